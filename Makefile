@@ -1,16 +1,80 @@
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 
-PYTHON ?= .venv/bin/python
+VENV ?= .venv
+PYTHON ?= $(VENV)/bin/python
 BUILD ?= build/dev
+# The interpreter the environment is made from: the first that MindSpore's wheels exist for.
+BASE_PYTHON ?= $(firstword $(shell for p in python3 python3.12 python3.11 python3.10; do \
+	$$p -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null && echo $$p; done))
 
-.PHONY: help core
+BIN := $(dir $(PYTHON))
+PIP := $(PYTHON) -m pip --disable-pip-version-check --no-input
+SAY := @printf '\n==> %s\n'
+NATIVE := CMakeLists.txt pyproject.toml $(shell find runtime/core runtime/kernels runtime/sim -type f 2>/dev/null)
+BUILD_TOOLS := "scikit-build-core>=0.11" "cython>=3.0" "cmake>=3.21" "ninja>=1.11"
+
+.PHONY: help demo test lint check generate bench core clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@echo "mtcodegen: one YAML entry becomes a working operator. Targets:"
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-core: ## build the compiled parts in place, beside runtime/mindtorch_v2 (incremental)
+demo: $(VENV)/.installed ## generate, build and train the example on cpu and npu (sets up .venv; no torch, no mindspore)
+	$(SAY) "Generating examples/scaled_add/generated from examples/scaled_add/ops.yaml"
+	@$(BIN)mtcodegen examples/scaled_add/ops.yaml
+	$(SAY) "Building the kernels and training on cpu and npu"
+	@$(PYTHON) examples/scaled_add/train.py
+
+test: $(VENV)/.testable ## set up what tests need (torch, mindspore), then run the test suite
+	$(SAY) "Running the tests"
+	@$(PYTHON) -m pytest
+
+lint: $(VENV)/.testable ## ruff (lint and format) and mypy --strict
+	$(SAY) "Linting"
+	@$(BIN)ruff check
+	@$(BIN)ruff format --check
+	@$(BIN)mypy
+
+check: $(VENV)/.installed ## fail if committed generated code is not what the YAML files say
+	$(SAY) "Checking that generated code is up to date"
+	@$(BIN)mtcodegen check ops_yaml
+	@$(BIN)mtcodegen check examples/scaled_add/ops.yaml
+
+generate: $(VENV)/.installed ## write the built-in operators and the example again from their YAML files
+	@$(BIN)mtcodegen ops_yaml
+	@$(BIN)mtcodegen examples/scaled_add/ops.yaml
+
+bench: $(VENV)/.testable ## measure side by side with PyTorch and ctypes; writes docs/benchmarks.md
+	@$(PYTHON) -m benchmarks
+
+# ---------------------------------------------------------------- setting up
+
+$(VENV)/.tools: pyproject.toml
+	$(SAY) "Creating $(VENV)"
+	@test -n "$(BASE_PYTHON)" || { echo "error: Python 3.10, 3.11 or 3.12 is needed; found none"; exit 1; }
+	@command -v g++ >/dev/null || { echo "error: a C++ compiler is needed (Debian: apt-get install g++)"; exit 1; }
+	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
+	@$(PIP) install $(BUILD_TOOLS)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.tools $(NATIVE)
+	$(SAY) "Compiling the runtime and installing mtcodegen (editable) with its few dependencies"
+	@PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.testable: $(VENV)/.installed
+	$(SAY) "Installing what tests compare against: torch, then mindspore and the tools"
+	@$(PIP) install torch==2.13.0
+	@PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --no-build-isolation --editable ".[test,dev]"
+	@touch $@
+
+core: ## build the compiled parts in place, for PYTHONPATH=codegen:runtime:generated (incremental)
 	@mkdir -p $(BUILD)
 	@flock $(BUILD) cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE=$(abspath $(PYTHON)) --log-level=WARNING
 	@flock $(BUILD) cmake --build $(BUILD) -j 2
 	@flock $(BUILD) cmake --install $(BUILD) --prefix runtime | grep -v Up-to-date
+
+clean: ## remove what was built (not .venv)
+	rm -rf build dist runtime/mindtorch_v2/_core.*.so runtime/mindtorch_v2/{lib,include,kernels_npu}
