@@ -1,0 +1,140 @@
+"""A schema as values: what an operator takes and returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from .defaults import Default, check_default, default_value
+from .errors import SchemaError
+from .rules import find_fault
+from .types import Alias, Type, annotated, base_of
+
+# `__iadd__` is in-place although it does not end in a single underscore.
+_IN_PLACE_DUNDER = frozenset(
+    f"__i{name}__" for name in "add sub mul div mod pow lshift rshift and xor or floordiv truediv matmul".split()
+)
+
+
+class SchemaKind(Enum):
+    """How an operator treats its arguments."""
+
+    FUNCTIONAL = "functional"  # writes to nothing
+    INPLACE = "inplace"  # writes to its first argument and returns it
+    OUT = "out"  # writes to keyword-only `out` arguments
+    MUTABLE = "mutable"  # writes to some other argument
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument. ``default`` is the text of its default, None where it has none."""
+
+    name: str
+    type: Type
+    default: str | None = None
+    kwarg_only: bool = False
+    alias: Alias | None = None
+
+    def __post_init__(self) -> None:
+        if self.default is not None:
+            try:
+                check_default(self.type, self.default)
+            except SchemaError as error:
+                head = len(annotated(self.type, self.alias)) + len(self.name) + 2
+                raise error.moved(head, str(self)) from None
+        if self.alias is not None and base_of(self.type).name != "Tensor":
+            raise SchemaError(f"only a Tensor can be annotated, and `{self.name}` is {self.type}")
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not None
+
+    @property
+    def default_value(self) -> Default:
+        """The default as a Python value; see ``opschema.defaults.default_value``. Raises ValueError without one."""
+        if self.default is None:
+            raise ValueError(f"argument `{self.name}` has no default")
+        return default_value(self.type, self.default)
+
+    @property
+    def is_write(self) -> bool:
+        """Whether the operator writes to this argument."""
+        return self.alias is not None and self.alias.write
+
+    def __str__(self) -> str:
+        default = "" if self.default is None else f"={self.default}"
+        return f"{annotated(self.type, self.alias)} {self.name}{default}"
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """One returned value; either all returns of a schema are named or none is."""
+
+    type: Type
+    name: str | None = None
+    alias: Alias | None = None
+
+    def __str__(self) -> str:
+        return annotated(self.type, self.alias) + (f" {self.name}" if self.name else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A whole schema. Construction raises SchemaError where a rule of ``opschema.rules`` is broken."""
+
+    namespace: str | None
+    name: str
+    overload: str
+    arguments: tuple[Argument, ...]
+    returns: tuple[Return, ...]
+
+    def __post_init__(self) -> None:
+        fault = find_fault(self)
+        if fault is not None:
+            raise fault
+
+    @property
+    def positional(self) -> tuple[Argument, ...]:
+        return tuple(argument for argument in self.arguments if not argument.kwarg_only)
+
+    @property
+    def kwarg_only(self) -> tuple[Argument, ...]:
+        return tuple(argument for argument in self.arguments if argument.kwarg_only)
+
+    @property
+    def out_arguments(self) -> tuple[Argument, ...]:
+        """Keyword-only arguments that the operator writes its results to."""
+        return tuple(argument for argument in self.arguments if argument.kwarg_only and argument.is_write)
+
+    @property
+    def is_inplace_name(self) -> bool:
+        """Whether the name says that the operator works in place: ``add_``, ``__iadd__``."""
+        if self.name.endswith("__"):
+            return self.name in _IN_PLACE_DUNDER
+        return self.name.endswith("_") and self.name != "_"
+
+    @property
+    def kind(self) -> SchemaKind:
+        if self.is_inplace_name:
+            return SchemaKind.INPLACE
+        if self.out_arguments:
+            return SchemaKind.OUT
+        if any(argument.is_write for argument in self.arguments):
+            return SchemaKind.MUTABLE
+        return SchemaKind.FUNCTIONAL
+
+    @property
+    def qualname(self) -> str:
+        """``ns::name.overload``, without the parts that are absent."""
+        namespace = f"{self.namespace}::" if self.namespace else ""
+        return f"{namespace}{self.name}{'.' if self.overload else ''}{self.overload}"
+
+    def __str__(self) -> str:
+        arguments = [str(argument) for argument in self.arguments]
+        first_kwarg = next((i for i, argument in enumerate(self.arguments) if argument.kwarg_only), None)
+        if first_kwarg is not None:
+            arguments.insert(first_kwarg, "*")
+        returns = ", ".join(map(str, self.returns))
+        if len(self.returns) != 1:
+            returns = f"({returns})"
+        return f"{self.qualname}({', '.join(arguments)}) -> {returns}"

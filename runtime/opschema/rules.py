@@ -1,0 +1,114 @@
+"""Rules about a whole schema, which no single argument can break."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import SchemaError
+from .types import ListType
+
+if TYPE_CHECKING:
+    from .model import Argument, Return, Schema
+
+_SCRATCH = "_scratch_"
+
+
+def find_fault(schema: Schema) -> SchemaError | None:
+    """The first rule that ``schema`` breaks, as an error that names the part; None for a sound schema."""
+    fault = _overload_fault(schema) or _argument_fault(schema.arguments) or _return_fault(schema)
+    if fault is not None:
+        return fault
+    if schema.is_inplace_name:
+        return _inplace_fault(schema)
+    outs = schema.out_arguments
+    return _out_fault(schema, outs) if outs else None
+
+
+def _fault(message: str, kind: str, index: int, hint: str | None = None) -> SchemaError:
+    return SchemaError(message, hint=hint, part=(kind, index))
+
+
+def _overload_fault(schema: Schema) -> SchemaError | None:
+    if schema.overload != "default":
+        return None
+    return _fault("`default` is the name of the overload without a name", "name", 0, f"write `{schema.name}`")
+
+
+def _argument_fault(arguments: tuple[Argument, ...]) -> SchemaError | None:
+    seen: set[str] = set()
+    with_default: str | None = None
+    keyword = out = False
+    for i, argument in enumerate(arguments):
+        name = argument.name
+        if name in seen:
+            return _fault(f"argument `{name}` is there twice", "argument", i)
+        seen.add(name)
+        if argument.kwarg_only:
+            keyword = True
+            if argument.is_write:
+                out = True
+            elif out:
+                return _fault(f"`{name}` follows an out argument", "argument", i, "out arguments come last")
+            continue
+        if keyword:
+            return _fault(f"positional argument `{name}` follows a keyword-only one", "argument", i)
+        if argument.default is not None:
+            with_default = name
+        elif with_default is not None:
+            hint = f"give `{name}` a default too, or move it before `{with_default}`"
+            return _fault(f"`{name}` has no default, but `{with_default}` before it has one", "argument", i, hint)
+    return None
+
+
+def _return_fault(schema: Schema) -> SchemaError | None:
+    seen: set[str] = set()
+    first = schema.returns[0] if schema.returns else None
+    for i, ret in enumerate(schema.returns):
+        if first is not None and (ret.name is None) != (first.name is None):
+            return _fault("either every return has a name or none has", "return", i)
+        if ret.name is not None:
+            if ret.name in seen:
+                return _fault(f"return `{ret.name}` is there twice", "return", i)
+            seen.add(ret.name)
+        if first is not None and _writes(ret) != _writes(first):
+            return _fault("either every return is a mutated argument or none is", "return", i)
+        if _writes(ret) and not any(argument.alias == ret.alias for argument in schema.arguments):
+            return _fault(f"no argument is annotated {ret.alias}", "return", i)
+    return None
+
+
+def _writes(ret: Return) -> bool:
+    return ret.alias is not None and ret.alias.write
+
+
+def _inplace_fault(schema: Schema) -> SchemaError | None:
+    if not schema.arguments or not schema.arguments[0].is_write:
+        hint = "annotate it, as in `Tensor(a!) self`, or drop the `_` at the end of the name"
+        return _fault(
+            f"`{schema.name}` is in-place by its name, but does not write to its first argument", "name", 0, hint
+        )
+    first = schema.arguments[0]
+    if isinstance(first.type, ListType):
+        if not schema.returns:
+            return None
+        return _fault("an in-place operator on a list returns nothing", "return", 0, "write `-> ()`")
+    if len(schema.returns) == 1 and schema.returns[0].alias == first.alias:
+        return None
+    kind = "return" if schema.returns else "name"
+    return _fault(f"an in-place operator returns `{first.name}`", kind, 0, f"write `-> Tensor{first.alias}`")
+
+
+def _out_fault(schema: Schema, outs: tuple[Argument, ...]) -> SchemaError | None:
+    index = len(schema.arguments) - len(outs)
+    if not schema.returns:
+        return None
+    if all(isinstance(out.type, ListType) for out in outs):
+        return _fault("an operator with a list of outs returns nothing", "return", 0, "write `-> ()`")
+    expected = [(i, out) for i, out in enumerate(outs, index) if not out.name.endswith(_SCRATCH)]
+    for (i, out), ret in zip(expected, schema.returns):
+        if ret.alias != out.alias:
+            return _fault(f"out argument `{out.name}` is not returned in its place", "argument", i)
+    if len(expected) != len(schema.returns):
+        message = f"{len(expected)} out arguments, but {len(schema.returns)} returns"
+        return _fault(message, "return", 0, "an out operator returns its out arguments, or nothing")
+    return None
