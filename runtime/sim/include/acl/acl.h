@@ -1,0 +1,144 @@
+/* The part of the Ascend Computing Language (ACL) runtime that the simulated NPU implements.
+ *
+ * Prototypes, constants and error codes are those of the public ACL interface, so that a program built against this
+ * header and one that resolves the symbols by name (ctypes, dlsym) both run on the simulator and on real hardware. */
+#ifndef MTSIM_ACL_ACL_H
+#define MTSIM_ACL_ACL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define MTSIM_API __attribute__((visibility("default")))
+#else
+#define MTSIM_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int aclError;
+typedef void* aclrtStream;
+typedef void* aclrtEvent;
+typedef void* aclrtContext;
+
+/* ------------------------------------------------------------------------------------------------ error codes */
+
+#define ACL_SUCCESS 0
+#define ACL_ERROR_NONE 0
+#define ACL_ERROR_INVALID_PARAM 100000
+#define ACL_ERROR_UNINITIALIZE 100001
+#define ACL_ERROR_REPEAT_INITIALIZE 100002
+#define ACL_ERROR_RT_PARAM_INVALID 107000
+#define ACL_ERROR_RT_INVALID_DEVICEID 107001
+#define ACL_ERROR_RT_CONTEXT_NULL 107002
+#define ACL_ERROR_RT_STREAM_CONTEXT 107003
+#define ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID 107006
+#define ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL 107007
+#define ACL_ERROR_RT_MEMORY_ALLOCATION 207001
+#define ACL_ERROR_RT_INTERNAL_ERROR 507000
+#define ACL_ERROR_RT_AICORE_TIMEOUT 507014
+#define ACL_ERROR_RT_AICORE_EXCEPTION 507015
+#define ACL_ERROR_RT_VECTOR_CORE_TIMEOUT 507034
+#define ACL_ERROR_RT_VECTOR_CORE_EXCEPTION 507035
+#define ACL_ERROR_RT_STREAM_SYNC_TIMEOUT 507046
+
+/* -------------------------------------------------------------------------------------------------- constants */
+
+typedef enum aclrtMemMallocPolicy {
+    ACL_MEM_MALLOC_HUGE_FIRST = 0,
+    ACL_MEM_MALLOC_HUGE_ONLY = 1,
+    ACL_MEM_MALLOC_NORMAL_ONLY = 2
+} aclrtMemMallocPolicy;
+
+typedef enum aclrtMemcpyKind {
+    ACL_MEMCPY_HOST_TO_HOST = 0,
+    ACL_MEMCPY_HOST_TO_DEVICE = 1,
+    ACL_MEMCPY_DEVICE_TO_HOST = 2,
+    ACL_MEMCPY_DEVICE_TO_DEVICE = 3,
+    ACL_MEMCPY_DEFAULT = 4
+} aclrtMemcpyKind;
+
+typedef enum aclrtMemAttr { ACL_HBM_MEM = 1 } aclrtMemAttr;
+
+typedef enum aclrtStreamStatus {
+    ACL_STREAM_STATUS_COMPLETE = 0,
+    ACL_STREAM_STATUS_NOT_READY = 1
+} aclrtStreamStatus;
+
+typedef enum aclrtEventRecordedStatus {
+    ACL_EVENT_RECORDED_STATUS_NOT_READY = 0,
+    ACL_EVENT_RECORDED_STATUS_COMPLETE = 1
+} aclrtEventRecordedStatus;
+
+#define ACL_EVENT_SYNC 0x00000001U
+#define ACL_EVENT_CAPTURE_STREAM_PROGRESS 0x00000002U
+#define ACL_EVENT_TIME_LINE 0x00000008U
+#define ACL_EVENT_EXTERNAL 0x00000020U
+
+#define ACL_CONTINUE_ON_FAILURE 0U
+#define ACL_STOP_ON_FAILURE 1U
+
+typedef void (*aclrtHostFunc)(void* args);
+
+/* ------------------------------------------------------------------------------------------------- life cycle */
+
+MTSIM_API aclError aclInit(const char* configPath);
+MTSIM_API aclError aclFinalize(void);
+MTSIM_API aclError aclrtSetDevice(int32_t deviceId);
+MTSIM_API aclError aclrtResetDevice(int32_t deviceId);
+MTSIM_API aclError aclrtGetDevice(int32_t* deviceId);
+MTSIM_API aclError aclrtGetDeviceCount(uint32_t* count);
+MTSIM_API const char* aclrtGetSocName(void);
+MTSIM_API aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId);
+MTSIM_API aclError aclrtDestroyContext(aclrtContext context);
+MTSIM_API aclError aclrtSetCurrentContext(aclrtContext context);
+MTSIM_API aclError aclrtGetCurrentContext(aclrtContext* context);
+
+/* The calling thread's most recent error message ("" when there is none). Reading clears it; the text stays valid
+ * until the thread's next call of this function. */
+MTSIM_API const char* aclGetRecentErrMsg(void);
+
+/* ----------------------------------------------------------------------------------------------------- memory */
+
+MTSIM_API aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy);
+MTSIM_API aclError aclrtFree(void* devPtr);
+MTSIM_API aclError aclrtMallocHost(void** hostPtr, size_t size);
+MTSIM_API aclError aclrtFreeHost(void* hostPtr);
+MTSIM_API aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind);
+MTSIM_API aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind,
+                                    aclrtStream stream);
+MTSIM_API aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count);
+MTSIM_API aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream);
+MTSIM_API aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total);
+
+/* ---------------------------------------------------------------------------------------------------- streams */
+
+MTSIM_API aclError aclrtCreateStream(aclrtStream* stream);
+MTSIM_API aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag);
+MTSIM_API aclError aclrtDestroyStream(aclrtStream stream);
+MTSIM_API aclError aclrtSynchronizeStream(aclrtStream stream);
+MTSIM_API aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
+MTSIM_API aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status);
+MTSIM_API aclError aclrtSynchronizeDevice(void);
+MTSIM_API aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
+MTSIM_API aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args);
+
+/* ----------------------------------------------------------------------------------------------------- events */
+
+MTSIM_API aclError aclrtCreateEvent(aclrtEvent* event);
+MTSIM_API aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag);
+MTSIM_API aclError aclrtDestroyEvent(aclrtEvent event);
+MTSIM_API aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
+MTSIM_API aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
+MTSIM_API aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
+MTSIM_API aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status);
+MTSIM_API aclError aclrtSynchronizeEvent(aclrtEvent event);
+MTSIM_API aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MTSIM_ACL_ACL_H */

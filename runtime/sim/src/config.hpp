@@ -1,0 +1,19 @@
+// What the environment says about the simulated machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace mtsim {
+
+struct Config {
+    std::uint32_t devices = 2;                       // MTSIM_DEVICES, 1 .. 64
+    std::size_t device_memory = std::size_t{4} << 30;  // MTSIM_DEVICE_MEMORY, bytes of each device
+    std::string soc_name = "Ascend910B1-sim";        // MTSIM_SOC_NAME; "-sim" is added where it is missing
+    std::string error;                               // a malformed variable; aclInit reports it
+};
+
+Config read_config();
+
+}  // namespace mtsim

@@ -1,0 +1,237 @@
+#include "context.hpp"
+
+#include "error.hpp"
+#include "runtime.hpp"
+
+namespace mtsim {
+namespace {
+
+thread_local std::shared_ptr<Context> current;
+
+aclError require_initialised(const char* function, const Runtime& runtime) {
+    if (runtime.initialised) {
+        return ACL_SUCCESS;
+    }
+    return fail(ACL_ERROR_UNINITIALIZE, function, "expected aclInit to have been called before, and it was not");
+}
+
+aclError require_device(const char* function, const Runtime& runtime, std::int32_t id, Device** device) {
+    if (id < 0 || static_cast<std::size_t>(id) >= runtime.devices.size()) {
+        return fail(ACL_ERROR_RT_INVALID_DEVICEID, function, "argument deviceId: expected 0 to %zu, got %d",
+                    runtime.devices.size() - 1, id);
+    }
+    *device = runtime.devices[static_cast<std::size_t>(id)].get();
+    return ACL_SUCCESS;
+}
+
+std::shared_ptr<Context> create_context(Runtime& runtime, Device* device, bool primary) {
+    auto context = std::make_shared<Context>(&runtime, device, primary);
+    runtime.contexts.add(context);
+    runtime.streams.add(context->default_stream);
+    ++device->contexts;
+    return context;
+}
+
+// Needs the lifecycle lock. The last context takes the device's memory with it.
+void destroy_context(Runtime& runtime, const std::shared_ptr<Context>& context) {
+    context->alive.store(false);
+    runtime.contexts.remove(context->handle);
+    for (const auto& stream : runtime.streams.all()) {
+        if (stream->context == context.get() && runtime.streams.remove(stream->handle) != nullptr) {
+            stream->abandon();
+        }
+    }
+    if (--context->device->contexts == 0) {
+        context->device->memory.release_all();
+    }
+}
+
+bool usable(const std::shared_ptr<Context>& context) {
+    return context != nullptr && context->runtime == &Runtime::get() && context->alive.load(std::memory_order_acquire);
+}
+
+// Destroying a stream joins its worker, which a callback on that worker would wait for forever.
+aclError require_no_worker(const char* function, const Runtime& runtime) {
+    for (const auto& stream : runtime.streams.all()) {
+        if (stream->on_worker_thread()) {
+            return fail(ACL_ERROR_RT_PARAM_INVALID, function, "expected a call from outside of the streams, got one from "
+                        "a host function");
+        }
+    }
+    return ACL_SUCCESS;
+}
+
+}  // namespace
+
+Context::Context(Runtime* owner, Device* on, bool is_primary)
+    : runtime(owner), device(on), primary(is_primary), default_stream(std::make_shared<Stream>(this, on->id)) {}
+
+aclError require_context(const char* function, std::shared_ptr<Context>* context) {
+    if (usable(current)) {
+        *context = current;
+        return ACL_SUCCESS;
+    }
+    return fail(ACL_ERROR_RT_CONTEXT_NULL, function,
+                "expected the calling thread to have a context, and it has %s: call aclrtSetDevice on this thread first",
+                current == nullptr ? "none" : "one that was destroyed");
+}
+
+aclError require_stream(const char* function, void* handle, std::shared_ptr<Stream>* stream) {
+    std::shared_ptr<Context> context;
+    MTSIM_TRY(require_context(function, &context));
+    if (handle == nullptr) {
+        *stream = context->default_stream;
+        return ACL_SUCCESS;
+    }
+    MTSIM_TRY(context->runtime->streams.require(function, "stream", handle, stream));
+    if ((*stream)->context == context.get()) {
+        return ACL_SUCCESS;
+    }
+    return fail(ACL_ERROR_RT_STREAM_CONTEXT, function,
+                "argument stream: expected a stream of the thread's context %p on device %d, got %p of the context %p "
+                "on device %d", context->handle, context->device->id, handle,
+                static_cast<const void*>((*stream)->context), (*stream)->device);
+}
+
+Device* device_of(const void* pointer) {
+    for (const auto& device : Runtime::get().devices) {
+        if (device->memory.in_host_alias(pointer)) {
+            return device.get();
+        }
+    }
+    return nullptr;
+}
+
+void destroy_all(Runtime& runtime) {
+    for (const auto& context : runtime.contexts.all()) {
+        destroy_context(runtime, context);
+    }
+    for (const auto& device : runtime.devices) {
+        device->primary.reset();
+        device->set_count = 0;
+    }
+    for (const auto& event : runtime.events.all()) {
+        runtime.events.remove(event->handle);
+    }
+    runtime.host.release_all();
+}
+
+}  // namespace mtsim
+
+using namespace mtsim;
+
+// ----------------------------------------------------------------------------------------------- life cycle
+
+aclError aclInit(const char* configPath) {
+    (void)configPath;  // a file with settings of profilers and dumps, none of which the simulator has
+    Runtime& runtime = Runtime::get();
+    std::lock_guard<std::mutex> lock(runtime.lifecycle);
+    if (const std::string problem = runtime.problem(); !problem.empty()) {
+        return fail(ACL_ERROR_INVALID_PARAM, "aclInit", "%s", problem.c_str());
+    }
+    if (runtime.initialised) {
+        return fail(ACL_ERROR_REPEAT_INITIALIZE, "aclInit", "called before in this process; that may be ignored");
+    }
+    runtime.initialised = true;
+    return ACL_SUCCESS;
+}
+
+aclError aclFinalize() {
+    Runtime& runtime = Runtime::get();
+    std::lock_guard<std::mutex> lock(runtime.lifecycle);
+    MTSIM_TRY(require_initialised("aclFinalize", runtime));
+    MTSIM_TRY(require_no_worker("aclFinalize", runtime));
+    destroy_all(runtime);
+    runtime.initialised = false;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtSetDevice(int32_t deviceId) {
+    Runtime& runtime = Runtime::get();
+    Device* device = nullptr;
+    std::lock_guard<std::mutex> lock(runtime.lifecycle);
+    MTSIM_TRY(require_initialised("aclrtSetDevice", runtime));
+    MTSIM_TRY(require_device("aclrtSetDevice", runtime, deviceId, &device));
+    if (device->set_count++ == 0) {
+        device->primary = create_context(runtime, device, true);
+    }
+    current = device->primary;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtResetDevice(int32_t deviceId) {
+    Runtime& runtime = Runtime::get();
+    Device* device = nullptr;
+    std::lock_guard<std::mutex> lock(runtime.lifecycle);
+    MTSIM_TRY(require_initialised("aclrtResetDevice", runtime));
+    MTSIM_TRY(require_device("aclrtResetDevice", runtime, deviceId, &device));
+    if (device->set_count == 0) {
+        return fail(ACL_ERROR_RT_CONTEXT_NULL, "aclrtResetDevice",
+                    "argument deviceId: expected a device that aclrtSetDevice was called for, got %d, which is not set "
+                    "or was reset as often as it was set", deviceId);
+    }
+    MTSIM_TRY(require_no_worker("aclrtResetDevice", runtime));
+    if (--device->set_count == 0) {
+        destroy_context(runtime, device->primary);
+        device->primary.reset();
+    }
+    return ACL_SUCCESS;
+}
+
+aclError aclrtGetDevice(int32_t* deviceId) {
+    std::shared_ptr<Context> context;
+    MTSIM_TRY(require_pointer("aclrtGetDevice", "deviceId", deviceId));
+    MTSIM_TRY(require_context("aclrtGetDevice", &context));
+    *deviceId = context->device->id;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtGetDeviceCount(uint32_t* count) {
+    MTSIM_TRY(require_pointer("aclrtGetDeviceCount", "count", count));
+    *count = static_cast<uint32_t>(Runtime::get().devices.size());
+    return ACL_SUCCESS;
+}
+
+const char* aclrtGetSocName() { return Runtime::get().config.soc_name.c_str(); }
+
+aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
+    Runtime& runtime = Runtime::get();
+    Device* device = nullptr;
+    MTSIM_TRY(require_pointer("aclrtCreateContext", "context", context));
+    std::lock_guard<std::mutex> lock(runtime.lifecycle);
+    MTSIM_TRY(require_initialised("aclrtCreateContext", runtime));
+    MTSIM_TRY(require_device("aclrtCreateContext", runtime, deviceId, &device));
+    current = create_context(runtime, device, false);
+    *context = current->handle;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtDestroyContext(aclrtContext context) {
+    Runtime& runtime = Runtime::get();
+    std::shared_ptr<Context> found;
+    std::lock_guard<std::mutex> lock(runtime.lifecycle);
+    MTSIM_TRY(runtime.contexts.require("aclrtDestroyContext", "context", context, &found));
+    if (found->primary) {
+        return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtDestroyContext",
+                    "argument context: expected one made by aclrtCreateContext, got the default context of device %d, "
+                    "which aclrtResetDevice destroys", found->device->id);
+    }
+    MTSIM_TRY(require_no_worker("aclrtDestroyContext", runtime));
+    destroy_context(runtime, found);
+    return ACL_SUCCESS;
+}
+
+aclError aclrtSetCurrentContext(aclrtContext context) {
+    std::shared_ptr<Context> found;
+    MTSIM_TRY(Runtime::get().contexts.require("aclrtSetCurrentContext", "context", context, &found));
+    current = found;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtGetCurrentContext(aclrtContext* context) {
+    std::shared_ptr<Context> found;
+    MTSIM_TRY(require_pointer("aclrtGetCurrentContext", "context", context));
+    MTSIM_TRY(require_context("aclrtGetCurrentContext", &found));
+    *context = found->handle;
+    return ACL_SUCCESS;
+}

@@ -1,0 +1,55 @@
+// Devices, and the contexts through which threads use them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "acl/acl.h"
+#include "device_memory.hpp"
+
+namespace mtsim {
+
+class Context;
+class Runtime;
+class Stream;
+
+struct Device {
+    Device(std::int32_t number, std::size_t capacity) : id(number), memory(capacity) {}
+
+    const std::int32_t id;
+    DeviceMemory memory;
+
+    // Guarded by Runtime::lifecycle.
+    std::shared_ptr<Context> primary;  // the context that aclrtSetDevice gives every thread
+    int set_count = 0;                 // aclrtSetDevice minus aclrtResetDevice
+    int contexts = 0;                  // live ones, the primary included
+};
+
+// A context owns a default stream and is what a thread's calls refer to.
+class Context {
+public:
+    Context(Runtime* owner, Device* on, bool is_primary);
+
+    Runtime* const runtime;
+    Device* const device;
+    const bool primary;
+    std::shared_ptr<Stream> default_stream;
+    std::atomic<bool> alive{true};
+    void* handle = nullptr;
+};
+
+// The calling thread's context, or 107002.
+aclError require_context(const char* function, std::shared_ptr<Context>* context);
+
+// The stream of `handle` (NULL: the default one), or 107000 for a stale handle and 107003 for another context's.
+aclError require_stream(const char* function, void* handle, std::shared_ptr<Stream>* stream);
+
+// The device that holds `pointer` in its host alias; NULL for any other address.
+Device* device_of(const void* pointer);
+
+// Destroys every context of the process and frees all memory; the queued tasks are dropped.
+void destroy_all(Runtime& runtime);
+
+}  // namespace mtsim

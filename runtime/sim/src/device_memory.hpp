@@ -1,0 +1,74 @@
+// The memory of one simulated device: an address space the host cannot touch and kernels can.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+
+namespace mtsim {
+
+struct Allocation {
+    std::size_t offset;     // from the start of the address space
+    std::size_t requested;  // bytes asked for
+    std::size_t usable;     // requested, rounded up to 32, plus 32
+};
+
+// One sparse memfd mapped twice. The host alias, whose addresses aclrtMalloc returns, has no access rights: a host
+// dereference faults. The kernels' alias is readable and writable. Two mappings, and not one whose protection is
+// toggled, because toggling would open the memory for every thread while one stream works.
+class DeviceMemory {
+public:
+    explicit DeviceMemory(std::size_t capacity);
+    DeviceMemory(const DeviceMemory&) = delete;
+    DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+    // Why the address space could not be mapped; empty when it was.
+    const std::string& error() const { return error_; }
+
+    // The host alias of a fresh, poisoned allocation; NULL when the capacity or the address space is used up.
+    void* allocate(std::size_t requested);
+
+    // Frees the allocation that starts at `pointer`; false when there is none.
+    bool release(const void* pointer);
+    void release_all();
+
+    // The live allocation that holds `pointer` (any address inside it, in either alias).
+    std::optional<Allocation> find(const void* pointer) const;
+
+    bool in_host_alias(const void* pointer) const { return offset_in(host_, pointer) < span_; }
+    bool in_kernel_alias(const void* pointer) const { return offset_in(kernel_, pointer) < span_; }
+
+    // Only for an address with in_host_alias().
+    char* kernel_alias(const void* pointer) const { return kernel_ + offset_in(host_, pointer); }
+    std::size_t offset(const void* pointer) const {
+        return in_host_alias(pointer) ? offset_in(host_, pointer) : offset_in(kernel_, pointer);
+    }
+
+    std::size_t capacity() const { return capacity_; }
+    std::size_t available() const;
+
+private:
+    static std::size_t offset_in(const char* base, const void* pointer) {
+        return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(base);
+    }
+    std::optional<std::size_t> reserve(std::size_t length);
+    void give_back(std::size_t offset, std::size_t length);
+    void scrub(const Allocation& allocation);
+
+    const std::size_t capacity_;
+    std::size_t span_ = 0;  // bytes of address space
+    char* host_ = nullptr;
+    char* kernel_ = nullptr;
+    int file_ = -1;
+    std::string error_;
+
+    mutable std::shared_mutex mutex_;
+    std::size_t used_ = 0;
+    std::map<std::size_t, Allocation> live_;        // by offset
+    std::map<std::size_t, std::size_t> free_;       // offset -> length of unused address space
+};
+
+}  // namespace mtsim

@@ -1,0 +1,213 @@
+#include "event.hpp"
+
+#include "error.hpp"
+#include "runtime.hpp"
+#include "spin.hpp"
+#include "stream.hpp"
+
+namespace mtsim {
+
+// ------------------------------------------------------------------------------------------------ Recording
+
+void Recording::complete(aclError status, std::string message) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    status_ = status;
+    message_ = std::move(message);
+    time_ = std::chrono::steady_clock::now();
+    done_.store(true, std::memory_order_release);
+    changed_.notify_all();
+}
+
+void Recording::wait(const std::function<bool()>& give_up) {
+    if (spin_until([this] { return done(); })) {
+        return;
+    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return done() || give_up(); });
+}
+
+void Recording::poke() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    changed_.notify_all();
+}
+
+// ---------------------------------------------------------------------------------------------------- Event
+
+Event::Event(bool ex, bool timed) : timed_(timed), latest_(std::make_shared<Recording>()) {
+    if (ex) {
+        latest_->complete(ACL_SUCCESS, std::string());
+    }
+}
+
+std::shared_ptr<Recording> Event::begin_recording() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    // A pending recording that nobody started yet may already be waited for: it is the one to complete.
+    if (recorded_ || latest_->done()) {
+        latest_ = std::make_shared<Recording>();
+    }
+    recorded_ = true;
+    return latest_;
+}
+
+void Event::reset() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (recorded_ || latest_->done()) {
+        latest_ = std::make_shared<Recording>();
+    }
+    recorded_ = false;
+}
+
+std::shared_ptr<Recording> Event::latest() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return latest_;
+}
+
+bool Event::was_recorded() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return recorded_;
+}
+
+namespace {
+
+// ---------------------------------------------------------------------------------------------------- tasks
+
+// Completes its recording when it runs, and also when it is dropped unrun, as others may wait for it.
+class RecordTask {
+public:
+    static constexpr bool kAlways = true;
+
+    explicit RecordTask(std::shared_ptr<Recording> recording) : recording_(std::move(recording)) {}
+    RecordTask(RecordTask&&) = default;
+    ~RecordTask() {
+        if (recording_ != nullptr) {
+            recording_->complete(ACL_ERROR_RT_INTERNAL_ERROR, "the stream ended before it reached the event");
+        }
+    }
+    void run(Stream& stream) {
+        const std::optional<Failure> failure = stream.failure();
+        const std::shared_ptr<Recording> recording = std::exchange(recording_, nullptr);
+        recording->complete(failure ? failure->code : ACL_SUCCESS, failure ? failure->message : std::string());
+    }
+
+private:
+    std::shared_ptr<Recording> recording_;
+};
+
+struct WaitTask {
+    static constexpr bool kAlways = true;
+    std::shared_ptr<Recording> recording;
+    void run(Stream& stream) { stream.wait_for(recording); }
+};
+
+aclError create(const char* function, aclrtEvent* event, bool ex, bool timed) {
+    MTSIM_TRY(require_pointer(function, "event", event));
+    std::shared_ptr<Context> context;
+    MTSIM_TRY(require_context(function, &context));
+    const auto created = std::make_shared<Event>(ex, timed);
+    Runtime::get().events.add(created);
+    *event = created->handle;
+    return ACL_SUCCESS;
+}
+
+}  // namespace
+}  // namespace mtsim
+
+using namespace mtsim;
+
+aclError aclrtCreateEvent(aclrtEvent* event) { return create("aclrtCreateEvent", event, false, true); }
+
+aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
+    constexpr uint32_t known =
+        ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE | ACL_EVENT_EXTERNAL;
+    if (flag == 0 || (flag & ~known) != 0) {
+        return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtCreateEventExWithFlag",
+                    "argument flag: expected a combination of 0x1, 0x2, 0x8 and 0x20, got 0x%x", flag);
+    }
+    return create("aclrtCreateEventExWithFlag", event, true, (flag & ACL_EVENT_TIME_LINE) != 0);
+}
+
+aclError aclrtDestroyEvent(aclrtEvent event) {
+    std::shared_ptr<Event> found;
+    MTSIM_TRY(Runtime::get().events.require("aclrtDestroyEvent", "event", event, &found));
+    Runtime::get().events.remove(event);
+    return ACL_SUCCESS;
+}
+
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
+    std::shared_ptr<Event> found;
+    std::shared_ptr<Stream> target;
+    MTSIM_TRY(Runtime::get().events.require("aclrtRecordEvent", "event", event, &found));
+    MTSIM_TRY(require_stream("aclrtRecordEvent", stream, &target));
+    return target->push("aclrtRecordEvent", RecordTask(found->begin_recording()));
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
+    std::shared_ptr<Event> found;
+    std::shared_ptr<Stream> target;
+    MTSIM_TRY(Runtime::get().events.require("aclrtStreamWaitEvent", "event", event, &found));
+    MTSIM_TRY(require_stream("aclrtStreamWaitEvent", stream, &target));
+    std::shared_ptr<Recording> recording = found->latest();
+    return recording->done() ? ACL_SUCCESS : target->push("aclrtStreamWaitEvent", WaitTask{std::move(recording)});
+}
+
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
+    std::shared_ptr<Event> found;
+    std::shared_ptr<Stream> target;
+    MTSIM_TRY(Runtime::get().events.require("aclrtResetEvent", "event", event, &found));
+    MTSIM_TRY(require_stream("aclrtResetEvent", stream, &target));
+    found->reset();  // what was queued before holds its own recording, so nothing has to wait for the stream
+    return ACL_SUCCESS;
+}
+
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
+    std::shared_ptr<Event> found;
+    MTSIM_TRY(require_pointer("aclrtQueryEventStatus", "status", status));
+    MTSIM_TRY(Runtime::get().events.require("aclrtQueryEventStatus", "event", event, &found));
+    *status = found->latest()->done() ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtSynchronizeEvent(aclrtEvent event) {
+    std::shared_ptr<Event> found;
+    MTSIM_TRY(Runtime::get().events.require("aclrtSynchronizeEvent", "event", event, &found));
+    const std::shared_ptr<Recording> recording = found->latest();
+    if (!recording->done() && !found->was_recorded()) {
+        return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtSynchronizeEvent",
+                    "argument event: expected an event that was recorded since it was created or reset, got %p, which "
+                    "was not and would be waited for forever", event);
+    }
+    recording->wait([] { return false; });
+    if (recording->status() != ACL_SUCCESS) {
+        return fail(recording->status(), "aclrtSynchronizeEvent", "%s", recording->message().c_str());
+    }
+    return ACL_SUCCESS;
+}
+
+aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {
+    const char* function = "aclrtEventElapsedTime";
+    const char* names[] = {"startEvent", "endEvent"};
+    const aclrtEvent handles[] = {startEvent, endEvent};
+    std::chrono::steady_clock::time_point times[2];
+    MTSIM_TRY(require_pointer(function, "ms", ms));
+    for (int i = 0; i < 2; ++i) {
+        std::shared_ptr<Event> event;
+        MTSIM_TRY(Runtime::get().events.require(function, names[i], handles[i], &event));
+        const std::shared_ptr<Recording> recording = event->latest();
+        const char* problem = !event->timed()          ? "was created without ACL_EVENT_TIME_LINE"
+                              : !event->was_recorded() ? "was not recorded"
+                              : !recording->done()     ? "has not completed yet"
+                                                       : nullptr;
+        if (problem != nullptr) {
+            return fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, function,
+                        "argument %s: expected a completed event with a time stamp, got %p, which %s", names[i],
+                        handles[i], problem);
+        }
+        times[i] = recording->time();
+    }
+    if (times[1] < times[0]) {
+        return fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, function,
+                    "argument endEvent: expected an event that completed after startEvent, got one that did before");
+    }
+    *ms = std::chrono::duration<float, std::milli>(times[1] - times[0]).count();
+    return ACL_SUCCESS;
+}

@@ -1,0 +1,251 @@
+// Kernels compiled for the host: queueing them, running their blocks, and what a running block may ask.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <system_error>
+
+#include "error.hpp"
+#include "mtsim.h"
+#include "runtime.hpp"
+
+using namespace mtsim;
+
+namespace {
+
+constexpr std::uint32_t kMaxBlocks = 65535;
+
+// Blocks that wait for each other. A block that ends is no longer waited for.
+class Barrier {
+public:
+    explicit Barrier(std::uint32_t members) : members_(members) {}
+
+    void arrive() {
+        std::unique_lock<std::mutex> lock(mutex_);
+        const std::uint64_t round = round_;
+        ++arrived_;
+        open_if_complete();
+        opened_.wait(lock, [&] { return round_ != round; });
+    }
+
+    void leave() {
+        std::lock_guard<std::mutex> lock(mutex_);
+        --members_;
+        open_if_complete();
+    }
+
+private:
+    void open_if_complete() {
+        if (arrived_ == members_) {
+            arrived_ = 0;
+            ++round_;
+            opened_.notify_all();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable opened_;
+    std::uint32_t members_;
+    std::uint32_t arrived_ = 0;
+    std::uint64_t round_ = 0;
+};
+
+// What a thread needs to know of the block it runs.
+struct Block {
+    std::uint32_t index = 0;
+    std::uint32_t count = 1;
+    const char* kernel = nullptr;  // NULL: the thread runs no kernel
+    Stream* stream = nullptr;
+    Barrier* barrier = nullptr;
+    bool faulted = false;
+};
+
+thread_local Block block;
+
+void record_fault(aclError code, const char* message) {
+    block.faulted = true;
+    block.stream->set_failure(code, format("kernel %s, block %u of %u: %s", block.kernel, block.index, block.count,
+                                           message));
+}
+
+class KernelTask {
+public:
+    static constexpr bool kAlways = false;
+
+    KernelTask(const char* name, std::uint32_t blocks, mtsim_kernel_fn function, const void* arguments,
+               std::size_t size, bool concurrent)
+        : function_(function), blocks_(blocks), concurrent_(concurrent) {
+        const std::size_t length = strnlen(name, sizeof(name_) - 1);
+        std::memcpy(name_, name, length);
+        name_[length] = '\0';
+        void* copy = inline_;
+        if (size > sizeof(inline_)) {
+            heap_.reset(new unsigned char[size]);
+            copy = heap_.get();
+        }
+        if (size > 0) {
+            std::memcpy(copy, arguments, size);
+        }
+    }
+
+    void run(Stream& stream) {
+        if (concurrent_) {
+            run_concurrent(stream);
+        } else if (blocks_ == 1) {
+            run_block(stream, 0, nullptr);
+        } else {
+            Runtime::get().blocks.run(blocks_, [&](std::uint32_t index) { run_block(stream, index, nullptr); });
+        }
+    }
+
+private:
+    const void* arguments() const { return heap_ != nullptr ? heap_.get() : inline_; }
+
+    void run_block(Stream& stream, std::uint32_t index, Barrier* barrier) const {
+        block = Block{index, blocks_, name_, &stream, barrier, false};
+        try {
+            function_(arguments());
+        } catch (const std::exception& error) {
+            if (!block.faulted) {  // else the exception is how the kernel left the block after its fault
+                record_fault(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, error.what());
+            }
+        } catch (...) {  // of any type: nothing may leave the worker thread
+            if (!block.faulted) {
+                record_fault(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, "an exception of an unknown type left the kernel");
+            }
+        }
+        block = Block{};
+        if (barrier != nullptr) {
+            barrier->leave();
+        }
+    }
+
+    void run_concurrent(Stream& stream) const {
+        Barrier barrier(blocks_);
+        std::vector<std::thread> threads;
+        threads.reserve(blocks_);
+        std::uint32_t index = 1;
+        try {
+            for (; index < blocks_; ++index) {
+                threads.emplace_back([&, index] { run_block(stream, index, &barrier); });
+            }
+        } catch (const std::system_error& error) {
+            stream.set_failure(ACL_ERROR_RT_INTERNAL_ERROR, format("kernel %s: cannot start a thread for block %u: %s",
+                                                                   name_, index, error.what()));
+            for (; index < blocks_; ++index) {
+                barrier.leave();
+            }
+        }
+        run_block(stream, 0, &barrier);
+        for (std::thread& thread : threads) {
+            thread.join();
+        }
+    }
+
+    alignas(16) unsigned char inline_[144];  // most argument lists fit, and then a launch allocates nothing
+    char name_[64];
+    std::unique_ptr<unsigned char[]> heap_;
+    mtsim_kernel_fn function_;
+    std::uint32_t blocks_;
+    bool concurrent_;
+};
+
+aclError launch(const char* function, const char* name, std::uint32_t blocks, std::uint32_t limit, void* stream,
+                mtsim_kernel_fn kernel, const void* arguments, std::size_t size, bool concurrent) {
+    MTSIM_TRY(require_pointer(function, "name", name));
+    MTSIM_TRY(require_pointer(function, "fn", reinterpret_cast<const void*>(kernel)));
+    if (blocks < 1 || blocks > limit) {
+        return fail(ACL_ERROR_RT_PARAM_INVALID, function, "kernel %s: argument block_dim: expected 1 to %u, got %u",
+                    name, limit, blocks);
+    }
+    if (size > 0 && arguments == nullptr) {
+        return fail(ACL_ERROR_RT_PARAM_INVALID, function, "kernel %s: argument args: expected %zu bytes, got NULL", name,
+                    size);
+    }
+    std::shared_ptr<Stream> target;
+    MTSIM_TRY(require_stream(function, stream, &target));
+    return target->push(function, KernelTask(name, blocks, kernel, arguments, size, concurrent));
+}
+
+// The device whose memory `pointer` is in, by either alias.
+const Device* device_by_either_alias(const void* pointer) {
+    for (const auto& device : Runtime::get().devices) {
+        if (device->memory.in_kernel_alias(pointer) || device->memory.in_host_alias(pointer)) {
+            return device.get();
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+uint32_t mtsim_launch(const char* name, uint32_t block_dim, void* stream, mtsim_kernel_fn fn, const void* args,
+                      size_t args_size) {
+    return static_cast<uint32_t>(
+        launch("mtsim_launch", name, block_dim, kMaxBlocks, stream, fn, args, args_size, false));
+}
+
+uint32_t mtsim_launch_concurrent(const char* name, uint32_t block_dim, void* stream, mtsim_kernel_fn fn,
+                                 const void* args, size_t args_size) {
+    return static_cast<uint32_t>(
+        launch("mtsim_launch_concurrent", name, block_dim, MTSIM_CORES, stream, fn, args, args_size, true));
+}
+
+uint32_t mtsim_kernel_arg(const char* kernel, uint32_t index, const void* device_ptr, void** alias) {
+    *alias = nullptr;
+    if (device_ptr == nullptr) {
+        return ACL_SUCCESS;
+    }
+    std::shared_ptr<Context> context;
+    MTSIM_TRY(require_context(kernel, &context));
+    const DeviceMemory& memory = context->device->memory;
+    if (memory.in_host_alias(device_ptr) && memory.find(device_ptr)) {
+        *alias = memory.kernel_alias(device_ptr);
+        return ACL_SUCCESS;
+    }
+    const Device* other = device_of(device_ptr);
+    const std::string got = other == nullptr            ? "host memory"
+                            : other == context->device  ? "freed or was never allocated"
+                                                        : format("memory of device %d", other->id);
+    return static_cast<uint32_t>(fail(ACL_ERROR_RT_PARAM_INVALID, kernel,
+                                      "argument %u: expected memory of device %d, got %p, which is %s", index,
+                                      context->device->id, device_ptr, got.c_str()));
+}
+
+uint32_t mtsim_block_idx() { return block.index; }
+
+uint32_t mtsim_block_num() { return block.count; }
+
+void* mtsim_kernel_alias(const void* device_ptr) {
+    const Device* device = device_of(device_ptr);
+    return device != nullptr ? device->memory.kernel_alias(device_ptr) : const_cast<void*>(device_ptr);
+}
+
+size_t mtsim_bytes_available(const void* ptr) {
+    const Device* device = device_by_either_alias(ptr);
+    if (device == nullptr) {
+        return 0;
+    }
+    const std::optional<Allocation> allocation = device->memory.find(ptr);
+    return allocation ? allocation->offset + allocation->usable - device->memory.offset(ptr) : 0;
+}
+
+void mtsim_kernel_fault(uint32_t code, const char* message) {
+    const char* text = message != nullptr ? message : "no message";
+    if (block.kernel == nullptr) {
+        std::fprintf(stderr, "mtsim_kernel_fault: called outside of a kernel: %u: %s\n", code, text);
+        return;
+    }
+    record_fault(code != 0 ? static_cast<aclError>(code) : ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, text);
+}
+
+void mtsim_block_barrier() {
+    if (block.barrier != nullptr) {
+        block.barrier->arrive();
+    } else if (block.count > 1) {
+        record_fault(ACL_ERROR_RT_VECTOR_CORE_TIMEOUT,
+                     "blocks wait for each other, but the kernel was not launched with all of them alive: use "
+                     "mtsim_launch_concurrent");
+    }
+}

@@ -1,0 +1,77 @@
+#include "runtime.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+
+namespace mtsim {
+namespace {
+
+// A kernel or callback that is running when the process exits may finish within this time; then it is left behind.
+constexpr std::chrono::seconds kExitPatience{2};
+
+std::atomic<Runtime*> instance{nullptr};
+std::mutex creation;
+
+void start_over_in_child() {
+    // The parent's object is abandoned as it is: its locks may be held by threads that do not exist here.
+    instance.store(nullptr);
+    new (&creation) std::mutex();
+}
+
+}  // namespace
+
+Runtime& Runtime::get() {
+    Runtime* runtime = instance.load(std::memory_order_acquire);
+    return runtime != nullptr ? *runtime : *create();
+}
+
+Runtime* Runtime::create() {
+    std::lock_guard<std::mutex> lock(creation);
+    if (instance.load() == nullptr) {
+        static bool hooked = false;  // a child inherits the hooks
+        if (!hooked) {
+            pthread_atfork(nullptr, nullptr, start_over_in_child);
+            std::atexit(stop_threads);
+            hooked = true;
+        }
+        instance.store(new Runtime(), std::memory_order_release);
+    }
+    return instance.load();
+}
+
+Runtime::Runtime() : config(read_config()), blocks(std::thread::hardware_concurrency()) {
+    for (std::uint32_t id = 0; id < config.devices; ++id) {
+        devices.push_back(std::make_unique<Device>(static_cast<std::int32_t>(id), config.device_memory));
+    }
+}
+
+std::string Runtime::problem() const {
+    if (!config.error.empty()) {
+        return config.error;
+    }
+    for (const auto& device : devices) {
+        if (!device->memory.error().empty()) {
+            return device->memory.error();
+        }
+    }
+    return std::string();
+}
+
+// At exit: no kernel may run while the libraries that hold it are torn down.
+void Runtime::stop_threads() {
+    Runtime* runtime = instance.load();
+    if (runtime == nullptr) {
+        return;
+    }
+    const auto deadline = Stream::Clock::now() + kExitPatience;
+    for (const auto& stream : runtime->streams.all()) {
+        if (!stream->on_worker_thread()) {
+            stream->abandon(deadline);
+        }
+    }
+    runtime->blocks.stop();
+}
+
+}  // namespace mtsim

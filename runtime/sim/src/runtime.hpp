@@ -1,0 +1,43 @@
+// The process's one simulated machine.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "block_pool.hpp"
+#include "config.hpp"
+#include "context.hpp"
+#include "event.hpp"
+#include "host_memory.hpp"
+#include "registry.hpp"
+#include "stream.hpp"
+
+namespace mtsim {
+
+// Made on first use and never destroyed: threads that are still running when the process exits go on finding it. A
+// forked child gets a fresh one, as none of the worker threads exist there.
+class Runtime {
+public:
+    static Runtime& get();
+
+    const Config config;
+    std::vector<std::unique_ptr<Device>> devices;
+    Registry<Context, HandleKind::kContext> contexts;
+    Registry<Stream, HandleKind::kStream> streams;
+    Registry<Event, HandleKind::kEvent> events;
+    HostMemory host;
+    BlockPool blocks;
+
+    std::mutex lifecycle;      // initialise, finalise, contexts, device counts
+    bool initialised = false;  // guarded by lifecycle
+
+    std::string problem() const;  // why the machine cannot be used; empty when it can
+
+private:
+    Runtime();
+    static Runtime* create();
+    static void stop_threads();
+};
+
+}  // namespace mtsim

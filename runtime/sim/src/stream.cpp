@@ -1,0 +1,219 @@
+#include "stream.hpp"
+
+#include "error.hpp"
+#include "event.hpp"
+#include "spin.hpp"
+
+namespace mtsim {
+namespace {
+
+thread_local const Stream* stream_of_thread = nullptr;  // set on workers
+
+}  // namespace
+
+Stream::Stream(const Context* owner, std::int32_t device_id)
+    : context(owner), device(device_id), slots_(new Slot[kSlots]) {}
+
+Stream::~Stream() { abandon(); }
+
+// ------------------------------------------------------------------------------------------------ producers
+
+aclError Stream::admit(const char* function, std::unique_lock<std::mutex>& lock) {
+    const auto full = [this] {
+        return submitted_.load(std::memory_order_relaxed) - finished_.load(std::memory_order_acquire) >= kSlots;
+    };
+    while (full() && !closed_) {
+        const std::uint64_t oldest = submitted_.load(std::memory_order_relaxed) - kSlots + 1;
+        lock.unlock();
+        wait(oldest + kSlots / 8);  // room for many, so that a producer is not woken for each single slot
+        lock.lock();
+    }
+    if (closed_) {
+        return fail(ACL_ERROR_RT_PARAM_INVALID, function, "argument stream: expected a live stream, got %s",
+                    "one that is being destroyed");
+    }
+    if (stopped_.load(std::memory_order_acquire)) {
+        const std::optional<Failure> reason = failure();
+        return fail(reason->code, function, "the stream stopped on an earlier failure: %s", reason->message.c_str());
+    }
+    if (!started_) {
+        start_worker();
+    }
+    return ACL_SUCCESS;
+}
+
+void Stream::start_worker() {
+    std::promise<void> done;
+    worker_done_ = done.get_future();
+    worker_ = std::thread(
+        [this](std::promise<void> finished) {
+            struct Announce {  // also when the thread is unwound
+                std::promise<void>& promise;
+                ~Announce() { promise.set_value(); }
+            } announce{finished};
+            work();
+        },
+        std::move(done));
+    started_ = true;
+}
+
+void Stream::wake_worker() {
+    if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(false)) {
+        std::lock_guard<std::mutex> lock(sleep_mutex_);
+        work_arrived_.notify_one();
+    }
+}
+
+// --------------------------------------------------------------------------------------------------- worker
+
+void Stream::work() {
+    stream_of_thread = this;
+    for (std::uint64_t position = finished_.load(); next_task(position); ++position) {
+        struct Finish {
+            Stream& stream;
+            std::uint64_t position;
+            ~Finish() { stream.finish(position); }
+        } finish{*this, position};
+        slots_[position % kSlots].execute(*this, stopped_.load(std::memory_order_acquire));
+    }
+}
+
+// Waits for the task at `position`; false when the stream ends instead.
+bool Stream::next_task(std::uint64_t position) {
+    const auto ready = [&] {
+        return submitted_.load(std::memory_order_seq_cst) != position || closing_.load() || abandoned_.load();
+    };
+    if (!spin_until(ready)) {
+        std::unique_lock<std::mutex> lock(sleep_mutex_);
+        while (true) {
+            asleep_.store(true, std::memory_order_seq_cst);
+            if (ready()) {
+                break;
+            }
+            work_arrived_.wait(lock);
+        }
+        asleep_.store(false, std::memory_order_relaxed);
+    }
+    return !abandoned_.load() && submitted_.load(std::memory_order_acquire) != position;
+}
+
+void Stream::finish(std::uint64_t position) {
+    finished_.store(position + 1, std::memory_order_seq_cst);
+    if (position + 1 >= wanted_.load(std::memory_order_seq_cst)) {
+        std::lock_guard<std::mutex> lock(progress_mutex_);
+        wanted_.store(kNobody);
+        progressed_.notify_all();
+    }
+}
+
+void Stream::wait_for(const std::shared_ptr<Recording>& recording) {
+    if (spin_until([&] { return recording->done(); })) {
+        return;
+    }
+    {
+        std::lock_guard<std::mutex> lock(failure_mutex_);
+        waiting_for_ = recording;
+    }
+    recording->wait([this] { return abandoned_.load(); });
+    std::lock_guard<std::mutex> lock(failure_mutex_);
+    waiting_for_.reset();
+}
+
+bool Stream::on_worker_thread() const { return stream_of_thread == this; }
+
+// -------------------------------------------------------------------------------------------------- waiting
+
+bool Stream::wait(std::uint64_t ticket, std::optional<Clock::time_point> deadline) {
+    if (spin_until([&] { return reached(ticket); })) {
+        return true;
+    }
+    std::unique_lock<std::mutex> lock(progress_mutex_);
+    while (true) {
+        if (ticket < wanted_.load()) {
+            wanted_.store(ticket, std::memory_order_seq_cst);
+        }
+        if (reached(ticket)) {
+            return true;
+        }
+        if (!deadline) {
+            progressed_.wait(lock);
+        } else if (progressed_.wait_until(lock, *deadline) == std::cv_status::timeout) {
+            return reached(ticket);
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------- failures
+
+void Stream::set_failure(aclError code, std::string message) {
+    std::lock_guard<std::mutex> lock(failure_mutex_);
+    if (!failure_) {
+        failure_ = Failure{code, std::move(message)};
+        stopped_.store(stop_on_failure_.load(), std::memory_order_release);
+    }
+}
+
+std::optional<Failure> Stream::failure() const {
+    std::lock_guard<std::mutex> lock(failure_mutex_);
+    return failure_;
+}
+
+std::optional<Failure> Stream::take_failure() {
+    std::lock_guard<std::mutex> lock(failure_mutex_);
+    return stopped_.load() ? failure_ : std::exchange(failure_, std::nullopt);
+}
+
+void Stream::stop_on_failure(bool stop) { stop_on_failure_.store(stop); }
+
+// --------------------------------------------------------------------------------------------------- ending
+
+void Stream::drain() {
+    {
+        std::lock_guard<std::mutex> lock(push_mutex_);
+        closed_ = true;
+    }
+    wait(submitted());
+    closing_.store(true, std::memory_order_seq_cst);
+    wake_worker();
+    join(std::nullopt);
+}
+
+void Stream::abandon(std::optional<Clock::time_point> deadline) {
+    {
+        std::lock_guard<std::mutex> lock(push_mutex_);
+        closed_ = true;
+    }
+    abandoned_.store(true, std::memory_order_seq_cst);
+    wake_worker();
+    {
+        std::lock_guard<std::mutex> lock(failure_mutex_);
+        if (waiting_for_ != nullptr) {
+            waiting_for_->poke();
+        }
+    }
+    join(deadline);
+}
+
+void Stream::join(std::optional<Clock::time_point> deadline) {
+    std::lock_guard<std::mutex> lock(push_mutex_);
+    if (!worker_.joinable()) {
+        return;
+    }
+    if (deadline && worker_done_.wait_until(*deadline) == std::future_status::timeout) {
+        worker_.detach();
+        return;
+    }
+    worker_.join();
+    discard_queued();
+}
+
+// Tasks that will never run still release what they hold, and those who wait for them.
+void Stream::discard_queued() {
+    const std::uint64_t end = submitted();
+    for (std::uint64_t position = finished_.load(); position != end; ++position) {
+        slots_[position % kSlots].discard();
+        finish(position);
+    }
+}
+
+}  // namespace mtsim

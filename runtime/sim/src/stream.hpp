@@ -1,0 +1,163 @@
+// A stream: an in-order queue of tasks with a worker thread of its own.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "acl/acl.h"
+
+namespace mtsim {
+
+class Context;
+class Recording;
+class Stream;
+
+struct Failure {
+    aclError code;
+    std::string message;
+};
+
+// One place in a stream's ring. A task is any type with `void run(Stream&)` and `static constexpr bool kAlways`, which
+// says whether it runs after the stream stopped on a failure; it lives in the slot, so queueing allocates nothing.
+class alignas(64) Slot {
+public:
+    static constexpr std::size_t kCapacity = 240;
+
+    template <class Task>
+    void emplace(Task&& task) {
+        using T = std::decay_t<Task>;
+        static_assert(sizeof(T) <= kCapacity && alignof(T) <= 16, "a task must fit its slot");
+        new (storage_) T(std::forward<Task>(task));
+        execute_ = [](void* storage, Stream& stream, bool stopped) {
+            T* self = std::launder(static_cast<T*>(storage));
+            struct Destroy {  // even when the thread is unwound, as an exiting interpreter does inside a callback
+                T* task;
+                ~Destroy() { task->~T(); }
+            } destroy{self};
+            if (T::kAlways || !stopped) {
+                self->run(stream);
+            }
+        };
+        discard_ = [](void* storage) { std::launder(static_cast<T*>(storage))->~T(); };
+    }
+    void execute(Stream& stream, bool stopped) { execute_(storage_, stream, stopped); }
+    void discard() { discard_(storage_); }
+
+private:
+    alignas(16) unsigned char storage_[kCapacity];
+    void (*execute_)(void*, Stream&, bool) = nullptr;
+    void (*discard_)(void*) = nullptr;
+};
+
+class Stream {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    Stream(const Context* context, std::int32_t device);
+    ~Stream();
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+
+    // Queues a task and returns its ticket through `ticket` (may be NULL); blocks while the ring is full. Fails with
+    // the stream's own error once it stopped on a failure, and with 107000 once it was destroyed.
+    template <class Task>
+    aclError push(const char* function, Task&& task, std::uint64_t* ticket = nullptr) {
+        std::unique_lock<std::mutex> lock(push_mutex_);
+        if (aclError code = admit(function, lock)) {
+            return code;
+        }
+        const std::uint64_t position = submitted_.load(std::memory_order_relaxed);
+        slots_[position % kSlots].emplace(std::forward<Task>(task));
+        submitted_.store(position + 1, std::memory_order_seq_cst);
+        lock.unlock();
+        if (ticket != nullptr) {
+            *ticket = position + 1;
+        }
+        wake_worker();
+        return ACL_SUCCESS;
+    }
+
+    std::uint64_t submitted() const { return submitted_.load(std::memory_order_acquire); }
+    bool reached(std::uint64_t ticket) const { return finished_.load(std::memory_order_seq_cst) >= ticket; }
+
+    // Blocks until the task of `ticket` has run; false when `deadline` passed first.
+    bool wait(std::uint64_t ticket, std::optional<Clock::time_point> deadline = std::nullopt);
+
+    // Blocks this stream's worker until the recording is complete or the stream is abandoned.
+    void wait_for(const std::shared_ptr<Recording>& recording);
+
+    // Records an asynchronous failure; the first one wins.
+    void set_failure(aclError code, std::string message);
+    std::optional<Failure> failure() const;
+    // The failure to report at a synchronisation. It is reported once, unless the stream stops on failures.
+    std::optional<Failure> take_failure();
+    void stop_on_failure(bool stop);
+
+    // Ends the worker: after the last task (drain), or after the running one (abandon). An abandoned worker that does
+    // not come back by `deadline` is left behind. Neither may be called on the worker's own thread.
+    void drain();
+    void abandon(std::optional<Clock::time_point> deadline = std::nullopt);
+
+    bool on_worker_thread() const;
+
+    void* handle = nullptr;
+    const Context* const context;  // compared, never dereferenced: the context may be gone
+    const std::int32_t device;
+
+private:
+    // Deep enough to run ahead of the device, small enough to bound what a runaway producer can queue.
+    static constexpr std::uint64_t kSlots = 2048;
+
+    aclError admit(const char* function, std::unique_lock<std::mutex>& lock);
+    void start_worker();
+    void wake_worker();
+    bool next_task(std::uint64_t position);
+    void work();
+    void finish(std::uint64_t position);
+    void discard_queued();
+    void join(std::optional<Clock::time_point> deadline);
+
+    std::unique_ptr<Slot[]> slots_;
+
+    std::mutex push_mutex_;  // producers; also guards worker_, started_ and closed_
+    bool closed_ = false;
+    bool started_ = false;
+    std::thread worker_;
+    std::future<void> worker_done_;
+
+    // The counters only grow; the task of position p is in slot p % kSlots and has the ticket p + 1. They and the flags
+    // beside them are sequentially consistent: each side publishes its own and then reads the other's, so one of them
+    // always sees that the other sleeps or that there is work.
+    alignas(64) std::atomic<std::uint64_t> submitted_{0};
+    std::atomic<bool> abandoned_{false};
+    std::atomic<bool> closing_{false};
+    alignas(64) std::atomic<std::uint64_t> finished_{0};
+    std::atomic<bool> asleep_{false};
+    static constexpr std::uint64_t kNobody = UINT64_MAX;
+    std::atomic<std::uint64_t> wanted_{kNobody};  // the smallest ticket that someone sleeps for
+
+    std::mutex sleep_mutex_;
+    std::condition_variable work_arrived_;
+    std::mutex progress_mutex_;
+    std::condition_variable progressed_;
+
+    mutable std::mutex failure_mutex_;  // also guards waiting_for_
+    std::optional<Failure> failure_;
+    std::atomic<bool> stop_on_failure_{false};
+    std::atomic<bool> stopped_{false};
+    std::shared_ptr<Recording> waiting_for_;
+};
+
+}  // namespace mtsim
