@@ -1,0 +1,34 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: nonecheck=False, embedsignature=False
+"""The compiled core of mindtorch_v2: what runs on every operator call.
+
+One extension module, one included file an idea. What is not hot stays in Python.
+"""
+import sys
+
+cimport cython
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+include "cpython_glue.pxi"
+include "dtype.pxi"
+include "device.pxi"
+include "keys.pxi"
+include "storage.pxi"
+include "operator_calls.pxi"
+include "tensor.pxi"
+include "views.pxi"
+include "binding.pxi"
+include "dispatch.pxi"
+include "packet.pxi"
+include "node.pxi"
+include "autograd.pxi"
+include "engine.pxi"
+include "function.pxi"
+include "launch.pxi"
+include "npu.pxi"

@@ -1,0 +1,409 @@
+"""Recording: the node an operator call leaves behind, and what it saves."""
+
+cdef enum:
+    INLINE_SAVED = 6
+
+
+cdef class FunctionCtx(Node):
+    """The context that forward, ``setup_context`` and ``backward`` share; it is also the node in the graph."""
+    cdef object function                    # an OpOverload, or a subclass of autograd.Function
+    cdef tuple to_save                      # as given to save_for_backward
+    cdef tuple saved                        # as stored: own outputs as detached aliases, so that no cycle arises
+    cdef int64_t* versions
+    cdef int64_t inline_versions[INLINE_SAVED]
+    cdef uint64_t saved_outputs             # bit i: saved[i] is an output of this node
+    cdef bint freed
+    cdef bint materialize
+    cdef bint is_operator
+    cdef tuple list_lengths                 # per argument: length of a tensor list, None elsewhere; None if there is no list
+    cdef public object needs_input_grad
+    cdef object dirty, non_differentiable
+    cdef dict __dict__
+
+    def __cinit__(self):
+        self.materialize = True
+        self.versions = self.inline_versions
+
+    def __dealloc__(self):
+        if self.versions != self.inline_versions:
+            free(self.versions)
+
+    def save_for_backward(self, *tensors):
+        """Keeps tensors (or None) for backward, where ``saved_tensors`` returns them; the last call wins."""
+        cdef int i = 0
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {_type_name(t)}")
+            i += 1
+        self.to_save = tensors
+
+    @property
+    def saved_tensors(self):
+        """What was saved. Raises RuntimeError where one was changed in place since, or after the graph was freed."""
+        if self.freed:
+            raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they "
+                               "have already been freed). Saved intermediate values of the graph are freed when you call "
+                               ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+                               "graph a second time or if you need to access saved tensors after calling backward.")
+        if self.saved is None:
+            return () if self.to_save is None else self.to_save
+        return unpack_saved(self)
+
+    def mark_dirty(self, *tensors):
+        """Declares inputs that forward changed in place; they must be returned."""
+        self.dirty = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Declares outputs that get no gradient."""
+        self.non_differentiable = tensors
+
+    def set_materialize_grads(self, bint value):
+        """Whether backward sees zeros (default) or None for outputs without a gradient."""
+        self.materialize = value
+
+    cdef int finish_saving(self) except -1:
+        """After the outputs have their history: fixes versions (in-place bumps included) and breaks cycles."""
+        cdef Py_ssize_t i, n
+        cdef Tensor t
+        if self.to_save is None:
+            return 0
+        n = len(self.to_save)
+        if n > INLINE_SAVED:
+            if n > 64:
+                raise RuntimeError(f"save_for_backward: at most 64 tensors can be saved, got {n}")
+            self.versions = <int64_t*>malloc(n * sizeof(int64_t))
+            if self.versions == NULL:
+                self.versions = self.inline_versions
+                raise MemoryError()
+        self.saved = self.to_save
+        for i in range(n):
+            value = self.to_save[i]
+            if value is None:
+                continue
+            t = <Tensor>value
+            self.versions[i] = t.storage.version
+            if t.grad_fn_ is self:
+                self.saved_outputs |= <uint64_t>1 << i
+        if self.saved_outputs:
+            self.saved = tuple([
+                output_alias(self.to_save[i]) if self.saved_outputs >> i & 1 else self.to_save[i] for i in range(n)])
+        self.to_save = None
+        return 0
+
+    cdef int release_saved(self) except -1:
+        if self.saved is not None:
+            self.freed = True
+            self.saved = None
+        return 0
+
+    cdef object apply(self, list grads):
+        cdef PyObject* args[MAX_ARGS]
+        cdef list arguments
+        cdef int i, n = self.output_count
+        if self.materialize:
+            for i in range(n):
+                if grads[i] is None and self.meta(i).known:
+                    grads[i] = zeros_for(self.meta(i))
+        if n >= MAX_ARGS:
+            result = backward_callable(self)(self, *grads)
+        else:
+            args[0] = <PyObject*>self
+            for i in range(n):
+                args[i + 1] = <PyObject*>grads[i]
+            result = PyObject_Vectorcall(backward_callable(self), args, n + 1, NULL)
+        return align_gradients(self, result)
+
+
+cdef object output_alias(Tensor t):
+    cdef Tensor alias = shallow_copy(t)
+    alias.output_nr_ = t.output_nr_
+    return alias
+
+
+cdef tuple unpack_saved(FunctionCtx ctx):
+    cdef Py_ssize_t i, n = len(ctx.saved)
+    cdef Tensor t
+    for i in range(n):
+        if ctx.saved[i] is not None and (<Tensor>ctx.saved[i]).storage.version != ctx.versions[i]:
+            raise modified_in_place(ctx, <Tensor>ctx.saved[i], ctx.versions[i])
+    if not ctx.saved_outputs:
+        return ctx.saved
+    values = list(ctx.saved)
+    for i in range(n):
+        if ctx.saved_outputs >> i & 1:
+            t = shallow_copy(<Tensor>values[i])
+            t.grad_fn_, t.output_nr_ = ctx, (<Tensor>values[i]).output_nr_
+            values[i] = t
+    return tuple(values)
+
+
+cdef object modified_in_place(FunctionCtx ctx, Tensor t, int64_t expected):
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{t.dt.name} {list(t.shape)}], saved by {ctx.node_name}, is at version {t.storage.version}; expected version {expected} "
+        "instead. Hint: use the out-of-place operation, or save a clone.")
+
+
+cdef object backward_callable(FunctionCtx ctx):
+    if ctx.is_operator:
+        function = (<OpOverload>ctx.function).backward_function
+        if function is None:
+            name = (<OpOverload>ctx.function).sig.qualname
+            raise RuntimeError(f"Trying to backward through {name} but no autograd formula was registered. "
+                               f"Register one with `library.register_autograd(\"{name}\", ...)`, or give the operator a "
+                               "`backward` in its YAML entry.")
+        return function
+    return ctx.function._backward_function(ctx)
+
+
+cdef object zeros_for(OutputMeta* meta):
+    return aten("zeros")(make_size(meta.nd, meta.sizes), dtype=<object>meta.dt, device=<object>meta.dev)
+
+
+cdef object align_gradients(FunctionCtx ctx, object result):
+    """What backward returned, as one gradient per edge. Rule: gradients align with inputs by slot, none are filtered."""
+    cdef Py_ssize_t given, expected
+    if not PyTuple_Check(result):
+        result = tuple(result) if PyList_Check(result) else (result,)
+    given, expected = len(result), len(ctx.needs_input_grad)
+    if given > expected and not ctx.is_operator:
+        extra = result[expected:]
+        if any([g is not None for g in extra]):
+            raise wrong_count(ctx, expected, given)
+        result = result[:expected]
+    elif given != expected:
+        raise wrong_count(ctx, expected, given)
+    return align_operator_gradients(ctx, <tuple>result) if ctx.is_operator else align_function_gradients(ctx, <tuple>result)
+
+
+cdef object wrong_count(FunctionCtx ctx, Py_ssize_t expected, Py_ssize_t given):
+    return RuntimeError(f"function {ctx.node_name} returned an incorrect number of gradients (expected {expected}, got {given})")
+
+
+cdef object align_operator_gradients(FunctionCtx ctx, tuple result):
+    cdef OpOverload op = <OpOverload>ctx.function
+    cdef int i, kind
+    cdef list flat = []
+    for i in range(op.sig.count):
+        g = <object>PyTuple_GET_ITEM(result, i)
+        kind = op.sig.args[i].kind
+        if kind == ARG_TENSOR:
+            flat.append(g)
+        elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
+            flat.extend(list_gradients(ctx, op, i, g))
+        elif g is not None:
+            raise not_a_tensor_input(ctx, i)
+    return flat
+
+
+cdef object list_gradients(FunctionCtx ctx, OpOverload op, int at, object g):
+    length = ctx.list_lengths[at]
+    if g is None:
+        return [None] * length
+    if not (PyTuple_Check(g) or PyList_Check(g)) or len(g) != length:
+        got = f"{_type_name(g)} of length {len(g)}" if isinstance(g, (tuple, list)) else _type_name(g)
+        raise RuntimeError(f"function {ctx.node_name}: expected the gradient of the tensor list '{op.sig.names[at]}' (position {at}) "
+                           f"to be None or a list of {length}, got {got}")
+    return g
+
+
+cdef object not_a_tensor_input(FunctionCtx ctx, int at):
+    return RuntimeError(f"function {ctx.node_name} returned a gradient different than None at position {at}, but the corresponding "
+                        "forward input was not a Variable")
+
+
+cdef object align_function_gradients(FunctionCtx ctx, tuple result):
+    cdef Py_ssize_t i
+    for i in range(len(result)):
+        if result[i] is not None and ctx.list_lengths[i] is None:
+            raise not_a_tensor_input(ctx, i)
+    return result
+
+
+# ---- recording an operator call
+
+cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
+    """The kernel with autograd off; then versions, views and, where an input requires grad, the node."""
+    cdef uint64_t outside = mt_state.excluded
+    cdef bint record = not mt_state.grad_off and any_requires_grad(op, bound)
+    cdef FunctionCtx ctx = None
+    if record:
+        ctx = new_operator_node(op, bound)
+    mt_state.excluded = outside | BELOW_AUTOGRAD
+    try:
+        result = run_below_autograd(op, bound, keys)
+        check_result(op, bound, result)
+        if op.mutates:
+            bump_mutated(op, bound)
+        if record and op.setup_function is not None:
+            call_setup(op, bound, ctx, result)
+    finally:
+        mt_state.excluded = outside
+    if op.makes_views:
+        mark_views(op, bound, result)
+    if record:
+        attach(op, bound, ctx, result)
+    return result
+
+
+cdef object run_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
+    cdef uint64_t above = keys & op.active & ~BACKEND_KEYS
+    if above:
+        return call_kernel(op, op.table[mt_highest_bit(above)], bound)
+    return call_backend(op, bound, keys)
+
+
+cdef bint any_requires_grad(OpOverload op, Bound* bound):
+    cdef int i, kind
+    for i in range(op.sig.count):
+        kind = op.sig.args[i].kind
+        if bound.slots[i] == <PyObject*>None:
+            continue
+        if kind == ARG_TENSOR:
+            if needs_grad(<Tensor>bound.slots[i]):
+                return True
+        elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
+            for item in <object>bound.slots[i]:
+                if item is not None and needs_grad(<Tensor>item):
+                    return True
+    return False
+
+
+cdef inline bint needs_grad(Tensor t) noexcept:
+    return t.wants_grad or t.grad_fn_ is not None
+
+
+cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
+    """The node with its edges, taken before the kernel runs: an in-place operator replaces its argument's history."""
+    global next_sequence
+    cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
+    cdef int i, kind
+    cdef list tensors = [], needs = []
+    cdef list lengths = [None] * op.sig.count if op.sig.has_lists else None
+    ctx.function, ctx.is_operator, ctx.node_name = op, True, op.node_name
+    ctx.sequence = next_sequence
+    next_sequence += 1
+    for i in range(op.sig.count):
+        kind = op.sig.args[i].kind
+        value = <object>bound.slots[i]
+        if kind == ARG_TENSOR:
+            tensors.append(value)
+            needs.append(value is not None and needs_grad(<Tensor>value))
+            if op.aliases[i].written and value is not None:
+                check_writable(op, <Tensor>value)
+        elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
+            value = () if value is None else value
+            tensors.extend(value)
+            needs.append([t is not None and needs_grad(<Tensor>t) for t in value])
+            lengths[i] = len(value)
+        else:
+            needs.append(False)
+    ctx.needs_input_grad = tuple(needs)
+    ctx.list_lengths = None if lengths is None else tuple(lengths)
+    ctx.set_edges(tensors)
+    return ctx
+
+
+cdef int check_writable(OpOverload op, Tensor t) except -1:
+    if t.wants_grad:
+        raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation: {op.sig.qualname}. "
+                           "Do it under torch.no_grad(), or on a clone.")
+    return 0
+
+
+cdef object call_setup(OpOverload op, Bound* bound, FunctionCtx ctx, object output):
+    cdef tuple inputs
+    cdef int i, n = op.sig.positional if op.setup_takes_keywords else op.sig.count
+    inputs = PyTuple_New(n)
+    for i in range(n):
+        value = <object>bound.slots[i]
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(inputs, i, value)
+    if op.setup_takes_keywords:
+        keywords = {op.sig.names[i]: <object>bound.slots[i] for i in range(n, op.sig.count)}
+        return op.setup_function(ctx, inputs, keywords, output)
+    cdef PyObject* args[3]
+    args[0], args[1], args[2] = <PyObject*>ctx, <PyObject*>inputs, <PyObject*>output
+    return PyObject_Vectorcall(op.setup_function, args, 3, NULL)
+
+
+cdef int bump_mutated(OpOverload op, Bound* bound) except -1:
+    """Counts a change on every argument that the schema declares as written, and on no other."""
+    cdef int i
+    for i in range(op.sig.count):
+        if not op.aliases[i].written or bound.slots[i] == <PyObject*>None:
+            continue
+        if op.sig.args[i].kind == ARG_TENSOR:
+            (<Tensor>bound.slots[i]).storage.version += 1
+        else:
+            for item in <object>bound.slots[i]:
+                if item is not None:
+                    (<Tensor>item).storage.version += 1
+    return 0
+
+
+cdef int mark_views(OpOverload op, Bound* bound, object result) except -1:
+    """Outputs that share a declared argument's storage become views of it."""
+    cdef int i
+    for i in range(op.sig.count):
+        if op.aliases[i].declared and op.sig.args[i].kind == ARG_TENSOR and bound.slots[i] != <PyObject*>None:
+            if PyTuple_Check(result) or PyList_Check(result):
+                for item in result:
+                    mark_view(<Tensor>bound.slots[i], <Tensor>item)
+            else:
+                mark_view(<Tensor>bound.slots[i], <Tensor>result)
+            return 0
+    return 0
+
+
+cdef inline void mark_view(Tensor source, Tensor view) noexcept:
+    if view is not source and view.storage is source.storage and view.base_ is None:
+        view.base_ = source if source.base_ is None else source.base_
+
+
+cdef int attach(OpOverload op, Bound* bound, FunctionCtx ctx, object result) except -1:
+    """Gives the outputs their history, then fixes what is saved."""
+    cdef int count = 0
+    if op.returns == 1 and op.return_kind == ARG_TENSOR:
+        ctx.set_output_count(1)
+        attach_output(op, bound, ctx, <Tensor>result, 0)
+    elif op.returns > 0:
+        flat = flatten_outputs(result)
+        ctx.set_output_count(len(flat))
+        for value in flat:
+            if isinstance(value, Tensor):
+                attach_output(op, bound, ctx, <Tensor>value, count)
+            count += 1
+    ctx.finish_saving()
+    return 0
+
+
+cdef list flatten_outputs(object result):
+    flat = []
+    for value in result if isinstance(result, (tuple, list)) else (result,):
+        if isinstance(value, (tuple, list)):
+            flat.extend(value)
+        else:
+            flat.append(value)
+    return flat
+
+
+cdef int attach_output(OpOverload op, Bound* bound, FunctionCtx ctx, Tensor output, int number) except -1:
+    cdef int i
+    if output.dt.category < CATEGORY_FLOAT:
+        return 0
+    if op.makes_views:
+        for i in range(op.sig.count):
+            if bound.slots[i] == <PyObject*>output:       # `contiguous()` of what is contiguous: nothing happened
+                return 0
+    if op.mutates and output.base_ is not None and needs_grad(output.base_):
+        raise RuntimeError(f"{op.sig.qualname}: in-place on a view of a tensor that requires grad is not supported; "
+                           "use the out-of-place operation")
+    set_history(output, ctx, number)
+    return 0
+
+
+cdef int set_history(Tensor t, Node node, int number) except -1:
+    t.grad_fn_, t.output_nr_, t.wants_grad = node, number, False
+    record_meta(node.meta(number), t)
+    return 0

@@ -1,0 +1,325 @@
+"""Binding a call's arguments, once, to schema order: keywords placed, defaults filled in, types checked."""
+
+cdef enum:                     # what an argument takes
+    ARG_TENSOR, ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST, ARG_INT, ARG_FLOAT, ARG_BOOL, ARG_STR, ARG_SCALAR
+    ARG_INT_LIST, ARG_FLOAT_LIST, ARG_BOOL_LIST, ARG_SCALAR_LIST, ARG_DTYPE, ARG_DEVICE, ARG_ANY
+
+cdef enum:
+    MAX_ARGS = 64
+
+cdef dict ARG_KINDS = {
+    "Tensor": ARG_TENSOR, "int": ARG_INT, "SymInt": ARG_INT, "DeviceIndex": ARG_INT, "float": ARG_FLOAT, "bool": ARG_BOOL,
+    "SymBool": ARG_BOOL, "str": ARG_STR, "Scalar": ARG_SCALAR, "ScalarType": ARG_DTYPE, "Device": ARG_DEVICE,
+}
+cdef dict LIST_KINDS = {
+    "Tensor": ARG_TENSOR_LIST, "Tensor?": ARG_OPT_TENSOR_LIST, "int": ARG_INT_LIST, "SymInt": ARG_INT_LIST,
+    "float": ARG_FLOAT_LIST, "bool": ARG_BOOL_LIST, "Scalar": ARG_SCALAR_LIST,
+}
+# The element kind of each list kind, and what an error calls it.
+cdef dict KIND_NAMES = {
+    ARG_TENSOR: "Tensor", ARG_TENSOR_LIST: "tuple of Tensors", ARG_OPT_TENSOR_LIST: "tuple of Tensors or None", ARG_INT: "int",
+    ARG_FLOAT: "float", ARG_BOOL: "bool", ARG_STR: "str", ARG_SCALAR: "Number", ARG_INT_LIST: "tuple of ints",
+    ARG_FLOAT_LIST: "tuple of floats", ARG_BOOL_LIST: "tuple of bools", ARG_SCALAR_LIST: "tuple of Scalars",
+    ARG_DTYPE: "torch.dtype", ARG_DEVICE: "torch.device",
+}
+cdef int ELEMENT_KIND[ARG_ANY + 1]
+for _kind in range(ARG_ANY + 1):
+    ELEMENT_KIND[_kind] = ARG_ANY
+ELEMENT_KIND[ARG_TENSOR_LIST] = ELEMENT_KIND[ARG_OPT_TENSOR_LIST] = ARG_TENSOR
+ELEMENT_KIND[ARG_INT_LIST], ELEMENT_KIND[ARG_FLOAT_LIST] = ARG_INT, ARG_FLOAT
+ELEMENT_KIND[ARG_BOOL_LIST], ELEMENT_KIND[ARG_SCALAR_LIST] = ARG_BOOL, ARG_SCALAR
+
+
+cdef struct ArgSpec:
+    int kind
+    bint optional
+    int list_size          # of `int[2]`: one int stands for that many; 0 elsewhere
+
+
+cdef struct Bound:
+    # Borrowed references in schema order, which is also vectorcall's order; `made` owns what conversion created.
+    PyObject* slots[MAX_ARGS]
+    PyObject* made[MAX_ARGS]
+    int made_count
+
+
+cdef inline void release_bound(Bound* bound) noexcept:
+    cdef int i
+    for i in range(bound.made_count):
+        Py_DECREF(<object>bound.made[i])
+    bound.made_count = 0
+
+
+cdef inline PyObject* keep(Bound* bound, object value):
+    Py_INCREF(value)
+    bound.made[bound.made_count] = <PyObject*>value
+    bound.made_count += 1
+    return <PyObject*>value
+
+
+@cython.final
+cdef class Signature:
+    """A schema's arguments as the call path needs them."""
+    cdef ArgSpec args[MAX_ARGS]
+    cdef int count, positional
+    cdef tuple names                # interned
+    cdef tuple kwnames              # names of the keyword-only arguments, or None
+    cdef tuple defaults             # a value, or NO_DEFAULT
+    cdef object schema
+    cdef str qualname
+    cdef int varargs                # the int list that takes the rest of the positional arguments; -1 if there is none
+    cdef int device_arg             # the argument that chooses the device of a factory; -1
+    cdef bint has_lists             # of tensors
+
+    def __init__(self, schema, str qualname):
+        cdef int i
+        self.schema, self.qualname = schema, qualname
+        self.count, self.positional = len(schema.arguments), len(schema.positional)
+        if self.count > MAX_ARGS - 1:
+            raise ValueError(f"{qualname}: {self.count} arguments, but at most {MAX_ARGS - 1} are supported")
+        self.varargs = self.device_arg = -1
+        for i, argument in enumerate(schema.arguments):
+            self.args[i] = arg_spec(argument.type)
+            if self.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST):
+                self.has_lists = True
+            if self.args[i].kind == ARG_DEVICE:
+                self.device_arg = i
+        if self.positional and self.args[self.positional - 1].kind == ARG_INT_LIST and self.positional <= 2:
+            self.varargs = self.positional - 1
+        self.names = tuple([sys.intern(a.name) for a in schema.arguments])
+        self.kwnames = self.names[self.positional:] or None
+        self.defaults = tuple([runtime_default(a) for a in schema.arguments])
+
+
+cdef object NO_DEFAULT = object()
+
+
+cdef ArgSpec arg_spec(object type):
+    cdef ArgSpec spec
+    text = str(type)
+    spec.list_size = 0
+    spec.optional = text.endswith("?")
+    if spec.optional:
+        text = text[:-1]
+    if text.endswith("]"):
+        element, _, size = text[:-1].rpartition("[")
+        spec.kind = LIST_KINDS.get(element, ARG_ANY)
+        spec.list_size = int(size) if size else 0
+    else:
+        spec.kind = ARG_KINDS.get(text, ARG_ANY)
+    return spec
+
+
+# Identifiers that schemas use as defaults, by the value a kernel gets.
+cdef dict NAMED_DEFAULTS = {"Mean": 1, "None": 0, "Sum": 2, "long": dtype_i64, "float": dtype_f32, "double": dtype_f64}
+
+
+cdef object runtime_default(object argument):
+    if not argument.has_default:
+        return NO_DEFAULT
+    value = argument.default_value
+    name = getattr(value, "name", None)
+    if name is not None:
+        return NAMED_DEFAULTS.get(name, name)
+    if isinstance(value, str) and str(argument.type).startswith("Device"):
+        return device(value)
+    if isinstance(value, int) and not isinstance(value, bool) and str(argument.type).startswith("float"):
+        return float(value)
+    return value
+
+
+cdef inline bint matches(int kind, PyObject* value) noexcept:
+    """Whether a value is of a kind as it stands (the common case, no conversion)."""
+    if kind == ARG_TENSOR:
+        return is_tensor(value)
+    if kind == ARG_INT:
+        return PyLong_Check(<object>value)
+    if kind == ARG_FLOAT:
+        return PyFloat_Check(<object>value)
+    if kind == ARG_SCALAR:
+        return PyFloat_Check(<object>value) or PyLong_Check(<object>value) or PyComplex_Check(<object>value)
+    if kind == ARG_BOOL:
+        return PyBool_Check(<object>value)
+    if kind == ARG_STR:
+        return PyUnicode_Check(<object>value)
+    if kind == ARG_DTYPE:
+        return Py_TYPE(value) == <PyTypeObject*>dtype
+    if kind == ARG_DEVICE:
+        return Py_TYPE(value) == <PyTypeObject*>device
+    return kind == ARG_ANY
+
+
+cdef object convert(int kind, object value):
+    """The value as its kind, where PyTorch converts silently; NO_DEFAULT where it does not fit."""
+    if kind == ARG_FLOAT and PyLong_Check(value):
+        return float(value)
+    if kind == ARG_DTYPE:
+        found = dtype_from_python(value)
+        return NO_DEFAULT if found is None else found
+    if kind == ARG_DEVICE and (isinstance(value, str) or (PyLong_Check(value) and not PyBool_Check(value))):
+        return device(value)
+    if kind in (ARG_INT, ARG_FLOAT, ARG_SCALAR):
+        return convert_number(kind, value)
+    return NO_DEFAULT
+
+
+cdef object convert_number(int kind, object value):
+    if isinstance(value, Tensor):
+        if (<Tensor>value).nd != 0 or (<Tensor>value).requires_grad:
+            return NO_DEFAULT
+        value = value.item()
+    elif hasattr(value, "dtype") and hasattr(value, "item"):          # a NumPy scalar
+        value = value.item()
+    elif kind == ARG_INT and PyIndex_Check(value):
+        value = value.__index__()
+    if kind == ARG_FLOAT and PyLong_Check(value):
+        value = float(value)
+    return value if matches(kind, <PyObject*>value) else NO_DEFAULT
+
+
+cdef int fit(ArgSpec* spec, PyObject** slot, Bound* bound) except -1:
+    """1 where the value fits its argument (converted in place where needed), 0 where it does not."""
+    cdef PyObject* value = slot[0]
+    cdef int element
+    if matches(spec.kind, value):
+        return 1
+    if value == <PyObject*>None:
+        return spec.optional
+    element = ELEMENT_KIND[spec.kind]
+    if element != ARG_ANY:
+        return fit_list(spec, element, slot, bound)
+    converted = convert(spec.kind, <object>value)
+    if converted is NO_DEFAULT:
+        return 0
+    slot[0] = keep(bound, converted)
+    return 1
+
+
+cdef int fit_list(ArgSpec* spec, int element, PyObject** slot, Bound* bound) except -1:
+    value = <object>slot[0]
+    cdef bint as_given = True
+    if not (PyTuple_Check(value) or PyList_Check(value)):
+        if spec.list_size == 0 or not matches(element, slot[0]):
+            return 0
+        slot[0] = keep(bound, [value] * spec.list_size)      # `int[2]` takes one int for both
+        return 1
+    for item in value:
+        if matches(element, <PyObject*>item) or (item is None and spec.kind == ARG_OPT_TENSOR_LIST):
+            continue
+        if element == ARG_TENSOR or convert(element, item) is NO_DEFAULT:
+            return 0
+        as_given = False
+    if not as_given:
+        slot[0] = keep(bound, [item if matches(element, <PyObject*>item) else convert(element, item) for item in value])
+    return 1
+
+
+cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwnames, Bound* bound, bint explain) except -1:
+    """Fills bound.slots; 1 on success. Where the call does not fit: raises TypeError if `explain`, else returns 0."""
+    cdef Py_ssize_t i, keywords = 0 if kwnames == NULL else PyTuple_GET_SIZE(<object>kwnames)
+    cdef Py_ssize_t placed = nargs
+    bound.made_count = 0
+    if nargs >= sig.positional:
+        placed = take_positional(sig, args, nargs, bound)
+        if placed < 0:
+            if explain:
+                raise too_many(sig, nargs)
+            return 0
+    else:
+        for i in range(nargs):
+            bound.slots[i] = args[i]
+    for i in range(placed):
+        if not fit(&sig.args[i], &bound.slots[i], bound):
+            if explain:
+                raise wrong_type(sig, i, <object>bound.slots[i])
+            return 0
+    if placed == sig.count and keywords == 0:
+        return 1
+    for i in range(placed, sig.count):
+        bound.slots[i] = NULL
+    for i in range(keywords):
+        if not place_keyword(sig, <object>PyTuple_GET_ITEM(<object>kwnames, i), args[nargs + i], placed, bound, explain):
+            return 0
+    for i in range(placed, sig.count):
+        if bound.slots[i] == NULL:
+            bound.slots[i] = <PyObject*>PyTuple_GET_ITEM(sig.defaults, i)
+            if bound.slots[i] == <PyObject*>NO_DEFAULT:
+                if explain:
+                    raise missing(sig, bound)
+                return 0
+    return 1
+
+
+cdef Py_ssize_t take_positional(Signature sig, PyObject** args, Py_ssize_t nargs, Bound* bound) except -2:
+    """As many positional arguments as there are places; `x.view(2, 3)` gives the rest to the int list. -1: too many."""
+    cdef Py_ssize_t i
+    if sig.varargs >= 0 and nargs > sig.varargs and PyLong_Check(<object>args[sig.varargs]) \
+            and (nargs > sig.positional or sig.args[sig.varargs].list_size == 0):
+        for i in range(sig.varargs):
+            bound.slots[i] = args[i]
+        bound.slots[sig.varargs] = keep(bound, [<object>args[i] for i in range(sig.varargs, nargs)])
+        return sig.positional
+    if nargs > sig.positional:
+        return -1
+    for i in range(nargs):
+        bound.slots[i] = args[i]
+    return nargs
+
+
+cdef int place_keyword(Signature sig, object name, PyObject* value, Py_ssize_t placed, Bound* bound, bint explain) except -1:
+    cdef int i, at = -1
+    for i in range(sig.count):
+        if PyTuple_GET_ITEM(sig.names, i) == <PyObject*>name:          # interned: nearly always the same object
+            at = i
+            break
+    if at < 0:
+        for i in range(sig.count):
+            if <object>PyTuple_GET_ITEM(sig.names, i) == name:
+                at = i
+                break
+    if at < 0 or bound.slots[at] != NULL or at < placed:
+        if explain:
+            raise unexpected_keyword(sig, name, at)
+        return 0
+    bound.slots[at] = value
+    if not fit(&sig.args[at], &bound.slots[at], bound):
+        if explain:
+            raise wrong_type(sig, at, <object>value)
+        return 0
+    return 1
+
+
+cdef object wrong_type(Signature sig, int at, object value):
+    spec = sig.args[at]
+    expected = KIND_NAMES.get(spec.kind, str(sig.schema.arguments[at].type))
+    if spec.optional:
+        expected += " or None"
+    got = _type_name(value)
+    if isinstance(value, (list, tuple)) and value:
+        got += " of " + ", ".join(sorted({_type_name(v) for v in value}))
+    where = f"position {at + 1}" if at < sig.positional else "keyword-only"
+    return TypeError(f"{sig.qualname}(): argument '{sig.names[at]}' ({where}) must be {expected}, not {got}\n"
+                     f"  schema: {sig.schema}")
+
+
+cdef object too_many(Signature sig, Py_ssize_t nargs):
+    plural = "" if sig.positional == 1 else "s"
+    return TypeError(f"{sig.qualname}() takes {sig.positional} positional argument{plural} but {nargs} were given\n"
+                     f"  schema: {sig.schema}")
+
+
+cdef object unexpected_keyword(Signature sig, object name, int at):
+    if at >= 0:
+        return TypeError(f"{sig.qualname}() got multiple values for argument '{name}'\n  schema: {sig.schema}")
+    import difflib
+    near = difflib.get_close_matches(name, sig.names, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return TypeError(f"{sig.qualname}() got an unexpected keyword argument '{name}'{hint}\n  schema: {sig.schema}")
+
+
+cdef object missing(Signature sig, Bound* bound):
+    names = [f"'{sig.names[i]}'" for i in range(sig.count)
+             if bound.slots[i] == NULL and sig.defaults[i] is NO_DEFAULT or bound.slots[i] == <PyObject*>NO_DEFAULT]
+    plural = "" if len(names) == 1 else "s"
+    return TypeError(f"{sig.qualname}() missing {len(names)} required argument{plural}: {', '.join(names)}\n"
+                     f"  schema: {sig.schema}")

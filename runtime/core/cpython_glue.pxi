@@ -1,0 +1,49 @@
+"""The few pieces of CPython's C API that Cython does not declare."""
+
+cdef extern from *:
+    """
+    #include <Python.h>
+
+    /* A cdef class with __call__ goes through tp_call and builds a tuple and a dict. With a vectorcall pointer in
+       the object the interpreter hands over its stack instead. METHOD_DESCRIPTOR lets `x.op(y)` skip the bound
+       method object. */
+    static void mt_enable_vectorcall(PyTypeObject* type, Py_ssize_t offset, int method_descriptor) {
+        type->tp_vectorcall_offset = offset;
+        type->tp_call = PyVectorcall_Call;
+        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+        if (method_descriptor) type->tp_flags |= Py_TPFLAGS_METHOD_DESCRIPTOR;
+        PyType_Modified(type);
+    }
+
+    /* Operators are declared after the type is ready, so methods are added to the type's dict. Only plain names:
+       special methods live in type slots and are written in the core. */
+    static int mt_install_attribute(PyTypeObject* type, PyObject* name, PyObject* value) {
+        if (PyDict_SetItem(type->tp_dict, name, value) < 0) return -1;
+        PyType_Modified(type);
+        return 0;
+    }
+
+    static PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) { return type->tp_alloc(type, n); }
+    """
+    ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
+    void mt_enable_vectorcall(PyTypeObject* type, Py_ssize_t offset, int method_descriptor)
+    int mt_install_attribute(PyTypeObject* type, object name, object value) except -1
+    PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) except NULL
+    Py_ssize_t PyVectorcall_NARGS(size_t nargsf) nogil
+    object PyObject_Vectorcall(object callable, PyObject** args, size_t nargsf, PyObject* kwnames)
+    object PyMethod_New(object func, object instance)
+    void raw_tuple_set "PyTuple_SET_ITEM"(PyObject* tuple, Py_ssize_t index, PyObject* value)
+    object PyLong_FromLongLong(long long value)
+    long long PyLong_AsLongLong(object value) except? -1
+    bint PyLong_Check(object value)
+    bint PyFloat_Check(object value)
+    bint PyBool_Check(object value)
+    bint PyComplex_Check(object value)
+    bint PyIndex_Check(object value)
+    bint PyTuple_Check(object value)
+    bint PyList_Check(object value)
+    bint PyUnicode_Check(object value)
+    int PyObject_TypeCheck(PyObject* value, PyTypeObject* type)
+    PyTypeObject* Py_TYPE(PyObject* value)
+    Py_ssize_t Py_REFCNT(PyObject* value)
+    int PyUnicode_Compare(PyObject* left, PyObject* right)

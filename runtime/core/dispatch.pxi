@@ -1,0 +1,353 @@
+"""Operators and their call path: bind, compute the key set, run the highest key that has something to do."""
+
+from cpython.object cimport PyObject_RichCompareBool, Py_EQ
+
+cdef dict operators = {}                 # "ns::name.overload" -> OpOverload ("ns::name" for the default overload)
+cdef dict backend_fallbacks = {}         # key -> (callable(op, *args, **kwargs), source)
+
+
+cdef struct Alias:
+    bint declared                        # `Tensor(a)`: an output may share this argument's memory
+    bint written                         # `Tensor(a!)`
+
+
+cdef class OpOverload:
+    """One operator overload: a schema, kernels by dispatch key, and a gradient formula.
+
+    Called like the function its schema describes. Arguments are bound once; kernels, setup and backward see the bound
+    values: positional arguments positionally, keyword-only ones by keyword, defaults filled in.
+    """
+    cdef vectorcallfunc vectorcall
+    cdef Signature sig
+    cdef readonly str namespace
+    cdef readonly object _schema
+    cdef readonly object source          # where it was defined: "ops.yaml:3" or "file.py:12"
+    cdef readonly tuple tags
+    cdef str doc
+    cdef str node_name
+    cdef dict kernels                    # key -> (callable, source), as registered
+    cdef PyObject* table[KEY_COUNT]      # resolved: what runs at each key; borrowed from `kernels` and fallbacks
+    cdef uint64_t active                 # keys at which something happens
+    cdef uint64_t composite_at           # autograd keys that run a composite kernel, recorded by its own operators
+    cdef Alias aliases[MAX_ARGS]
+    cdef bint mutates, makes_views, returns_self
+    cdef int returns                     # number of declared returns
+    cdef int return_kind                 # of each: ARG_TENSOR, ARG_TENSOR_LIST or ARG_ANY
+    cdef readonly object backward_function, setup_function, autograd_source
+    cdef bint setup_takes_keywords
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __init__(self, str namespace not None, schema, source=None, tags=(), doc=None):
+        cdef int i
+        self.vectorcall = <vectorcallfunc>call_operator
+        self.namespace, self._schema, self.source, self.tags, self.doc = namespace, schema, source, tuple(tags), doc
+        overload = "." + schema.overload if schema.overload else ""
+        self.sig = Signature(schema, f"{namespace}::{schema.name}{overload}")
+        self.kernels = {}
+        self.node_name = "".join([part.capitalize() for part in schema.name.split("_") if part]) + "Backward0"
+        for i, argument in enumerate(schema.arguments):
+            if argument.alias is not None:
+                self.aliases[i].declared = True
+                self.aliases[i].written = argument.alias.write
+                self.mutates = self.mutates or argument.alias.write
+                self.makes_views = self.makes_views or not argument.alias.write
+        self.returns = len(schema.returns)
+        self.return_kind = arg_spec(schema.returns[0].type).kind if self.returns else ARG_ANY
+        self.returns_self = self.returns == 1 and schema.returns[0].alias is not None and schema.returns[0].alias.write
+        resolve_operator(self)
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+    @property
+    def __doc__(self):
+        return self.doc
+
+    @property
+    def __name__(self):
+        return self._schema.name if not self._schema.overload else f"{self._schema.name}.{self._schema.overload}"
+
+    @property
+    def _overloadname(self):
+        return self._schema.overload or "default"
+
+    def name(self):
+        """``ns::name`` or ``ns::name.overload``."""
+        return self.sig.qualname
+
+    def __repr__(self):
+        return f"<OpOverload(op='{self.namespace}.{self._schema.name}', overload='{self._overloadname}')>"
+
+    def __str__(self):
+        return f"{self.namespace}.{self._schema.name}.{self._overloadname}"
+
+    # ---- registration
+    def set_kernel(self, str key not None, function, source=None):
+        """Registers what runs at a dispatch key (``"CPU"``, ``"Autograd"``, ``"CompositeImplicitAutograd"``, ...)."""
+        if not callable(function):
+            raise TypeError(f"{self.sig.qualname}: the kernel for {key} must be callable, not {_type_name(function)}")
+        self.kernels[key_from_name(key)] = (function, source)
+        resolve_operator(self)
+
+    def remove_kernel(self, str key not None):
+        """Takes a registration back; unknown ones are ignored."""
+        self.kernels.pop(key_from_name(key), None)
+        resolve_operator(self)
+
+    def kernel(self, str key not None):
+        """The callable registered under exactly this key, or None."""
+        entry = self.kernels.get(key_from_name(key))
+        return None if entry is None else entry[0]
+
+    def has_kernel(self, str key not None):
+        return key_from_name(key) in self.kernels
+
+    def kernel_sources(self):
+        """{key name: where it was registered}."""
+        return {KEY_NAMES[key]: entry[1] for key, entry in self.kernels.items()}
+
+    def set_autograd(self, backward, setup_context=None, source=None):
+        """Registers the gradient: ``setup_context(ctx, inputs, output)`` and ``backward(ctx, *grads)``; None removes it."""
+        self.backward_function, self.setup_function, self.autograd_source = backward, setup_context, source
+        self.setup_takes_keywords = False
+        if setup_context is not None and self.sig.kwnames is not None:
+            code = getattr(setup_context, "__code__", None)
+            self.setup_takes_keywords = code is not None and "keyword_only_inputs" in code.co_varnames[:code.co_argcount]
+        resolve_operator(self)
+
+    def redispatch(self, uint64_t keys, *args, **kwargs):
+        """Calls the highest of `keys` at which this operator does something."""
+        cdef Bound bound
+        bind_python(self.sig, args, kwargs, &bound)
+        try:
+            return dispatch(self, &bound, keys)
+        finally:
+            release_bound(&bound)
+
+
+cdef OpOverload _probe = OpOverload.__new__(OpOverload)
+mt_enable_vectorcall(<PyTypeObject*>OpOverload, <char*>&_probe.vectorcall - <char*><PyObject*>_probe, 1)
+
+
+def set_fallback(str key not None, function, source=None):
+    """Registers ``function(op, *args, **kwargs)`` for every operator without a kernel at a backend key; None removes it."""
+    cdef int k = key_from_name(key)
+    if function is None:
+        backend_fallbacks.pop(k, None)
+    else:
+        backend_fallbacks[k] = (function, source)
+    for op in operators.values():
+        resolve_operator(<OpOverload>op)
+
+
+def register_operator(OpOverload op not None):
+    """Makes an operator known by its name. Raises RuntimeError where the name is taken."""
+    if op.sig.qualname in operators:
+        earlier = (<OpOverload>operators[op.sig.qualname]).source
+        raise RuntimeError(f"operator {op.sig.qualname} is already defined{f' at {earlier}' if earlier else ''}; "
+                           "an overload of it needs a name of its own, as in `name.overload(...)`")
+    operators[op.sig.qualname] = op
+
+
+def unregister_operator(OpOverload op not None):
+    operators.pop(op.sig.qualname, None)
+
+
+def find_operator(str qualname not None):
+    """The operator of that full name, or None."""
+    return operators.get(qualname)
+
+
+cdef int resolve_operator(OpOverload op) except -1:
+    """Fills the table that calls index, from what is registered (precedence as in PyTorch's dispatch table)."""
+    cdef int key, backend
+    implicit = op.kernels.get(ALIAS_COMPOSITE_IMPLICIT)
+    explicit = op.kernels.get(ALIAS_COMPOSITE_EXPLICIT)
+    op.active = op.composite_at = 0
+    for key in range(KEY_COUNT):
+        op.table[key] = NULL
+        entry = op.kernels.get(key)
+        if entry is None and KEY_CPU <= key <= KEY_META:
+            entry = explicit or implicit
+        if entry is None and KEY_AUTOGRAD_OTHER <= key <= KEY_AUTOGRAD_META:
+            backend = KEY_CPU + key - KEY_AUTOGRAD_CPU
+            entry = op.kernels.get(ALIAS_AUTOGRAD)
+            if entry is None and implicit is not None and explicit is None and backend not in op.kernels:
+                entry = implicit
+            if entry is not None:
+                op.composite_at |= <uint64_t>1 << key
+            op.active |= <uint64_t>1 << key
+        if entry is not None:
+            op.table[key] = <PyObject*>entry[0]
+            op.active |= <uint64_t>1 << key
+    for key in range(KEY_CPU, KEY_META + 1):
+        op.active |= <uint64_t>1 << key        # a missing kernel is found, and explained, at its backend
+    return 0
+
+
+cdef PyObject* call_operator(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
+    cdef OpOverload op = <OpOverload>callable
+    cdef Bound bound
+    result = None
+    try:
+        bind(op.sig, args, PyVectorcall_NARGS(nargsf), kwnames, &bound, True)
+        result = dispatch(op, &bound, call_keys(op, &bound))
+    finally:
+        release_bound(&bound)
+    Py_INCREF(result)
+    return <PyObject*>result
+
+
+cdef int bind_python(Signature sig, tuple args, dict kwargs, Bound* bound) except -1:
+    """As `bind`, for arguments in a tuple and a dict (paths that are not hot)."""
+    cdef PyObject* flat[2 * MAX_ARGS]
+    cdef Py_ssize_t i = 0
+    if len(args) + len(kwargs) > 2 * MAX_ARGS:
+        raise too_many(sig, len(args))
+    for value in args:
+        flat[i] = <PyObject*>value
+        i += 1
+    for value in kwargs.values():
+        flat[i] = <PyObject*>value
+        i += 1
+    names = tuple(kwargs)
+    return bind(sig, flat, len(args), <PyObject*>names if names else NULL, bound, True)
+
+
+cdef inline uint64_t call_keys(OpOverload op, Bound* bound):
+    """The keys of all tensors of a call; of a factory: of its device."""
+    cdef uint64_t keys = 0
+    cdef int i, kind
+    for i in range(op.sig.count):
+        kind = op.sig.args[i].kind
+        if kind == ARG_TENSOR:
+            if bound.slots[i] != <PyObject*>None:
+                keys |= (<Tensor>bound.slots[i]).keys
+        elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
+            if bound.slots[i] != <PyObject*>None:
+                for item in <object>bound.slots[i]:
+                    if item is not None:
+                        keys |= (<Tensor>item).keys
+    if keys == 0:
+        keys = factory_keys(op, bound)
+    return (keys | mt_state.included) & ~mt_state.excluded
+
+
+cdef uint64_t factory_keys(OpOverload op, Bound* bound):
+    if op.sig.device_arg < 0:
+        return device_keys(default_device_.type_code)
+    return device_keys(as_device(<object>bound.slots[op.sig.device_arg]).type_code)
+
+
+cdef object dispatch(OpOverload op, Bound* bound, uint64_t keys):
+    cdef uint64_t live = keys & op.active
+    cdef int key
+    if live == 0:
+        raise missing_kernel(op, keys)
+    key = mt_highest_bit(live)
+    if AUTOGRAD_KEYS >> key & 1:
+        if op.composite_at >> key & 1:
+            return call_kernel(op, op.table[key], bound)
+        return call_below_autograd(op, bound, keys & ~BELOW_AUTOGRAD)
+    if key <= KEY_META:
+        return call_backend(op, bound, keys)
+    return call_kernel(op, op.table[key], bound)
+
+
+cdef inline object call_kernel(OpOverload op, PyObject* kernel, Bound* bound):
+    return PyObject_Vectorcall(<object>kernel, bound.slots, op.sig.positional,
+                               <PyObject*>op.sig.kwnames if op.sig.kwnames is not None else NULL)
+
+
+cdef object call_backend(OpOverload op, Bound* bound, uint64_t keys):
+    """The kernel of the highest backend among the keys, or that backend's fallback."""
+    cdef int key = mt_highest_bit(keys & BACKEND_KEYS) if keys & BACKEND_KEYS else 0
+    cdef PyObject* kernel = op.table[key]
+    if kernel != NULL:
+        return call_kernel(op, kernel, bound)
+    fallback = backend_fallbacks.get(key)
+    if fallback is None:
+        raise missing_kernel(op, keys)
+    args, kwargs = bound_to_python(op.sig, bound)
+    return fallback[0](op, *args, **kwargs)
+
+
+cdef tuple bound_to_python(Signature sig, Bound* bound):
+    args = tuple([<object>bound.slots[i] for i in range(sig.positional)])
+    return args, {sig.names[i]: <object>bound.slots[i] for i in range(sig.positional, sig.count)}
+
+
+cdef object missing_kernel(OpOverload op, uint64_t keys):
+    backend = key_names(keys & BACKEND_KEYS)[:1] or ["this device"]
+    known = sorted(KEY_NAMES[k] for k in op.kernels)
+    has = f"it has kernels for {', '.join(known)}" if known else "it has no kernels at all"
+    name = {"Meta": "meta", "PrivateUse1": "npu"}.get(backend[0], backend[0].lower())
+    return NotImplementedError(
+        f"Could not run '{op.sig.qualname}' with arguments from the '{backend[0]}' backend: the operator does not have a kernel "
+        f"registered for {name}; {has}. Register one with `library.impl(\"{op.sig.qualname}\", \"{backend[0]}\")`"
+        + (", or a fake rule with `register_fake`" if backend[0] == "Meta" else "") + ".")
+
+
+# ---- what a kernel returns
+
+cdef int check_result(OpOverload op, Bound* bound, object result) except -1:
+    """Refuses results that are not what the schema says: wrong type or count, undeclared aliases."""
+    cdef Py_ssize_t i
+    if op.returns == 0:
+        if result is not None:
+            raise RuntimeError(f"{op.sig.qualname}: the schema declares no return, but the kernel returned {_type_name(result)}")
+        return 0
+    if op.returns == 1:
+        return check_output(op, bound, result, 0)
+    if not (PyTuple_Check(result) or PyList_Check(result)) or len(result) != op.returns:
+        got = f"{_type_name(result)} of length {len(result)}" if isinstance(result, (tuple, list)) else _type_name(result)
+        raise RuntimeError(f"{op.sig.qualname}: the schema declares {op.returns} returns, but the kernel returned {got}")
+    for i in range(op.returns):
+        check_output(op, bound, result[i], i)
+    return 0
+
+
+cdef int check_output(OpOverload op, Bound* bound, object value, Py_ssize_t at) except -1:
+    cdef int kind = op.return_kind if op.returns == 1 else arg_spec(op._schema.returns[at].type).kind
+    if kind == ARG_TENSOR:
+        if not is_tensor(<PyObject*>value):
+            if value is None and op.returns > 1:
+                return 0                        # an output that was not asked for
+            raise RuntimeError(f"{op.sig.qualname}: the schema declares that output {at} is a Tensor, but the kernel returned "
+                               f"{_type_name(value)}")
+        if not (op.mutates or op.makes_views):
+            check_no_alias(op, bound, <Tensor>value, at)
+    elif kind == ARG_TENSOR_LIST:
+        if not (PyTuple_Check(value) or PyList_Check(value)):
+            raise RuntimeError(f"{op.sig.qualname}: the schema declares that output {at} is a list of tensors, but the kernel "
+                               f"returned {_type_name(value)}")
+        for item in value:
+            if not is_tensor(<PyObject*>item):
+                raise RuntimeError(f"{op.sig.qualname}: output {at} must be a list of tensors, but it holds {_type_name(item)}")
+            if not (op.mutates or op.makes_views):
+                check_no_alias(op, bound, <Tensor>item, at)
+    return 0
+
+
+cdef int check_no_alias(OpOverload op, Bound* bound, Tensor output, Py_ssize_t at) except -1:
+    cdef int i, kind
+    for i in range(op.sig.count):
+        kind = op.sig.args[i].kind
+        if bound.slots[i] == <PyObject*>None:
+            continue
+        if kind == ARG_TENSOR:
+            if (<Tensor>bound.slots[i]).storage is output.storage:
+                raise undeclared_alias(op, i, at)
+        elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
+            for item in <object>bound.slots[i]:
+                if item is not None and (<Tensor>item).storage is output.storage:
+                    raise undeclared_alias(op, i, at)
+    return 0
+
+
+cdef object undeclared_alias(OpOverload op, int arg, Py_ssize_t output):
+    return RuntimeError(
+        f"{op.sig.qualname}: output {output} shares memory with argument '{op.sig.names[arg]}', but the schema does not declare it. "
+        f"The output of an operator may not alias its inputs: return a copy (`.clone()`), or declare the alias in the schema "
+        f"(`Tensor(a)` for a view, `Tensor(a!)` for a mutated argument).\n  schema: {op._schema}")

@@ -1,0 +1,177 @@
+"""Element types, and PyTorch's promotion rules."""
+
+# The codes are those of `enum mt_dtype` in mindtorch_kernel.h: C++ kernels switch on them.
+cdef enum:
+    MT_BOOL, MT_U8, MT_I8, MT_I16, MT_I32, MT_I64, MT_F16, MT_BF16, MT_F32, MT_F64, MT_C64, MT_C128
+    MT_U16, MT_U32, MT_U64
+
+cdef enum:                     # categories of promotion, by rising rank
+    CATEGORY_BOOL, CATEGORY_INT, CATEGORY_FLOAT, CATEGORY_COMPLEX
+
+
+@cython.final
+cdef class dtype:
+    """An element type such as ``float32``. Instances are unique: compare with ``is``."""
+    cdef readonly str name
+    cdef readonly int itemsize
+    cdef readonly int code
+    cdef readonly bint is_signed
+    cdef int category
+    cdef str buffer_format   # struct-module format; None where the buffer protocol has none (bfloat16)
+
+    @property
+    def is_floating_point(self):
+        return self.category == CATEGORY_FLOAT
+
+    @property
+    def is_complex(self):
+        return self.category == CATEGORY_COMPLEX
+
+    def __repr__(self):
+        return "torch." + self.name
+
+    def __reduce__(self):
+        return _dtype_by_name, (self.name,)
+
+
+cdef dtype make_dtype(str name, int code, int itemsize, int category, bint is_signed, str buffer_format):
+    cdef dtype t = dtype.__new__(dtype)
+    t.name, t.code, t.itemsize, t.category = name, code, itemsize, category
+    t.is_signed, t.buffer_format = is_signed, buffer_format
+    return t
+
+
+dtypes = {t.name: t for t in (
+    make_dtype("bool", MT_BOOL, 1, CATEGORY_BOOL, False, "?"),
+    make_dtype("uint8", MT_U8, 1, CATEGORY_INT, False, "B"),
+    make_dtype("int8", MT_I8, 1, CATEGORY_INT, True, "b"),
+    make_dtype("int16", MT_I16, 2, CATEGORY_INT, True, "h"),
+    make_dtype("int32", MT_I32, 4, CATEGORY_INT, True, "i"),
+    make_dtype("int64", MT_I64, 8, CATEGORY_INT, True, "q"),
+    make_dtype("float16", MT_F16, 2, CATEGORY_FLOAT, True, "e"),
+    make_dtype("bfloat16", MT_BF16, 2, CATEGORY_FLOAT, True, None),
+    make_dtype("float32", MT_F32, 4, CATEGORY_FLOAT, True, "f"),
+    make_dtype("float64", MT_F64, 8, CATEGORY_FLOAT, True, "d"),
+    make_dtype("complex64", MT_C64, 8, CATEGORY_COMPLEX, True, "Zf"),
+    make_dtype("complex128", MT_C128, 16, CATEGORY_COMPLEX, True, "Zd"),
+    make_dtype("uint16", MT_U16, 2, CATEGORY_INT, False, "H"),
+    make_dtype("uint32", MT_U32, 4, CATEGORY_INT, False, "I"),
+    make_dtype("uint64", MT_U64, 8, CATEGORY_INT, False, "Q"),
+)}
+cdef list dtype_by_code = list(dtypes.values())
+cdef dtype dtype_bool = dtypes["bool"], dtype_i64 = dtypes["int64"], dtype_f32 = dtypes["float32"]
+cdef dtype dtype_f64 = dtypes["float64"], dtype_c64 = dtypes["complex64"], dtype_c128 = dtypes["complex128"]
+cdef dtype default_dtype_ = dtype_f32
+
+
+def _dtype_by_name(str name):
+    return dtypes[name]
+
+
+def get_default_dtype():
+    """The floating-point dtype that Python floats become; ``float32`` at start."""
+    return default_dtype_
+
+
+def set_default_dtype(dtype d not None):
+    """Sets the dtype that Python floats become. Raises TypeError where `d` is not a floating-point type."""
+    global default_dtype_
+    if d.category != CATEGORY_FLOAT:
+        raise TypeError(f"only floating-point types are supported as the default type, got {d}")
+    default_dtype_ = d
+
+
+cdef dtype dtype_from_python(object value):
+    """dtype, or one of the Python types that stand for one; None where it is neither."""
+    if isinstance(value, dtype):
+        return value
+    if value is float:
+        return default_dtype_
+    if value is int:
+        return dtype_i64
+    if value is bool:
+        return dtype_bool
+    if value is complex:
+        return dtype_c128 if default_dtype_ is dtype_f64 else dtype_c64
+    return None
+
+
+cdef dtype promote(dtype a, dtype b):
+    """The smallest dtype that holds both (torch.promote_types)."""
+    if a is b:
+        return a
+    if a.category < b.category:
+        a, b = b, a
+    if a.category == CATEGORY_COMPLEX:
+        if b.category == CATEGORY_COMPLEX or b is dtype_f64:
+            return dtype_c128 if a is dtype_c128 or b.itemsize == 16 or b is dtype_f64 else dtype_c64
+        return a
+    if a.category > b.category:
+        return a
+    if a.category == CATEGORY_FLOAT:
+        if a.itemsize == b.itemsize:      # float16 with bfloat16: neither holds the other
+            return dtype_f32
+        return a if a.itemsize > b.itemsize else b
+    return promote_integers(a, b)
+
+
+cdef dtype promote_integers(dtype a, dtype b):
+    if a.is_signed == b.is_signed:
+        return a if a.itemsize >= b.itemsize else b
+    if b.is_signed:
+        a, b = b, a                       # now a is signed, b is not
+    if a.itemsize > b.itemsize:
+        return a
+    if b.itemsize >= 8:                   # nothing signed holds uint64; PyTorch raises only for some pairs
+        return dtype_f32 if b.itemsize == 8 and a is not dtype_i64 else a
+    return dtypes["int16" if b.itemsize == 1 else "int32" if b.itemsize == 2 else "int64"]
+
+
+def promote_types(dtype a not None, dtype b not None):
+    """The smallest dtype that both can be converted to."""
+    return promote(a, b)
+
+
+cdef dtype dtype_of_number(object value):
+    if PyBool_Check(value):
+        return dtype_bool
+    if PyLong_Check(value):
+        return dtype_i64
+    if PyFloat_Check(value):
+        return default_dtype_
+    if PyComplex_Check(value):
+        return dtype_c128 if default_dtype_ is dtype_f64 else dtype_c64
+    return None
+
+
+def result_type(*values):
+    """The dtype of an arithmetic operation on tensors and Python numbers.
+
+    Tensors with dimensions decide before 0-d tensors, and these before Python numbers, unless the lower one is of a
+    higher category (bool < integer < float < complex). Source: PyTorch's documented type promotion.
+    """
+    cdef dtype d
+    cdef dtype dims = None, zero = None, number = None
+    for value in values:
+        if isinstance(value, Tensor):
+            d = (<Tensor>value).dt
+            if (<Tensor>value).nd > 0:
+                dims = d if dims is None else promote(dims, d)
+            else:
+                zero = d if zero is None else promote(zero, d)
+        else:
+            d = dtype_of_number(value)
+            if d is None:
+                raise TypeError(f"result_type(): expected tensors and numbers, got {type(value).__name__}")
+            number = d if number is None else promote(number, d)
+    return combine_categories(combine_categories(dims, zero), number)
+
+
+cdef dtype combine_categories(dtype higher, dtype lower):
+    if higher is None:
+        return lower
+    if lower is None or lower.category <= higher.category:
+        return higher
+    if lower.category == CATEGORY_COMPLEX and higher.category == CATEGORY_FLOAT:
+        return promote(higher, dtype_c64) if higher.itemsize > 2 else dtype_c64
+    return promote(higher, lower) if higher.category == lower.category else lower

@@ -1,0 +1,372 @@
+"""The backward pass: dependencies counted over the reachable graph, then nodes run from newest to oldest."""
+
+cdef bint node_fields_taken = False        # one pass at a time keeps its states in the nodes; others use a dict
+
+
+cdef class GraphTask:
+    """One backward pass."""
+    cdef list nodes                        # everything reached; keeps it alive while the pass runs
+    cdef bint in_nodes
+    cdef dict states                       # node -> address of its NodeState, where the nodes' own field is taken
+    cdef NodeState** heap
+    cdef Py_ssize_t heap_size, heap_room
+    cdef dict captures                     # node -> {output number: [positions in `captured`]}
+    cdef list captured
+    cdef bint retain_graph
+
+    def __cinit__(self):
+        global node_fields_taken
+        self.nodes, self.states = [], {}
+        self.in_nodes = not node_fields_taken
+        if self.in_nodes:
+            node_fields_taken = True
+
+    def __dealloc__(self):
+        free(self.heap)
+
+    cdef int close(self) except -1:
+        """Frees all states; runs whether the pass ended well or not."""
+        global node_fields_taken
+        cdef NodeState* state
+        cdef Node node
+        cdef int i
+        for node in self.nodes:
+            state = self.find(node)
+            if state == NULL:
+                continue
+            for i in range(state.outputs):
+                Py_XDECREF(state.grads[i])
+            free(state.grads)
+            free(state)
+            if self.in_nodes:
+                node.state = NULL
+        if self.in_nodes:
+            node_fields_taken = False
+        return 0
+
+    cdef NodeState* find(self, Node node) noexcept:
+        if self.in_nodes:
+            return node.state
+        address = self.states.get(node)
+        if address is None:
+            return NULL
+        return <NodeState*><uintptr_t>address
+
+    cdef NodeState* reach(self, Node node) except NULL:
+        """The node's state, made on first sight."""
+        cdef NodeState* state = self.find(node)
+        if state != NULL:
+            return state
+        state = <NodeState*>malloc(sizeof(NodeState))
+        if state == NULL:
+            raise MemoryError()
+        state.node, state.dependencies, state.needed = <PyObject*>node, 0, True
+        state.outputs = node.output_count
+        state.grads = <PyObject**>malloc(state.outputs * sizeof(PyObject*))
+        if state.grads == NULL:
+            free(state)
+            raise MemoryError()
+        memset(state.grads, 0, state.outputs * sizeof(PyObject*))
+        if self.in_nodes:
+            node.state = state
+        else:
+            self.states[node] = <uintptr_t>state
+        self.nodes.append(node)
+        return state
+
+    cdef int count_dependencies(self) except -1:
+        """Walks the graph without recursion; `nodes` grows while it is walked."""
+        cdef Py_ssize_t at = 0
+        cdef Node node, after
+        cdef int i
+        while at < len(self.nodes):
+            node = <Node>self.nodes[at]
+            at += 1
+            for i in range(node.next_count):
+                after = <Node>node.next_nodes[i]
+                if after is not None:
+                    self.reach(after).dependencies += 1
+        return 0
+
+    cdef int mark_needed(self) except -1:
+        """With chosen inputs only nodes on a path to one run. Edges go to older nodes, so one sweep by age is enough."""
+        cdef Node node, after
+        cdef NodeState* state
+        cdef int i
+        ordered = sorted(self.nodes, key=node_age)
+        for node in ordered:
+            state = self.find(node)
+            state.needed = node in self.captures
+            for i in range(node.next_count):
+                after = <Node>node.next_nodes[i]
+                if after is not None and self.find(after).needed:
+                    state.needed = True
+                    break
+        return 0
+
+    cdef int push(self, NodeState* state) except -1:
+        cdef Py_ssize_t at = self.heap_size, parent
+        cdef NodeState** room
+        if self.heap_size == self.heap_room:
+            self.heap_room = 2 * self.heap_room + 64
+            room = <NodeState**>realloc(self.heap, self.heap_room * sizeof(NodeState*))
+            if room == NULL:
+                raise MemoryError()
+            self.heap = room
+        self.heap_size += 1
+        while at > 0:
+            parent = (at - 1) // 2
+            if (<Node>self.heap[parent].node).sequence >= (<Node>state.node).sequence:
+                break
+            self.heap[at] = self.heap[parent]
+            at = parent
+        self.heap[at] = state
+        return 0
+
+    cdef NodeState* pop(self) noexcept:
+        cdef NodeState* top = self.heap[0]
+        cdef NodeState* last
+        cdef Py_ssize_t at = 0, child
+        self.heap_size -= 1
+        last = self.heap[self.heap_size]
+        while True:
+            child = 2 * at + 1
+            if child >= self.heap_size:
+                break
+            if child + 1 < self.heap_size and \
+                    (<Node>self.heap[child + 1].node).sequence > (<Node>self.heap[child].node).sequence:
+                child += 1
+            if (<Node>last.node).sequence >= (<Node>self.heap[child].node).sequence:
+                break
+            self.heap[at] = self.heap[child]
+            at = child
+        self.heap[at] = last
+        return top
+
+    cdef int receive(self, Node target, int output, object grad, str source, int slot) except -1:
+        """Adds a gradient to what has arrived at an output of a node."""
+        cdef NodeState* state = self.find(target)
+        cdef PyObject* held
+        grad = fit_gradient(target.meta(output), grad, source, slot)
+        held = state.grads[output]
+        if held != NULL:
+            grad = call2(aten("add"), <object>held, grad)
+            Py_DECREF(<object>held)
+        Py_INCREF(grad)
+        state.grads[output] = <PyObject*>grad
+        return 0
+
+    cdef int run(self) except -1:
+        cdef NodeState* state
+        while self.heap_size > 0:
+            state = self.pop()
+            if state.needed:
+                self.run_node(state)
+        return 0
+
+    cdef int run_node(self, NodeState* state) except -1:
+        cdef Node node = <Node>state.node, after
+        cdef NodeState* reached
+        cdef list grads = take_gradients(state)
+        cdef int i
+        if node.tensor_hooks is not None or node.retained is not None:
+            run_output_hooks(node, grads)
+        if self.captures is not None and node in self.captures:
+            for output, positions in self.captures[node].items():
+                for position in positions:
+                    self.captured[position] = run_leaf_hooks(node, grads[output])
+            if not leads_on(self, node):
+                return 0
+        if node.pre_hooks:
+            grads = list(replaced_by_hooks(node.pre_hooks, tuple(grads), None))
+        kept = tuple(grads) if node.post_hooks else None
+        result = node.apply(grads)
+        if kept is not None:
+            result = replaced_by_hooks(node.post_hooks, tuple(result), kept)
+        if not self.retain_graph:
+            node.release_saved()
+        for i in range(node.next_count):
+            after = <Node>node.next_nodes[i]
+            if after is None:
+                continue
+            reached = self.find(after)
+            if result[i] is not None and reached.needed:
+                self.receive(after, node.next_outputs[i], result[i], node.node_name, i)
+            reached.dependencies -= 1
+            if reached.dependencies == 0:
+                self.push(reached)
+        return 0
+
+
+def node_age(Node node):
+    """Sort key: leaves first, then oldest to newest."""
+    return -1 if node.sequence == LAST_SEQUENCE else node.sequence
+
+
+cdef bint leads_on(GraphTask task, Node node):
+    cdef int i
+    for i in range(node.next_count):
+        if node.next_nodes[i] is not None and task.find(<Node>node.next_nodes[i]).needed:
+            return True
+    return False
+
+
+cdef list take_gradients(NodeState* state):
+    """The gradients that arrived, None where none did; the state forgets them."""
+    cdef list grads = []
+    cdef int i
+    for i in range(state.outputs):
+        if state.grads[i] == NULL:
+            grads.append(None)
+        else:
+            grads.append(<object>state.grads[i])
+            Py_DECREF(<object>state.grads[i])
+            state.grads[i] = NULL
+    return grads
+
+
+cdef int run_output_hooks(Node node, list grads) except -1:
+    if node.tensor_hooks is not None:
+        for output, hooks in node.tensor_hooks.items():
+            if grads[output] is not None:
+                grads[output] = run_hooks(hooks, grads[output])
+    if node.retained is not None:
+        for output, reference in node.retained.items():
+            tensor = reference()
+            if tensor is not None and grads[output] is not None:
+                accumulate(<Tensor>tensor, grads[output])
+    return 0
+
+
+cdef object run_leaf_hooks(Node node, object grad):
+    if grad is None or not isinstance(node, AccumulateGrad):
+        return grad
+    return run_hooks((<AccumulateGrad>node).variable.hooks, grad)
+
+
+cdef tuple replaced_by_hooks(dict hooks, tuple values, object grad_outputs):
+    for hook in list(hooks.values()):
+        replaced = hook(values) if grad_outputs is None else hook(values, grad_outputs)
+        if replaced is not None:
+            values = replaced if isinstance(replaced, tuple) else (replaced,)
+    return values
+
+
+cdef object fit_gradient(OutputMeta* meta, object grad, str source, int slot):
+    """The gradient in the shape, dtype and on the device of what it belongs to, or an error that says what is wrong."""
+    cdef Tensor g
+    cdef int i
+    cdef bint same
+    if not isinstance(grad, Tensor):
+        raise TypeError(f"expected Variable or None (got {_type_name(grad)}) from {source} at index {slot}")
+    if not meta.known:
+        return grad
+    g = <Tensor>grad
+    same = g.nd == meta.nd
+    if same:
+        for i in range(g.nd):
+            if g.sizes[i] != meta.sizes[i]:
+                same = False
+                break
+    if not same:
+        if not expands_to(meta, g):
+            raise RuntimeError(f"Function {source} returned an invalid gradient at index {slot} - got {list(g.shape)} but expected "
+                               f"shape compatible with {list(make_size(meta.nd, meta.sizes))}")
+        grad = call2(aten("sum_to_size"), g, make_size(meta.nd, meta.sizes))
+        g = <Tensor>grad
+    if <PyObject*>g.dev != meta.dev:
+        raise RuntimeError(f"Function {source} returned an invalid gradient at index {slot} - expected device "
+                           f"{<object>meta.dev} but got {g.dev}")
+    if <PyObject*>g.dt != meta.dt:
+        grad = call2(aten("to"), g, <object>meta.dt)
+    return grad
+
+
+cdef bint expands_to(OutputMeta* meta, Tensor g) noexcept:
+    """Whether meta's shape broadcasts to g's."""
+    cdef int i, shift = g.nd - meta.nd
+    if shift < 0:
+        return False
+    for i in range(meta.nd):
+        if meta.sizes[i] != 1 and meta.sizes[i] != g.sizes[i + shift]:
+            return False
+    return True
+
+
+def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retain_graph, bint create_graph, inputs=None,
+                 bint accumulate_inputs=False):
+    """Runs backward from `tensors` with the gradients `grad_tensors` (None: ones, for one-element tensors).
+
+    Without `inputs`, leaves accumulate into ``grad``. With `inputs`, returns their gradients (None where unreached)
+    and leaves others alone; with `accumulate_inputs` they are added to the inputs' ``grad`` instead. Grad mode is
+    `create_graph` while it runs and is restored whatever happens, as is the graph.
+    """
+    cdef GraphTask task = GraphTask()
+    cdef int outside = mt_state.grad_off
+    cdef uint64_t outside_keys = mt_state.excluded
+    cdef Node node
+    cdef Tensor root
+    cdef Py_ssize_t i
+    task.retain_graph = retain_graph
+    mt_state.grad_off = not create_graph
+    mt_state.excluded = outside_keys & ~BELOW_AUTOGRAD
+    try:
+        roots = [root_of(tensors[i], i) for i in range(len(tensors))]
+        for node in roots:
+            task.reach(node)
+        task.count_dependencies()
+        if inputs is not None:
+            capture_inputs(task, inputs)
+            task.mark_needed()
+        for i in range(len(roots)):
+            root = <Tensor>tensors[i]
+            task.receive(roots[i], root.output_nr_, root_gradient(root, grad_tensors[i]), "backward()", i)
+        for node in set(roots):
+            if task.find(node).dependencies == 0:
+                task.push(task.find(node))
+        task.run()
+    finally:
+        mt_state.grad_off, mt_state.excluded = outside, outside_keys
+        task.close()
+    if inputs is None:
+        return None
+    if accumulate_inputs:
+        for i in range(len(inputs)):
+            if task.captured[i] is not None:
+                accumulate(<Tensor>inputs[i], task.captured[i])
+        return None
+    return tuple(task.captured)
+
+
+cdef Node root_of(object value, Py_ssize_t at):
+    cdef Node node = gradient_node(<Tensor?>value)
+    if node is None:
+        raise RuntimeError(f"element {at} of tensors does not require grad and does not have a grad_fn")
+    return node
+
+
+cdef object root_gradient(Tensor root, object grad):
+    if grad is not None:
+        if not isinstance(grad, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {_type_name(grad)}")
+        if not same_sizes(root, <Tensor>grad):
+            raise RuntimeError(f"Mismatch in shape: grad_output has a shape of {grad.shape} and output has a shape of {root.shape}.")
+        return grad
+    if root.nelem != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if root.dt.category != CATEGORY_FLOAT:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root.dt}")
+    return aten("ones")(root.shape, dtype=root.dt, device=root.dev)
+
+
+cdef int capture_inputs(GraphTask task, tuple inputs) except -1:
+    cdef Node node
+    cdef Py_ssize_t i
+    task.captures, task.captured = {}, [None] * len(inputs)
+    for i in range(len(inputs)):
+        node = gradient_node(<Tensor?>inputs[i])
+        if node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        if task.find(node) != NULL:
+            task.captures.setdefault(node, {}).setdefault((<Tensor>inputs[i]).output_nr_, []).append(i)
+    return 0

@@ -1,0 +1,88 @@
+"""Dispatch keys, key sets as bit masks, and the thread's dispatch state.
+
+Order and meaning follow PyTorch's DispatchKey: among the keys of a call, the highest that an operator handles runs.
+"""
+
+cdef enum:                     # dispatch keys: bit positions by rising priority
+    KEY_UNDEFINED
+    KEY_CPU, KEY_CUDA, KEY_MPS, KEY_NPU, KEY_META            # in the order of DeviceCode
+    KEY_BACKEND_SELECT, KEY_PYTHON, KEY_FUNCTIONALIZE, KEY_AD_INPLACE_OR_VIEW
+    KEY_AUTOGRAD_OTHER
+    KEY_AUTOGRAD_CPU, KEY_AUTOGRAD_CUDA, KEY_AUTOGRAD_MPS, KEY_AUTOGRAD_NPU, KEY_AUTOGRAD_META
+    KEY_TRACING, KEY_AUTOCAST_CPU, KEY_AUTOCAST_CUDA, KEY_AUTOCAST_NPU, KEY_BATCHED
+    KEY_COUNT
+    # aliases: a registration under one of these stands for several keys
+    ALIAS_AUTOGRAD, ALIAS_COMPOSITE_IMPLICIT, ALIAS_COMPOSITE_EXPLICIT
+
+cdef dict KEY_BY_NAME = {
+    "CPU": KEY_CPU, "CUDA": KEY_CUDA, "MPS": KEY_MPS, "NPU": KEY_NPU, "PrivateUse1": KEY_NPU, "Meta": KEY_META,
+    "BackendSelect": KEY_BACKEND_SELECT, "Python": KEY_PYTHON, "Functionalize": KEY_FUNCTIONALIZE,
+    "ADInplaceOrView": KEY_AD_INPLACE_OR_VIEW, "AutogradOther": KEY_AUTOGRAD_OTHER,
+    "AutogradCPU": KEY_AUTOGRAD_CPU, "AutogradCUDA": KEY_AUTOGRAD_CUDA, "AutogradMPS": KEY_AUTOGRAD_MPS,
+    "AutogradNPU": KEY_AUTOGRAD_NPU, "AutogradPrivateUse1": KEY_AUTOGRAD_NPU, "AutogradMeta": KEY_AUTOGRAD_META,
+    "Tracing": KEY_TRACING, "AutocastCPU": KEY_AUTOCAST_CPU, "AutocastCUDA": KEY_AUTOCAST_CUDA,
+    "AutocastNPU": KEY_AUTOCAST_NPU, "AutocastPrivateUse1": KEY_AUTOCAST_NPU, "Batched": KEY_BATCHED,
+    "Autograd": ALIAS_AUTOGRAD, "CompositeImplicitAutograd": ALIAS_COMPOSITE_IMPLICIT,
+    "CompositeExplicitAutograd": ALIAS_COMPOSITE_EXPLICIT,
+}
+cdef dict KEY_NAMES = {}
+for _name, _key in KEY_BY_NAME.items():
+    KEY_NAMES.setdefault(_key, _name)
+
+cdef uint64_t BACKEND_KEYS = ((<uint64_t>1 << (KEY_META + 1)) - 1) & ~(<uint64_t>1)
+cdef uint64_t AUTOGRAD_KEYS = ((<uint64_t>1 << (KEY_AUTOGRAD_META + 1)) - 1) & ~((<uint64_t>1 << KEY_AUTOGRAD_OTHER) - 1)
+cdef uint64_t INPLACE_OR_VIEW = <uint64_t>1 << KEY_AD_INPLACE_OR_VIEW
+cdef uint64_t BELOW_AUTOGRAD = AUTOGRAD_KEYS | INPLACE_OR_VIEW     # excluded while a kernel runs
+
+cdef extern from *:
+    """
+    typedef struct { uint64_t included, excluded; int grad_off; int inference; int backward_depth; } mt_state_t;
+    static __thread mt_state_t mt_state;
+    #define mt_highest_bit(x) (63 - __builtin_clzll(x))
+    """
+    ctypedef struct mt_state_t:
+        uint64_t included
+        uint64_t excluded
+        int grad_off
+        int inference
+        int backward_depth
+    mt_state_t mt_state
+    int mt_highest_bit(uint64_t) nogil
+
+
+cdef inline uint64_t device_keys(int device_code) noexcept:
+    return (<uint64_t>1 << (KEY_CPU + device_code)) | (<uint64_t>1 << (KEY_AUTOGRAD_CPU + device_code)) | INPLACE_OR_VIEW
+
+
+cdef int key_from_name(object name) except -1:
+    found = KEY_BY_NAME.get(name)
+    if found is None:
+        import difflib
+        near = difflib.get_close_matches(str(name), KEY_BY_NAME, n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise ValueError(f"could not parse dispatch key '{name}'{hint} Expected one of {', '.join(KEY_BY_NAME)}")
+    return found
+
+
+def key_names(uint64_t keys):
+    """The names of the keys in a bit mask, highest first."""
+    return [KEY_NAMES[k] for k in range(KEY_COUNT - 1, 0, -1) if keys >> k & 1]
+
+
+def is_grad_enabled():
+    """Whether operations on this thread are recorded for backward."""
+    return not mt_state.grad_off
+
+
+def set_grad_enabled_(bint enabled):
+    """Sets this thread's grad mode and returns the one before."""
+    cdef bint before = not mt_state.grad_off
+    mt_state.grad_off = not enabled
+    return before
+
+
+def exclude_keys_(uint64_t keys):
+    """Sets this thread's excluded key set and returns the one before."""
+    cdef uint64_t before = mt_state.excluded
+    mt_state.excluded = keys
+    return before

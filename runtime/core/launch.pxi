@@ -1,0 +1,1 @@
+"""Bound kernels: calling a C symbol by declared types."""

@@ -1,0 +1,226 @@
+"""The backward graph: nodes, edges by input slot, and what each node knows of its outputs."""
+
+cdef enum:
+    INLINE_EDGES = 6
+    INLINE_META_DIMS = 6
+
+cdef uint64_t next_sequence = 0
+cdef uint64_t LAST_SEQUENCE = <uint64_t>-1         # of AccumulateGrad: runs as soon as it can, as in PyTorch
+
+
+cdef struct OutputMeta:
+    # What a gradient must look like to flow into this output.
+    bint known
+    int nd
+    int64_t* sizes                                 # inline_sizes, or malloc'ed for more than INLINE_META_DIMS
+    int64_t inline_sizes[INLINE_META_DIMS]
+    PyObject* dt                                   # dtypes and concrete devices are never freed
+    PyObject* dev
+
+
+cdef struct NodeState:
+    # A node's place in one backward pass.
+    PyObject* node
+    int dependencies
+    bint needed
+    int outputs
+    PyObject** grads                               # owned references, NULL where nothing has arrived
+
+
+cdef int record_meta(OutputMeta* meta, Tensor t) except -1:
+    if meta.known and meta.sizes != meta.inline_sizes:
+        free(meta.sizes)
+    meta.known, meta.nd, meta.sizes = True, t.nd, meta.inline_sizes
+    if t.nd > INLINE_META_DIMS:
+        meta.sizes = <int64_t*>malloc(t.nd * sizeof(int64_t))
+        if meta.sizes == NULL:
+            meta.known = False
+            raise MemoryError()
+    memcpy(meta.sizes, t.sizes, t.nd * sizeof(int64_t))
+    meta.dt, meta.dev = <PyObject*>t.dt, <PyObject*>t.dev
+    return 0
+
+
+@cython.trashcan(True)       # a graph a million nodes deep is freed without recursion
+cdef class Node:
+    """A step of the backward pass. Edges are aligned with the forward's inputs: slot i goes to input i's node."""
+    cdef tuple next_nodes                          # a Node, or None where the input needs no gradient
+    cdef int* next_outputs                         # which output of the next node
+    cdef int inline_next[INLINE_EDGES]
+    cdef int next_count
+    cdef OutputMeta first_meta
+    cdef OutputMeta* more_meta                     # of outputs 1, 2, ...
+    cdef int output_count
+    cdef uint64_t sequence
+    cdef NodeState* state                          # of the pass that runs over this node, see engine.pxi
+    cdef str node_name
+    cdef dict tensor_hooks                         # {output number: {handle: hook}}
+    cdef dict retained                             # {output number: weak reference to the tensor that retains its grad}
+    cdef dict pre_hooks, post_hooks
+    cdef object __weakref__
+
+    def __cinit__(self):
+        self.next_outputs = self.inline_next
+
+    def __dealloc__(self):
+        cdef int i
+        if self.next_outputs != self.inline_next:
+            free(self.next_outputs)
+        if self.first_meta.known and self.first_meta.sizes != self.first_meta.inline_sizes:
+            free(self.first_meta.sizes)
+        if self.more_meta != NULL:
+            for i in range(self.output_count - 1):
+                if self.more_meta[i].known and self.more_meta[i].sizes != self.more_meta[i].inline_sizes:
+                    free(self.more_meta[i].sizes)
+            free(self.more_meta)
+
+    cdef object apply(self, list grads):
+        """Gradients of the outputs to gradients of the inputs, one per edge (or more; the rest must be None)."""
+        raise NotImplementedError(f"{self.node_name}.apply")
+
+    cdef int release_saved(self) except -1:
+        return 0
+
+    cdef int set_edges(self, list tensors) except -1:
+        """One edge per entry; None and tensors that need no gradient get an empty one."""
+        cdef int i = 0
+        cdef Node node
+        self.next_count = len(tensors)
+        if self.next_count > INLINE_EDGES:
+            self.next_outputs = <int*>malloc(self.next_count * sizeof(int))
+            if self.next_outputs == NULL:
+                self.next_outputs = self.inline_next
+                raise MemoryError()
+        nodes = []
+        for t in tensors:
+            node = None if t is None else gradient_node(<Tensor>t)
+            self.next_outputs[i] = 0 if node is None else (<Tensor>t).output_nr_
+            nodes.append(node)
+            i += 1
+        self.next_nodes = tuple(nodes)
+        return 0
+
+    cdef int set_output_count(self, int count) except -1:
+        self.output_count = count
+        if count > 1 and self.more_meta == NULL:
+            self.more_meta = <OutputMeta*>malloc((count - 1) * sizeof(OutputMeta))
+            if self.more_meta == NULL:
+                raise MemoryError()
+            memset(self.more_meta, 0, (count - 1) * sizeof(OutputMeta))
+        return 0
+
+    cdef OutputMeta* meta(self, int output) noexcept:
+        return &self.first_meta if output == 0 else &self.more_meta[output - 1]
+
+    cdef int retain(self, Tensor t) except -1:
+        import weakref
+        if self.retained is None:
+            self.retained = {}
+        self.retained[t.output_nr_] = weakref.ref(t)
+        return 0
+
+    cdef object add_tensor_hook(self, int output, hook):
+        if self.tensor_hooks is None:
+            self.tensor_hooks = {}
+        return RemovableHandle(self.tensor_hooks.setdefault(output, {}), hook)
+
+    def register_prehook(self, hook):
+        """Calls ``hook(grad_outputs)`` before the node runs; a returned tuple replaces them."""
+        if self.pre_hooks is None:
+            self.pre_hooks = {}
+        return RemovableHandle(self.pre_hooks, hook)
+
+    def register_hook(self, hook):
+        """Calls ``hook(grad_inputs, grad_outputs)`` after the node ran; a returned tuple replaces grad_inputs."""
+        if self.post_hooks is None:
+            self.post_hooks = {}
+        return RemovableHandle(self.post_hooks, hook)
+
+    @property
+    def next_functions(self):
+        """A ``(node, output number)`` pair per input slot; ``(None, 0)`` where the input needs no gradient."""
+        if self.next_nodes is None:
+            return ()
+        return tuple([(self.next_nodes[i], self.next_outputs[i]) for i in range(self.next_count)])
+
+    def name(self):
+        return self.node_name
+
+    def _sequence_nr(self):
+        return self.sequence
+
+    def __repr__(self):
+        return f"<{self.node_name} object at {<uintptr_t><PyObject*>self:#x}>"
+
+
+@cython.final
+@cython.no_gc_clear          # __dealloc__ must still see the variable
+cdef class AccumulateGrad(Node):
+    """Adds what arrives to a leaf's ``grad``."""
+    cdef readonly Tensor variable
+
+    def __dealloc__(self):
+        if self.variable is not None:
+            self.variable.accumulator = NULL
+
+    cdef object apply(self, list grads):
+        if grads[0] is not None:
+            grad = run_hooks(self.variable.hooks, grads[0])
+            grads[0] = None                        # so that a fresh gradient can be kept without a copy
+            accumulate(self.variable, grad)
+        return ()
+
+
+cdef object run_hooks(dict hooks, object grad):
+    if hooks:
+        for hook in list(hooks.values()):
+            replaced = hook(grad)
+            if replaced is not None:
+                if not isinstance(replaced, Tensor):
+                    raise TypeError(f"hook {hook!r} must return None or a Tensor, not {_type_name(replaced)}")
+                grad = replaced
+    return grad
+
+
+cdef int accumulate(Tensor variable, object grad) except -1:
+    """variable.grad += grad, keeping a gradient that nobody else refers to instead of copying it."""
+    cdef Tensor g = <Tensor>grad
+    cdef Tensor held
+    if variable.grad_ is None:
+        # 4 references here: the caller's local, this argument, `g`, and the argument passing.
+        if mt_state.grad_off and g.contig and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 \
+                and Py_REFCNT(<PyObject*>g) <= 2:
+            variable.grad_ = g
+        elif mt_state.grad_off:
+            variable.grad_ = call1(aten("clone"), shallow_copy(g))
+        else:
+            variable.grad_ = call1(aten("clone"), g)
+        return 0
+    held = <Tensor>variable.grad_
+    if mt_state.grad_off and not held.requires_grad:
+        call2(aten("add_"), held, g)
+    else:
+        variable.grad_ = call2(aten("add"), held, g)
+    return 0
+
+
+cdef Node gradient_node(Tensor t):
+    """Where a tensor's gradient goes: the node that made it, a leaf's accumulator, or None."""
+    cdef AccumulateGrad node
+    if t.grad_fn_ is not None:
+        return current_grad_fn(t)
+    if not t.wants_grad:
+        return None
+    if t.accumulator != NULL:
+        return <AccumulateGrad>t.accumulator
+    node = AccumulateGrad.__new__(AccumulateGrad)
+    node.variable, node.sequence, node.node_name = t, LAST_SEQUENCE, "AccumulateGrad"
+    node.next_nodes, node.next_count = (), 0
+    node.set_output_count(1)
+    record_meta(&node.first_meta, t)
+    t.accumulator = <PyObject*>node
+    return node
+
+
+cdef Node current_grad_fn(Tensor t):
+    return t.grad_fn_

@@ -1,0 +1,1 @@
+"""The NPU caching allocator and current streams."""

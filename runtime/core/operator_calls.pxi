@@ -1,0 +1,43 @@
+"""How Python's operators on tensors reach their aten packets."""
+
+cdef dict aten_packets = {}        # name -> OpOverloadPacket of the namespace aten; filled by packet.pxi
+
+
+cdef object aten(str name):
+    packet = aten_packets.get(name)
+    if packet is None:
+        raise RuntimeError(f"operator aten::{name} is not loaded: the built-in operators (package mindtorch_ops) are missing "
+                           "or do not have it")
+    return packet
+
+
+cdef inline object call1(object packet, object a):
+    cdef PyObject* args[1]
+    args[0] = <PyObject*>a
+    return PyObject_Vectorcall(packet, args, 1, NULL)
+
+
+cdef inline object call2(object packet, object a, object b):
+    cdef PyObject* args[2]
+    args[0], args[1] = <PyObject*>a, <PyObject*>b
+    return PyObject_Vectorcall(packet, args, 2, NULL)
+
+
+cdef object operand(object value):
+    """A tensor or number as it is, a NumPy scalar as a number, None for what is neither."""
+    if isinstance(value, Tensor) or PyLong_Check(value) or PyFloat_Check(value) or PyComplex_Check(value):
+        return value
+    if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
+        return value.item()
+    return None
+
+
+cdef object binary(str name, object a, object b):
+    b = operand(b)
+    return NotImplemented if b is None else call2(aten(name), a, b)
+
+
+cdef object reflected(str name, object self, object other):
+    """`other op self` where only self is a tensor."""
+    other = operand(other)
+    return NotImplemented if other is None else call2(aten(name), other, self)

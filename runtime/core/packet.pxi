@@ -1,0 +1,85 @@
+"""All overloads of one name: ``torch.ops.aten.add`` calls the first overload that fits."""
+
+
+cdef class OpOverloadPacket:
+    """The overloads of ``ns::name``, in the order they were defined."""
+    cdef vectorcallfunc vectorcall
+    cdef readonly str namespace, __name__
+    cdef list ops
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __init__(self, str namespace not None, str name not None):
+        self.vectorcall = <vectorcallfunc>call_packet
+        self.namespace, self.__name__, self.ops = namespace, name, []
+        if namespace == "aten":
+            aten_packets[name] = self
+
+    def add(self, OpOverload op not None):
+        """Adds an overload; it becomes an attribute (``default`` where it has no overload name)."""
+        self.ops.append(op)
+        setattr(self, op._overloadname, op)
+
+    def discard(self, OpOverload op not None):
+        """Takes an overload back."""
+        self.ops.remove(op)
+        delattr(self, op._overloadname)
+
+    def overloads(self):
+        """Names of the overloads."""
+        return [op._overloadname for op in self.ops]
+
+    @property
+    def _qualified_op_name(self):
+        return f"{self.namespace}::{self.__name__}"
+
+    @property
+    def __doc__(self):
+        return "\n\n".join([f"{op._schema}\n\n{op.__doc__ or ''}".rstrip() for op in self.ops])
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"The underlying op of '{self.namespace}.{self.__name__}' has no overload name '{name}'; "
+                             f"it has {', '.join(self.overloads())}")
+
+    def __repr__(self):
+        return f"<OpOverloadPacket(op='{self.namespace}.{self.__name__}')>"
+
+    def __str__(self):
+        return f"{self.namespace}.{self.__name__}"
+
+
+cdef OpOverloadPacket _packet_probe = OpOverloadPacket.__new__(OpOverloadPacket)
+mt_enable_vectorcall(<PyTypeObject*>OpOverloadPacket,
+                     <char*>&_packet_probe.vectorcall - <char*><PyObject*>_packet_probe, 1)
+
+
+cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
+    cdef OpOverloadPacket packet = <OpOverloadPacket>callable
+    cdef Bound bound
+    cdef OpOverload op
+    if len(packet.ops) == 1:
+        return call_operator(<PyObject*>packet.ops[0], args, nargsf, kwnames)
+    result = None
+    for op in packet.ops:
+        try:
+            if bind(op.sig, args, PyVectorcall_NARGS(nargsf), kwnames, &bound, False):
+                result = dispatch(op, &bound, call_keys(op, &bound))
+                Py_INCREF(result)
+                return <PyObject*>result
+        finally:
+            release_bound(&bound)
+    raise no_overload(packet, args, PyVectorcall_NARGS(nargsf), kwnames)
+
+
+cdef object no_overload(OpOverloadPacket packet, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
+    given = [_type_name(<object>args[i]) for i in range(nargs)]
+    if kwnames != NULL:
+        given += [f"{name}={_type_name(<object>args[nargs + i])}" for i, name in enumerate(<object>kwnames)]
+    schemas = "\n".join([f"  {op._schema}" for op in packet.ops])
+    return TypeError(f"{packet.namespace}::{packet.__name__}() received an invalid combination of arguments - got "
+                     f"({', '.join(given)}), but expected one of:\n{schemas}")

@@ -1,0 +1,561 @@
+"""Size and Tensor: a strided view of a storage, with its autograd state."""
+
+cdef enum:
+    INLINE_DIMS = 5            # shapes up to this rank live inside the object
+    MAX_DIMS = 64
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints that knows its element count."""
+    __slots__ = ()
+
+    def numel(self):
+        """The product of the sizes; 1 for a 0-d shape."""
+        n = 1
+        for size in self:
+            n *= size
+        return n
+
+    def __getitem__(self, index):
+        item = tuple.__getitem__(self, index)
+        return Size(item) if isinstance(index, slice) else item
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __repr__(self):
+        return f"torch.Size({list(self)})"
+
+
+cdef PyTypeObject* SizeType = <PyTypeObject*>Size
+
+
+cdef object make_size(int nd, const int64_t* sizes):
+    cdef PyObject* result = mt_tuple_subclass_new(SizeType, nd)
+    cdef int i
+    cdef object item
+    for i in range(nd):
+        item = PyLong_FromLongLong(sizes[i])
+        Py_INCREF(item)
+        raw_tuple_set(result, i, <PyObject*>item)
+    size = <object>result
+    Py_DECREF(size)
+    return size
+
+
+cdef int read_ints(object values, int64_t* out, str what) except -1:
+    """A sequence of ints, or one int, into `out` (room for MAX_DIMS); returns how many."""
+    cdef int i = 0
+    if PyLong_Check(values):
+        out[0] = PyLong_AsLongLong(values)
+        return 1
+    if not (PyTuple_Check(values) or PyList_Check(values)):
+        raise TypeError(f"{what} must be a tuple of ints, not {_type_name(values)}")
+    for value in values:
+        if i == MAX_DIMS:
+            raise RuntimeError(f"{what} has more than {MAX_DIMS} dimensions")
+        if PyLong_Check(value):
+            out[i] = PyLong_AsLongLong(value)
+        elif PyIndex_Check(value):
+            out[i] = value.__index__()
+        else:
+            raise TypeError(f"{what} must be a tuple of ints, but found element of type {_type_name(value)} at pos {i}")
+        i += 1
+    return i
+
+
+@cython.freelist(256)
+cdef class Tensor:
+    """A multi-dimensional array of one dtype on one device, with PyTorch's semantics.
+
+    Made by creation functions and operators (``torch.tensor``, ``torch.empty``, ...), never by calling the class.
+    """
+    cdef UntypedStorage storage
+    cdef int64_t offset            # in elements
+    cdef int64_t nelem
+    cdef int64_t* sizes
+    cdef int64_t* strides          # in elements
+    cdef int64_t inline_dims[2 * INLINE_DIMS]
+    cdef int nd
+    cdef bint contig
+    cdef dtype dt
+    cdef device dev
+    cdef uint64_t keys
+    cdef object size_cache         # the Size of `shape`, made on first use
+    # autograd
+    cdef bint wants_grad           # requires_grad of a leaf
+    cdef bint retains_grad_
+    cdef int output_nr_            # which output of grad_fn_ this is
+    cdef Node grad_fn_
+    cdef PyObject* accumulator     # borrowed: the AccumulateGrad node holds the tensor, not the reverse (no cycle)
+    cdef Tensor base_              # what this is a view of
+    cdef object grad_
+    cdef object hooks              # of a leaf: list, or None
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __init__(self, *args, **kwargs):
+        if type(self) is Tensor:
+            raise TypeError("Tensor cannot be made by calling the class: use torch.tensor, torch.empty, torch.zeros, ...")
+
+    def __dealloc__(self):
+        if self.sizes != NULL and self.sizes != self.inline_dims:
+            free(self.sizes)
+
+    # ---- geometry
+    @property
+    def shape(self):
+        if self.size_cache is None:
+            self.size_cache = make_size(self.nd, self.sizes)
+        return self.size_cache
+
+    def size(self, dim=None):
+        """The shape, or the size of one dimension."""
+        return self.shape if dim is None else self.sizes[wrap_dim(self, dim)]
+
+    def stride(self, dim=None):
+        """Distances in elements between neighbours along each dimension, or along one."""
+        if dim is not None:
+            return self.strides[wrap_dim(self, dim)]
+        return tuple([self.strides[i] for i in range(self.nd)])
+
+    def storage_offset(self):
+        """Index of the first element in the storage."""
+        return self.offset
+
+    def dim(self):
+        return self.nd
+
+    @property
+    def ndim(self):
+        return self.nd
+
+    def numel(self):
+        return self.nelem
+
+    def nelement(self):
+        return self.nelem
+
+    def is_contiguous(self):
+        """Whether the elements lie in row-major order without gaps."""
+        return self.contig
+
+    def element_size(self):
+        """Bytes of one element."""
+        return self.dt.itemsize
+
+    @property
+    def itemsize(self):
+        return self.dt.itemsize
+
+    @property
+    def nbytes(self):
+        return self.nelem * self.dt.itemsize
+
+    @property
+    def dtype(self):
+        return self.dt
+
+    @property
+    def device(self):
+        return self.dev
+
+    def data_ptr(self):
+        """Address of the first element; 0 on meta."""
+        return <uintptr_t>tensor_data(self)
+
+    def untyped_storage(self):
+        return self.storage
+
+    def is_floating_point(self):
+        return self.dt.category == CATEGORY_FLOAT
+
+    def is_complex(self):
+        return self.dt.category == CATEGORY_COMPLEX
+
+    @property
+    def is_cpu(self):
+        return self.dev.type_code == DEVICE_CPU
+
+    @property
+    def is_npu(self):
+        return self.dev.type_code == DEVICE_NPU
+
+    @property
+    def is_cuda(self):
+        return self.dev.type_code == DEVICE_CUDA
+
+    @property
+    def is_meta(self):
+        return self.dev.type_code == DEVICE_META
+
+    def get_device(self):
+        """Index of the tensor's device; -1 on the CPU."""
+        return self.dev.index_code
+
+    # ---- autograd state
+    @property
+    def requires_grad(self):
+        return self.wants_grad or self.grad_fn_ is not None
+
+    @requires_grad.setter
+    def requires_grad(self, bint value):
+        if self.grad_fn_ is not None:
+            if not value:
+                raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                                   "variable in a subgraph that doesn't require differentiation use "
+                                   "var_no_grad = var.detach().")
+            return
+        if value and self.dt.category < CATEGORY_FLOAT:
+            raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, got {self.dt}")
+        self.wants_grad = value
+
+    def requires_grad_(self, bint requires_grad=True):
+        """Sets whether operations on this leaf are recorded; returns the tensor."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self):
+        return self.grad_fn_ is None
+
+    @property
+    def grad_fn(self):
+        return current_grad_fn(self)
+
+    @property
+    def output_nr(self):
+        return self.output_nr_
+
+    @property
+    def _version(self):
+        return self.storage.version
+
+    @property
+    def _base(self):
+        return self.base_
+
+    @property
+    def grad(self):
+        return self.grad_
+
+    @grad.setter
+    def grad(self, value):
+        cdef Tensor g
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {_type_name(value)}")
+            g = <Tensor>value
+            if g is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if not same_sizes(g, self):
+                raise RuntimeError(f"assigned grad has data of a different size: expected {self.shape}, got {g.shape}")
+            if g.dt is not self.dt:
+                raise RuntimeError(f"assigned grad has data of a different type: expected {self.dt}, got {g.dt}")
+            if g.dev is not self.dev:
+                raise RuntimeError(f"assigned grad has data located on a different device: expected {self.dev}, got {g.dev}")
+        self.grad_ = value
+
+    @grad.deleter
+    def grad(self):
+        self.grad_ = None
+
+    @property
+    def data(self):
+        """The same memory outside autograd, with a version count of its own."""
+        cdef Tensor t = shallow_copy(self)
+        t.storage = borrow_storage(self.storage.data, self.storage.nbytes_, self.storage.dev, self.storage)
+        return t
+
+    @data.setter
+    def data(self, Tensor value not None):
+        self.storage, self.offset = value.storage, value.offset
+        copy_geometry(value, self)
+        self.dt, self.dev, self.keys = value.dt, value.dev, value.keys
+
+    def detach(self):
+        """The same memory, outside the graph; in-place changes to either are seen by both and counted."""
+        return shallow_copy(self)
+
+    def retain_grad(self):
+        """Makes backward keep the gradient of this non-leaf in ``grad``."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.grad_fn_ is not None and not self.retains_grad_:
+            self.retains_grad_ = True
+            self.grad_fn_.retain(self)
+
+    @property
+    def retains_grad(self):
+        return self.retains_grad_
+
+    def register_hook(self, hook):
+        """Calls ``hook(grad)`` when the gradient is computed; what it returns, if not None, replaces it.
+
+        Returns a handle with ``remove()``. Raises RuntimeError where the tensor does not require grad.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not callable(hook):
+            raise TypeError(f"hook must be callable, not {_type_name(hook)}")
+        if self.grad_fn_ is not None:
+            return self.grad_fn_.add_tensor_hook(self.output_nr_, hook)
+        if self.hooks is None:
+            self.hooks = {}
+        return RemovableHandle(self.hooks, hook)
+
+    def __len__(self):
+        if self.nd == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.sizes[0]
+
+    def __hash__(self):
+        return <Py_ssize_t>(<uintptr_t><PyObject*>self >> 4)
+
+    # ---- Python's operators: each calls its aten packet (operator_calls.pxi)
+    def __add__(self, other): return binary("add", self, other)
+    def __sub__(self, other): return binary("sub", self, other)
+    def __mul__(self, other): return binary("mul", self, other)
+    def __truediv__(self, other): return binary("div", self, other)
+    def __floordiv__(self, other): return binary("floor_divide", self, other)
+    def __mod__(self, other): return binary("remainder", self, other)
+    def __and__(self, other): return binary("bitwise_and", self, other)
+    def __or__(self, other): return binary("bitwise_or", self, other)
+    def __xor__(self, other): return binary("bitwise_xor", self, other)
+    def __matmul__(self, other): return binary("matmul", self, other)
+    def __lshift__(self, other): return binary("bitwise_left_shift", self, other)
+    def __rshift__(self, other): return binary("bitwise_right_shift", self, other)
+    def __radd__(self, other): return binary("add", self, other)
+    def __rmul__(self, other): return binary("mul", self, other)
+    def __rsub__(self, other): return binary("rsub", self, other)
+    def __rand__(self, other): return binary("bitwise_and", self, other)
+    def __ror__(self, other): return binary("bitwise_or", self, other)
+    def __rxor__(self, other): return binary("bitwise_xor", self, other)
+    def __rtruediv__(self, other): return binary("mul", call1(aten("reciprocal"), self), other)
+    def __rmod__(self, other): return reflected("remainder", self, other)
+    def __rmatmul__(self, other): return reflected("matmul", self, other)
+    def __pow__(self, other, modulo):
+        if modulo is not None:
+            raise TypeError("pow() of tensors takes no modulo")
+        return binary("pow", self, other)
+    def __rpow__(self, other, modulo): return reflected("pow", self, other)
+    def __iadd__(self, other): return binary("add_", self, other)
+    def __isub__(self, other): return binary("sub_", self, other)
+    def __imul__(self, other): return binary("mul_", self, other)
+    def __itruediv__(self, other): return binary("div_", self, other)
+    def __ifloordiv__(self, other): return binary("floor_divide_", self, other)
+    def __imod__(self, other): return binary("remainder_", self, other)
+    def __iand__(self, other): return binary("bitwise_and_", self, other)
+    def __ior__(self, other): return binary("bitwise_or_", self, other)
+    def __ixor__(self, other): return binary("bitwise_xor_", self, other)
+    def __ipow__(self, other): return binary("pow_", self, other)
+    def __eq__(self, other): return binary("eq", self, other)
+    def __ne__(self, other): return binary("ne", self, other)
+    def __lt__(self, other): return binary("lt", self, other)
+    def __le__(self, other): return binary("le", self, other)
+    def __gt__(self, other): return binary("gt", self, other)
+    def __ge__(self, other): return binary("ge", self, other)
+    def __neg__(self): return call1(aten("neg"), self)
+    def __abs__(self): return call1(aten("abs"), self)
+    def __invert__(self): return call1(aten("bitwise_not"), self)
+    def __pos__(self): return self
+    def __rfloordiv__(self, other): return reflected("floor_divide", self, other)
+
+    # ---- Python protocols, answered by small modules that are loaded with the package
+    def __repr__(self):
+        from mindtorch_v2 import _printing
+        return _printing.tensor_repr(self)
+
+    def __getitem__(self, index):
+        return indexing().getitem(self, index)
+
+    def __setitem__(self, index, value):
+        indexing().setitem(self, index, value)
+
+    def __iter__(self):
+        if self.nd == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter([self[i] for i in range(self.sizes[0])])
+
+    def __bool__(self):
+        if self.nelem != 1:
+            if self.nelem == 0:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.item())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __index__(self):
+        if self.dt.category > CATEGORY_INT:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+
+cdef PyTypeObject* TensorType = <PyTypeObject*>Tensor
+cdef object indexing_module = None
+
+
+cdef object indexing():
+    global indexing_module
+    if indexing_module is None:
+        from mindtorch_v2 import _indexing
+        indexing_module = _indexing
+    return indexing_module
+
+
+cdef class RemovableHandle:
+    """Takes back a hook: ``handle.remove()``, or leaving ``with handle:``."""
+    cdef dict hooks
+
+    def __init__(self, dict hooks not None, hook):
+        self.hooks = hooks
+        hooks[self] = hook
+
+    def remove(self):
+        self.hooks.pop(self, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+cdef inline bint is_tensor(PyObject* value) noexcept:
+    return PyObject_TypeCheck(value, TensorType)
+
+
+cdef inline char* tensor_data(Tensor t) noexcept:
+    if t.storage.data == NULL:
+        return NULL
+    return <char*>t.storage.data + t.offset * t.dt.itemsize
+
+
+cdef int wrap_dim(Tensor t, object dim) except -1:
+    cdef int d = dim
+    cdef int n = t.nd if t.nd > 0 else 1
+    if not -n <= d < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
+    if t.nd == 0:
+        raise IndexError(f"Dimension specified as {d} but tensor has no dimensions")
+    return d + n if d < 0 else d
+
+
+cdef bint same_sizes(Tensor a, Tensor b) noexcept:
+    cdef int i
+    if a.nd != b.nd:
+        return False
+    for i in range(a.nd):
+        if a.sizes[i] != b.sizes[i]:
+            return False
+    return True
+
+
+cdef int set_rank(Tensor t, int nd) except -1:
+    """Makes room for `nd` sizes and strides."""
+    if t.sizes != NULL and t.sizes != t.inline_dims:
+        free(t.sizes)
+    t.sizes = t.inline_dims
+    if nd > INLINE_DIMS:
+        t.sizes = <int64_t*>malloc(2 * nd * sizeof(int64_t))
+        if t.sizes == NULL:
+            raise MemoryError()
+    t.strides = t.sizes + nd
+    t.nd = nd
+    t.size_cache = None
+    return 0
+
+
+cdef void finish_geometry(Tensor t) noexcept:
+    """Element count and contiguity from sizes and strides."""
+    cdef int i
+    cdef int64_t expected = 1
+    t.contig = True
+    for i in range(t.nd - 1, -1, -1):
+        if t.sizes[i] != 1 and t.strides[i] != expected:
+            t.contig = False
+        expected *= t.sizes[i]
+    t.nelem = expected
+    if expected == 0:
+        t.contig = True
+
+
+cdef void set_row_major(Tensor t) noexcept:
+    cdef int i
+    cdef int64_t step = 1
+    for i in range(t.nd - 1, -1, -1):
+        t.strides[i] = step
+        step *= t.sizes[i] if t.sizes[i] > 0 else 1
+    finish_geometry(t)
+
+
+cdef int copy_geometry(Tensor source, Tensor target) except -1:
+    set_rank(target, source.nd)
+    memcpy(target.sizes, source.sizes, 2 * source.nd * sizeof(int64_t))
+    target.size_cache = source.size_cache
+    target.nelem, target.contig = source.nelem, source.contig
+    return 0
+
+
+cdef inline Tensor bare_tensor(dtype dt, device dev):
+    cdef Tensor t = Tensor.__new__(Tensor)
+    t.dt, t.dev = dt, dev
+    t.keys = device_keys(dev.type_code)
+    return t
+
+
+cdef Tensor shallow_copy(Tensor source):
+    """Another tensor over the same storage, without autograd state."""
+    cdef Tensor t = bare_tensor(source.dt, source.dev)
+    t.storage, t.offset = source.storage, source.offset
+    copy_geometry(source, t)
+    return t
+
+
+cdef Tensor alloc_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
+    cdef Tensor t = bare_tensor(dt, dev)
+    cdef int i
+    set_rank(t, nd)
+    for i in range(nd):
+        if sizes[i] < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {sizes[i]}: {[sizes[k] for k in range(nd)]}")
+        t.sizes[i] = sizes[i]
+    set_row_major(t)
+    t.storage = new_storage(t.nelem * dt.itemsize, dev)
+    return t
+
+
+def alloc(shape, dtype=None, device=None):
+    """An uninitialised contiguous tensor: `shape` an int or a sequence of ints, the default dtype and device if None."""
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int nd = read_ints(shape, sizes, "alloc(): argument 'shape'")
+    d = default_dtype_ if dtype is None else dtype_from_python(dtype)
+    if d is None:
+        raise TypeError(f"alloc(): argument 'dtype' must be a dtype, not {_type_name(dtype)}")
+    return alloc_sizes(nd, sizes, d, as_device(device))
+
+
+def alloc_like(Tensor t not None, dtype=None):
+    """An uninitialised contiguous tensor of t's shape and device, and of its dtype unless one is given."""
+    cdef Tensor result
+    if not t.contig or t.dev.type_code == DEVICE_META or dtype is not None:
+        d = t.dt if dtype is None else dtype_from_python(dtype)
+        if d is None:
+            raise TypeError(f"alloc_like(): argument 'dtype' must be a dtype, not {_type_name(dtype)}")
+        return alloc_sizes(t.nd, t.sizes, d, t.dev)
+    result = bare_tensor(t.dt, t.dev)
+    copy_geometry(t, result)
+    result.storage = new_storage(t.nelem * t.dt.itemsize, t.dev)
+    return result
+
+
+def install_method(str name not None, value):
+    """Gives every tensor a method or property; special names (``__add__``) are the core's own."""
+    if name.startswith("__") and name.endswith("__"):
+        raise ValueError(f"install_method(): special method {name!r} must be written in the core")
+    mt_install_attribute(TensorType, sys.intern(name), value)

@@ -1,0 +1,155 @@
+"""Views, and CPU memory shared with NumPy and other holders of buffers."""
+
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_WRITABLE
+
+
+def as_strided(Tensor t not None, size, stride, storage_offset=None):
+    """A view of t's storage with the given sizes, strides and offset (elements). Raises where it would leave it.
+
+    No gradient is recorded here: operators that make views declare theirs.
+    """
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int64_t strides[MAX_DIMS]
+    cdef int nd = read_ints(size, sizes, "as_strided(): argument 'size'")
+    cdef int i
+    if read_ints(stride, strides, "as_strided(): argument 'stride'") != nd:
+        raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} strides for {nd} sizes")
+    cdef int64_t offset = t.offset if storage_offset is None else storage_offset
+    cdef Tensor v = bare_tensor(t.dt, t.dev)
+    v.storage, v.offset = t.storage, offset
+    set_rank(v, nd)
+    cdef int64_t last = offset
+    for i in range(nd):
+        if sizes[i] < 0 or strides[i] < 0:
+            raise RuntimeError(f"as_strided: Negative sizes and strides are not supported, got size {sizes[i]} and "
+                               f"stride {strides[i]} at dimension {i}")
+        v.sizes[i], v.strides[i] = sizes[i], strides[i]
+        last += (sizes[i] - 1) * strides[i]
+    finish_geometry(v)
+    if offset < 0 or (v.nelem > 0 and <size_t>(last + 1) * t.dt.itemsize > t.storage.nbytes_):
+        raise RuntimeError(f"setStorage: sizes {list(v.shape)}, strides {list(v.stride())}, storage offset {offset}, and itemsize "
+                           f"{t.dt.itemsize} requiring a storage size of {(last + 1) * t.dt.itemsize} are out of bounds for "
+                           f"storage of size {t.storage.nbytes_}")
+    return v
+
+
+def shallow_detach(Tensor t not None):
+    """Another tensor over the same storage, outside the graph, that does not count as a view."""
+    return shallow_copy(t)
+
+
+def bump_version(Tensor t not None):
+    """Counts an in-place change made outside operators."""
+    t.storage.version += 1
+
+
+def resize_(Tensor t not None, shape):
+    """Gives t a new contiguous shape in place; its storage grows where it must, new elements are uninitialised."""
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int nd = read_ints(shape, sizes, "resize_(): argument 'size'")
+    cdef Tensor fresh = alloc_sizes(nd, sizes, t.dt, device_meta)
+    cdef size_t needed = <size_t>(t.offset + fresh.nelem) * t.dt.itemsize
+    cdef UntypedStorage grown
+    if needed > t.storage.nbytes_:
+        if t.dev.type_code != DEVICE_CPU:
+            raise RuntimeError(f"resize_ cannot grow a tensor on {t.dev}")
+        grown = new_storage(needed, t.dev)
+        if t.storage.data != NULL:
+            memcpy(grown.data, t.storage.data, t.storage.nbytes_)
+        grown.version = t.storage.version
+        t.storage = grown
+    copy_geometry(fresh, t)
+    return t
+
+
+def from_buffer(owner, uintptr_t pointer, shape, stride, dtype dt not None):
+    """A CPU tensor over memory at `pointer` that `owner` keeps alive; stride in elements, none negative."""
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int64_t strides[MAX_DIMS]
+    cdef int nd = read_ints(shape, sizes, "from_buffer(): argument 'shape'")
+    cdef int i
+    if read_ints(stride, strides, "from_buffer(): argument 'stride'") != nd:
+        raise RuntimeError(f"from_buffer(): {len(stride)} strides for {nd} sizes")
+    cdef Tensor t = bare_tensor(dt, device_cpu)
+    set_rank(t, nd)
+    cdef int64_t last = 0
+    for i in range(nd):
+        if strides[i] < 0:
+            raise ValueError("at least one of the strides is negative, which tensors do not support; copy the array first")
+        t.sizes[i], t.strides[i] = sizes[i], strides[i]
+        last += (sizes[i] - 1) * strides[i]
+    finish_geometry(t)
+    t.storage = borrow_storage(<void*>pointer, (last + 1) * dt.itemsize if t.nelem else 0, device_cpu, owner)
+    return t
+
+
+cdef class ArrayView:
+    """Exposes a CPU tensor through the buffer protocol; the view keeps the storage alive."""
+    cdef Tensor tensor
+    cdef Py_ssize_t shape[MAX_DIMS]
+    cdef Py_ssize_t strides[MAX_DIMS]
+    cdef bytes format
+
+    def __init__(self, Tensor tensor not None):
+        cdef int i
+        if tensor.dev.type_code != DEVICE_CPU:
+            raise TypeError(f"can't convert {tensor.dev} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
+                            "host memory first.")
+        if tensor.dt.buffer_format is None:
+            raise TypeError(f"Got unsupported ScalarType {tensor.dt.name}: NumPy has no such type")
+        self.tensor = shallow_copy(tensor)
+        for i in range(tensor.nd):
+            self.shape[i] = tensor.sizes[i]
+            self.strides[i] = tensor.strides[i] * tensor.dt.itemsize
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        cdef Tensor t = self.tensor
+        self.format = t.dt.buffer_format.encode()
+        buffer.buf = tensor_data(t)
+        if buffer.buf == NULL:
+            buffer.buf = &self.shape[0]      # an empty tensor has no memory; consumers want an address all the same
+        buffer.obj = self
+        buffer.len = t.nelem * t.dt.itemsize
+        buffer.itemsize = t.dt.itemsize
+        buffer.readonly = 0
+        buffer.ndim = t.nd
+        buffer.format = NULL
+        if flags & PyBUF_FORMAT:
+            buffer.format = self.format
+        buffer.shape = self.shape
+        buffer.strides = self.strides
+        buffer.suboffsets = NULL
+        buffer.internal = NULL
+
+    def __releasebuffer__(self, Py_buffer* buffer):
+        pass
+
+
+
+def as_memoryview(Tensor t not None):
+    """A writable memoryview of a CPU tensor's elements, with its shape and strides; nothing is copied."""
+    return memoryview(ArrayView(t))
+
+
+def broadcast_shapes(*shapes):
+    """The shape that all given shapes broadcast to. Raises RuntimeError where two sizes differ and neither is 1."""
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int64_t given[MAX_DIMS]
+    cdef int nd = 0, n, i, shift
+    for shape in shapes:
+        n = read_ints(shape, given, "broadcast_shapes(): shape")
+        if n > nd:                          # right-align what was there
+            for i in range(nd - 1, -1, -1):
+                sizes[i + n - nd] = sizes[i]
+            for i in range(n - nd):
+                sizes[i] = 1
+            nd = n
+        shift = nd - n
+        for i in range(n):
+            if given[i] == 1 or given[i] == sizes[i + shift]:
+                continue
+            if sizes[i + shift] != 1:
+                raise RuntimeError(f"Shape mismatch: objects cannot be broadcast to a single shape: the sizes {sizes[i + shift]} and "
+                                   f"{given[i]} at non-singleton dimension {i + shift} differ, in {', '.join(str(tuple(s)) if not PyLong_Check(s) else str(s) for s in shapes)}")
+            sizes[i + shift] = given[i]
+    return make_size(nd, sizes)
