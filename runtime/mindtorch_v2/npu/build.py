@@ -1,0 +1,204 @@
+"""Compile AscendC kernels and plain C/C++ kernels into libraries, once, on first use.
+
+AscendC sources go to CANN where it is installed, else to the host compiler with the simulated NPU's headers.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+import shlex
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from . import build_cache, cann_build, paths
+from .build_errors import BuildError
+from .kernel_source import KernelSignature, scan_kernels, stub_source, uses_block_barrier
+
+__all__ = ["BuildError", "build_ascendc", "build_native"]
+
+_C_SUFFIXES = (".c",)
+_HOST_FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fPIC", "-fdiagnostics-color=never")
+_ASCENDC_FLAGS = (*_HOST_FLAGS, "-std=c++17", "-fno-math-errno", "-fvisibility=hidden", "-Wno-unknown-pragmas")
+
+
+def build_ascendc(
+    name: str,
+    sources: Sequence[str | Path],
+    *,
+    include_dirs: Sequence[str | Path] = (),
+    flags: Sequence[str] = (),
+    library: str | Path | None = None,
+) -> Path:
+    """Builds AscendC sources into a library that exports ``aclrtlaunch_<kernel>`` for each kernel in them.
+
+    ``library`` is the simulator to link instead of the package's own. Returns the library's path in the cache.
+    Raises ``BuildError`` for a missing source or compiler, a source without kernels, or a compiler's error.
+    """
+    files = _existing(name, sources)
+    toolkit = cann_build.find_toolkit()
+    if toolkit is not None:
+        return cann_build.build(toolkit, name, files, include_dirs, flags)
+    compiler = _compiler("CXX", "g++")
+    includes = paths.simulator_includes()
+    simulator = Path(library).resolve() if library is not None else paths.simulator_library()
+    command = [
+        *compiler,
+        *_ASCENDC_FLAGS,
+        *(f"-I{Path(folder).resolve()}" for folder in include_dirs),
+        *(argument for folder in includes for argument in ("-isystem", str(folder))),
+        *flags,
+    ]
+
+    def build(folder: Path) -> set[Path]:
+        read: set[Path] = set()
+        objects = []
+        defined: dict[str, KernelSignature] = {}
+        for index, source in enumerate(files):
+            kernels, concurrent = _kernels_in(name, command, source)
+            for kernel in kernels:
+                _refuse_duplicate(name, defined, kernel)
+            stub = folder / f"stub{index}.cpp"
+            stub.write_text(stub_source(source, kernels, concurrent))
+            objects.append(_compile(name, [*command, "-x", "c++"], stub, folder / f"stub{index}.o", read))
+        if not defined:
+            raise BuildError(
+                f"kernel library {name!r}: no kernel in {', '.join(map(str, files))}; "
+                'expected a definition like extern "C" __global__ __aicore__ void kernel(GM_ADDR x, ...)'
+            )
+        _link(name, compiler, objects, [str(simulator), f"-Wl,-rpath,{simulator.parent}"], folder / f"lib{name}.so")
+        return read
+
+    headers = (path for folder in includes for path in sorted(folder.rglob("*.h")))
+    recipe = _recipe("ascendc", name, command, compiler, files, [str(simulator), *map(_contents, headers)])
+    return build_cache.cached(recipe, f"lib{name}.so", build)
+
+
+def build_native(
+    name: str,
+    sources: Sequence[str | Path],
+    *,
+    include_dirs: Sequence[str | Path] = (),
+    flags: Sequence[str] = (),
+) -> Path:
+    """Builds C and C++ sources for the host into a shared library and returns its path in the cache.
+
+    Raises ``BuildError`` for a missing source or compiler, or a compiler's error.
+    """
+    files = _existing(name, sources)
+    linker = _compiler("CXX", "g++")
+    options = [
+        *_HOST_FLAGS,
+        *(f"-I{Path(folder).resolve()}" for folder in (*include_dirs, *paths.kernel_includes())),
+        *flags,
+    ]
+    commands = {source: [*_language_compiler(source), *options] for source in files}
+
+    def build(folder: Path) -> set[Path]:
+        read: set[Path] = set()
+        objects = [
+            _compile(name, command, source, folder / f"{index}.o", read)
+            for index, (source, command) in enumerate(commands.items())
+        ]
+        _link(name, linker, objects, [flag for flag in flags if flag.startswith(("-l", "-L", "-f"))], folder / f"lib{name}.so")
+        return read
+
+    recipe = _recipe("native", name, options, linker, files, ())
+    return build_cache.cached(recipe, f"lib{name}.so", build)
+
+
+def _existing(name: str, sources: Sequence[str | Path]) -> list[Path]:
+    if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
+        raise BuildError(f"kernel library {name!r}: the name may hold letters, digits, '_', '.' and '-' only")
+    if not sources:
+        raise BuildError(f"kernel library {name!r}: no sources were given")
+    files = [Path(source).resolve() for source in sources]
+    for file in files:
+        if not file.is_file():
+            raise BuildError(f"kernel library {name!r}: the source {file} does not exist")
+    return files
+
+
+def _compiler(variable: str, default: str) -> list[str]:
+    return shlex.split(os.environ.get(variable) or default)
+
+
+def _language_compiler(source: Path) -> list[str]:
+    if source.suffix in _C_SUFFIXES:
+        return _compiler("CC", "gcc")
+    return [*_compiler("CXX", "g++"), "-std=c++17"]
+
+
+def _recipe(
+    kind: str, name: str, command: Sequence[str], compiler: Sequence[str], files: Sequence[Path], more: Iterable[str | bytes]
+) -> str:
+    sources = (part for file in files for part in (str(file), _contents(file)))
+    return build_cache.digest([kind, name, *command, _identity(tuple(compiler)), _cpu(), *sources, *more])
+
+
+def _contents(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+@functools.cache
+def _identity(compiler: tuple[str, ...]) -> str:
+    return _run("", [*compiler, "--version"])
+
+
+@functools.cache
+def _cpu() -> str:
+    """What -march=native depends on: a cache folder may be shared between machines."""
+    try:
+        description = Path("/proc/cpuinfo").read_text()
+    except FileNotFoundError:
+        return platform.machine()
+    return "\n".join(re.findall(r"^(?:model name|flags|Features|CPU part)\s*:.*$", description, re.MULTILINE)[:2])
+
+
+def _kernels_in(name: str, command: Sequence[str], source: Path) -> tuple[list[KernelSignature], bool]:
+    """The kernels that a source defines, macros expanded, and whether its blocks wait for each other."""
+    # `__global__` defined as itself survives preprocessing, and marks the kernels.
+    text = _run(name, [*command, "-D__global__=__global__", "-x", "c++", "-E", str(source)])
+    return scan_kernels(text, str(source)), uses_block_barrier(source.read_text(errors="replace"))
+
+
+def _refuse_duplicate(name: str, defined: dict[str, KernelSignature], kernel: KernelSignature) -> None:
+    other = defined.setdefault(kernel.name, kernel)
+    if other is not kernel:
+        raise BuildError(
+            f"kernel library {name!r}: the kernel {kernel.name!r} is defined twice: "
+            f"{other.path}:{other.line} and {kernel.path}:{kernel.line}"
+        )
+
+
+def _compile(name: str, command: Sequence[str], source: Path, output: Path, read: set[Path]) -> Path:
+    depfile = output.with_suffix(".d")
+    _run(name, [*command, "-c", "-MD", "-MF", str(depfile), "-o", str(output), str(source)])
+    read.update(_dependencies(depfile.read_text()))
+    return output
+
+
+def _dependencies(depfile: str) -> set[Path]:
+    """The prerequisites in a make rule, as the compiler writes it."""
+    rule = depfile.replace("\\\n", " ").partition(": ")[2]
+    return {Path(re.sub(r"\\([ #])", r"\1", word)).resolve() for word in re.findall(r"(?:\\.|\S)+", rule)}
+
+
+def _link(name: str, compiler: Sequence[str], objects: Sequence[Path], more: Sequence[str], output: Path) -> None:
+    _run(name, [*compiler, "-shared", "-o", str(output), *map(str, objects), "-Wl,-Bsymbolic", *more])
+
+
+def _run(name: str, command: Sequence[str]) -> str:
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment, check=False)
+    except FileNotFoundError:
+        raise BuildError(
+            f"the compiler {command[0]!r} was not found; install it (on Debian: apt install g++), or set CXX and CC"
+        ) from None
+    if done.returncode != 0:
+        raise BuildError(f"kernel library {name!r}: {command[0]} failed\n{done.stderr.rstrip()}\ncommand: {shlex.join(command)}")
+    return done.stdout

@@ -1,0 +1,97 @@
+"""A content-addressed cache of built libraries, safe for processes that build at the same time."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# Headers that belong to the compiler, whose version is part of every key.
+_SYSTEM_HEADERS = ("/usr/include/", "/usr/lib/gcc/")
+
+
+def cache_root() -> Path:
+    """``$MINDTORCH_CACHE_DIR``, else ``$XDG_CACHE_HOME/mindtorch``, else ``~/.cache/mindtorch``."""
+    explicit = os.environ.get("MINDTORCH_CACHE_DIR")
+    if explicit:
+        return Path(explicit)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "mindtorch"
+
+
+def digest(parts: Iterable[str | bytes]) -> str:
+    """A hash of the parts and of where one ends and the next begins."""
+    state = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        state.update(len(data).to_bytes(8, "little"))
+        state.update(data)
+    return state.hexdigest()[:32]
+
+
+def cached(recipe: str, filename: str, build: Callable[[Path], Iterable[Path]]) -> Path:
+    """The library built from ``recipe`` (a digest), from the cache where its dependencies have not changed.
+
+    ``build(folder)`` writes ``filename`` into an empty folder and returns the files it read. What it raises
+    leaves nothing behind. Of several processes that want the same library, one builds it.
+    """
+    root = cache_root() / "kernels"
+    found = _look_up(root, recipe, filename)
+    if found:
+        return found
+    root.mkdir(parents=True, exist_ok=True)
+    with _locked(root / f"{recipe}.lock"):
+        found = _look_up(root, recipe, filename)  # another process may have built it meanwhile
+        if found:
+            return found
+        workspace = Path(tempfile.mkdtemp(prefix="build-", dir=root))
+        try:
+            dependencies = sorted({str(path) for path in build(workspace) if _is_dependency(path, workspace)})
+            _publish(root, recipe, workspace, dependencies)
+        finally:
+            shutil.rmtree(workspace, ignore_errors=True)
+        found = _look_up(root, recipe, filename)
+        if found is None:
+            raise FileNotFoundError(f"a source of {filename} changed while it was built; build it again")
+        return found
+
+
+def _look_up(root: Path, recipe: str, filename: str) -> Path | None:
+    try:
+        dependencies: list[str] = json.loads((root / f"{recipe}.json").read_text())
+        library = root / _product(recipe, dependencies) / filename
+    except FileNotFoundError:
+        return None  # never built, or a dependency is gone
+    return library if library.is_file() else None
+
+
+def _publish(root: Path, recipe: str, workspace: Path, dependencies: list[str]) -> None:
+    # The folder's name depends on the contents: a rebuilt library never has the path of one that is loaded.
+    product = root / _product(recipe, dependencies)
+    if not product.exists():
+        workspace.chmod(0o755)
+        workspace.rename(product)
+    manifest = product / "dependencies.json"
+    manifest.write_text(json.dumps(dependencies))
+    os.replace(manifest, root / f"{recipe}.json")
+
+
+def _product(recipe: str, dependencies: list[str]) -> str:
+    return digest([recipe, *(part for path in dependencies for part in (path, Path(path).read_bytes()))])
+
+
+def _is_dependency(path: Path, workspace: Path) -> bool:
+    return not str(path).startswith(_SYSTEM_HEADERS) and workspace not in path.parents
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,166 @@
+"""What a kernel's source says: the kernels it defines, and the launch stub generated for them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel: its declared type, its name, and whether it is a device pointer."""
+
+    type: str
+    name: str
+
+    @property
+    def is_pointer(self) -> bool:
+        return self.type == "GM_ADDR" or self.type.endswith("*")
+
+
+@dataclass(frozen=True)
+class KernelSignature:
+    """A kernel as its definition declares it; ``qualname`` includes its namespaces."""
+
+    name: str
+    qualname: str
+    parameters: tuple[Parameter, ...]
+    path: str
+    line: int
+
+
+# Comments and literals, which may contain anything.
+_OPAQUE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_RAW_STRING = re.compile(r'R"([^\s()\\]{0,16})\(.*?\)\1"', re.DOTALL)
+_LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:\\.|[^"\\])*)"[^\n]*$', re.MULTILINE)
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*$", re.MULTILINE)
+_TOKEN = re.compile(r"(?P<open>\{)|(?P<close>\})|namespace\b(?P<namespace>[\w:\s]*)\{|(?P<kernel>\b__global__\b)")
+_HEAD = re.compile(r"\b(?:void)\b[^;{}()]*?\b(?P<name>[A-Za-z_]\w*)\s*\(")
+_QUALIFIER = re.compile(r"\b(?:__gm__|__aicore__|__restrict__|__restrict|restrict|const|volatile|struct)\b")
+
+
+def scan_kernels(source_text: str, path: str) -> list[KernelSignature]:
+    """The kernels (``__global__`` functions that are not templates) defined in a source, in order.
+
+    ``source_text`` may be the file as written, or the preprocessor's output, whose line markers then say where
+    each definition stands. Definitions inside macros are seen only in the latter. Declarations are skipped.
+    """
+    markers = _line_markers(source_text, path)
+    text = _blank(source_text)
+    scopes: list[str] = []
+    found: list[KernelSignature] = []
+    for token in _TOKEN.finditer(text):
+        if token["open"]:
+            scopes.append("")
+        elif token["namespace"] is not None:
+            scopes.append(token["namespace"].replace("inline", "").strip())
+        elif token["close"]:
+            if scopes:
+                scopes.pop()
+        else:
+            kernel = _kernel_at(text, token.end(), [scope for scope in scopes if scope])
+            if kernel and not _is_template(text, token.start()):
+                name, parameters = kernel
+                where, line = _location(markers, source_text, token.start())
+                qualname = "::".join([scope for scope in scopes if scope] + [name])
+                found.append(KernelSignature(name, qualname, parameters, where, line))
+    return found
+
+
+def uses_block_barrier(source_text: str) -> bool:
+    """Whether blocks wait for each other, so that all must be alive at once."""
+    return re.search(r"\bSyncAll\b", _blank(source_text)) is not None
+
+
+def stub_source(source: Path, kernels: list[KernelSignature], concurrent: bool) -> str:
+    """The translation unit that includes the user's source and exports each kernel's launch function."""
+    lines = [f'#include "{source}"', "#include <mtsim_stub.h>"]
+    queue = "mtsim_launch_concurrent" if concurrent else "mtsim_launch"
+    for kernel in kernels:
+        address = f"&::{kernel.qualname}"
+        signature = f"mtsim::Signature<decltype({address})>"
+        declared = "".join(f",\n    {signature}::Abi<{i}> p{i}" for i in range(len(kernel.parameters)))
+        passed = "".join(f", p{i}" for i in range(len(kernel.parameters)))
+        lines += [
+            "",
+            f'extern "C" MTSIM_EXPORT uint32_t aclrtlaunch_{kernel.name}(uint32_t blockDim, void* stream{declared}) {{',
+            f'  return mtsim::LauncherOf<{address}>::launch({queue}, "{kernel.name}", blockDim, stream{passed});',
+            "}",
+            f'extern "C" {{ extern MTSIM_EXPORT const decltype(mtsim::describe({address})) mtsim_signature_{kernel.name}; }}',
+            f"constexpr decltype(mtsim::describe({address})) mtsim_signature_{kernel.name} = mtsim::describe({address});",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _blank(text: str) -> str:
+    """The text with comments, literals and directives as spaces: positions and lines stay."""
+
+    def spaces(match: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", match[0])
+
+    for pattern in (_RAW_STRING, _OPAQUE, _DIRECTIVE):
+        text = pattern.sub(spaces, text)
+    return text
+
+
+def _kernel_at(text: str, start: int, scopes: list[str]) -> tuple[str, tuple[Parameter, ...]] | None:
+    head = _HEAD.search(text, start)
+    if head is None or re.search(r"[;{}]", text[start : head.start()]):
+        return None
+    end = _closing(text, head.end() - 1)
+    if end < 0 or not re.match(r"\s*\{", text[end + 1 :][:200]):
+        return None
+    return head["name"], _parameters(text[head.end() : end])
+
+
+def _closing(text: str, opening: int) -> int:
+    depth = 0
+    for match in re.compile(r"[()]").finditer(text, opening):
+        depth += 1 if match[0] == "(" else -1
+        if depth == 0:
+            return match.start()
+    return -1
+
+
+def _parameters(text: str) -> tuple[Parameter, ...]:
+    pieces: list[str] = [""]
+    depth = 0
+    for character in text:
+        depth += (character in "<(") - (character in ">)")
+        if character == "," and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += character
+    pieces = [" ".join(_QUALIFIER.sub(" ", piece).split()) for piece in pieces]
+    return tuple(_parameter(piece) for piece in pieces if piece and piece != "void")
+
+
+def _parameter(text: str) -> Parameter:
+    match = re.fullmatch(r"(?P<type>.*[\s*&>])(?P<name>[A-Za-z_]\w*)", text)
+    if match is None or match["type"].strip() in ("unsigned", "signed"):
+        return Parameter(_joined(text), "")
+    return Parameter(_joined(match["type"]), match["name"])
+
+
+def _joined(type_text: str) -> str:
+    return re.sub(r"\s*\*", "*", type_text).strip()
+
+
+def _is_template(text: str, position: int) -> bool:
+    before = text[max(0, position - 400) : position]
+    declaration = re.split(r"[;{}]", before)[-1]
+    return re.search(r"\btemplate\s*<", declaration) is not None
+
+
+def _line_markers(text: str, path: str) -> list[tuple[int, str, int]]:
+    """Where each run of lines comes from: (offset of its first line, file, number of that line)."""
+    markers = [(0, path, 1)]
+    markers += [(match.end() + 1, match[2], int(match[1])) for match in _LINE_MARKER.finditer(text)]
+    return markers
+
+
+def _location(markers: list[tuple[int, str, int]], text: str, position: int) -> tuple[str, int]:
+    offset, path, line = markers[bisect_right(markers, position, key=lambda marker: marker[0]) - 1]
+    return path, line + text.count("\n", offset, position)

@@ -1,0 +1,63 @@
+"""Where the simulated NPU lies: beside the installed package, or in a source tree."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_LIBRARY = "libascendcl_sim.so"
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def library_dirs() -> list[Path]:
+    """Folders that may hold the project's shared libraries, best first; they need not exist."""
+    return [_PACKAGE / "lib", *(_source_tree() / build for build in ("build/lib", "build") if _in_source_tree())]
+
+
+def simulator_library() -> Path:
+    """The simulated NPU's ACL library.
+
+    ``MINDTORCH_SIM_LIBRARY`` names another one. Raises ``FileNotFoundError`` with the places that were searched.
+    """
+    override = os.environ.get("MINDTORCH_SIM_LIBRARY")
+    candidates = [Path(override)] if override else [folder / _LIBRARY for folder in library_dirs()]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate.resolve()
+    searched = ", ".join(str(candidate) for candidate in candidates)
+    raise FileNotFoundError(
+        f"the simulated NPU's library was not found; searched {searched}; "
+        "build the project, or set MINDTORCH_SIM_LIBRARY to its path"
+    )
+
+
+def simulator_includes() -> list[Path]:
+    """Include folders of the simulator: its own headers, then the AscendC ones.
+
+    Raises ``FileNotFoundError`` where the package carries none.
+    """
+    roots = [_PACKAGE / "include" / "sim", _source_tree() / "runtime" / "sim" / "include"]
+    for root in roots:
+        if (root / "mtsim.h").is_file():
+            return [root, root / "ascendc"]
+    raise FileNotFoundError(f"the simulated NPU's headers were not found; searched {', '.join(map(str, roots))}")
+
+
+def kernel_includes() -> list[Path]:
+    """Include folders for C and C++ kernels of the host (``mindtorch_kernel.h``), those that exist."""
+    candidates = [_PACKAGE / "include", _source_tree() / "runtime" / "kernels" / "include"]
+    return [folder for folder in candidates if (folder / "mindtorch_kernel.h").is_file()]
+
+
+def kernel_sources() -> Path:
+    """The folder of the built-in operators' AscendC sources."""
+    installed = _PACKAGE / "kernels_npu"
+    return installed if installed.is_dir() else _source_tree() / "runtime" / "kernels" / "npu"
+
+
+def _source_tree() -> Path:
+    return _PACKAGE.parent.parent
+
+
+def _in_source_tree() -> bool:
+    return (_source_tree() / "runtime" / "sim").is_dir()

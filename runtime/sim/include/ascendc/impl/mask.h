@@ -1,0 +1,109 @@
+// Masks and repeats: which elements an instruction of the repeat form touches, and where they lie.
+#pragma once
+
+#include "tensor.h"
+
+namespace mtsim {
+
+/// The lanes of every repeat. Only the last repeat of counter mode may differ from the others.
+struct Lanes {
+  Mask mask;
+  Mask last;
+  uint32_t repeats;
+
+  const Mask& of(uint32_t repeat) const { return repeat + 1 == repeats ? last : mask; }
+
+  /// Bytes from an operand's start to the end of its last touched block-strided element.
+  uint64_t extent(uint32_t element, uint32_t block_stride, uint32_t repeat_stride) const {
+    uint64_t furthest = 0;
+    const uint32_t per_block = kBlock / element;
+    const uint32_t from = repeats > 1 ? repeats - 2 : 0;  // earlier repeats lie before these two
+    for (uint32_t repeat = from; repeat < repeats; ++repeat)
+      for (uint32_t lane = 0; lane < kRepeat / element && lane < 128; ++lane)
+        if (of(repeat)[lane]) {
+          const uint64_t block = uint64_t{repeat} * repeat_stride + uint64_t{lane / per_block} * block_stride;
+          const uint64_t end = block * kBlock + (lane % per_block + 1) * element;
+          furthest = end > furthest ? end : furthest;
+        }
+    return furthest;
+  }
+};
+
+inline Lanes counted_lanes(uint64_t count, uint32_t per_repeat) {
+  const uint64_t rest = count % per_repeat;
+  return {Mask::first(per_repeat), Mask::first(rest == 0 ? per_repeat : rest),
+          static_cast<uint32_t>((count + per_repeat - 1) / per_repeat)};
+}
+
+/// `mask` elements of each of `repeats` repeats; in counter mode `mask` elements altogether.
+inline Lanes lanes(uint64_t mask, uint32_t repeats, uint32_t per_repeat, bool set_mask, const char* operation) {
+  const Core& state = core();
+  if (state.mask_mode == AscendC::MaskMode::COUNTER) return counted_lanes(set_mask ? mask : state.mask_count, per_repeat);
+  if (!set_mask) return {state.mask, state.mask, repeats};
+  if (mask > per_repeat)
+    fault(kVectorCoreException, "%s: mask %llu, a repeat has %u elements", operation,
+          static_cast<unsigned long long>(mask), per_repeat);
+  if (mask == 0) repeats = 0;
+  return {Mask::first(mask), Mask::first(mask), repeats};
+}
+
+/// The same with a bit an element: mask[0] for elements 0 to 63, mask[1] for 64 to 127.
+inline Lanes lanes(const uint64_t* mask, uint32_t repeats, uint32_t per_repeat, bool set_mask, const char*) {
+  const Core& state = core();
+  const Mask bits = set_mask ? Mask{mask[0], per_repeat > 64 ? mask[1] : 0} : state.mask;
+  return {bits, bits, repeats};
+}
+
+/// An operand of the repeat form; strides in 32-byte blocks.
+template <typename T>
+struct Strided {
+  T* data;
+  uint32_t block;
+  uint32_t repeat;
+
+  T& at(uint32_t repeat_index, uint32_t lane) const {
+    constexpr uint32_t per_block = kBlock / sizeof(T);
+    return data[(uint64_t{repeat_index} * repeat + uint64_t{lane / per_block} * block) * per_block + lane % per_block];
+  }
+};
+
+template <typename T>
+Strided<T> strided(const LocalTensor<T>& tensor, const Lanes& lanes, uint32_t block, uint32_t repeat, const char* operation,
+                   const char* operand) {
+  const auto bytes = static_cast<int64_t>(lanes.extent(sizeof(T), block, repeat));
+  return {aligned_bytes(tensor, bytes, operation, operand), block, repeat};
+}
+
+template <typename Visit>
+void for_lanes(const Lanes& lanes, uint32_t per_repeat, Visit&& visit) {
+  for (uint32_t repeat = 0; repeat < lanes.repeats; ++repeat) {
+    const Mask& mask = lanes.of(repeat);
+    for (uint32_t lane = 0; lane < per_repeat && lane < 128; ++lane)
+      if (mask[lane]) visit(repeat, lane);
+  }
+}
+
+template <typename T>
+constexpr uint32_t per_repeat = kRepeat / sizeof(T);
+
+}  // namespace mtsim
+
+namespace AscendC {
+
+inline void SetMaskNorm() { mtsim::core().mask_mode = MaskMode::NORMAL; }
+inline void SetMaskCount() { mtsim::core().mask_mode = MaskMode::COUNTER; }
+
+/// The mask registers, for instructions with isSetMask = false. In counter mode `low` is the count of elements.
+template <typename T, MaskMode mode = MaskMode::NORMAL>
+void SetVectorMask(uint64_t high, uint64_t low) {
+  mtsim::core().mask = {low, high};
+  mtsim::core().mask_count = low;
+}
+template <typename T, MaskMode mode = MaskMode::NORMAL>
+void SetVectorMask(int32_t count) {
+  mtsim::core().mask = mtsim::Mask::first(static_cast<uint64_t>(count));
+  mtsim::core().mask_count = static_cast<uint64_t>(count);
+}
+inline void ResetMask() { mtsim::core().mask = {~uint64_t{0}, ~uint64_t{0}}; }
+
+}  // namespace AscendC

@@ -1,0 +1,108 @@
+// TPipe: gives local memory and event ids to a kernel's queues and buffers.
+#pragma once
+
+#include "queue.h"
+
+namespace AscendC {
+
+class TPipe {
+ public:
+  TPipe() { Init(); }
+  TPipe(const TPipe&) = delete;
+  TPipe& operator=(const TPipe&) = delete;
+
+  void Init() {
+    Reset();
+    mtsim::core().pipe = this;
+  }
+  void Reset() {
+    used_.fill(0);
+    queue_buffers_.fill(0);
+    events_.fill(0);
+    buffers_ = 0;
+  }
+  void Destroy() { Reset(); }
+
+  /// Gives a queue `num` buffers of `len` bytes, each rounded up to 32. num = 2 is double buffering.
+  template <TPosition src, TPosition dst, int32_t depth, auto mask>
+  bool InitBuffer(TQueBind<src, dst, depth, mask>& queue, uint8_t num, uint32_t len) {
+    take_queue_buffers(src, num);
+    const auto bytes = static_cast<uint32_t>(mtsim::align_up(len, mtsim::kBlock));
+    queue.adopt(allocate(src, num, bytes), num, bytes);
+    return true;
+  }
+
+  template <TPosition position>
+  bool InitBuffer(TBuf<position>& buffer, uint32_t len) {
+    const auto bytes = static_cast<uint32_t>(mtsim::align_up(len, mtsim::kBlock));
+    buffer.adopt(allocate(position, 1, bytes), bytes);
+    return true;
+  }
+
+  /// An event id of this kind that nobody holds. There are eight of each.
+  template <HardEvent event>
+  int8_t AllocEventID() {
+    uint8_t& taken = events_[static_cast<size_t>(event)];
+    const int8_t id = free_event(event);
+    taken = static_cast<uint8_t>(taken | (1u << id));
+    return id;
+  }
+  template <HardEvent event>
+  void ReleaseEventID(int8_t id) {
+    uint8_t& taken = events_[static_cast<size_t>(event)];
+    if (id < 0 || id >= kEventIds || !(taken >> id & 1))
+      mtsim::fault(mtsim::kVectorCoreException, "ReleaseEventID: event id %d is not allocated", id);
+    taken = static_cast<uint8_t>(taken & ~(1u << id));
+  }
+  template <HardEvent event>
+  int8_t FetchEventID() {
+    return free_event(event);
+  }
+  int8_t FetchEventID(HardEvent event) { return free_event(event); }
+
+ private:
+  static constexpr uint32_t kMaxBuffers = 64;
+  static constexpr uint32_t kMaxQueueBuffers = 8;
+  static constexpr int8_t kEventIds = 8;
+
+  uint8_t* allocate(TPosition position, uint8_t num, uint32_t bytes) {
+    using namespace mtsim;
+    const Memory kind = memory_of(position);
+    const MemoryTraits& memory = kMemoryTraits[kind];
+    const uint64_t total = uint64_t{num} * bytes;
+    if (num == 0 || bytes == 0) fault(kVectorCoreException, "InitBuffer: %u buffers of %u bytes: both must be positive", num, bytes);
+    if (buffers_ + num > kMaxBuffers)
+      fault(kVectorCoreException, "InitBuffer: %u buffers, at most %u fit a kernel", buffers_ + num, kMaxBuffers);
+    if (used_[kind] + total > memory.bytes)
+      fault(kVectorCoreException,
+            "InitBuffer: %u x %u bytes do not fit the %s: %u of %u bytes are taken; use smaller tiles or fewer buffers",
+            num, bytes, memory.name, used_[kind], memory.bytes);
+    uint8_t* begin = core().memory(kind) + used_[kind];
+    used_[kind] += static_cast<uint32_t>(total);
+    buffers_ += num;
+    return begin;
+  }
+
+  void take_queue_buffers(TPosition position, uint8_t num) {
+    uint8_t& count = queue_buffers_[static_cast<size_t>(position)];
+    if (count + num > static_cast<int>(kMaxQueueBuffers))
+      mtsim::fault(mtsim::kVectorCoreException, "InitBuffer: %u queue buffers at one position, it has event ids for %u",
+                   count + num, kMaxQueueBuffers);
+    count = static_cast<uint8_t>(count + num);
+  }
+
+  int8_t free_event(HardEvent event) const {
+    const uint8_t taken = events_[static_cast<size_t>(event)];
+    if (taken == 0xFF) mtsim::fault(mtsim::kVectorCoreException, "AllocEventID: all %d ids of this event are in use", kEventIds);
+    return static_cast<int8_t>(__builtin_ctz(~static_cast<unsigned>(taken)));
+  }
+
+  std::array<uint32_t, mtsim::kMemories> used_{};
+  std::array<uint8_t, static_cast<size_t>(TPosition::MAX)> queue_buffers_{};
+  std::array<uint8_t, static_cast<size_t>(HardEvent::MAX)> events_{};
+  uint32_t buffers_ = 0;
+};
+
+inline TPipe* GetTPipePtr() { return mtsim::core().pipe; }
+
+}  // namespace AscendC

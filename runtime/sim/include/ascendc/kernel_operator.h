@@ -1,0 +1,21 @@
+// The AscendC device API for the host: an ordinary AscendC kernel compiles unmodified with g++ -std=c++17 and
+// its blocks run on the simulated NPU. Written from the API's public documentation; one idea a file in impl/.
+#pragma once
+
+#include "impl/types.h"
+
+#include "impl/core.h"
+#include "impl/tensor.h"
+
+#include "impl/queue.h"
+#include "impl/pipe.h"
+
+#include "impl/cast.h"
+#include "impl/compare.h"
+#include "impl/copy.h"
+#include "impl/mask.h"
+#include "impl/reduce.h"
+#include "impl/sync.h"
+#include "impl/system.h"
+#include "impl/tiling.h"
+#include "impl/vector.h"

@@ -1,0 +1,142 @@
+// What a generated launch stub needs: the kernel's parameters as the launch ABI passes them, packed for the queue
+// and unpacked for each block, and the text that tells a launcher their types.
+#pragma once
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "kernel_operator.h"
+
+#define MTSIM_EXPORT __attribute__((visibility("default")))
+
+namespace mtsim {
+
+/// A kernel's parameter in the launch ABI: device pointers as they are, numbers by value (16-bit floats as their
+/// bits), a struct as a pointer to host memory that is copied at launch. `load` gives what the blocks get.
+template <typename T, typename = void>
+struct Parameter {
+  static_assert(std::is_trivially_copyable_v<T>, "a kernel's struct parameter must be a plain struct");
+  using Abi = std::conditional_t<std::is_class_v<T>, const void*, T>;
+  static uint32_t load(const char*, uint32_t, Abi from, T& to) {
+    if constexpr (!std::is_class_v<T>) {
+      to = from;
+    } else {
+      if (from == nullptr) return kInvalidParameter;
+      std::memcpy(static_cast<void*>(&to), from, sizeof to);
+    }
+    return ACL_SUCCESS;
+  }
+
+ private:
+  static constexpr uint32_t kInvalidParameter = 107000;
+};
+
+template <typename T>
+struct Parameter<T*> {
+  using Abi = void*;
+  static uint32_t load(const char* kernel, uint32_t index, Abi from, T*& to) {
+    void* alias = nullptr;
+    const uint32_t status = mtsim_kernel_arg(kernel, index, from, &alias);
+    to = static_cast<T*>(alias);
+    return status;
+  }
+};
+
+template <typename T>
+struct Parameter<T, std::enable_if_t<one_of<T, half, bfloat16_t>>> {
+  using Abi = uint16_t;
+  static uint32_t load(const char*, uint32_t, Abi bits, T& to) {
+    std::memcpy(&to, &bits, sizeof to);
+    return ACL_SUCCESS;
+  }
+};
+
+template <typename Kernel>
+struct Signature;
+
+template <typename... T>
+struct Signature<void (*)(T...)> {
+  using Arguments = std::tuple<T...>;
+  template <size_t index>
+  using Abi = typename Parameter<std::tuple_element_t<index, Arguments>>::Abi;
+};
+
+/// Queues every block of `kernel` with a copy of the arguments; returns an aclError. `queue` is mtsim_launch, or
+/// mtsim_launch_concurrent for a kernel whose blocks wait for each other.
+template <auto kernel, typename... T>
+struct Launcher {
+  using Arguments = std::tuple<T...>;
+
+  static void block(const void* raw) {
+    run_block([raw] { std::apply(kernel, *static_cast<const Arguments*>(raw)); });
+  }
+
+  static uint32_t launch(decltype(&mtsim_launch) queue, const char* name, uint32_t block_dim, void* stream,
+                         typename Parameter<T>::Abi... values) {
+    Arguments arguments;
+    const uint32_t status = load(name, arguments, std::index_sequence_for<T...>{}, values...);
+    return status != ACL_SUCCESS ? status : queue(name, block_dim, stream, block, &arguments, sizeof arguments);
+  }
+
+ private:
+  template <size_t... index>
+  static uint32_t load(const char* name, Arguments& to, std::index_sequence<index...>, typename Parameter<T>::Abi... from) {
+    uint32_t status = ACL_SUCCESS;
+    // The first refused argument ends the fold, and its status is the launch's.
+    (void)((status = Parameter<T>::load(name, index, from, std::get<index>(to)), status == ACL_SUCCESS) && ...);
+    return status;
+  }
+};
+
+template <auto kernel, typename... T>
+Launcher<kernel, T...> launcher_of(void (*)(T...));
+
+template <auto kernel>
+using LauncherOf = decltype(launcher_of<kernel>(kernel));
+
+/// "ptr,f32,u32,struct:24": one word a parameter, a struct with its size in bytes.
+template <size_t capacity>
+struct Text {
+  char characters[capacity] = {};
+  size_t length = 0;
+
+  constexpr void put(const char* word) {
+    for (; *word; ++word) characters[length++] = *word;
+  }
+  constexpr void put(size_t number) {
+    if (number >= 10) put(number / 10);
+    characters[length++] = static_cast<char>('0' + number % 10);
+  }
+  template <typename T>
+  constexpr void put_type() {
+    if (length > 0) put(",");
+    if constexpr (std::is_pointer_v<T>) {
+      put("ptr");
+    } else if constexpr (std::is_same_v<T, half>) {
+      put("f16");
+    } else if constexpr (std::is_same_v<T, bfloat16_t>) {
+      put("bf16");
+    } else if constexpr (std::is_same_v<T, bool>) {
+      put("bool");
+    } else if constexpr (std::is_class_v<T>) {
+      put("struct:");
+      put(sizeof(T));
+    } else if constexpr (std::is_enum_v<T>) {
+      put(std::is_signed_v<std::underlying_type_t<T>> ? "i" : "u");
+      put(sizeof(T) * 8);
+    } else {
+      put(std::is_floating_point_v<T> ? "f" : std::is_signed_v<T> ? "i" : "u");
+      put(sizeof(T) * 8);
+    }
+  }
+};
+
+template <typename... T>
+constexpr auto describe(void (*)(T...)) {
+  Text<32 * (sizeof...(T) + 1)> text;
+  (text.template put_type<T>(), ...);
+  return text;
+}
+
+}  // namespace mtsim
