@@ -1,0 +1,1 @@
+"""The project's figures, each beside its peer in one run: ``python -m benchmarks``."""

@@ -1,0 +1,31 @@
+"""``python -m benchmarks [--no-write]``: measures, shows a table and writes ``docs/benchmarks.md``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks import launch, operator_call, report, start_up
+
+GROUPS = {"operator calls": operator_call.results, "launches": launch.results, "start-up": start_up.results}
+
+
+def main() -> None:
+    """Runs every group and reports."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Our figures beside their peers'.")
+    parser.add_argument("--no-write", action="store_true", help="leave docs/benchmarks.md as it is")
+    options = parser.parse_args()
+    console = Console()
+    found = []
+    for name, results in GROUPS.items():
+        with console.status(f"measuring {name}"):
+            found += results()
+        console.print(f"measured {name}")
+    report.show(found, console)
+    if not options.no_write:
+        report.write(found, Path(__file__).resolve().parents[1] / "docs/benchmarks.md")
+
+
+main()

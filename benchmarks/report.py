@@ -1,0 +1,93 @@
+"""A figure beside its peer and its target, as a table on the screen and in ``docs/benchmarks.md``."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+COLUMNS = ("what", "ours", "peer", "the peer is", "ratio", "target", "met")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One figure. Times are in seconds; ``limit`` bounds ours / peer, or ours itself where there is no peer."""
+
+    what: str
+    ours: float
+    peer: float | None
+    peer_is: str
+    limit: float | None
+
+    @property
+    def measured(self) -> float:
+        """What ``limit`` bounds."""
+        return self.ours if self.peer is None else self.ours / self.peer
+
+    def cells(self) -> tuple[str, ...]:
+        """The row of the table."""
+        if self.limit is None:
+            target, met = "", ""
+        else:
+            target = f"≤ {duration(self.limit)}" if self.peer is None else f"≤ 1/{1 / self.limit:.0f}"
+            met = "yes" if self.measured <= self.limit else "no"
+        ratio = "" if self.peer is None else f"1/{self.peer / self.ours:.1f}"
+        peer = "" if self.peer is None else duration(self.peer)
+        return self.what, duration(self.ours), peer, self.peer_is, ratio, target, met
+
+
+def duration(seconds: float) -> str:
+    """A time with three significant digits and its unit."""
+    for unit, factor in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds / 1e-9:.0f} ns"
+
+
+def show(results: Sequence[Result], console: Console) -> None:
+    """Prints the table."""
+    table = Table(*COLUMNS, title="Medians of interleaved rounds", title_justify="left")
+    for result in results:
+        style = "red" if result.cells()[-1] == "no" else None
+        table.add_row(*result.cells(), style=style)
+    console.print(table)
+
+
+def write(results: Sequence[Result], path: Path) -> None:
+    """Writes the table as Markdown, with the machine and the command it comes from."""
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *(result.cells() for result in results)]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    path.write_text(
+        f"""# Benchmarks
+
+Written by `python -m benchmarks` (or `make bench`), which shows the same table. Every figure is the median of rounds in
+which the contestants took turns in one run; calls are thread CPU time, start-up is wall time. A ratio is ours / peer.
+
+{table}
+
+Operator calls are `fused::scaled_add` of `examples/scaled_add` on 4×4 float32 CPU tensors. The peer is
+`torch.library.custom_op` whose Python body reaches the same C kernel through ctypes, in a process of its own. Launches
+are of the same example's AscendC kernel, from Python until it is queued on the simulated NPU; the peer is a plain
+Python class around ctypes with a cache of symbols (`benchmarks/launch.py`).
+
+Machine: {processor()}, {platform.system()}, CPython {platform.python_version()}, {compiler()}.
+"""
+    )
+
+
+def processor() -> str:
+    """The processor's name and the number of cores this process may use."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def compiler() -> str:
+    """The first line of what the C compiler says of itself."""
+    return subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
