@@ -74,7 +74,7 @@ core: ## build the compiled parts in place, for PYTHONPATH=codegen:runtime:gener
 	@mkdir -p $(BUILD)
 	@flock $(BUILD) cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE=$(abspath $(PYTHON)) --log-level=WARNING
 	@flock $(BUILD) cmake --build $(BUILD) -j 2
-	@flock $(BUILD) cmake --install $(BUILD) --prefix runtime | grep -v Up-to-date
+	@flock $(BUILD) cmake --install $(BUILD) --prefix runtime --component libraries | grep -v Up-to-date
 
 clean: ## remove what was built (not .venv)
 	rm -rf build dist runtime/mindtorch_v2/_core.*.so runtime/mindtorch_v2/{lib,include,kernels_npu}
