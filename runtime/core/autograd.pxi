@@ -270,43 +270,60 @@ cdef bint any_requires_grad(OpOverload op, Bound* bound):
 
 
 cdef inline bint needs_grad(Tensor t) noexcept:
-    return t.wants_grad or t.grad_fn_ is not None
+    return t.wants_grad or t.grad_fn_ is not None or (t.base_ is not None and t.base_.epoch != t.epoch)
 
 
 cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
     """The node with its edges, taken before the kernel runs: an in-place operator replaces its argument's history."""
     global next_sequence
     cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
-    cdef int i, kind
-    cdef list tensors = [], needs = []
-    cdef list lengths = [None] * op.sig.count if op.sig.has_lists else None
+    cdef int i, kind, slot = 0
+    cdef tuple needs = PyTuple_New(op.sig.count)
     ctx.function, ctx.is_operator, ctx.node_name = op, True, op.node_name
     ctx.sequence = next_sequence
     next_sequence += 1
+    if op.sig.has_lists:
+        ctx.list_lengths = tensor_list_lengths(op, bound)
+    ctx.set_edge_count(op.sig.tensor_args if ctx.list_lengths is None else
+                       op.sig.tensor_args + sum([n for n in ctx.list_lengths if n is not None]))
     for i in range(op.sig.count):
         kind = op.sig.args[i].kind
         value = <object>bound.slots[i]
+        need = False
         if kind == ARG_TENSOR:
-            tensors.append(value)
-            needs.append(value is not None and needs_grad(<Tensor>value))
+            need = value is not None and needs_grad(<Tensor>value)
+            ctx.set_edge(slot, value)
+            slot += 1
             if op.aliases[i].written and value is not None:
                 check_writable(op, <Tensor>value)
         elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
-            value = () if value is None else value
-            tensors.extend(value)
-            needs.append([t is not None and needs_grad(<Tensor>t) for t in value])
-            lengths[i] = len(value)
-        else:
-            needs.append(False)
-    ctx.needs_input_grad = tuple(needs)
-    ctx.list_lengths = None if lengths is None else tuple(lengths)
-    ctx.set_edges(tensors)
+            need = []
+            for item in () if value is None else value:
+                need.append(item is not None and needs_grad(<Tensor>item))
+                ctx.set_edge(slot, item)
+                slot += 1
+        Py_INCREF(need)
+        PyTuple_SET_ITEM(needs, i, need)
+    ctx.needs_input_grad = needs
     return ctx
+
+
+cdef tuple tensor_list_lengths(OpOverload op, Bound* bound):
+    """Per argument: the length of a tensor list, None for anything else."""
+    lengths = [None] * op.sig.count
+    for i in range(op.sig.count):
+        if op.sig.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST):
+            value = <object>bound.slots[i]
+            lengths[i] = 0 if value is None else len(value)
+    return tuple(lengths)
 
 
 cdef int check_writable(OpOverload op, Tensor t) except -1:
     if t.wants_grad:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation: {op.sig.qualname}. "
+                           "Do it under torch.no_grad(), or on a clone.")
+    if t.base_ is not None and t.base_.wants_grad:
+        raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation: {op.sig.qualname}. "
                            "Do it under torch.no_grad(), or on a clone.")
     return 0
 
@@ -359,6 +376,7 @@ cdef int mark_views(OpOverload op, Bound* bound, object result) except -1:
 cdef inline void mark_view(Tensor source, Tensor view) noexcept:
     if view is not source and view.storage is source.storage and view.base_ is None:
         view.base_ = source if source.base_ is None else source.base_
+        view.epoch = view.base_.epoch
 
 
 cdef int attach(OpOverload op, Bound* bound, FunctionCtx ctx, object result) except -1:
@@ -396,10 +414,13 @@ cdef int attach_output(OpOverload op, Bound* bound, FunctionCtx ctx, Tensor outp
         for i in range(op.sig.count):
             if bound.slots[i] == <PyObject*>output:       # `contiguous()` of what is contiguous: nothing happened
                 return 0
-    if op.mutates and output.base_ is not None and needs_grad(output.base_):
-        raise RuntimeError(f"{op.sig.qualname}: in-place on a view of a tensor that requires grad is not supported; "
-                           "use the out-of-place operation")
-    set_history(output, ctx, number)
+    if not op.mutates:
+        set_history(output, ctx, number)
+    elif output.base_ is None:
+        set_history(output, ctx, number)
+        output.epoch += 1                                 # views of it find their history outdated
+    else:
+        rebase_view(output, ctx, number)
     return 0
 
 

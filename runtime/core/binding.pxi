@@ -70,6 +70,7 @@ cdef class Signature:
     cdef int varargs                # the int list that takes the rest of the positional arguments; -1 if there is none
     cdef int device_arg             # the argument that chooses the device of a factory; -1
     cdef bint has_lists             # of tensors
+    cdef int tensor_args            # how many arguments are one tensor
 
     def __init__(self, schema, str qualname):
         cdef int i
@@ -82,6 +83,8 @@ cdef class Signature:
             self.args[i] = arg_spec(argument.type)
             if self.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST):
                 self.has_lists = True
+            if self.args[i].kind == ARG_TENSOR:
+                self.tensor_args += 1
             if self.args[i].kind == ARG_DEVICE:
                 self.device_arg = i
         if self.positional and self.args[self.positional - 1].kind == ARG_INT_LIST and self.positional <= 2:

@@ -70,7 +70,9 @@ cdef bint prepare_function_inputs(FunctionCtx ctx, tuple args):
     ctx.needs_input_grad = tuple(needs)
     ctx.list_lengths = tuple(lengths)
     if any_needs:
-        ctx.set_edges(tensors)
+        ctx.set_edge_count(len(tensors))
+        for slot in range(len(tensors)):
+            ctx.set_edge(slot, tensors[slot])
     return any_needs
 
 

@@ -37,7 +37,8 @@ cdef uint64_t BELOW_AUTOGRAD = AUTOGRAD_KEYS | INPLACE_OR_VIEW     # excluded wh
 cdef extern from *:
     """
     typedef struct { uint64_t included, excluded; int grad_off; int inference; int backward_depth; } mt_state_t;
-    static __thread mt_state_t mt_state;
+    /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
+    static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec")));
     #define mt_highest_bit(x) (63 - __builtin_clzll(x))
     """
     ctypedef struct mt_state_t:

@@ -81,23 +81,23 @@ cdef class Node:
     cdef int release_saved(self) except -1:
         return 0
 
-    cdef int set_edges(self, list tensors) except -1:
-        """One edge per entry; None and tensors that need no gradient get an empty one."""
-        cdef int i = 0
-        cdef Node node
-        self.next_count = len(tensors)
-        if self.next_count > INLINE_EDGES:
-            self.next_outputs = <int*>malloc(self.next_count * sizeof(int))
+    cdef int set_edge_count(self, int count) except -1:
+        """Makes room for one edge per input slot; `set_edge` fills every one of them."""
+        self.next_count = count
+        self.next_nodes = PyTuple_New(count)
+        if count > INLINE_EDGES:
+            self.next_outputs = <int*>malloc(count * sizeof(int))
             if self.next_outputs == NULL:
                 self.next_outputs = self.inline_next
                 raise MemoryError()
-        nodes = []
-        for t in tensors:
-            node = None if t is None else gradient_node(<Tensor>t)
-            self.next_outputs[i] = 0 if node is None else (<Tensor>t).output_nr_
-            nodes.append(node)
-            i += 1
-        self.next_nodes = tuple(nodes)
+        return 0
+
+    cdef int set_edge(self, int slot, object tensor) except -1:
+        """The edge of an input; None and tensors that need no gradient get an empty one."""
+        cdef Node node = None if tensor is None else gradient_node(<Tensor>tensor)
+        self.next_outputs[slot] = 0 if node is None else (<Tensor>tensor).output_nr_
+        Py_INCREF(node)
+        PyTuple_SET_ITEM(self.next_nodes, slot, node)
         return 0
 
     cdef int set_output_count(self, int count) except -1:
@@ -207,8 +207,9 @@ cdef int accumulate(Tensor variable, object grad) except -1:
 cdef Node gradient_node(Tensor t):
     """Where a tensor's gradient goes: the node that made it, a leaf's accumulator, or None."""
     cdef AccumulateGrad node
-    if t.grad_fn_ is not None:
-        return current_grad_fn(t)
+    cdef Node made_by = current_grad_fn(t)
+    if made_by is not None:
+        return made_by
     if not t.wants_grad:
         return None
     if t.accumulator != NULL:
@@ -220,7 +221,3 @@ cdef Node gradient_node(Tensor t):
     record_meta(&node.first_meta, t)
     t.accumulator = <PyObject*>node
     return node
-
-
-cdef Node current_grad_fn(Tensor t):
-    return t.grad_fn_

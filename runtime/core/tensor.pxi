@@ -89,6 +89,7 @@ cdef class Tensor:
     cdef Node grad_fn_
     cdef PyObject* accumulator     # borrowed: the AccumulateGrad node holds the tensor, not the reverse (no cycle)
     cdef Tensor base_              # what this is a view of
+    cdef int epoch                 # of a base: how often its history changed in place; of a view: the base's when last seen
     cdef object grad_
     cdef object hooks              # of a leaf: list, or None
     cdef dict __dict__
@@ -196,7 +197,7 @@ cdef class Tensor:
     # ---- autograd state
     @property
     def requires_grad(self):
-        return self.wants_grad or self.grad_fn_ is not None
+        return needs_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, bint value):
@@ -217,7 +218,7 @@ cdef class Tensor:
 
     @property
     def is_leaf(self):
-        return self.grad_fn_ is None
+        return current_grad_fn(self) is None
 
     @property
     def grad_fn(self):

@@ -1,0 +1,95 @@
+"""In-place operations on views: the base's history takes them in, and every view of it is looked up anew.
+
+Source of the scheme: PyTorch's notes on in-place operations on views (a node that replaces a slice of the base's
+gradient, and view gradients made again from the base).
+"""
+
+
+cdef class CopySlices(Node):
+    """An in-place operation seen from the base: of the base's gradient it replaces the part that the view covers."""
+    cdef Node operation                    # the recorded in-place operation on the view
+    cdef int output
+    cdef object size, stride, offset       # of the view
+
+    cdef object apply(self, list grads):
+        if grads[0] is None:
+            return [None] * self.next_count
+        whole = call1(aten("clone"), grads[0])
+        part = aten("as_strided")(whole, self.size, self.stride, self.offset)
+        inner = [None] * self.operation.output_count
+        inner[self.output] = call1(aten("clone"), part)
+        result = list(self.operation.apply(inner))
+        if result[0] is None:
+            call1(aten("zero_"), part)
+        else:
+            call2(aten("copy_"), part, result[0])
+        result[0] = whole
+        return result
+
+    cdef int release_saved(self) except -1:
+        return self.operation.release_saved()
+
+
+cdef class ViewOfBase(Node):
+    """A view's gradient, placed where the view lies in its base."""
+    cdef object size, stride, offset
+
+    cdef object apply(self, list grads):
+        if grads[0] is None:
+            return [None]
+        base = zeros_for((<Node>self.next_nodes[0]).meta(self.next_outputs[0]))
+        part = aten("as_strided")(base, self.size, self.stride, self.offset)
+        call2(aten("copy_"), part, grads[0])
+        return [base]
+
+
+cdef int rebase_view(Tensor view, FunctionCtx operation, int output) except -1:
+    """Records an in-place operation on `view` in its base's history; `operation` keeps the view's own edges."""
+    global next_sequence
+    cdef Tensor base = view.base_
+    cdef CopySlices node = CopySlices.__new__(CopySlices)
+    cdef int i
+    if not base.contig:
+        raise RuntimeError(f"{operation.node_name}: in-place on a view of a tensor that is not contiguous is not supported where a "
+                           "gradient is needed; make the base contiguous first")
+    record_meta(operation.meta(output), view)
+    node.operation, node.output, node.node_name = operation, output, "CopySlices"
+    node.size, node.stride, node.offset = tuple(view.shape), view.stride(), view.offset - base.offset
+    node.sequence = next_sequence
+    next_sequence += 1
+    node.set_edge_count(operation.next_count)
+    node.set_edge(0, base)                                # instead of the view's own
+    for i in range(1, operation.next_count):
+        after = <object>operation.next_nodes[i]
+        node.next_outputs[i] = operation.next_outputs[i]
+        Py_INCREF(after)
+        PyTuple_SET_ITEM(node.next_nodes, i, after)
+    node.set_output_count(1)
+    set_history(base, node, 0)
+    base.epoch += 1
+    refresh_view(view)
+    return 0
+
+
+cdef int refresh_view(Tensor view) except -1:
+    """Gives a view a history that starts at its base's current one."""
+    global next_sequence
+    cdef ViewOfBase node = ViewOfBase.__new__(ViewOfBase)
+    cdef Tensor base = view.base_
+    node.node_name = "AsStridedBackward0"
+    node.size, node.stride, node.offset = tuple(view.shape), view.stride(), view.offset - base.offset
+    node.sequence = next_sequence
+    next_sequence += 1
+    node.set_edge_count(1)
+    node.set_edge(0, base)
+    node.set_output_count(1)
+    view.epoch = base.epoch
+    set_history(view, node, 0)
+    return 0
+
+
+cdef Node current_grad_fn(Tensor t):
+    """The node that made a tensor, after in-place changes of its base too."""
+    if t.base_ is not None and t.base_.epoch != t.epoch:
+        refresh_view(t)
+    return t.grad_fn_
