@@ -249,7 +249,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
 cdef object run_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     cdef uint64_t above = keys & op.active & ~BACKEND_KEYS
     if above:
-        return call_kernel(op, op.table[mt_highest_bit(above)], bound)
+        return run_kernel(op, op.table[mt_highest_bit(above)], bound)
     return call_backend(op, bound, keys)
 
 

@@ -248,14 +248,14 @@ cdef object dispatch(OpOverload op, Bound* bound, uint64_t keys):
     key = mt_highest_bit(live)
     if AUTOGRAD_KEYS >> key & 1:
         if op.composite_at >> key & 1:
-            return call_kernel(op, op.table[key], bound)
+            return run_kernel(op, op.table[key], bound)
         return call_below_autograd(op, bound, keys & ~BELOW_AUTOGRAD)
     if key <= KEY_META:
         return call_backend(op, bound, keys)
-    return call_kernel(op, op.table[key], bound)
+    return run_kernel(op, op.table[key], bound)
 
 
-cdef inline object call_kernel(OpOverload op, PyObject* kernel, Bound* bound):
+cdef inline object run_kernel(OpOverload op, PyObject* kernel, Bound* bound):
     return PyObject_Vectorcall(<object>kernel, bound.slots, op.sig.positional,
                                <PyObject*>op.sig.kwnames if op.sig.kwnames is not None else NULL)
 
@@ -265,7 +265,7 @@ cdef object call_backend(OpOverload op, Bound* bound, uint64_t keys):
     cdef int key = mt_highest_bit(keys & BACKEND_KEYS) if keys & BACKEND_KEYS else 0
     cdef PyObject* kernel = op.table[key]
     if kernel != NULL:
-        return call_kernel(op, kernel, bound)
+        return run_kernel(op, kernel, bound)
     fallback = backend_fallbacks.get(key)
     if fallback is None:
         raise missing_kernel(op, keys)
