@@ -103,7 +103,13 @@ def build_native(
             _compile(name, command, source, folder / f"{index}.o", read)
             for index, (source, command) in enumerate(commands.items())
         ]
-        _link(name, linker, objects, [flag for flag in flags if flag.startswith(("-l", "-L", "-f"))], folder / f"lib{name}.so")
+        _link(
+            name,
+            linker,
+            objects,
+            [flag for flag in flags if flag.startswith(("-l", "-L", "-f"))],
+            folder / f"lib{name}.so",
+        )
         return read
 
     recipe = _recipe("native", name, options, linker, files, ())
@@ -133,7 +139,12 @@ def _language_compiler(source: Path) -> list[str]:
 
 
 def _recipe(
-    kind: str, name: str, command: Sequence[str], compiler: Sequence[str], files: Sequence[Path], more: Iterable[str | bytes]
+    kind: str,
+    name: str,
+    command: Sequence[str],
+    compiler: Sequence[str],
+    files: Sequence[Path],
+    more: Iterable[str | bytes],
 ) -> str:
     sources = (part for file in files for part in (str(file), _contents(file)))
     return build_cache.digest([kind, name, *command, _identity(tuple(compiler)), _cpu(), *sources, *more])
@@ -200,5 +211,7 @@ def _run(name: str, command: Sequence[str]) -> str:
             f"the compiler {command[0]!r} was not found; install it (on Debian: apt install g++), or set CXX and CC"
         ) from None
     if done.returncode != 0:
-        raise BuildError(f"kernel library {name!r}: {command[0]} failed\n{done.stderr.rstrip()}\ncommand: {shlex.join(command)}")
+        raise BuildError(
+            f"kernel library {name!r}: {command[0]} failed\n{done.stderr.rstrip()}\ncommand: {shlex.join(command)}"
+        )
     return done.stdout

@@ -52,11 +52,18 @@ def build(
         shutil.copy2(built, folder / f"lib{name}.so")
         return list(sources)
 
-    return build_cache.cached(build_cache.digest(["cann", str(toolkit), project, *parts]), f"lib{name}.so", compile_into)
+    return build_cache.cached(
+        build_cache.digest(["cann", str(toolkit), project, *parts]), f"lib{name}.so", compile_into
+    )
 
 
 def _cmake_project(
-    toolkit: Path, name: str, sources: Sequence[Path], include_dirs: Sequence[str | Path], flags: Sequence[str], soc: str
+    toolkit: Path,
+    name: str,
+    sources: Sequence[Path],
+    include_dirs: Sequence[str | Path],
+    flags: Sequence[str],
+    soc: str,
 ) -> str:
     module = next(toolkit / module for module in _CMAKE_MODULES if (toolkit / module).is_dir())
     lines = [
@@ -87,4 +94,6 @@ def _cmake(name: str, arguments: Sequence[str]) -> None:
     except FileNotFoundError:
         raise BuildError(f"kernel library {name!r}: building with CANN needs cmake, which was not found") from None
     if done.returncode != 0:
-        raise BuildError(f"kernel library {name!r}: CANN's build failed\n{done.stdout.rstrip()}\n{done.stderr.rstrip()}")
+        raise BuildError(
+            f"kernel library {name!r}: CANN's build failed\n{done.stdout.rstrip()}\n{done.stderr.rstrip()}"
+        )

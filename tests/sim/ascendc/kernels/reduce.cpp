@@ -1,0 +1,73 @@
+// Reductions within a block, between blocks by atomic addition, and between blocks that wait for each other.
+#include "kernel_operator.h"
+
+using namespace AscendC;
+
+template <typename T>
+__aicore__ inline void reduce(GM_ADDR x, GM_ADDR y, int32_t kind, uint32_t n) {
+  TPipe pipe;
+  TBuf<> in, work, out;
+  pipe.InitBuffer(in, n * sizeof(T));
+  pipe.InitBuffer(work, n * sizeof(T));
+  pipe.InitBuffer(out, 32);
+  GlobalTensor<T> xGm, yGm;
+  xGm.SetGlobalBuffer((__gm__ T*)x, n);
+  yGm.SetGlobalBuffer((__gm__ T*)y, 2);
+  LocalTensor<T> a = in.Get<T>(), w = work.Get<T>(), r = out.Get<T>();
+  DataCopyPad(a, xGm, {1, static_cast<uint16_t>(n * sizeof(T)), 0, 0}, {false, 0, 0, 0});
+  Duplicate(r, static_cast<T>(0.0f), 32 / sizeof(T));
+  if (kind == 0) ReduceSum(r, a, w, n);
+  if (kind == 1) ReduceMax(r, a, w, n, true);
+  if (kind == 2) ReduceMin(r, a, w, n, true);
+  DataCopyPad(yGm, r, {1, 2 * sizeof(T), 0, 0});
+}
+
+extern "C" __global__ __aicore__ void reduce_float(GM_ADDR x, GM_ADDR y, int32_t kind, uint32_t n) { reduce<float>(x, y, kind, n); }
+extern "C" __global__ __aicore__ void reduce_half(GM_ADDR x, GM_ADDR y, int32_t kind, uint32_t n) { reduce<half>(x, y, kind, n); }
+
+// Rows of 64 floats: the sum of each row, and the maximum of each of its eight blocks.
+extern "C" __global__ __aicore__ void reduce_rows(GM_ADDR x, GM_ADDR sums, GM_ADDR maxima, GM_ADDR best, int32_t rows) {
+  TPipe pipe;
+  TBuf<> in, a, b, c;
+  pipe.InitBuffer(in, rows * 256);
+  pipe.InitBuffer(a, rows * 4);
+  pipe.InitBuffer(b, rows * 32);
+  pipe.InitBuffer(c, rows * 8);
+  GlobalTensor<float> xGm, sumsGm, maximaGm, bestGm;
+  xGm.SetGlobalBuffer((__gm__ float*)x);
+  sumsGm.SetGlobalBuffer((__gm__ float*)sums);
+  maximaGm.SetGlobalBuffer((__gm__ float*)maxima);
+  bestGm.SetGlobalBuffer((__gm__ float*)best);
+  LocalTensor<float> data = in.Get<float>();
+  DataCopy(data, xGm, rows * 64);
+  WholeReduceSum(a.Get<float>(), data, 64, rows, 1, 1, 8);
+  BlockReduceMax(b.Get<float>(), data, rows, 64, 1, 1, 8);
+  WholeReduceMax(c.Get<float>(), data, 64, rows, 1, 1, 8);
+  DataCopy(sumsGm, a.Get<float>(), rows);
+  DataCopy(maximaGm, b.Get<float>(), rows * 8);
+  DataCopy(bestGm, c.Get<float>(), rows * 2);
+}
+
+// Every block adds its index + 1 to each of eight numbers.
+extern "C" __global__ __aicore__ void add_atomically(GM_ADDR y) {
+  TPipe pipe;
+  TBuf<> buffer;
+  pipe.InitBuffer(buffer, 32);
+  GlobalTensor<float> yGm;
+  yGm.SetGlobalBuffer((__gm__ float*)y, 8);
+  LocalTensor<float> ones = buffer.Get<float>();
+  Duplicate(ones, static_cast<float>(GetBlockIdx() + 1), 8);
+  SetAtomicAdd<float>();
+  DataCopy(yGm, ones, 8);
+  SetAtomicNone();
+}
+
+// Each block writes a number, and after the barrier reads its right neighbour's.
+extern "C" __global__ __aicore__ void rotate(GM_ADDR x, GM_ADDR y) {
+  GlobalTensor<int32_t> xGm, yGm;
+  xGm.SetGlobalBuffer((__gm__ int32_t*)x);
+  yGm.SetGlobalBuffer((__gm__ int32_t*)y);
+  xGm.SetValue(GetBlockIdx(), GetBlockIdx() * 10);
+  SyncAll();
+  yGm.SetValue(GetBlockIdx(), xGm.GetValue((GetBlockIdx() + 1) % GetBlockNum()));
+}
