@@ -1,0 +1,277 @@
+// Functions of two tensors, broadcast against one another: int mt_<name>(self, other, out), and with a Python number
+// for `other` int mt_<name>_scalar(self, number, out). Arithmetic computes in out's dtype, comparisons in the promoted
+// dtype of the inputs.
+#include <cmath>
+#include <type_traits>
+
+#include "elementwise.h"
+#include "vmath.h"
+
+namespace mt {
+namespace {
+
+template <class T>
+constexpr bool kFloat = std::is_floating_point_v<T>;
+
+// Signed integer arithmetic that wraps, as PyTorch's does, where plain C++ would be undefined.
+MT_INLINE int64_t wrap_mul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+MT_INLINE int64_t wrap_add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+MT_INLINE float wrap_mul(float a, float b) { return a * b; }
+MT_INLINE float wrap_add(float a, float b) { return a + b; }
+MT_INLINE double wrap_mul(double a, double b) { return a * b; }
+MT_INLINE double wrap_add(double a, double b) { return a + b; }
+
+// Division by -1 is left out of hardware division, which traps on the most negative integer.
+MT_INLINE int64_t trunc_quotient(int64_t a, int64_t b) { return b == -1 ? int64_t(0 - uint64_t(a)) : a / b; }
+MT_INLINE int64_t trunc_remainder(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
+
+template <class T>
+MT_INLINE T floor_remainder(T a, T b) {
+  if constexpr (kFloat<T>) {
+    const T r = std::fmod(a, b);
+    return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
+  } else {
+    const T r = trunc_remainder(a, b);
+    return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
+  }
+}
+
+template <class T>
+MT_INLINE T floor_quotient(T a, T b) {
+  if constexpr (kFloat<T>) {
+    if (b == 0) return a / b;
+    const T remainder = std::fmod(a, b);
+    T quotient = (a - remainder) / b;
+    if (remainder != 0 && (b < 0) != (remainder < 0)) quotient -= T(1);
+    if (quotient == 0) return std::copysign(T(0), a / b);
+    const T floor = std::floor(quotient);
+    return quotient - floor > T(0.5) ? floor + T(1) : floor;
+  } else {
+    const T q = trunc_quotient(a, b);
+    return (trunc_remainder(a, b) != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+  }
+}
+
+template <class T>
+MT_INLINE T power(T a, T b) {
+  if constexpr (kFloat<T>) {
+    return std::pow(a, b);
+  } else {
+    if (b < 0) return a == 1 ? 1 : (a == -1 ? (b % 2 == 0 ? 1 : -1) : 0);
+    T result = 1;
+    for (; b > 0; b >>= 1, a = wrap_mul(a, a))
+      if (b & 1) result = wrap_mul(result, a);
+    return result;
+  }
+}
+
+#define BINARY(Name, expression)                        \
+  struct Name {                                         \
+    explicit Name(const double*) {}                     \
+    template <class T>                                  \
+    MT_INLINE T operator()(T a, T b) const {            \
+      return expression;                                \
+    }                                                   \
+  };
+#define COMPARISON(Name, expression)                    \
+  struct Name {                                         \
+    explicit Name(const double*) {}                     \
+    template <class T>                                  \
+    MT_INLINE bool operator()(T a, T b) const {         \
+      return expression;                                \
+    }                                                   \
+  };
+// With one parameter, converted to the compute dtype.
+#define BINARY_WITH(Name, parameter, expression)        \
+  struct Name {                                         \
+    double value;                                       \
+    explicit Name(const double* p) : value(p[0]) {}     \
+    template <class T>                                  \
+    MT_INLINE T operator()(T a, T b) const {            \
+      const T parameter = T(value);                     \
+      return expression;                                \
+    }                                                   \
+  };
+
+BINARY_WITH(Add, alpha, wrap_add(a, wrap_mul(alpha, b)))
+BINARY(Mul, wrap_mul(a, b))
+BINARY(Div, a / b)
+BINARY(FloorDivide, floor_quotient(a, b))
+BINARY(Remainder, floor_remainder(a, b))
+BINARY(Pow, power(a, b))
+BINARY(PowReversed, power(b, a))
+BINARY(Maximum, (a > b) | (a != a) ? a : b)  // a NaN in either wins
+BINARY(Minimum, (a < b) | (a != a) ? a : b)
+BINARY(Atan2, std::atan2(a, b))
+COMPARISON(Eq, a == b)
+COMPARISON(Ne, a != b)
+COMPARISON(Lt, a < b)
+COMPARISON(Le, a <= b)
+COMPARISON(Gt, a > b)
+COMPARISON(Ge, a >= b)
+COMPARISON(LogicalAnd, (a != 0) & (b != 0))
+COMPARISON(LogicalOr, (a != 0) | (b != 0))
+COMPARISON(LogicalXor, (a != 0) != (b != 0))
+
+// Truncated division; for integers the quotient itself.
+struct DivTrunc {
+  explicit DivTrunc(const double*) {}
+  MT_INLINE int64_t operator()(int64_t a, int64_t b) const { return trunc_quotient(a, b); }
+  MT_INLINE float operator()(float a, float b) const { return std::trunc(a / b); }
+  MT_INLINE double operator()(double a, double b) const { return std::trunc(a / b); }
+};
+struct Fmod {
+  explicit Fmod(const double*) {}
+  MT_INLINE int64_t operator()(int64_t a, int64_t b) const { return trunc_remainder(a, b); }
+  MT_INLINE float operator()(float a, float b) const { return std::fmod(a, b); }
+  MT_INLINE double operator()(double a, double b) const { return std::fmod(a, b); }
+};
+
+BINARY(BitwiseAnd, a& b)
+BINARY(BitwiseOr, a | b)
+BINARY(BitwiseXor, a ^ b)
+
+// Gradients, from the incoming gradient `a` and the value `b` saved by the forward pass.
+BINARY_WITH(ThresholdBackward, threshold, b <= threshold ? T(0) : a)
+BINARY(SigmoidBackward, a*(T(1) - b) * b)
+BINARY(TanhBackward, a*(T(1) - b * b))
+BINARY(SiluBackward, a* vsigmoid(b) * (T(1) + b * (T(1) - vsigmoid(b))))
+BINARY(GeluBackward, a*(T(0.5) * (T(1) + verf(b * T(0.70710678118654752440))) +
+                        b * T(0.39894228040143267794) * vexp(T(-0.5) * b * b)))
+struct GeluTanhBackward {
+  explicit GeluTanhBackward(const double*) {}
+  template <class T>
+  MT_INLINE T operator()(T grad, T x) const {
+    const T beta = T(0.79788456080286535588), kappa = T(0.044715);
+    const T t = vtanh(beta * (x + kappa * x * x * x));
+    return grad * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * beta * (T(1) + T(3) * kappa * x * x));
+  }
+};
+
+// Integer division cannot signal from inside a vector loop: the divisors are looked at first.
+template <class Op>
+struct CheckedDivision {
+  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
+    int64_t* out = static_cast<int64_t*>(p[0]);
+    const int64_t* a = static_cast<const int64_t*>(p[1]);
+    const int64_t* b = static_cast<const int64_t*>(p[2]);
+    bool zero = false;
+    for (int64_t i = 0; i < n; ++i) zero |= b[i] == 0;
+    if (zero) return MT_ERROR_DIVISION;
+    const Op op{nullptr};
+    for (int64_t i = 0; i < n; ++i) out[i] = op(a[i], b[i]);
+    return MT_OK;
+  }
+};
+
+template <class Op>
+int division(const mt_tensor* const* operands) {
+  if (compute_dtype(operands[0]->dtype) != MT_I64) return arithmetic<Op, 2, false>(operands);
+  const int32_t dtypes[] = {MT_I64, MT_I64, MT_I64};
+  if (is_complex(operands[1]->dtype) || is_complex(operands[2]->dtype)) return MT_ERROR_DTYPE;
+  return elementwise<3>(operands, dtypes, CheckedDivision<Op>::run, nullptr);
+}
+
+template <class Op>
+int bitwise(const mt_tensor* const* operands) {
+  const int32_t dtypes[] = {MT_I64, MT_I64, MT_I64};
+  for (int k = 0; k < 3; ++k)
+    if (compute_dtype(operands[k]->dtype) != MT_I64) return MT_ERROR_DTYPE;
+  return elementwise<3>(operands, dtypes, pick_loop<Op, int64_t, int64_t, 2>(), nullptr);
+}
+
+template <class Op>
+int compare(const mt_tensor* const* operands) {
+  return predicate<Op, 2>(operands, promote_for_comparison(operands[1], operands[2]));
+}
+
+// Against a number: in the tensor's dtype, or in double where an integer tensor meets a fraction.
+template <class Op>
+int compare_scalar(const mt_tensor* self, double number, const mt_tensor* out) {
+  const mt_tensor scalar = scalar_operand(&number);
+  const mt_tensor* operands[] = {out, self, &scalar};
+  int32_t dtype = compute_dtype(self->dtype);
+  if (dtype == MT_I64 && number != std::floor(number)) dtype = MT_F64;
+  return predicate<Op, 2>(operands, dtype);
+}
+
+}  // namespace
+}  // namespace mt
+
+#define TENSOR_TENSOR const mt_tensor *self, const mt_tensor *other, const mt_tensor *out
+#define TENSOR_SCALAR const mt_tensor *self, double number, const mt_tensor *out
+#define OPERANDS const mt_tensor* operands[] = {out, self, other};
+#define SCALAR_OPERANDS                                       \
+  const mt_tensor scalar = mt::scalar_operand(&number);       \
+  const mt_tensor* operands[] = {out, self, &scalar};
+
+#define EXPORT_PAIR(name, call)                                             \
+  MT_EXPORT int mt_##name(TENSOR_TENSOR) { OPERANDS return call(operands); } \
+  MT_EXPORT int mt_##name##_scalar(TENSOR_SCALAR) { SCALAR_OPERANDS return call(operands); }
+#define EXPORT_COMPARISON(name, Name)                                                     \
+  MT_EXPORT int mt_##name(TENSOR_TENSOR) { OPERANDS return mt::compare<mt::Name>(operands); } \
+  MT_EXPORT int mt_##name##_scalar(TENSOR_SCALAR) { return mt::compare_scalar<mt::Name>(self, number, out); }
+
+// out = self + alpha * other
+MT_EXPORT int mt_add(TENSOR_TENSOR, double alpha) {
+  OPERANDS return mt::arithmetic<mt::Add, 2, false>(operands, &alpha);
+}
+MT_EXPORT int mt_add_scalar(TENSOR_SCALAR, double alpha) {
+  SCALAR_OPERANDS return mt::arithmetic<mt::Add, 2, false>(operands, &alpha);
+}
+// out = self - alpha * other
+MT_EXPORT int mt_sub(TENSOR_TENSOR, double alpha) { return mt_add(self, other, out, -alpha); }
+MT_EXPORT int mt_sub_scalar(TENSOR_SCALAR, double alpha) { return mt_add_scalar(self, number, out, -alpha); }
+// out = number - alpha * self
+MT_EXPORT int mt_rsub_scalar(TENSOR_SCALAR, double alpha) {
+  alpha = -alpha;
+  const mt_tensor scalar = mt::scalar_operand(&number);
+  const mt_tensor* operands[] = {out, &scalar, self};
+  return mt::arithmetic<mt::Add, 2, false>(operands, &alpha);
+}
+
+EXPORT_PAIR(mul, (mt::arithmetic<mt::Mul, 2, false>))
+EXPORT_PAIR(div, (mt::arithmetic<mt::Div, 2, true>))
+EXPORT_PAIR(div_floor, mt::division<mt::FloorDivide>)
+EXPORT_PAIR(div_trunc, mt::division<mt::DivTrunc>)
+EXPORT_PAIR(remainder, mt::division<mt::Remainder>)
+EXPORT_PAIR(fmod, mt::division<mt::Fmod>)
+EXPORT_PAIR(pow, (mt::arithmetic<mt::Pow, 2, false>))
+EXPORT_PAIR(maximum, (mt::arithmetic<mt::Maximum, 2, false>))
+EXPORT_PAIR(minimum, (mt::arithmetic<mt::Minimum, 2, false>))
+EXPORT_PAIR(atan2, (mt::arithmetic<mt::Atan2, 2, true>))
+EXPORT_PAIR(bitwise_and, mt::bitwise<mt::BitwiseAnd>)
+EXPORT_PAIR(bitwise_or, mt::bitwise<mt::BitwiseOr>)
+EXPORT_PAIR(bitwise_xor, mt::bitwise<mt::BitwiseXor>)
+EXPORT_COMPARISON(eq, Eq)
+EXPORT_COMPARISON(ne, Ne)
+EXPORT_COMPARISON(lt, Lt)
+EXPORT_COMPARISON(le, Le)
+EXPORT_COMPARISON(gt, Gt)
+EXPORT_COMPARISON(ge, Ge)
+EXPORT_COMPARISON(logical_and, LogicalAnd)
+EXPORT_COMPARISON(logical_or, LogicalOr)
+EXPORT_COMPARISON(logical_xor, LogicalXor)
+
+// out = number ** self
+MT_EXPORT int mt_rpow_scalar(TENSOR_SCALAR) {
+  SCALAR_OPERANDS return mt::arithmetic<mt::PowReversed, 2, false>(operands);
+}
+
+#define EXPORT_GRADIENT(name, Name)                                                          \
+  MT_EXPORT int mt_##name(const mt_tensor* grad, const mt_tensor* saved, const mt_tensor* out) { \
+    const mt_tensor* operands[] = {out, grad, saved};                                        \
+    return mt::arithmetic<mt::Name, 2, true>(operands);                                      \
+  }
+EXPORT_GRADIENT(sigmoid_backward, SigmoidBackward)
+EXPORT_GRADIENT(tanh_backward, TanhBackward)
+EXPORT_GRADIENT(silu_backward, SiluBackward)
+EXPORT_GRADIENT(gelu_backward, GeluBackward)
+EXPORT_GRADIENT(gelu_tanh_backward, GeluTanhBackward)
+
+// out = grad where self > threshold, else 0
+MT_EXPORT int mt_threshold_backward(const mt_tensor* grad, const mt_tensor* self, const mt_tensor* out,
+                                    double threshold) {
+  const mt_tensor* operands[] = {out, grad, self};
+  return mt::arithmetic<mt::ThresholdBackward, 2, false>(operands, &threshold);
+}

@@ -1,0 +1,121 @@
+// Conversion between any two dtypes, by runs of strided elements.
+#include <complex>
+#include <type_traits>
+
+#include "tensor.h"
+
+namespace mt {
+namespace {
+
+struct BFloat16 {
+  uint16_t bits;
+};
+
+MT_INLINE float to_float(BFloat16 v) {
+  const uint32_t bits = uint32_t(v.bits) << 16;
+  float f;
+  std::memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+MT_INLINE BFloat16 to_bfloat16(float f) {
+  uint32_t bits;
+  std::memcpy(&bits, &f, sizeof bits);
+  const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;  // to nearest, ties to even
+  const uint32_t quiet_nan = (bits >> 16) | 0x40;
+  return {uint16_t((bits & 0x7FFFFFFF) > 0x7F800000 ? quiet_nan : rounded)};
+}
+
+template <class T>
+struct IsComplex : std::false_type {};
+template <class T>
+struct IsComplex<std::complex<T>> : std::true_type {};
+
+template <class D, class S>
+MT_INLINE D convert(S v) {
+  if constexpr (std::is_same_v<D, S>) {
+    return v;
+  } else if constexpr (std::is_same_v<S, BFloat16>) {
+    return convert<D>(to_float(v));
+  } else if constexpr (std::is_same_v<S, _Float16> && !std::is_same_v<D, float>) {
+    return convert<D>(float(v));
+  } else if constexpr (IsComplex<S>::value && std::is_same_v<D, bool>) {
+    return v != S(0);
+  } else if constexpr (IsComplex<S>::value && !IsComplex<D>::value) {
+    return convert<D>(v.real());
+  } else if constexpr (std::is_same_v<D, BFloat16>) {
+    return to_bfloat16(float(v));
+  } else if constexpr (IsComplex<D>::value && IsComplex<S>::value) {
+    return D(v);
+  } else if constexpr (IsComplex<D>::value) {
+    return D(convert<typename D::value_type>(v));
+  } else if constexpr (std::is_same_v<D, bool>) {
+    return v != S(0);
+  } else if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D> && sizeof(D) < 8) {
+    return static_cast<D>(static_cast<int64_t>(v));  // wraps, where a direct conversion would be undefined
+  } else {
+    return static_cast<D>(v);
+  }
+}
+
+template <class D, class S>
+struct Cast {
+  MT_INLINE static int run(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n) {
+    D* d = static_cast<D*>(dst);
+    const S* s = static_cast<const S*>(src);
+    if (dst_stride == 1 && src_stride == 1) {
+      if constexpr (std::is_same_v<D, S>) {
+        std::memmove(dst, src, size_t(n) * sizeof(D));
+      } else {
+#pragma GCC ivdep
+        for (int64_t i = 0; i < n; ++i) d[i] = convert<D>(s[i]);
+      }
+    } else if (dst_stride == 1 && src_stride == 0) {
+      const D v = convert<D>(*s);
+      for (int64_t i = 0; i < n; ++i) d[i] = v;
+    } else {
+      for (int64_t i = 0; i < n; ++i) d[i * dst_stride] = convert<D>(s[i * src_stride]);
+    }
+    return MT_OK;
+  }
+};
+
+template <class D, class S>
+CastFn pick() {
+  return PerIsa<Cast<D, S>, void*, int64_t, const void*, int64_t, int64_t>::pick();
+}
+
+template <class D, class... S>
+void fill_row(CastFn* row) {
+  ((*row++ = pick<D, S>()), ...);
+}
+
+constexpr int kDtypes = 15;
+
+// In the order of enum mt_dtype.
+#define MT_ALL_TYPES                                                                                                \
+  bool, uint8_t, int8_t, int16_t, int32_t, int64_t, _Float16, BFloat16, float, double, std::complex<float>,         \
+      std::complex<double>, uint16_t, uint32_t, uint64_t
+
+template <class... D>
+struct Table {
+  CastFn fn[kDtypes][kDtypes];
+  Table() {
+    int row = 0;
+    (fill_row<D, MT_ALL_TYPES>(fn[row++]), ...);
+  }
+};
+
+}  // namespace
+
+CastFn cast_fn(int32_t dst_dtype, int32_t src_dtype) {
+  static const Table<MT_ALL_TYPES> table;
+  return table.fn[dst_dtype][src_dtype];
+}
+
+int32_t item_size(int32_t dtype) {
+  static constexpr int32_t sizes[kDtypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 2, 4, 8};
+  return sizes[dtype];
+}
+
+}  // namespace mt

@@ -1,0 +1,82 @@
+// Copies, conversions, fills and ranges.
+#include "elementwise.h"
+
+namespace mt {
+namespace {
+
+constexpr int64_t kTile = 32;  // elements: a tile of a transpose stays in the L1 cache
+
+// A matrix whose rows are contiguous in one operand and whose columns are in the other: copied tile by tile.
+bool copy_transposed(const Walk<2>& walk, CastFn cast) {
+  if (walk.ndim != 2 || walk.strides[0][1] != 1 || walk.strides[1][0] != 1) return false;
+  for (int64_t i0 = 0; i0 < walk.shape[0]; i0 += kTile)
+    for (int64_t j0 = 0; j0 < walk.shape[1]; j0 += kTile) {
+      const int64_t columns = std::min(kTile, walk.shape[1] - j0);
+      for (int64_t i = i0; i < std::min(i0 + kTile, walk.shape[0]); ++i)
+        cast(walk.data[0] + (i * walk.strides[0][0] + j0) * walk.itemsize[0], 1,
+             walk.data[1] + (i + j0 * walk.strides[1][1]) * walk.itemsize[1], walk.strides[1][1], columns);
+    }
+  return true;
+}
+
+int copy(const mt_tensor* src, const mt_tensor* dst) {
+  const mt_tensor* operands[] = {dst, src};
+  const CastFn cast = cast_fn(dst->dtype, src->dtype);
+  if (same_shape(src, dst) && is_contiguous(src) && is_contiguous(dst))
+    return cast(dst->data, 1, src->data, 1, numel(dst));
+  Walk<2> walk;
+  if (int status = walk.init(operands)) return status;
+  if (walk.numel == 0 || copy_transposed(walk, cast)) return MT_OK;
+  if (walk.ndim == 0) return cast(walk.data[0], 1, walk.data[1], 1, 1);
+  Cursor cursor;
+  const int inner = walk.ndim - 1;
+  const int64_t run = walk.shape[inner];
+  for (int64_t done = 0; done < walk.numel; done += run) {
+    int64_t offset[2] = {};
+    for (int k = 0; k < 2; ++k)
+      for (int d = 0; d < inner; ++d) offset[k] += cursor.index[d] * walk.strides[k][d];
+    cast(walk.data[0] + offset[0] * walk.itemsize[0], walk.strides[0][inner],
+         walk.data[1] + offset[1] * walk.itemsize[1], walk.strides[1][inner], run);
+    cursor.advance(walk, run);
+  }
+  return MT_OK;
+}
+
+template <class T>
+int arange(const mt_tensor* out, T start, T step, int32_t dtype) {
+  const int64_t n = numel(out);
+  if (out->ndim != 1) return MT_ERROR_SHAPE;
+  const CastFn cast = cast_fn(out->dtype, dtype);
+  T buffer[kBlock];
+  for (int64_t done = 0; done < n; done += kBlock) {
+    const int64_t count = std::min(kBlock, n - done);
+    for (int64_t i = 0; i < count; ++i) buffer[i] = start + step * T(done + i);
+    cast(static_cast<char*>(out->data) + done * out->strides[0] * out->itemsize, out->strides[0], buffer, 1, count);
+  }
+  return MT_OK;
+}
+
+}  // namespace
+}  // namespace mt
+
+// dst[...] = src, converted to dst's dtype; src is broadcast to dst's shape.
+MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst) { return mt::copy(src, dst); }
+
+MT_EXPORT int mt_fill(const mt_tensor* out, double value) {
+  const mt_tensor scalar = mt::scalar_operand(&value);
+  return mt::copy(&scalar, out);
+}
+
+// As mt_fill, exact for integers beyond 2^53.
+MT_EXPORT int mt_fill_i64(const mt_tensor* out, int64_t value) {
+  const mt_tensor scalar = {&value, 0, nullptr, nullptr, MT_I64, 8};
+  return mt::copy(&scalar, out);
+}
+
+// out[i] = start + i * step, for a tensor of one dimension.
+MT_EXPORT int mt_arange(const mt_tensor* out, double start, double step) {
+  return mt::arange<double>(out, start, step, MT_F64);
+}
+MT_EXPORT int mt_arange_i64(const mt_tensor* out, int64_t start, int64_t step) {
+  return mt::arange<int64_t>(out, start, step, MT_I64);
+}

@@ -1,0 +1,244 @@
+// The elementwise engine: walks any number of strided, broadcast operands of mixed dtypes, and hands blocks of
+// contiguous values of the compute dtype to a loop that the compiler vectorises.
+#pragma once
+
+#include <algorithm>
+
+#include "tensor.h"
+
+namespace mt {
+
+// A block loop: p[0] is the output, the rest the inputs, all contiguous in their compute dtypes.
+using BlockFn = int (*)(void* const* p, int64_t n, const double* params);
+
+// The common index space of N operands (operand 0 is the output), reduced to as few dimensions as possible.
+template <int N>
+struct Walk {
+  int ndim = 0;
+  int64_t numel = 1;
+  int64_t shape[kMaxDims];
+  int64_t strides[N][kMaxDims];  // in elements
+  char* data[N];
+  int32_t itemsize[N];
+
+  int init(const mt_tensor* const* operands) {
+    const mt_tensor* out = operands[0];
+    if (out->ndim > kMaxDims) return MT_ERROR_SHAPE;
+    for (int k = 0; k < N; ++k) {
+      const mt_tensor* t = operands[k];
+      if (t->ndim > out->ndim) return MT_ERROR_SHAPE;
+      data[k] = static_cast<char*>(t->data);
+      itemsize[k] = t->itemsize;
+    }
+    for (int64_t d = 0; d < out->ndim; ++d) {
+      const int64_t size = out->shape[d];
+      numel *= size;
+      for (int k = 0; k < N; ++k) {
+        const mt_tensor* t = operands[k];
+        const int64_t td = d - (out->ndim - t->ndim);
+        const int64_t tsize = td < 0 ? 1 : t->shape[td];
+        if (tsize != size && tsize != 1) return MT_ERROR_SHAPE;
+        strides[k][ndim] = tsize == 1 ? 0 : t->strides[td];
+      }
+      if (size != 1) shape[ndim++] = size;
+    }
+    order();
+    collapse();
+    return MT_OK;
+  }
+
+  bool mergeable(int outer, int inner) const {
+    for (int k = 0; k < N; ++k)
+      if (strides[k][outer] != strides[k][inner] * shape[inner]) return false;
+    return true;
+  }
+
+  // Visits the output in the order of its memory: insertion sort, as most outputs are already in order.
+  void order() {
+    for (int i = 1; i < ndim; ++i)
+      for (int j = i; j > 0 && std::abs(strides[0][j - 1]) < std::abs(strides[0][j]); --j) {
+        std::swap(shape[j - 1], shape[j]);
+        for (int k = 0; k < N; ++k) std::swap(strides[k][j - 1], strides[k][j]);
+      }
+  }
+
+  void collapse() {
+    if (ndim < 2) return;
+    int last = 0;
+    for (int d = 1; d < ndim; ++d) {
+      if (mergeable(last, d)) {
+        shape[last] *= shape[d];
+      } else {
+        shape[++last] = shape[d];
+      }
+      for (int k = 0; k < N; ++k) strides[k][last] = strides[k][d];
+    }
+    ndim = last + 1;
+  }
+
+  bool contiguous(int k) const { return ndim == 0 || (ndim == 1 && strides[k][0] == 1); }
+  bool constant(int k) const {
+    for (int d = 0; d < ndim; ++d)
+      if (strides[k][d] != 0) return false;
+    return true;
+  }
+};
+
+// A position in a walk's index space, from which runs along the innermost dimension are taken.
+struct Cursor {
+  int64_t index[kMaxDims] = {};
+
+  template <int N>
+  void advance(const Walk<N>& walk, int64_t count) {
+    int d = walk.ndim - 1;
+    index[d] += count;
+    for (; d > 0 && index[d] >= walk.shape[d]; --d) {
+      index[d - 1] += index[d] / walk.shape[d];
+      index[d] %= walk.shape[d];
+    }
+  }
+
+  // Moves `n` elements between operand k, from this position on, and a contiguous buffer.
+  template <int N>
+  void transfer(const Walk<N>& walk, int k, CastFn cast, char* buffer, int32_t buffer_itemsize, int64_t n,
+                bool store) const {
+    Cursor at = *this;
+    const int inner = walk.ndim - 1;
+    const int64_t stride = walk.strides[k][inner];
+    while (n > 0) {
+      const int64_t run = std::min(n, walk.shape[inner] - at.index[inner]);
+      int64_t offset = 0;
+      for (int d = 0; d <= inner; ++d) offset += at.index[d] * walk.strides[k][d];
+      char* address = walk.data[k] + offset * walk.itemsize[k];
+      if (store) {
+        cast(address, stride, buffer, 1, run);
+      } else {
+        cast(buffer, 1, address, stride, run);
+      }
+      buffer += run * buffer_itemsize;
+      n -= run;
+      if (n > 0) at.advance(walk, run);
+    }
+  }
+};
+
+// Runs `fn` over all operands. `dtypes[k]` is the dtype `fn` expects operand k in.
+template <int N>
+int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn fn, const double* params) {
+  bool plain = true;  // one contiguous pass over operands that already have their compute dtypes
+  void* pointers[N];
+  for (int k = 0; k < N; ++k) {
+    pointers[k] = operands[k]->data;
+    plain = plain && operands[k]->dtype == dtypes[k] && is_contiguous(operands[k]) &&
+            (k == 0 || same_shape(operands[0], operands[k]));
+  }
+  if (plain) return fn(pointers, numel(operands[0]), params);
+
+  Walk<N> walk;
+  if (int status = walk.init(operands)) return status;
+  if (walk.numel == 0) return MT_OK;
+  enum class Mode { kDirect, kConstant, kBuffered } mode[N];
+  CastFn cast[N] = {};
+  alignas(64) char buffers[N][kBlock * sizeof(double)];
+  for (int k = 0; k < N; ++k) {
+    const bool same = operands[k]->dtype == dtypes[k];
+    cast[k] = k == 0 ? cast_fn(operands[k]->dtype, dtypes[k]) : cast_fn(dtypes[k], operands[k]->dtype);
+    mode[k] = same && walk.contiguous(k) ? Mode::kDirect : Mode::kBuffered;
+    if (k > 0 && walk.numel > 1 && walk.constant(k)) {
+      mode[k] = Mode::kConstant;
+      cast[k](buffers[k], 1, walk.data[k], 0, std::min(walk.numel, kBlock));
+    }
+  }
+  if (walk.ndim == 0) {  // one element: give the cursor a dimension to walk
+    walk.ndim = 1;
+    walk.shape[0] = 1;
+    for (int k = 0; k < N; ++k) walk.strides[k][0] = 1;
+  }
+  Cursor cursor;
+  for (int64_t done = 0; done < walk.numel; done += kBlock) {
+    const int64_t n = std::min(kBlock, walk.numel - done);
+    for (int k = 0; k < N; ++k) {
+      pointers[k] = buffers[k];
+      if (mode[k] == Mode::kDirect) pointers[k] = walk.data[k] + done * walk.itemsize[k];
+      if (mode[k] == Mode::kBuffered && k > 0)
+        cursor.transfer(walk, k, cast[k], buffers[k], item_size(dtypes[k]), n, false);
+    }
+    if (int status = fn(pointers, n, params)) return status;
+    if (mode[0] == Mode::kBuffered) cursor.transfer(walk, 0, cast[0], buffers[0], item_size(dtypes[0]), n, true);
+    cursor.advance(walk, n);
+  }
+  return MT_OK;
+}
+
+// The loop of a functor `Op` with values of type T in and R out. An Op is made from the call's parameters.
+template <class Op, class T, class R, int Arity>
+struct Loop {
+  MT_INLINE static int run(void* const* p, int64_t n, const double* params) {
+    const Op op{params};
+    R* out = static_cast<R*>(p[0]);
+    const T* a = static_cast<const T*>(p[1]);
+    if constexpr (Arity == 1) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = op(a[i]);
+    } else if constexpr (Arity == 2) {
+      const T* b = static_cast<const T*>(p[2]);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = op(a[i], b[i]);
+    } else {
+      const T* b = static_cast<const T*>(p[2]);
+      const T* c = static_cast<const T*>(p[3]);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = op(a[i], b[i], c[i]);
+    }
+    return MT_OK;
+  }
+};
+
+template <class Op, class T, class R, int Arity>
+BlockFn pick_loop() {
+  static const BlockFn fn = PerIsa<Loop<Op, T, R, Arity>, void* const*, int64_t, const double*>::pick();
+  return fn;
+}
+
+// The loop for a compute dtype, or null; FloatOnly functors have no integer loop.
+template <class Op, int Arity, bool FloatOnly, bool Predicate>
+BlockFn loop_for(int32_t dtype) {
+  if (dtype == MT_F32) return pick_loop<Op, float, std::conditional_t<Predicate, bool, float>, Arity>();
+  if (dtype == MT_F64) return pick_loop<Op, double, std::conditional_t<Predicate, bool, double>, Arity>();
+  if constexpr (!FloatOnly) {
+    if (dtype == MT_I64) return pick_loop<Op, int64_t, std::conditional_t<Predicate, bool, int64_t>, Arity>();
+  }
+  return nullptr;
+}
+
+// Functor applied in the output's dtype: arithmetic.
+template <class Op, int Arity, bool FloatOnly>
+int arithmetic(const mt_tensor* const* operands, const double* params = nullptr) {
+  const int32_t dtype = compute_dtype(operands[0]->dtype);
+  const BlockFn fn = loop_for<Op, Arity, FloatOnly, false>(dtype);
+  if (fn == nullptr) return MT_ERROR_DTYPE;
+  int32_t dtypes[Arity + 1];
+  for (int k = 0; k <= Arity; ++k) {
+    if (is_complex(operands[k]->dtype)) return MT_ERROR_DTYPE;
+    dtypes[k] = dtype;
+  }
+  return elementwise<Arity + 1>(operands, dtypes, fn, params);
+}
+
+// Functor from numbers to bool, applied in the dtype of the inputs.
+template <class Op, int Arity>
+int predicate(const mt_tensor* const* operands, int32_t dtype) {
+  const BlockFn fn = loop_for<Op, Arity, false, true>(dtype);
+  if (fn == nullptr) return MT_ERROR_DTYPE;
+  int32_t dtypes[Arity + 1];
+  for (int k = 1; k <= Arity; ++k) dtypes[k] = dtype;
+  dtypes[0] = MT_BOOL;
+  return elementwise<Arity + 1>(operands, dtypes, fn, nullptr);
+}
+
+// A Python number as an operand: a tensor without dimensions over `value`.
+inline mt_tensor scalar_operand(const double* value) {
+  return {const_cast<double*>(value), 0, nullptr, nullptr, MT_F64, int32_t(sizeof(double))};
+}
+
+}  // namespace mt

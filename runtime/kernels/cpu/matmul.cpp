@@ -1,0 +1,273 @@
+// Matrix products: out = beta * out + alpha * a @ b, blocked for the caches, with a register tile per instruction set.
+// Fused multiply-adds, where the processor has them: the order of a product's sums depends on its blocking anyway.
+#pragma GCC optimize("fp-contract=fast")
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "tensor.h"
+
+MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst);
+MT_EXPORT int mt_mul_scalar(const mt_tensor* self, double number, const mt_tensor* out);
+MT_EXPORT int mt_fill(const mt_tensor* out, double value);
+
+namespace mt {
+namespace {
+
+constexpr int64_t kDepth = 256;          // of the panels that a tile is computed from
+constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
+constexpr int64_t kColumns = 3072;       // of packed b: stays in the L3 cache
+constexpr int64_t kSmall = 16 * 16 * 16; // multiplications below which packing costs more than it saves
+
+template <class T>
+struct Matrix {
+  T* data;
+  int64_t row, column;  // strides in elements
+  T& at(int64_t i, int64_t j) const { return data[i * row + j * column]; }
+};
+
+struct Size {
+  int64_t m, n, k;
+};
+
+// c += alpha * a @ b, for small matrices and for integers; c has contiguous rows.
+template <class T>
+struct SmallProduct {
+  MT_INLINE static int run(const Size* size, const Matrix<const T>* a, const Matrix<const T>* b, const Matrix<T>* c,
+                           double alpha) {
+    for (int64_t i = 0; i < size->m; ++i) {
+      T* row = &c->at(i, 0);
+      for (int64_t k = 0; k < size->k; ++k) {
+        const T factor = T(alpha) * a->at(i, k);
+        const T* b_row = &b->at(k, 0);
+        if (b->column == 1) {
+#pragma GCC ivdep
+          for (int64_t j = 0; j < size->n; ++j) row[j] += factor * b_row[j];
+        } else {
+          for (int64_t j = 0; j < size->n; ++j) row[j] += factor * b_row[j * b->column];
+        }
+      }
+    }
+    return MT_OK;
+  }
+};
+
+// Packs `rows` x `depth` of a matrix into panels of `width` rows, depth-major, padded with zeros.
+template <class T>
+MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, int width, T factor, T* out) {
+  for (int64_t i0 = 0; i0 < rows; i0 += width) {
+    const int count = int(std::min<int64_t>(width, rows - i0));
+    const T* from = &source.at(i0, 0);
+    if (source.column == 1 && count == width) {
+      for (int i = 0; i < width; ++i)
+        for (int64_t k = 0; k < depth; ++k) out[k * width + i] = factor * from[i * source.row + k];
+    } else {
+      for (int64_t k = 0; k < depth; ++k) {
+        const T* column = from + k * source.column;
+        for (int i = 0; i < count; ++i) out[k * width + i] = factor * column[i * source.row];
+        for (int i = count; i < width; ++i) out[k * width + i] = 0;
+      }
+    }
+    out += width * depth;
+  }
+}
+
+// Vector types by element and bytes; written out, because GCC drops the attribute from a type that depends on a
+// template's parameter.
+template <class T, int Bytes>
+struct Vector;
+#define MT_VECTOR(T, Bytes)                                    \
+  template <>                                                  \
+  struct Vector<T, Bytes> {                                    \
+    typedef T type __attribute__((vector_size(Bytes)));        \
+  };
+MT_VECTOR(float, 16)
+MT_VECTOR(float, 32)
+MT_VECTOR(float, 64)
+MT_VECTOR(double, 16)
+MT_VECTOR(double, 32)
+MT_VECTOR(double, 64)
+
+// The register tile, compiled for each instruction set: GCC lowers vector types before it inlines, so a tile shared
+// between instruction sets would be lowered to the narrowest.
+#define MT_TILE TileBase
+#define MT_TILE_TARGET
+#include "matmul_tile.inc"
+#undef MT_TILE
+#undef MT_TILE_TARGET
+#define MT_TILE TileAvx2
+#define MT_TILE_TARGET MT_TARGET_AVX2
+#include "matmul_tile.inc"
+#undef MT_TILE
+#undef MT_TILE_TARGET
+#define MT_TILE TileAvx512
+#define MT_TILE_TARGET MT_TARGET_AVX512
+#include "matmul_tile.inc"
+#undef MT_TILE
+#undef MT_TILE_TARGET
+
+// c += alpha * a @ b with c of contiguous rows. Goto's scheme: b packed by columns, a by rows, tile by tile.
+template <class T, class TileT>
+MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c,
+                      double alpha) {
+  constexpr int mr = TileT::kRows, nr = TileT::kCols;
+  const int64_t rows_max = std::max<int64_t>(mr, kPanelBytes / (kDepth * int64_t(sizeof(T))) / mr * mr);
+  const int64_t rows_block = std::min(rows_max, (size.m + mr - 1) / mr * mr);
+  const int64_t cols_block = std::min<int64_t>(kColumns / nr * nr, (size.n + nr - 1) / nr * nr);
+  const int64_t depth_block = std::min(kDepth, size.k);
+  std::unique_ptr<T[]> packed(new (std::nothrow) T[size_t((rows_block + cols_block) * depth_block)]);
+  if (!packed) return MT_ERROR_MEMORY;
+  T* const pa = packed.get();
+  T* const pb = pa + rows_block * depth_block;
+  for (int64_t jc = 0; jc < size.n; jc += cols_block) {
+    const int64_t cols = std::min(cols_block, size.n - jc);
+    for (int64_t kc = 0; kc < size.k; kc += depth_block) {
+      const int64_t depth = std::min(depth_block, size.k - kc);
+      pack<T>({&b.at(kc, jc), b.column, b.row}, cols, depth, nr, T(1), pb);
+      for (int64_t ic = 0; ic < size.m; ic += rows_block) {
+        const int64_t rows = std::min(rows_block, size.m - ic);
+        pack<T>({&a.at(ic, kc), a.row, a.column}, rows, depth, mr, T(alpha), pa);
+        for (int64_t j = 0; j < cols; j += nr)
+          for (int64_t i = 0; i < rows; i += mr)
+            TileT::run(depth, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row,
+                       std::min<int64_t>(mr, rows - i), std::min<int64_t>(nr, cols - j));
+      }
+    }
+  }
+  return MT_OK;
+}
+
+template <class T>
+struct Product {
+  using Fn = int (*)(const Size&, const Matrix<const T>&, const Matrix<const T>&, const Matrix<T>&, double);
+
+  static int base(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c,
+                  double alpha) {
+    return blocked<T, TileBase<T, 16, 4, 2>>(size, a, b, c, alpha);
+  }
+  MT_TARGET_AVX2 static int avx2(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b,
+                                 const Matrix<T>& c, double alpha) {
+    return blocked<T, TileAvx2<T, 32, 6, 2>>(size, a, b, c, alpha);
+  }
+  MT_TARGET_AVX512 static int avx512(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b,
+                                     const Matrix<T>& c, double alpha) {
+    return blocked<T, TileAvx512<T, 64, 12, 2>>(size, a, b, c, alpha);
+  }
+  static Fn pick() {
+    switch (isa()) {
+      case Isa::kAvx512:
+        return avx512;
+      case Isa::kAvx2:
+        return avx2;
+      default:
+        return base;
+    }
+  }
+};
+
+template <class T>
+int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha) {
+  static const auto small = PerIsa<SmallProduct<T>, const Size*, const Matrix<const T>*, const Matrix<const T>*,
+                                   const Matrix<T>*, double>::pick();
+  if constexpr (std::is_floating_point_v<T>) {
+    static const auto large = Product<T>::pick();
+    if (size.m * size.n * size.k > kSmall) return large(size, a, b, c, alpha);
+  }
+  return small(&size, &a, &b, &c, alpha);
+}
+
+// A contiguous copy of a tensor in another dtype.
+struct Temporary {
+  std::unique_ptr<char[]> memory;
+  int64_t strides[3];
+  mt_tensor tensor;
+
+  Temporary(const mt_tensor* like, int32_t dtype) {
+    tensor = *like;
+    tensor.dtype = dtype;
+    tensor.itemsize = item_size(dtype);
+    int64_t n = 1;
+    for (int64_t d = like->ndim - 1; d >= 0; --d) {
+      strides[d] = n;
+      n *= like->shape[d];
+    }
+    tensor.strides = strides;
+    memory.reset(new (std::nothrow) char[size_t(std::max<int64_t>(n, 1) * tensor.itemsize)]);
+    tensor.data = memory.get();
+  }
+};
+
+template <class T>
+int batched(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha) {
+  const int64_t d = a->ndim - 2;  // of the rows
+  const int64_t batches = d ? a->shape[0] : 1;
+  const Size size{a->shape[d], b->shape[d + 1], a->shape[d + 1]};
+  for (int64_t i = 0; i < batches; ++i) {
+    const Matrix<const T> ma{static_cast<const T*>(a->data) + (d ? i * a->strides[0] : 0), a->strides[d],
+                             a->strides[d + 1]};
+    const Matrix<const T> mb{static_cast<const T*>(b->data) + (d ? i * b->strides[0] : 0), b->strides[d],
+                             b->strides[d + 1]};
+    const Matrix<T> mc{static_cast<T*>(c->data) + (d ? i * c->strides[0] : 0), c->strides[d], c->strides[d + 1]};
+    if (int status = product<T>(size, ma, mb, mc, alpha)) return status;
+  }
+  return MT_OK;
+}
+
+int check(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c) {
+  const int64_t n = a->ndim;
+  if ((n != 2 && n != 3) || b->ndim != n || c->ndim != n) return MT_ERROR_SHAPE;
+  if (n == 3 && (a->shape[0] != b->shape[0] || a->shape[0] != c->shape[0])) return MT_ERROR_SHAPE;
+  const bool fits = a->shape[n - 1] == b->shape[n - 2] && c->shape[n - 2] == a->shape[n - 2] &&
+                    c->shape[n - 1] == b->shape[n - 1];
+  return fits ? MT_OK : MT_ERROR_SHAPE;
+}
+
+// c += alpha * a @ b; in the compute dtype of c, through temporaries for operands that are not of it.
+int accumulate(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha) {
+  const int32_t dtype = compute_dtype(c->dtype);
+  if (dtype < 0 || is_complex(a->dtype) || is_complex(b->dtype)) return MT_ERROR_DTYPE;
+  if (a->dtype != dtype) {
+    Temporary t(a, dtype);
+    if (!t.memory) return MT_ERROR_MEMORY;
+    if (int status = mt_copy(a, &t.tensor)) return status;
+    return accumulate(&t.tensor, b, c, alpha);
+  }
+  if (b->dtype != dtype) {
+    Temporary t(b, dtype);
+    if (!t.memory) return MT_ERROR_MEMORY;
+    if (int status = mt_copy(b, &t.tensor)) return status;
+    return accumulate(a, &t.tensor, c, alpha);
+  }
+  if (c->dtype != dtype || (c->strides[c->ndim - 1] != 1 && c->shape[c->ndim - 1] != 1)) {
+    Temporary t(c, dtype);
+    if (!t.memory) return MT_ERROR_MEMORY;
+    if (int status = mt_copy(c, &t.tensor)) return status;
+    if (int status = accumulate(a, b, &t.tensor, alpha)) return status;
+    return mt_copy(&t.tensor, c);
+  }
+  if (numel(c) == 0) return MT_OK;
+  if (dtype == MT_F32) return batched<float>(a, b, c, alpha);
+  if (dtype == MT_F64) return batched<double>(a, b, c, alpha);
+  return batched<int64_t>(a, b, c, alpha);
+}
+
+}  // namespace
+}  // namespace mt
+
+// out = self @ mat2, for matrices or for equally long batches of matrices
+MT_EXPORT int mt_matmul(const mt_tensor* self, const mt_tensor* mat2, const mt_tensor* out) {
+  if (int status = mt::check(self, mat2, out)) return status;
+  if (int status = mt_fill(out, 0)) return status;
+  return mt::accumulate(self, mat2, out, 1);
+}
+
+// out = beta * self + alpha * mat1 @ mat2; self is broadcast, and not read where beta is 0
+MT_EXPORT int mt_addmm(const mt_tensor* self, const mt_tensor* mat1, const mt_tensor* mat2, const mt_tensor* out,
+                       double beta, double alpha) {
+  if (int status = mt::check(mat1, mat2, out)) return status;
+  const int status = beta == 0 ? mt_fill(out, 0) : (beta == 1 ? mt_copy(self, out) : mt_mul_scalar(self, beta, out));
+  if (status) return status;
+  return mt::accumulate(mat1, mat2, out, alpha);
+}

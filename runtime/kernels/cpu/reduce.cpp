@@ -1,0 +1,318 @@
+// Reductions: int mt_<name>(self, out, dims), where bit d of `dims` says that dimension d of self is reduced. `out` has
+// the reduced dimensions either left out or of size 1. Sums of float32 are accumulated in float64.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "tensor.h"
+
+namespace mt {
+namespace {
+
+constexpr int kLanes = 32;  // independent accumulators, so that a run vectorises
+
+// Dimensions walked together, outermost first, with strides of the input and of the output.
+struct Dims {
+  int n = 0;
+  int64_t numel = 1;
+  int64_t shape[kMaxDims], in[kMaxDims], out[kMaxDims];
+
+  void add(int64_t size, int64_t in_stride, int64_t out_stride) {
+    numel *= size;
+    if (size == 1) return;
+    if (n > 0 && in[n - 1] == in_stride * size && out[n - 1] == out_stride * size) {
+      shape[n - 1] *= size;
+      in[n - 1] = in_stride;
+      out[n - 1] = out_stride;
+      return;
+    }
+    shape[n] = size;
+    in[n] = in_stride;
+    out[n++] = out_stride;
+  }
+  int64_t inner_stride() const { return n == 0 ? 0 : std::abs(in[n - 1]); }
+
+  // Calls f(in offset, out offset) for every index of the dimensions but the last `skip`.
+  template <class F>
+  void each(int skip, F&& f) const {
+    int64_t index[kMaxDims] = {};
+    const int outer = std::max(n - skip, 0);
+    int64_t in_offset = 0, out_offset = 0;
+    for (;;) {
+      f(in_offset, out_offset);
+      int d = outer - 1;
+      for (; d >= 0; --d) {
+        in_offset += in[d];
+        out_offset += out[d];
+        if (++index[d] < shape[d]) break;
+        in_offset -= in[d] * shape[d];
+        out_offset -= out[d] * shape[d];
+        index[d] = 0;
+      }
+      if (d < 0) return;
+    }
+  }
+};
+
+int split(const mt_tensor* self, const mt_tensor* out, uint64_t mask, Dims& kept, Dims& reduced) {
+  if (self->ndim > kMaxDims) return MT_ERROR_SHAPE;
+  const bool keepdim = out->ndim == self->ndim;
+  int64_t od = 0;
+  for (int64_t d = 0; d < self->ndim; ++d) {
+    if (mask >> d & 1) {
+      reduced.add(self->shape[d], self->strides[d], 0);
+      od += keepdim;
+    } else {
+      if (od >= out->ndim || out->shape[od] != self->shape[d]) return MT_ERROR_SHAPE;
+      kept.add(self->shape[d], self->strides[d], out->strides[od++]);
+    }
+  }
+  return od == out->ndim ? MT_OK : MT_ERROR_SHAPE;
+}
+
+// A reduction of values of type T: an accumulator, how a value and another accumulator enter it, and its result.
+template <class T>
+struct Sum {
+  using Acc = std::conditional_t<std::is_same_v<T, float>, double, T>;
+  using Result = Acc;
+  static Acc init() { return 0; }
+  MT_INLINE static void step(Acc& acc, T v, int64_t) { acc += v; }
+  MT_INLINE static void merge(Acc& acc, Acc other) { acc += other; }
+  static Result finish(Acc acc, int64_t) { return acc; }
+};
+
+template <class T>
+struct Mean : Sum<T> {
+  static double finish(typename Sum<T>::Acc acc, int64_t n) { return double(acc) / double(n); }
+  using Result = double;
+};
+
+template <class T>
+struct Prod : Sum<T> {
+  using Acc = typename Sum<T>::Acc;
+  static Acc init() { return 1; }
+  MT_INLINE static void step(Acc& acc, T v, int64_t) { acc *= v; }
+  MT_INLINE static void merge(Acc& acc, Acc other) { acc *= other; }
+};
+
+template <class T, bool Max>
+struct Extreme {
+  using Acc = T;
+  using Result = T;
+  static Acc init() {
+    using L = std::numeric_limits<T>;
+    if constexpr (L::has_infinity) return Max ? -L::infinity() : L::infinity();
+    return Max ? L::lowest() : L::max();
+  }
+  MT_INLINE static void step(Acc& acc, T v, int64_t) { merge(acc, v); }
+  MT_INLINE static void merge(Acc& acc, T v) {
+    const bool better = Max ? v > acc : v < acc;
+    acc = better | (v != v) ? v : acc;
+  }
+  static Result finish(Acc acc, int64_t) { return acc; }
+};
+template <class T>
+using Amax = Extreme<T, true>;
+template <class T>
+using Amin = Extreme<T, false>;
+
+// The position of the extreme: of the first NaN if there is one, else of the first of equals.
+template <class T, bool Max>
+struct ArgExtreme {
+  struct Acc {
+    T value;
+    int64_t index;
+  };
+  using Result = int64_t;
+  static Acc init() { return {T(0), -1}; }
+  MT_INLINE static void step(Acc& acc, T v, int64_t index) { merge(acc, {v, index}); }
+  MT_INLINE static void merge(Acc& acc, const Acc& other) {
+    if (other.index < 0) return;
+    const bool acc_nan = acc.value != acc.value, other_nan = other.value != other.value;
+    const bool equal = other.value == acc.value || (acc_nan && other_nan);
+    const bool better = !acc_nan && (other_nan || (Max ? other.value > acc.value : other.value < acc.value));
+    if (acc.index < 0 || better || (equal && other.index < acc.index)) acc = other;
+  }
+  static Result finish(const Acc& acc, int64_t) { return acc.index; }
+};
+template <class T>
+using Argmax = ArgExtreme<T, true>;
+template <class T>
+using Argmin = ArgExtreme<T, false>;
+
+template <class T>
+struct Any {
+  using Acc = uint8_t;
+  using Result = bool;
+  static Acc init() { return 0; }
+  MT_INLINE static void step(Acc& acc, T v, int64_t) { acc |= v != 0; }
+  MT_INLINE static void merge(Acc& acc, Acc other) { acc |= other; }
+  static Result finish(Acc acc, int64_t) { return acc != 0; }
+};
+template <class T>
+struct All : Any<T> {
+  static uint8_t init() { return 1; }
+  MT_INLINE static void step(uint8_t& acc, T v, int64_t) { acc &= v != 0; }
+  MT_INLINE static void merge(uint8_t& acc, uint8_t other) { acc &= other; }
+};
+
+// A run of values into one accumulator; `first` is the position of the first value.
+template <class Op, class T>
+struct RunLoop {
+  using Acc = typename Op::Acc;
+  MT_INLINE static int run(void* acc, const void* data, int64_t n, int64_t first) {
+    Acc total = *static_cast<Acc*>(acc);
+    const T* v = static_cast<const T*>(data);
+    int64_t i = 0;
+    if (n >= 2 * kLanes) {
+      Acc lanes[kLanes];
+      for (int l = 0; l < kLanes; ++l) lanes[l] = Op::init();
+      for (; i + kLanes <= n; i += kLanes)
+        for (int l = 0; l < kLanes; ++l) Op::step(lanes[l], v[i + l], first + i + l);
+      for (int l = 0; l < kLanes; ++l) Op::merge(total, lanes[l]);
+    }
+    for (; i < n; ++i) Op::step(total, v[i], first + i);
+    *static_cast<Acc*>(acc) = total;
+    return MT_OK;
+  }
+};
+
+// A row of values, each into its own accumulator.
+template <class Op, class T>
+struct RowLoop {
+  using Acc = typename Op::Acc;
+  MT_INLINE static int run(void* acc, const void* data, int64_t n, int64_t position) {
+    Acc* a = static_cast<Acc*>(acc);
+    const T* v = static_cast<const T*>(data);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) Op::step(a[i], v[i], position);
+    return MT_OK;
+  }
+};
+
+template <class R>
+constexpr int32_t dtype_of() {
+  if (std::is_same_v<R, bool>) return MT_BOOL;
+  if (std::is_same_v<R, int64_t>) return MT_I64;
+  return std::is_same_v<R, float> ? MT_F32 : MT_F64;
+}
+
+// Reads runs of the input as T, through a buffer unless they already are.
+template <class T>
+struct Reader {
+  const char* data;
+  int32_t itemsize;
+  bool same;
+  CastFn cast;
+  T buffer[kBlock];
+
+  explicit Reader(const mt_tensor* self)
+      : data(static_cast<const char*>(self->data)),
+        itemsize(self->itemsize),
+        same(self->dtype == dtype_of<T>()),
+        cast(cast_fn(dtype_of<T>(), self->dtype)) {}
+  bool direct(int64_t stride) const { return same && stride == 1; }
+  const void* read(int64_t offset, int64_t stride, int64_t n) {
+    const char* address = data + offset * itemsize;
+    if (direct(stride)) return address;
+    cast(buffer, 1, address, stride, n);
+    return buffer;
+  }
+};
+
+template <class Op, class T>
+int reduce_as(const mt_tensor* self, const mt_tensor* out, const Dims& kept, const Dims& reduced) {
+  using Acc = typename Op::Acc;
+  using Result = typename Op::Result;
+  using Fn = int (*)(void*, const void*, int64_t, int64_t);
+  static const Fn run_loop = PerIsa<RunLoop<Op, T>, void*, const void*, int64_t, int64_t>::pick();
+  static const Fn row_loop = PerIsa<RowLoop<Op, T>, void*, const void*, int64_t, int64_t>::pick();
+  if (kept.numel == 0) return MT_OK;
+  Reader<T> reader(self);
+  const CastFn store = cast_fn(out->dtype, dtype_of<Result>());
+  char* out_data = static_cast<char*>(out->data);
+  const int64_t count = reduced.numel;
+
+  if (kept.n > 0 && count > 0 && (reduced.n == 0 || kept.inner_stride() < reduced.inner_stride())) {
+    const int last = kept.n - 1;
+    Acc acc[kBlock];
+    Result results[kBlock];
+    kept.each(1, [&](int64_t in_offset, int64_t out_offset) {
+      for (int64_t j = 0; j < kept.shape[last]; j += kBlock) {
+        const int64_t n = std::min(kBlock, kept.shape[last] - j);
+        for (int64_t i = 0; i < n; ++i) acc[i] = Op::init();
+        int64_t position = 0;
+        reduced.each(0, [&](int64_t offset, int64_t) {
+          row_loop(acc, reader.read(in_offset + offset + j * kept.in[last], kept.in[last], n), n, position++);
+        });
+        for (int64_t i = 0; i < n; ++i) results[i] = Op::finish(acc[i], count);
+        store(out_data + (out_offset + j * kept.out[last]) * out->itemsize, kept.out[last], results, 1, n);
+      }
+    });
+    return MT_OK;
+  }
+  const int64_t length = reduced.n == 0 ? count : reduced.shape[reduced.n - 1];
+  const int64_t stride = reduced.n == 0 ? 1 : reduced.in[reduced.n - 1];
+  kept.each(0, [&](int64_t in_offset, int64_t out_offset) {
+    Acc acc = Op::init();
+    int64_t position = 0;
+    if (count > 0) {
+      reduced.each(1, [&](int64_t offset, int64_t) {
+        const int64_t step = reader.direct(stride) ? length : kBlock;
+        for (int64_t i = 0; i < length; i += step) {
+          const int64_t n = std::min(step, length - i);
+          run_loop(&acc, reader.read(in_offset + offset + i * stride, stride, n), n, position);
+          position += n;
+        }
+      });
+    }
+    const Result result = Op::finish(acc, count);
+    store(out_data + out_offset * out->itemsize, 1, &result, 1, 1);
+  });
+  return MT_OK;
+}
+
+template <template <class> class Op>
+int reduce(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int32_t dtype) {
+  Dims kept, reduced;
+  if (is_complex(self->dtype)) return MT_ERROR_DTYPE;
+  if (int status = split(self, out, mask, kept, reduced)) return status;
+  switch (dtype) {
+    case MT_F32:
+      return reduce_as<Op<float>, float>(self, out, kept, reduced);
+    case MT_F64:
+      return reduce_as<Op<double>, double>(self, out, kept, reduced);
+    case MT_I64:
+      return reduce_as<Op<int64_t>, int64_t>(self, out, kept, reduced);
+    default:
+      return MT_ERROR_DTYPE;
+  }
+}
+
+}  // namespace
+}  // namespace mt
+
+// `source` is the tensor whose dtype the reduction is computed in.
+#define EXPORT_REDUCTION(name, Op, source)                                               \
+  MT_EXPORT int mt_##name(const mt_tensor* self, const mt_tensor* out, uint64_t dims) {  \
+    return mt::reduce<mt::Op>(self, out, dims, mt::compute_dtype(source->dtype));        \
+  }
+EXPORT_REDUCTION(sum, Sum, out)
+EXPORT_REDUCTION(mean, Mean, out)
+EXPORT_REDUCTION(prod, Prod, out)
+EXPORT_REDUCTION(amax, Amax, self)
+EXPORT_REDUCTION(amin, Amin, self)
+EXPORT_REDUCTION(argmax, Argmax, self)
+EXPORT_REDUCTION(argmin, Argmin, self)
+EXPORT_REDUCTION(any, Any, self)
+EXPORT_REDUCTION(all, All, self)
+
+MT_EXPORT int mt_max_dim(const mt_tensor* self, const mt_tensor* values, const mt_tensor* indices, uint64_t dims) {
+  if (int status = mt_amax(self, values, dims)) return status;
+  return mt_argmax(self, indices, dims);
+}
+MT_EXPORT int mt_min_dim(const mt_tensor* self, const mt_tensor* values, const mt_tensor* indices, uint64_t dims) {
+  if (int status = mt_amin(self, values, dims)) return status;
+  return mt_argmin(self, indices, dims);
+}

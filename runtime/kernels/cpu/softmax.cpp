@@ -1,0 +1,164 @@
+// Softmax, log-softmax and their gradients along one dimension; rows are computed in float32 or float64.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "tensor.h"
+#include "vmath.h"
+
+namespace mt {
+namespace {
+
+template <class T>
+MT_INLINE T row_max(const T* x, int64_t n) {
+  T m = -std::numeric_limits<T>::infinity();
+  for (int64_t i = 0; i < n; ++i) m = (x[i] > m) | (x[i] != x[i]) ? x[i] : m;
+  return m;
+}
+
+template <class T>
+MT_INLINE double row_sum(const T* x, int64_t n) {
+  double lanes[16] = {};
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16)
+    for (int l = 0; l < 16; ++l) lanes[l] += double(x[i + l]);
+  for (int l = 0; i < n; ++i, ++l) lanes[l] += double(x[i]);
+  for (int l = 1; l < 16; ++l) lanes[0] += lanes[l];
+  return lanes[0];
+}
+
+// Each row function: `out` from `a` (and `b`), all contiguous rows of n; out may be a.
+template <class T>
+struct Softmax {
+  MT_INLINE static int run(void* out_, const void* a_, const void*, int64_t n) {
+    T* out = static_cast<T*>(out_);
+    const T* x = static_cast<const T*>(a_);
+    const T m = row_max(x, n);
+    for (int64_t i = 0; i < n; ++i) out[i] = vexp(x[i] - m);
+    const T scale = T(1.0 / row_sum(out, n));
+    for (int64_t i = 0; i < n; ++i) out[i] *= scale;
+    return MT_OK;
+  }
+};
+
+template <class T>
+struct LogSoftmax {
+  MT_INLINE static int run(void* out_, const void* a_, const void*, int64_t n) {
+    T* out = static_cast<T*>(out_);
+    const T* x = static_cast<const T*>(a_);
+    const T m = row_max(x, n);
+    double total = 0;
+    T block[kBlock];  // the exponentials are needed for their sum only
+    for (int64_t start = 0; start < n; start += kBlock) {
+      const int64_t count = std::min(kBlock, n - start);
+      for (int64_t i = 0; i < count; ++i) block[i] = vexp(x[start + i] - m);
+      total += row_sum(block, count);
+    }
+    const T log_total = T(std::log(total));
+    for (int64_t i = 0; i < n; ++i) out[i] = x[i] - m - log_total;
+    return MT_OK;
+  }
+};
+
+// a: gradient, b: the softmax itself. out = b * (a - sum(a * b))
+template <class T>
+struct SoftmaxBackward {
+  MT_INLINE static int run(void* out_, const void* a_, const void* b_, int64_t n) {
+    T* out = static_cast<T*>(out_);
+    const T* grad = static_cast<const T*>(a_);
+    const T* y = static_cast<const T*>(b_);
+    double dot = 0;
+    for (int64_t i = 0; i < n; ++i) dot += double(grad[i]) * double(y[i]);
+    const T d = T(dot);
+    for (int64_t i = 0; i < n; ++i) out[i] = y[i] * (grad[i] - d);
+    return MT_OK;
+  }
+};
+
+// a: gradient, b: the log-softmax itself. out = a - exp(b) * sum(a)
+template <class T>
+struct LogSoftmaxBackward {
+  MT_INLINE static int run(void* out_, const void* a_, const void* b_, int64_t n) {
+    T* out = static_cast<T*>(out_);
+    const T* grad = static_cast<const T*>(a_);
+    const T* y = static_cast<const T*>(b_);
+    const T total = T(row_sum(grad, n));
+    for (int64_t i = 0; i < n; ++i) out[i] = grad[i] - vexp(y[i]) * total;
+    return MT_OK;
+  }
+};
+
+// Applies a row function along `dim` of operands of one shape: [0] the output, then one or two inputs.
+template <template <class> class Row, class T>
+int rows(const mt_tensor* const* operands, int count, int64_t dim) {
+  static const auto fn = PerIsa<Row<T>, void*, const void*, const void*, int64_t>::pick();
+  const int32_t dtype = sizeof(T) == 4 ? MT_F32 : MT_F64;
+  const mt_tensor* out = operands[0];
+  const int64_t n = out->ndim == 0 ? 1 : out->shape[dim];
+  if (numel(out) == 0) return MT_OK;
+  int64_t stride[3] = {}, offset[3] = {}, index[kMaxDims] = {};
+  bool direct[3] = {};
+  std::vector<T> buffers[3];
+  CastFn cast[3] = {};
+  for (int k = 0; k < count; ++k) {
+    stride[k] = out->ndim == 0 ? 1 : operands[k]->strides[dim];
+    direct[k] = operands[k]->dtype == dtype && (stride[k] == 1 || n == 1);
+    if (!direct[k]) buffers[k].resize(size_t(n));
+    cast[k] = k == 0 ? cast_fn(out->dtype, dtype) : cast_fn(dtype, operands[k]->dtype);
+  }
+  for (;;) {
+    void* p[3] = {};
+    char* address[3] = {};
+    for (int k = 0; k < count; ++k) {
+      address[k] = static_cast<char*>(operands[k]->data) + offset[k] * operands[k]->itemsize;
+      p[k] = direct[k] ? static_cast<void*>(address[k]) : buffers[k].data();
+      if (!direct[k] && k > 0) cast[k](p[k], 1, address[k], stride[k], n);
+    }
+    fn(p[0], p[1], p[2], n);
+    if (!direct[0]) cast[0](address[0], stride[0], p[0], 1, n);
+    int64_t d = out->ndim - 1;
+    for (; d >= 0; --d) {
+      if (d == dim) continue;
+      for (int k = 0; k < count; ++k) offset[k] += operands[k]->strides[d];
+      if (++index[d] < out->shape[d]) break;
+      for (int k = 0; k < count; ++k) offset[k] -= operands[k]->strides[d] * out->shape[d];
+      index[d] = 0;
+    }
+    if (d < 0) return MT_OK;
+  }
+}
+
+template <template <class> class Row>
+int along(const mt_tensor* const* operands, int count, int64_t dim) {
+  const mt_tensor* out = operands[0];
+  if (out->ndim > kMaxDims) return MT_ERROR_SHAPE;
+  for (int k = 0; k < count; ++k) {
+    if (!is_floating(operands[k]->dtype)) return MT_ERROR_DTYPE;
+    if (!same_shape(out, operands[k])) return MT_ERROR_SHAPE;
+  }
+  if (dim < 0) dim += out->ndim == 0 ? 1 : out->ndim;
+  if (dim < 0 || (out->ndim > 0 && dim >= out->ndim)) return MT_ERROR_INDEX;
+  return compute_dtype(out->dtype) == MT_F64 ? rows<Row, double>(operands, count, dim)
+                                             : rows<Row, float>(operands, count, dim);
+}
+
+}  // namespace
+}  // namespace mt
+
+MT_EXPORT int mt_softmax(const mt_tensor* self, const mt_tensor* out, int64_t dim) {
+  const mt_tensor* operands[] = {out, self};
+  return mt::along<mt::Softmax>(operands, 2, dim);
+}
+MT_EXPORT int mt_log_softmax(const mt_tensor* self, const mt_tensor* out, int64_t dim) {
+  const mt_tensor* operands[] = {out, self};
+  return mt::along<mt::LogSoftmax>(operands, 2, dim);
+}
+MT_EXPORT int mt_softmax_backward(const mt_tensor* grad, const mt_tensor* output, const mt_tensor* out, int64_t dim) {
+  const mt_tensor* operands[] = {out, grad, output};
+  return mt::along<mt::SoftmaxBackward>(operands, 3, dim);
+}
+MT_EXPORT int mt_log_softmax_backward(const mt_tensor* grad, const mt_tensor* output, const mt_tensor* out,
+                                      int64_t dim) {
+  const mt_tensor* operands[] = {out, grad, output};
+  return mt::along<mt::LogSoftmaxBackward>(operands, 3, dim);
+}

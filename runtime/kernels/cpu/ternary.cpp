@@ -1,0 +1,129 @@
+// Functions of three tensors, and those that combine a tensor with limits, a mask or a weight.
+#include <limits>
+
+#include "elementwise.h"
+
+namespace mt {
+namespace {
+
+#define TERNARY_WITH(Name, parameter, expression)       \
+  struct Name {                                         \
+    double value;                                       \
+    explicit Name(const double* p) : value(p[0]) {}     \
+    template <class T>                                  \
+    MT_INLINE T operator()(T a, T b, T c) const {       \
+      const T parameter = T(value);                     \
+      return expression;                                \
+    }                                                   \
+  };
+
+TERNARY_WITH(Addcmul, factor, a + factor * b * c)
+TERNARY_WITH(Addcdiv, factor, a + factor * (b / c))
+struct Lerp {
+  explicit Lerp(const double*) {}
+  template <class T>
+  MT_INLINE T operator()(T start, T end, T weight) const {
+    // Two forms, so that weight 0 and weight 1 give start and end themselves.
+    const T span = end - start;
+    return weight < T(0.5) ? start + weight * span : end - span * (T(1) - weight);
+  }
+};
+
+// A NaN passes; where the lower limit is above the upper one, the upper one wins.
+struct Clamp {
+  explicit Clamp(const double*) {}
+  template <class T>
+  MT_INLINE T operator()(T x, T low, T high) const {
+    const T raised = (x < low) | (low != low) ? low : x;
+    return (raised > high) | (high != high) ? high : raised;
+  }
+};
+
+template <class T>
+struct Where {
+  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
+    T* out = static_cast<T*>(p[0]);
+    const bool* condition = static_cast<const bool*>(p[1]);
+    const T* a = static_cast<const T*>(p[2]);
+    const T* b = static_cast<const T*>(p[3]);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? a[i] : b[i];
+    return MT_OK;
+  }
+};
+
+int where(const mt_tensor* const* operands) {
+  const int32_t dtype = compute_dtype(operands[0]->dtype);
+  if (dtype < 0) return MT_ERROR_DTYPE;
+  const int32_t dtypes[] = {dtype, MT_BOOL, dtype, dtype};
+  const BlockFn fn = dtype == MT_F32   ? PerIsa<Where<float>, void* const*, int64_t, const double*>::pick()
+                     : dtype == MT_F64 ? PerIsa<Where<double>, void* const*, int64_t, const double*>::pick()
+                                       : PerIsa<Where<int64_t>, void* const*, int64_t, const double*>::pick();
+  return elementwise<4>(operands, dtypes, fn, nullptr);
+}
+
+// The ends of the range of a compute dtype, which stand for a missing limit.
+struct Range {
+  double f64_low = -std::numeric_limits<double>::infinity(), f64_high = std::numeric_limits<double>::infinity();
+  int64_t i64_low = std::numeric_limits<int64_t>::min(), i64_high = std::numeric_limits<int64_t>::max();
+};
+
+mt_tensor limit_operand(void* value, bool integer) {
+  return {value, 0, nullptr, nullptr, integer ? int32_t(MT_I64) : int32_t(MT_F64), 8};
+}
+
+int clamp(const mt_tensor* self, const mt_tensor* low, const mt_tensor* high, const mt_tensor* out) {
+  Range range;
+  const bool integer = compute_dtype(out->dtype) == MT_I64;
+  const mt_tensor lowest = limit_operand(integer ? (void*)&range.i64_low : (void*)&range.f64_low, integer);
+  const mt_tensor highest = limit_operand(integer ? (void*)&range.i64_high : (void*)&range.f64_high, integer);
+  const mt_tensor* operands[] = {out, self, low ? low : &lowest, high ? high : &highest};
+  return arithmetic<Clamp, 3, false>(operands);
+}
+
+}  // namespace
+}  // namespace mt
+
+#define EXPORT_TERNARY(name, Name, FloatOnly)                                                              \
+  MT_EXPORT int mt_##name(const mt_tensor* self, const mt_tensor* tensor1, const mt_tensor* tensor2,       \
+                          const mt_tensor* out, double value) {                                            \
+    const mt_tensor* operands[] = {out, self, tensor1, tensor2};                                           \
+    return mt::arithmetic<mt::Name, 3, FloatOnly>(operands, &value);                                       \
+  }
+EXPORT_TERNARY(addcmul, Addcmul, false)
+EXPORT_TERNARY(addcdiv, Addcdiv, true)
+
+MT_EXPORT int mt_lerp(const mt_tensor* self, const mt_tensor* end, const mt_tensor* weight, const mt_tensor* out) {
+  const mt_tensor* operands[] = {out, self, end, weight};
+  return mt::arithmetic<mt::Lerp, 3, true>(operands);
+}
+
+MT_EXPORT int mt_lerp_scalar(const mt_tensor* self, const mt_tensor* end, double weight, const mt_tensor* out) {
+  const mt_tensor scalar = mt::scalar_operand(&weight);
+  return mt_lerp(self, end, &scalar, out);
+}
+
+// out = self where condition, else other
+MT_EXPORT int mt_where(const mt_tensor* condition, const mt_tensor* self, const mt_tensor* other,
+                       const mt_tensor* out) {
+  const mt_tensor* operands[] = {out, condition, self, other};
+  return mt::where(operands);
+}
+
+// out = value where mask, else self
+MT_EXPORT int mt_masked_fill(const mt_tensor* self, const mt_tensor* mask, double value, const mt_tensor* out) {
+  const mt_tensor scalar = mt::scalar_operand(&value);
+  const mt_tensor* operands[] = {out, mask, &scalar, self};
+  return mt::where(operands);
+}
+
+// Limits may be null.
+MT_EXPORT int mt_clamp(const mt_tensor* self, const mt_tensor* low, const mt_tensor* high, const mt_tensor* out) {
+  return mt::clamp(self, low, high, out);
+}
+
+MT_EXPORT int mt_clamp_scalar(const mt_tensor* self, int32_t has_low, double low, int32_t has_high, double high,
+                              const mt_tensor* out) {
+  const mt_tensor l = mt::scalar_operand(&low), h = mt::scalar_operand(&high);
+  return mt::clamp(self, has_low ? &l : nullptr, has_high ? &h : nullptr, out);
+}

@@ -1,0 +1,55 @@
+/* The interface between mindtorch_v2 and compiled kernels with the C calling convention (`abi: c`).
+ *
+ * A kernel is `int name(const mt_tensor* x, ..., double scale, ...)` with C linkage. Descriptors live for the
+ * duration of the call only. It returns MT_OK, or one of the errors below, which the runtime raises.
+ */
+#ifndef MINDTORCH_KERNEL_H
+#define MINDTORCH_KERNEL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A strided tensor. `data` is the address of the first element, the storage offset included. */
+typedef struct mt_tensor {
+  void* data;
+  int64_t ndim;
+  const int64_t* shape;
+  const int64_t* strides; /* in elements */
+  int32_t dtype;          /* enum mt_dtype */
+  int32_t itemsize;       /* bytes an element */
+} mt_tensor;
+
+enum mt_dtype {
+  MT_BOOL,
+  MT_U8,
+  MT_I8,
+  MT_I16,
+  MT_I32,
+  MT_I64,
+  MT_F16,
+  MT_BF16,
+  MT_F32,
+  MT_F64,
+  MT_C64,
+  MT_C128,
+  MT_U16,
+  MT_U32,
+  MT_U64
+};
+
+enum mt_status {
+  MT_OK = 0,
+  MT_ERROR_DTYPE = 1,     /* the kernel has no code for this dtype, or for this pair of dtypes */
+  MT_ERROR_SHAPE = 2,     /* shapes that do not fit one another, or more than 64 dimensions */
+  MT_ERROR_DIVISION = 3,  /* integer division by zero */
+  MT_ERROR_INDEX = 4,     /* an index outside its dimension */
+  MT_ERROR_MEMORY = 5     /* no memory for a temporary */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
