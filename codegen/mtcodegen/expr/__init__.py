@@ -1,0 +1,104 @@
+"""The expression language of the YAML files: parse, check, resolve, emit.
+
+::
+
+    table = OperatorTable(schemas)                                  # once a run: "ns::name.overload" -> Schema
+    scope = scope_for(schema, Purpose.BACKWARD, table)              # schema with its namespace filled in
+    checked = analyze(parse_expression(text), scope, TENSOR)        # .errors, .type, and .expr with names resolved
+    to_python(checked.expr, rename={"scale": "ctx.scale"})
+
+    saved = saved_values([checked.expr, ...], schema, scope)        # what setup_context saves
+    to_python(use_saved(checked.expr, saved, schema), saved_names(saved))
+
+``to_python`` takes resolved expressions (``analyze(...).expr`` or ``resolve(expr, scope)``): only the scope knows that
+``scaled_add_grad(...)`` or ``fused.scaled_add_grad(...)`` is an operator.
+"""
+
+from mtcodegen.expr.check import Checked, analyze, check_expression, check_kernel_argument, resolve
+from mtcodegen.expr.emit import to_python
+from mtcodegen.expr.errors import CODES, ExpressionError
+from mtcodegen.expr.functions import HELPERS, Purpose, Signature
+from mtcodegen.expr.nodes import Call, Expr, Literal, Name, Operator, walk
+from mtcodegen.expr.parser import parse_expression
+from mtcodegen.expr.saved import Read, Saved, SavedKind, reads, saved_names, saved_values, use_saved
+from mtcodegen.expr.scope import OperatorTable, Scope, output_names, scope_for
+from mtcodegen.expr.types import (
+    ANY,
+    BOOL,
+    C_TYPES,
+    DEVICE,
+    DTYPE,
+    DTYPES,
+    FLOAT,
+    INT,
+    NONE,
+    NUMBER,
+    OPTIONAL_TENSOR,
+    POINTER,
+    SHAPE,
+    STR,
+    TENSOR,
+    TENSOR_LIST,
+    Kind,
+    ValueType,
+    value_type,
+)
+
+__all__ = [
+    "ANY",
+    "BOOL",
+    "CODES",
+    "C_TYPES",
+    "DEVICE",
+    "DTYPE",
+    "DTYPES",
+    "FLOAT",
+    "HELPERS",
+    "INT",
+    "NONE",
+    "NUMBER",
+    "OPTIONAL_TENSOR",
+    "POINTER",
+    "SHAPE",
+    "STR",
+    "TENSOR",
+    "TENSOR_LIST",
+    "Call",
+    "Checked",
+    "Expr",
+    "ExpressionError",
+    "Kind",
+    "Literal",
+    "Name",
+    "Operator",
+    "OperatorTable",
+    "Purpose",
+    "Read",
+    "Saved",
+    "SavedKind",
+    "Scope",
+    "Signature",
+    "ValueType",
+    "analyze",
+    "check_expression",
+    "check_kernel_argument",
+    "output_names",
+    "parse_expression",
+    "reads",
+    "resolve",
+    "saved_names",
+    "saved_values",
+    "scope_for",
+    "to_python",
+    "typed_scalar",
+    "use_saved",
+    "value_type",
+    "walk",
+]
+
+
+def typed_scalar(expr: Expr) -> tuple[str, Expr] | None:
+    """The C type and the value of ``f32(scale)``; None for any other expression."""
+    if isinstance(expr, Call) and isinstance(expr.function, Name) and expr.function.id in C_TYPES:
+        return (expr.function.id, expr.arguments[0]) if len(expr.arguments) == 1 and not expr.keywords else None
+    return None

@@ -1,0 +1,312 @@
+"""Tokens -> syntax tree, by operator precedence (Pratt)."""
+
+from __future__ import annotations
+
+from mtcodegen.expr.errors import ExpressionError
+from mtcodegen.expr.lexer import Token, TokenKind, tokenize
+from mtcodegen.expr.nodes import (
+    Attribute,
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Conditional,
+    Expr,
+    Index,
+    Keyword,
+    ListExpr,
+    Literal,
+    Name,
+    Slice,
+    Starred,
+    Unary,
+    children,
+)
+
+__all__ = ["MAX_DEPTH", "parse_expression"]
+
+MAX_DEPTH = 60  # of the tree: every later stage may recurse over it
+
+# How tightly an operator binds; the same table says where emitted source needs parentheses.
+CONDITIONAL, OR, AND, NOT, COMPARISON, SUM, PRODUCT, SIGN, POWER, POSTFIX, ATOM = range(1, 12)
+BINARY = {
+    "+": SUM,
+    "-": SUM,
+    "*": PRODUCT,
+    "/": PRODUCT,
+    "//": PRODUCT,
+    "%": PRODUCT,
+    "@": PRODUCT,
+    "**": POWER,
+}
+COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in"})
+_INFIX = (
+    BINARY
+    | dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "is", "in", "not"), COMPARISON)
+    | {"and": AND, "or": OR, "if": CONDITIONAL, ".": POSTFIX, "(": POSTFIX, "[": POSTFIX}
+)
+_CONSTANTS = {"None": None, "True": True, "False": False}
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
+
+
+def parse_expression(text: str) -> Expr:
+    """Parse one expression. Raises ExpressionError (MT200, MT201, MT202) with the place of the first fault."""
+    parser = _Parser(text)
+    tree = parser.expression(0)
+    parser.expect_end()
+    _check_depth(tree)
+    return tree
+
+
+def _check_depth(tree: Expr) -> None:
+    level: list[Expr] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in children(node)]
+        if not level:
+            return
+    raise _too_deep(level[0].offset)
+
+
+def _too_deep(offset: int) -> ExpressionError:
+    hint = "declare an operator for a part of it"
+    return ExpressionError(f"the expression is nested more than {MAX_DEPTH} levels deep", offset, 1, hint, "MT202")
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.tokens = tokenize(text)
+        self.last_end = 0
+        self.depth = 0
+        self.token = next(self.tokens)
+
+    def expression(self, binding: int) -> Expr:
+        """An expression of operators that bind tighter than ``binding``."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise _too_deep(self.token.offset)
+        left = self._prefix()
+        while (power := self._infix_power()) > binding:
+            left = self._infix(left, power)
+        self.depth -= 1
+        return left
+
+    def expect_end(self) -> None:
+        if self.token.kind is TokenKind.END:
+            return
+        if self.token.text == "=":
+            raise self._error("`=` is not a comparison", "write `==`")
+        raise self._error(f"`{self.token.text[:40]}` is not expected here")
+
+    def _error(self, message: str, hint: str | None = None) -> ExpressionError:
+        return ExpressionError(message, self.token.offset, len(self.token.text), hint)
+
+    def _advance(self) -> Token:
+        token = self.token
+        self.last_end = token.end
+        self.token = next(self.tokens)
+        return token
+
+    def _at(self, text: str) -> bool:
+        return self.token.text == text and self.token.kind in (TokenKind.OPERATOR, TokenKind.KEYWORD)
+
+    def _accept(self, text: str) -> bool:
+        if self._at(text):
+            self._advance()
+            return True
+        return False
+
+    def _close(self, text: str, opening: Token) -> None:
+        if self._accept(text):
+            return
+        if self.token.kind is TokenKind.END:
+            raise ExpressionError(f"`{opening.text}` is never closed", opening.offset, 1)
+        raise self._error(f"expected `{text}` before `{self.token.text[:40]}`")
+
+    def _infix_power(self) -> int:
+        if self.token.kind in (TokenKind.OPERATOR, TokenKind.KEYWORD):
+            return _INFIX.get(self.token.text, 0)
+        return 0
+
+    # ------------------------------------------------------------ what starts an expression
+
+    def _prefix(self) -> Expr:
+        token = self.token
+        match token.kind:
+            case TokenKind.NAME:
+                self._advance()
+                return Name(token.text, offset=token.offset, length=len(token.text))
+            case TokenKind.NUMBER:
+                return self._number()
+            case TokenKind.STRING:
+                return self._string()
+            case TokenKind.KEYWORD if token.text in _CONSTANTS:
+                self._advance()
+                return Literal(_CONSTANTS[token.text], token.text, offset=token.offset, length=len(token.text))
+            case TokenKind.END:
+                message = "the expression is empty" if self.last_end == 0 else "the expression ends too early"
+                raise ExpressionError(message, self.last_end, 1)
+        if token.text in ("-", "+", "not"):
+            self._advance()
+            operand = self.expression(NOT - 1 if token.text == "not" else SIGN - 1)
+            return Unary(token.text, operand, offset=token.offset, length=self.last_end - token.offset)
+        if token.text in ("(", "["):
+            return self._group()
+        raise self._error(f"expected a value before `{token.text}`")
+
+    def _number(self) -> Expr:
+        token = self._advance()
+        text = token.text
+        is_float = text[:2] not in ("0x", "0X") and not text.isdigit()
+        value = float(text) if is_float else int(text, 16 if "x" in text.lower() else 10)
+        if (isinstance(value, int) and value >= 2**64) or value == float("inf"):
+            raise ExpressionError(f"`{text[:40]}` does not fit in 64 bits", token.offset, len(text), None, "MT201")
+        return Literal(value, text, offset=token.offset, length=len(text))
+
+    def _string(self) -> Expr:
+        token = self._advance()
+        parts = token.text[1:-1].split("\\")
+        value = parts[0]
+        rest = iter(parts[1:])
+        for part in rest:
+            if not part:  # two backslashes: what follows the second is plain text
+                value += "\\" + next(rest, "")
+            elif part[0] in _ESCAPES:
+                value += _ESCAPES[part[0]] + part[1:]
+            else:
+                message = f"`\\{part[0]}` is not an escape"
+                raise ExpressionError(message, token.offset, len(token.text), None, "MT201")
+        return Literal(value, offset=token.offset, length=len(token.text))
+
+    def _group(self) -> Expr:
+        opening = self._advance()
+        closing = ")" if opening.text == "(" else "]"
+        items: list[Expr] = []
+        comma = False
+        while not self._at(closing):
+            items.append(self._item())
+            comma = self._accept(",")
+            if not comma:
+                break
+        self._close(closing, opening)
+        if opening.text == "(" and len(items) == 1 and not comma and not isinstance(items[0], Starred):
+            return items[0]
+        return ListExpr(tuple(items), offset=opening.offset, length=self.last_end - opening.offset)
+
+    def _item(self) -> Expr:
+        star = self.token
+        if not self._accept("*"):
+            return self.expression(0)
+        value = self.expression(0)
+        return Starred(value, offset=star.offset, length=self.last_end - star.offset)
+
+    # ------------------------------------------------------------ what continues one
+
+    def _infix(self, left: Expr, power: int) -> Expr:
+        text = self.token.text
+        if power == POSTFIX:
+            return self._postfix(left)
+        if power == COMPARISON:
+            return self._comparison(left)
+        if text == "if":
+            return self._conditional(left)
+        if text in ("and", "or"):
+            return self._bool_op(left, text, power)
+        self._advance()
+        # `**` binds to the right, and its exponent may have a sign: `2 ** -x ** y`.
+        right = self.expression(SIGN - 1 if text == "**" else power)
+        return Binary(text, left, right, offset=left.offset, length=self.last_end - left.offset)
+
+    def _bool_op(self, left: Expr, text: str, power: int) -> Expr:
+        values = [left]
+        while self._accept(text):
+            values.append(self.expression(power))
+        return BoolOp(text, tuple(values), offset=left.offset, length=self.last_end - left.offset)
+
+    def _comparison(self, left: Expr) -> Expr:
+        rest: list[tuple[str, Expr]] = []
+        while self._infix_power() == COMPARISON:
+            op = self._comparison_operator()
+            rest.append((op, self.expression(COMPARISON)))
+        return Compare(left, tuple(rest), offset=left.offset, length=self.last_end - left.offset)
+
+    def _comparison_operator(self) -> str:
+        op = self._advance().text
+        if op == "is" and self._accept("not"):
+            return "is not"
+        if op == "not":
+            if not self._accept("in"):
+                raise self._error("expected `in` after `not`")
+            return "not in"
+        return op
+
+    def _conditional(self, body: Expr) -> Expr:
+        self._advance()
+        condition = self.expression(CONDITIONAL)
+        if not self._accept("else"):
+            raise self._error("expected `else`", "write `a if condition else b`")
+        orelse = self.expression(CONDITIONAL - 1)
+        return Conditional(condition, body, orelse, offset=body.offset, length=self.last_end - body.offset)
+
+    def _postfix(self, left: Expr) -> Expr:
+        opening = self._advance()
+        if opening.text == ".":
+            name = self.token
+            if name.kind is not TokenKind.NAME:
+                raise self._error("expected a name after `.`")
+            self._advance()
+            return Attribute(left, name.text, name.offset, offset=left.offset, length=self.last_end - left.offset)
+        if opening.text == "(":
+            return self._call(left, opening)
+        index = self._index(opening)
+        self._close("]", opening)
+        return Index(left, index, offset=left.offset, length=self.last_end - left.offset)
+
+    def _call(self, function: Expr, opening: Token) -> Expr:
+        arguments: list[Expr] = []
+        keywords: list[Keyword] = []
+        while not self._at(")"):
+            item = self._item()
+            if self._at("="):
+                keywords.append(self._keyword(item))
+            elif keywords:
+                message = "a positional argument follows a keyword one"
+                raise ExpressionError(message, item.offset, item.length, None, "MT207")
+            else:
+                arguments.append(item)
+            if not self._accept(","):
+                break
+        self._close(")", opening)
+        length = self.last_end - function.offset
+        return Call(function, tuple(arguments), tuple(keywords), offset=function.offset, length=length)
+
+    def _keyword(self, name: Expr) -> Keyword:
+        if not isinstance(name, Name):
+            raise self._error("`=` is not a comparison", "write `==`")
+        self._advance()
+        value = self.expression(0)
+        return Keyword(name.id, value, offset=name.offset, length=self.last_end - name.offset)
+
+    def _index(self, opening: Token) -> Expr:
+        if self._at("]"):
+            raise ExpressionError("an index is missing", opening.offset, self.token.end - opening.offset)
+        items = [self._slice()]
+        comma = False
+        while comma := self._accept(","):
+            if self._at("]"):
+                break
+            items.append(self._slice())
+        if len(items) == 1 and not comma:
+            return items[0]
+        return ListExpr(tuple(items), offset=items[0].offset, length=self.last_end - items[0].offset)
+
+    def _slice(self) -> Expr:
+        start = self.token.offset
+        parts: list[Expr | None] = [None]
+        if not self._at(":"):
+            parts[0] = self.expression(0)
+        while len(parts) < 3 and self._accept(":"):
+            empty = self._at(":") or self._at("]") or self._at(",")
+            parts.append(None if empty else self.expression(0))
+        if len(parts) == 1 and parts[0] is not None:
+            return parts[0]
+        return Slice(*parts, offset=start, length=self.last_end - start)
