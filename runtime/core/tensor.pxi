@@ -103,6 +103,17 @@ cdef class Tensor:
         if self.sizes != NULL and self.sizes != self.inline_dims:
             free(self.sizes)
 
+    @staticmethod
+    def _make_subclass(cls, Tensor data not None, bint require_grad=False):
+        """A tensor of the class `cls` over data's storage, outside the graph."""
+        if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+            raise TypeError(f"_make_subclass(): cls must be a subclass of Tensor, not {cls!r}")
+        cdef Tensor t = <Tensor?>cls.__new__(cls)
+        t.dt, t.dev, t.keys, t.storage, t.offset = data.dt, data.dev, data.keys, data.storage, data.offset
+        copy_geometry(data, t)
+        t.requires_grad = require_grad
+        return t
+
     # ---- geometry
     @property
     def shape(self):
@@ -378,6 +389,21 @@ cdef class Tensor:
             raise TypeError("iteration over a 0-d tensor")
         return iter([self[i] for i in range(self.sizes[0])])
 
+    def __contains__(self, value):
+        return protocols().contains(self, value)
+
+    def __array__(self, dtype=None, copy=None):
+        return protocols().to_array(self, dtype, copy)
+
+    def __format__(self, spec):
+        return protocols().format_tensor(self, spec)
+
+    def __deepcopy__(self, memo):
+        return protocols().deepcopy(self, memo)
+
+    def __reduce_ex__(self, protocol):
+        return protocols().reduce_tensor(self)
+
     def __bool__(self):
         if self.nelem != 1:
             if self.nelem == 0:
@@ -399,6 +425,11 @@ cdef class Tensor:
 
 cdef PyTypeObject* TensorType = <PyTypeObject*>Tensor
 cdef object indexing_module = None
+
+
+cdef object protocols():
+    from mindtorch_v2 import _tensor_protocols
+    return _tensor_protocols
 
 
 cdef object indexing():

@@ -1,0 +1,93 @@
+"""What Python's own protocols ask of tensors: copying, pickling, formatting, membership, conversion to arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._core import Tensor
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def contains(tensor: Tensor, value: Any) -> bool:
+    """Whether any element equals ``value`` (a number, or a tensor that broadcasts)."""
+    if not isinstance(value, (Tensor, int, float, complex)):
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value).__name__}."
+        )
+    return bool((tensor == value).any().item())
+
+
+def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """The tensor's elements as a NumPy array, without a copy where neither ``dtype`` nor ``copy`` asks for one."""
+    import numpy as np
+
+    array: np.ndarray[Any, Any] = tensor.numpy()
+    converted = array if dtype is None else array.astype(dtype, copy=False)
+    return converted.copy() if copy and converted is array else converted
+
+
+def format_tensor(tensor: Tensor, spec: str) -> str:
+    """A 0-d tensor formats like its number; others take no format specification."""
+    if tensor.dim() == 0:
+        return format(tensor.item(), spec)
+    return format(repr(tensor), spec)
+
+
+def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A leaf of the same class with its own memory, flags, gradient and attributes.
+
+    Raises RuntimeError for a tensor that an operation made: its graph cannot be copied.
+    """
+    import copy
+
+    if id(tensor) in memo:
+        found: Tensor = memo[id(tensor)]
+        return found
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment; "
+            "copy `tensor.detach()` instead"
+        )
+    result = Tensor._make_subclass(type(tensor), tensor.detach().clone(), tensor.requires_grad)
+    memo[id(tensor)] = result
+    if tensor.grad is not None:
+        result.grad = copy.deepcopy(tensor.grad, memo)
+    for name, value in vars(tensor).items():
+        setattr(result, name, copy.deepcopy(value, memo))
+    return result
+
+
+def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
+    """How pickle stores a tensor: class, dtype, shape, bytes, device, flags and attributes."""
+    data = tensor.detach().cpu().contiguous()
+    raw = b"" if data.numel() == 0 else bytes(_core.as_memoryview(_as_bytes(data)))
+    state = (tensor.dtype, tuple(tensor.shape), raw, str(tensor.device), tensor.requires_grad, dict(vars(tensor)))
+    return rebuild_tensor, (type(tensor), *state)
+
+
+def rebuild_tensor(
+    cls: type[Tensor],
+    dtype: _core.dtype,
+    shape: tuple[int, ...],
+    raw: bytes,
+    device: str,
+    requires_grad: bool,
+    attributes: dict[str, Any],
+) -> Tensor:
+    """The inverse of `reduce_tensor`."""
+    data = _core.alloc(shape, dtype, "cpu")
+    if raw:
+        _core.as_memoryview(_as_bytes(data))[:] = raw
+    tensor = Tensor._make_subclass(cls, data.to(device), requires_grad)
+    for name, value in attributes.items():
+        setattr(tensor, name, value)
+    return tensor
+
+
+def _as_bytes(tensor: Tensor) -> Tensor:
+    """A contiguous tensor's memory as uint8."""
+    size = tensor.numel() * tensor.element_size()
+    return _core.from_buffer(tensor, tensor.data_ptr(), (size,), (1,), _core.dtypes["uint8"])
