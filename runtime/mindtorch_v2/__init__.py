@@ -1,0 +1,86 @@
+"""PyTorch's API on operators that mtcodegen generates: ``import mindtorch_v2 as torch``."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from . import autograd, library
+from ._core import (
+    Size,
+    Tensor,
+    UntypedStorage,
+    broadcast_shapes,
+    device,
+    dtype,
+    dtypes,
+    get_default_device,
+    get_default_dtype,
+    promote_types,
+    result_type,
+    set_default_device,
+    set_default_dtype,
+)
+from ._creation import *  # noqa: F403  (the functions that make tensors, listed in its __all__)
+from ._ops import ops
+from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+
+__all__ = [
+    "Size",
+    "Tensor",
+    "UntypedStorage",
+    "autograd",
+    "broadcast_shapes",
+    "device",
+    "dtype",
+    "enable_grad",
+    "get_default_device",
+    "get_default_dtype",
+    "is_grad_enabled",
+    "is_tensor",
+    "library",
+    "no_grad",
+    "ops",
+    "promote_types",
+    "result_type",
+    "set_default_device",
+    "set_default_dtype",
+    "set_grad_enabled",
+]
+
+uint8, int8, int16, int32, int64 = (dtypes[n] for n in ("uint8", "int8", "int16", "int32", "int64"))
+uint16, uint32, uint64 = (dtypes[n] for n in ("uint16", "uint32", "uint64"))
+float16, bfloat16, float32, float64 = (dtypes[n] for n in ("float16", "bfloat16", "float32", "float64"))
+complex64, complex128 = dtypes["complex64"], dtypes["complex128"]
+half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
+cfloat, cdouble = complex64, complex128
+bool = dtypes["bool"]
+
+# Imported when first used: a script that needs none of them starts without them.
+_LAZY = frozenset(("nn", "npu", "optim"))
+
+
+def is_tensor(obj: Any) -> Any:
+    """Whether ``obj`` is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module 'mindtorch_v2' (PyTorch's API) has no attribute '{name}'")
+
+
+def _load_operators() -> None:
+    try:
+        importlib.import_module("mindtorch_ops")
+    except ModuleNotFoundError as error:
+        if error.name != "mindtorch_ops":
+            raise
+        raise ImportError(
+            "mindtorch_v2 has no operators: the package mindtorch_ops is not installed beside it. It is generated from "
+            "ops_yaml/ (`mtcodegen ops_yaml`)."
+        ) from error
+
+
+_load_operators()

@@ -1,0 +1,114 @@
+"""``torch.ops.<namespace>.<operator>[.<overload>]``: operators by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from ._core import OpOverload, OpOverloadPacket, find_operator, register_operator, unregister_operator
+
+__all__ = ["OpNamespace", "Operators", "add", "discard", "find", "ops", "split_name"]
+
+
+class OpNamespace:
+    """The operators of one namespace; each is an attribute."""
+
+    def __init__(self, namespace: str) -> None:
+        self.__name__ = namespace
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        text = f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}'{_near(name, _packets(self))}"
+        if not _packets(self):
+            text += f"; the namespace has no operators{_near(self.__name__, _populated_namespaces())}"
+        raise AttributeError(text)
+
+    def __repr__(self) -> str:
+        return f"<module 'torch.ops.{self.__name__}'>"
+
+
+class Operators:
+    """``torch.ops``: one attribute per namespace, made when first asked for."""
+
+    def __getattr__(self, name: str) -> OpNamespace:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        namespace = OpNamespace(name)
+        setattr(self, name, namespace)
+        return namespace
+
+    def __repr__(self) -> str:
+        return "<module 'torch.ops'>"
+
+
+ops = Operators()
+_every_packet: dict[str, OpOverloadPacket] = {}  # also without overloads: redefining an operator revives its packet
+
+
+def add(overload: OpOverload) -> OpOverloadPacket:
+    """Makes an operator known: to the core by its full name, to ``torch.ops`` under its packet."""
+    register_operator(overload)
+    namespace: OpNamespace = getattr(ops, overload.namespace)
+    name = overload._schema.name
+    qualname = f"{overload.namespace}::{name}"
+    packet = _every_packet.get(qualname)
+    if packet is None:
+        packet = _every_packet[qualname] = OpOverloadPacket(overload.namespace, name)
+    packet.add(overload)
+    setattr(namespace, name, packet)
+    return packet
+
+
+def discard(overload: OpOverload) -> None:
+    """Takes `add` back; a packet left without overloads goes too, so that its name is an error again."""
+    unregister_operator(overload)
+    namespace: OpNamespace = getattr(ops, overload.namespace)
+    name = overload._schema.name
+    packet = _packets(namespace)[name]
+    packet.discard(overload)
+    if not packet.overloads():
+        delattr(namespace, name)
+
+
+def find(qualname: str) -> OpOverload:
+    """The operator ``ns::name[.overload]``. Raises RuntimeError, with a near name, where there is none."""
+    namespace, name = split_name(qualname)
+    overload = find_operator(qualname.removesuffix(".default"))
+    if overload is None:
+        known = [f"{namespace}::{other}" for other in _overload_names(namespace)]
+        raise RuntimeError(f"operator {namespace}::{name} does not exist{_near(qualname, known)}")
+    return overload
+
+
+def split_name(qualname: str) -> tuple[str, str]:
+    """``"ns::name"`` as ``("ns", "name")``. Raises ValueError where the namespace is missing."""
+    namespace, colons, name = qualname.partition("::")
+    if not (namespace and colons and name) or "::" in name:
+        raise ValueError(
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the '
+            "torch.library APIs must consist of a namespace and a name, e.g. aten::sin"
+        )
+    return namespace, name
+
+
+def _packets(namespace: OpNamespace) -> dict[str, OpOverloadPacket]:
+    return {name: value for name, value in vars(namespace).items() if isinstance(value, OpOverloadPacket)}
+
+
+def _overload_names(namespace: str) -> list[str]:
+    packets = _packets(getattr(ops, namespace))
+    return [
+        name if overload == "default" else f"{name}.{overload}"
+        for name, packet in packets.items()
+        for overload in packet.overloads()
+    ]
+
+
+def _populated_namespaces() -> list[str]:
+    return [name for name, namespace in vars(ops).items() if _packets(namespace)]
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""

@@ -1,0 +1,103 @@
+"""Differentiable functions written in Python."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from .._core import FunctionCtx, Tensor
+from .grad_mode import is_grad_enabled, no_grad
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+
+class Function:
+    """Base class of differentiable functions; call ``MyFunction.apply(...)``, never an instance.
+
+    A subclass defines ``forward(ctx, *args)`` (old style), or ``forward(*args)`` and ``setup_context(ctx, inputs,
+    output)`` (new style), and ``backward(ctx, *grad_outputs)``, which returns one gradient or None per argument of
+    forward. All are static methods.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+            "invoke them on the class itself. Instantiating one will raise an error in a future version.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises RuntimeError: functions are applied through their class."""
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            f"function with static forward method: {type(self).__name__}.apply(...)"
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the outputs; runs with autograd off."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    # The core tells new style from old by whether a class still has this very function.
+    setup_context: Callable[..., Any] = staticmethod(_core.base_setup_context)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Computes the gradients of forward's arguments from those of its outputs."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
+        )
+
+    # PyTorch's other name for it.
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Runs forward and records the call where an input requires grad."""
+        return _core.function_apply(cls, args, kwargs)
+
+    @classmethod
+    def _backward_function(cls, ctx: FunctionCtx) -> Callable[..., Any]:
+        if cls.vjp is Function.vjp:
+            return cls.backward
+        if cls.backward is not Function.backward:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
+            )
+        return cls.vjp
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for a backward that cannot be differentiated itself: doing so is an error, not a wrong gradient."""
+
+    @functools.wraps(backward)
+    def wrapper(ctx: Any, *grad_outputs: Any) -> Any:
+        with no_grad():
+            result = backward(ctx, *grad_outputs)
+        if not is_grad_enabled() or not any(isinstance(g, Tensor) and g.requires_grad for g in grad_outputs):
+            return result
+        if not isinstance(result, tuple):
+            return _undifferentiable(result)
+        return tuple(_undifferentiable(value) for value in result)
+
+    return wrapper
+
+
+def _undifferentiable(value: Any) -> Any:
+    return _DifferentiatedTwice.apply(value.detach().requires_grad_()) if isinstance(value, Tensor) else value
+
+
+class _DifferentiatedTwice(Function):
+    @staticmethod
+    def forward(ctx: Any, value: Tensor) -> Tensor:
+        return value.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

@@ -1,0 +1,123 @@
+"""Whether operations are recorded for backward, per thread: context managers that are decorators too."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Generator
+from types import TracebackType
+from typing import Any, TypeVar
+
+from .._core import is_grad_enabled, set_grad_enabled_
+
+__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _GradMode:
+    """Sets grad mode while inside ``with``, or while a decorated function or generator runs."""
+
+    mode: bool
+
+    def __init__(self) -> None:
+        self._outer: list[bool] = []  # a stack: one object can be entered again inside itself
+
+    def __enter__(self) -> None:
+        self._outer.append(set_grad_enabled_(self.mode))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        set_grad_enabled_(self._outer.pop())
+
+    def __call__(self, function: Function) -> Function:
+        """Decorates a function or a generator function: the mode holds while its body runs."""
+        mode = self.mode
+        if inspect.isgeneratorfunction(function):
+            generator: Function = _decorate_generator(function, mode)
+            return generator
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            outer = set_grad_enabled_(mode)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                set_grad_enabled_(outer)
+
+        return wrapper  # type: ignore[return-value]
+
+
+class _BareDecorator(_GradMode):
+    """A mode whose class is a decorator too: ``@no_grad`` as well as ``@no_grad()``."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        instance = super().__new__(cls)
+        if function is None:
+            return instance
+        _GradMode.__init__(instance)
+        return instance(function)
+
+    def __init__(self, function: None = None) -> None:
+        super().__init__()
+
+
+class no_grad(_BareDecorator):  # noqa: N801  (PyTorch's name)
+    """Nothing is recorded: ``with no_grad():``, ``@no_grad()`` or ``@no_grad``."""
+
+    mode = False
+
+
+class enable_grad(_BareDecorator):  # noqa: N801
+    """Operations are recorded, also inside `no_grad`: ``with enable_grad():``, ``@enable_grad()``, ``@enable_grad``."""
+
+    mode = True
+
+
+class set_grad_enabled(_GradMode):  # noqa: N801
+    """Sets grad mode at once: ``set_grad_enabled(False)``; leaving it as a context manager restores the mode before."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.mode = bool(mode)
+        self._before = set_grad_enabled_(self.mode)
+
+    def __enter__(self) -> None:
+        self._outer.append(self._before)
+        set_grad_enabled_(self.mode)
+
+    def __call__(self, function: Function) -> Function:
+        """Decorates a function: the mode holds while it runs."""
+        set_grad_enabled_(self._before)  # a decorator changes the mode of the function only
+        return super().__call__(function)
+
+
+def _decorate_generator(function: Any, mode: bool) -> Any:
+    """The mode holds while the generator's body runs, not while its consumer does."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        generator = function(*args, **kwargs)
+        resume: Callable[[], Any] = functools.partial(next, generator)
+        try:
+            while True:
+                outer = set_grad_enabled_(mode)
+                try:
+                    value = resume()
+                except StopIteration as stop:
+                    return stop.value
+                finally:
+                    set_grad_enabled_(outer)
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    raise
+                except BaseException as error:  # belongs into the generator, which may handle it
+                    resume = functools.partial(generator.throw, error)
+                else:
+                    resume = functools.partial(generator.send, sent)
+        finally:
+            generator.close()
+
+    return wrapper

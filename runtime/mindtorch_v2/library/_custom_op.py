@@ -1,0 +1,215 @@
+"""`custom_op`: an operator from one Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar, overload
+
+from opschema import Schema, SchemaKind, base_of
+
+from .. import _ops
+from .._core import OpOverload, device
+from ._inference import infer_schema
+from ._library import Library, parse
+
+__all__ = ["CustomOpHandle", "custom_op", "device_key", "find_handle", "require_functional"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+DeviceTypes = str | Sequence[str] | None
+
+_KEY_OF_DEVICE = {"cpu": "CPU", "cuda": "CUDA", "mps": "MPS", "npu": "NPU", "meta": "Meta"}
+_handles: dict[str, CustomOpHandle] = {}
+
+
+class CustomOpHandle:
+    """An operator made by `custom_op`: callable, and where its other kernels and rules are registered.
+
+    PyTorch calls this class ``CustomOpDef``. There is one handle per name: redefining the operator gives the same
+    handle the new definition.
+    """
+
+    def __init__(self, namespace: str, name: str) -> None:
+        self._namespace, self._name = namespace, name
+        self._lib: Library
+        self._opoverload: OpOverload
+        self._init_fn: Callable[..., Any]
+
+    @property
+    def _qualname(self) -> str:
+        return f"{self._namespace}::{self._name}"
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._opoverload(*args, **kwargs)
+
+    def register_kernel(self, device_types: DeviceTypes, fn: Function | None = None, /) -> Any:
+        """Registers what runs on devices of these types; with None, on all that have no kernel of their own.
+
+        Usable as a decorator. Raises ValueError where the operator takes neither a tensor nor a device to choose by.
+        """
+        if fn is None:
+            return lambda function: self.register_kernel(device_types, function)
+        keys = device_keys(device_types)
+        _require_choice_of_device(self._opoverload._schema, device_types)
+        for key in keys:
+            self._lib.impl(self._opoverload, fn, key)
+        return fn
+
+    def register_fake(self, fn: Function, /, *, allow_override: bool = True) -> Function:
+        """Registers the rule that gives outputs without data: shape, dtype and device. Usable as a decorator."""
+        self._lib.register_fake(self._opoverload, fn, allow_override=allow_override)
+        return fn
+
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
+    ) -> None:
+        """Registers the gradient formula; see `library.register_autograd`."""
+        require_functional(self._opoverload)
+        self._lib.register_autograd(self._opoverload, backward, setup_context=setup_context)
+
+    def _define(self, schema: Schema, fn: Callable[..., Any], device_types: DeviceTypes, tags: Sequence[str]) -> None:
+        lib = Library(self._namespace, "FRAGMENT")
+        if hasattr(self, "_lib"):
+            self._lib._destroy()
+        lib.define(str(schema), tags=tags, doc=fn.__doc__)
+        self._lib, self._init_fn = lib, fn
+        self._opoverload = _ops.find(self._qualname)
+        lib.register_placeholder(self._opoverload, "Meta", self._no_fake_rule)
+        self.register_kernel(device_types, fn)
+
+    def _no_fake_rule(self, *args: Any, **kwargs: Any) -> Any:
+        name = getattr(self._init_fn, "__name__", self._name)
+        raise RuntimeError(
+            f"There was no fake impl registered for {self!r}. It is what runs on tensors without data. "
+            f"Please use `{name}.register_fake` to add a fake impl."
+        )
+
+
+@overload
+def custom_op(
+    name: str,
+    fn: None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: DeviceTypes = None,
+    schema: str | None = None,
+    tags: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], CustomOpHandle]: ...
+
+
+@overload
+def custom_op(
+    name: str,
+    fn: Callable[..., Any],
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: DeviceTypes = None,
+    schema: str | None = None,
+    tags: Sequence[str] = (),
+) -> CustomOpHandle: ...
+
+
+def custom_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: DeviceTypes = None,
+    schema: str | None = None,
+    tags: Sequence[str] = (),
+) -> CustomOpHandle | Callable[[Callable[..., Any]], CustomOpHandle]:
+    """Makes the operator ``name`` (``"ns::op"``) of a Python function; usable as a decorator.
+
+    The schema comes from the annotations unless ``schema`` (``"(Tensor x) -> Tensor"``) is given. ``mutates_args``
+    names the arguments the function writes to. ``device_types`` are those it runs on; None: all. A second call with
+    the same name replaces the first. Raises ValueError for a name without namespace or a schema that disagrees with
+    ``mutates_args``, and NotImplementedError for keyword-only tensors.
+    """
+    namespace, op_name = _ops.split_name(name)
+
+    def make(function: Callable[..., Any]) -> CustomOpHandle:
+        text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
+        if not text.lstrip().startswith("("):
+            raise ValueError(f'expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{text}"')
+        parsed = parse(op_name + text.lstrip())
+        if schema is not None:
+            _require_same_mutations(parsed, mutates_args)
+        _require_positional_tensors(parsed, "custom_op")
+        device_keys(device_types)
+        _require_choice_of_device(parsed, device_types)
+        qualname = f"{namespace}::{parsed.name}"
+        handle = _handles.get(qualname) or CustomOpHandle(namespace, parsed.name)
+        handle._define(parsed, function, device_types, tags)
+        _handles[qualname] = handle
+        return handle
+
+    return make if fn is None else make(fn)
+
+
+def find_handle(op: Any) -> CustomOpHandle | None:
+    """The handle that a name, an overload or a handle stands for; None where `custom_op` did not make it."""
+    if isinstance(op, CustomOpHandle):
+        return op
+    if isinstance(op, OpOverload):
+        op = op.name()
+    return _handles.get(op.removesuffix(".default")) if isinstance(op, str) else None
+
+
+def device_key(device_type: str) -> str:
+    """A device type's dispatch key; ``"default"`` stands for every device. Raises RuntimeError for unknown ones."""
+    return "CompositeExplicitAutograd" if device_type == "default" else _KEY_OF_DEVICE[device(device_type).type]
+
+
+def device_keys(device_types: DeviceTypes) -> list[str]:
+    """`device_key` of one type or of several; None stands for every device."""
+    if device_types is None:
+        device_types = "default"
+    return [device_key(t) for t in ((device_types,) if isinstance(device_types, str) else device_types)]
+
+
+def require_functional(op: OpOverload) -> None:
+    """Raises where an operator cannot have a gradient formula of the user's."""
+    schema = op._schema
+    if schema.kind is not SchemaKind.OUT and any(argument.alias is not None for argument in schema.arguments):
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {op} with schema {schema}. Please create a "
+            "functional operator and register an autograd formula for that."
+        )
+    _require_positional_tensors(schema, "register_autograd")
+
+
+def _require_positional_tensors(schema: Schema, caller: str) -> None:
+    # `out` arguments are keyword-only by nature.
+    tensors = [a.name for a in schema.kwarg_only if base_of(a.type).name == "Tensor" and not a.is_write]
+    if tensors:
+        raise NotImplementedError(
+            f"{caller} with kwarg-only Tensor args. Please make your tensors not kwarg-only: {', '.join(tensors)}. "
+            f"Got: {schema}"
+        )
+
+
+def _require_same_mutations(schema: Schema, mutates_args: str | Iterable[str]) -> None:
+    mutated = {argument.name for argument in schema.arguments if argument.is_write}
+    if mutates_args == "unknown" or set(mutates_args) == mutated:
+        return
+    raise ValueError(
+        f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}`. The schema "
+        f"suggests that the op mutates {mutated or '{}'} which is different from what was provided to us in "
+        "`mutates_args`. Please make these consistent."
+    )
+
+
+def _require_choice_of_device(schema: Schema, device_types: DeviceTypes) -> None:
+    if device_types is None:
+        return
+    names = {base_of(argument.type).name for argument in schema.arguments}
+    if "Tensor" not in names and "Device" not in names:
+        raise ValueError(
+            "Functions without tensor inputs are required to have a `device: torch.device` argument, by which the "
+            f"kernel is chosen. Got: {schema}"
+        )

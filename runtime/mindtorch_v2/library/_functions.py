@@ -1,0 +1,222 @@
+"""torch.library's functions: `define`, `impl` and the `register_*` family, by qualified name."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _ops
+from .._core import OpOverload
+from ._custom_op import CustomOpHandle, device_key, device_keys, find_handle, require_functional
+from ._library import Library, canonical_key
+
+__all__ = [
+    "define",
+    "impl",
+    "mindspore_kernel",
+    "python_function",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+]
+
+Operator = str | OpOverload | CustomOpHandle
+
+_kept_alive: list[Library] = []  # of calls without `lib=`: such registrations stay
+_DISPATCH_KEY = re.compile(r"[A-Z]\w*")  # device types are lower case
+
+
+def define(qualname: str | Library, schema: str, *, lib: Library | None = None, tags: Sequence[str] = ()) -> Any:
+    """Defines the operator ``"ns::name"`` with the schema ``"(Tensor x) -> Tensor"``.
+
+    With a Library in place of the name, ``schema`` holds the operator's name too, and the call is a decorator for its
+    default kernel.
+    """
+    if isinstance(qualname, Library):
+        name = qualname.define(schema, tags=tags)
+        return impl(qualname, name, "CompositeImplicitAutograd")
+    if not isinstance(qualname, str):
+        raise ValueError(
+            f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname).__name__}"
+        )
+    namespace, name = _ops.split_name(qualname)
+    if not re.match(r"\s*\(.*\)\s*->\s*\S", schema, re.DOTALL):
+        raise ValueError(
+            f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but '
+            f'got "{schema}"'
+        )
+    _library_for(namespace, lib).define(name + schema.lstrip(), tags=tags)
+    return None
+
+
+def impl(
+    qualname: Operator | Library,
+    types: str | Sequence[str],
+    func: Callable[..., Any] | str | None = None,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Registers a kernel for device types (``"cpu"``, ``"default"``) or dispatch keys (``"CPU"``).
+
+    ``impl("ns::op", "cpu", fn)``, ``@impl("ns::op", "cpu")``, or with a library ``@impl(lib, "op", "CPU")``.
+    """
+    if isinstance(qualname, Library):
+        return _impl_decorator(qualname, str(types), "" if func is None else str(func))
+    if func is None:
+        return lambda function: impl(qualname, types, function, lib=lib)
+    overload = _resolve(qualname, "impl")
+    names = (types,) if isinstance(types, str) else tuple(types)
+    keys = [name if _DISPATCH_KEY.match(name) else device_key(name) for name in names]
+    return _register_kernels(overload, keys, func, lib)
+
+
+def register_kernel(
+    op: Operator,
+    device_types: str | Sequence[str] | None,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Registers a kernel for device types; None: for every device. Usable as a decorator.
+
+    Raises RuntimeError for an operator or a device type that does not exist.
+    """
+    overload = _resolve(op, "register_kernel")
+    if func is None:
+        return lambda function: register_kernel(op, device_types, function, lib=lib)
+    handle = find_handle(op)
+    if handle is not None:
+        return handle.register_kernel(device_types, func)
+    return _register_kernels(overload, device_keys(device_types), func, lib)
+
+
+def register_fake(
+    op: Operator,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+    allow_override: bool = True,
+) -> Any:
+    """Registers the rule that gives an operator's outputs (shape, dtype, device) without data. Usable as a decorator.
+
+    Raises RuntimeError for an operator that does not exist or is composed of others, and with
+    ``allow_override=False`` for one that has a rule already.
+    """
+    overload = _resolve(op, "register_fake")
+    if func is None:
+        return lambda function: register_fake(op, function, lib=lib, allow_override=allow_override)
+    handle = find_handle(op)
+    if handle is not None:
+        return handle.register_fake(func, allow_override=allow_override)
+    _library_for(overload.namespace, lib).register_fake(overload, func, allow_override=allow_override)
+    return func
+
+
+def register_autograd(
+    op: Operator,
+    backward: Callable[..., Any],
+    /,
+    *,
+    setup_context: Callable[..., Any] | None = None,
+    lib: Library | None = None,
+) -> None:
+    """Registers an operator's gradient.
+
+    ``setup_context(ctx, inputs, output)`` runs after forward and saves on ``ctx`` what ``backward(ctx, *grads)`` needs;
+    that returns one gradient, or None, per input. Raises RuntimeError for an operator that writes to an argument or
+    returns a view, NotImplementedError for keyword-only tensors.
+    """
+    overload = _resolve(op, "register_autograd")
+    handle = find_handle(op)
+    if handle is not None:
+        handle.register_autograd(backward, setup_context=setup_context)
+        return
+    require_functional(overload)
+    _library_for(overload.namespace, lib).register_autograd(overload, backward, setup_context=setup_context)
+
+
+def python_function(reference: str) -> Callable[..., Any]:
+    """``"module:function"`` as a callable; the module is imported at the first call.
+
+    Raises ImportError or AttributeError then, naming the reference.
+    """
+    module_name, colon, name = reference.partition(":")
+    if not (module_name and colon and name):
+        raise ValueError(f"a Python function is given as 'module:function', got {reference!r}")
+    found: list[Callable[..., Any]] = []
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not found:
+            found.append(_import_function(module_name, name))
+        return found[0](*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
+    call.__doc__ = f"Calls {reference}."
+    return call
+
+
+def mindspore_kernel(primitive: str, **attributes: Any) -> Callable[..., Any]:
+    """A MindSpore primitive as a kernel on our tensors; MindSpore is imported at the first call."""
+    found: list[Callable[..., Any]] = []
+
+    def call(*args: Any) -> Any:
+        if not found:
+            module = importlib.import_module("mindtorch_v2.kernels.mindspore")
+            found.append(module.primitive(primitive, **attributes))
+        return found[0](*args)
+
+    call.__name__ = call.__qualname__ = primitive
+    call.__doc__ = f"Calls MindSpore's {primitive}."
+    return call
+
+
+def _import_function(module_name: str, name: str) -> Callable[..., Any]:
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ImportError(f"{module_name}:{name}: {error}") from error
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise AttributeError(f"{module_name}:{name}: '{module_name}' has no function '{name}'")
+        found = getattr(found, part)
+    if not callable(found):
+        raise TypeError(f"{module_name}:{name} must be callable, not {type(found).__name__}")
+    return found  # type: ignore[no-any-return]
+
+
+def _impl_decorator(lib: Library, name: str, dispatch_key: str) -> Callable[..., Any]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        lib.impl(name, function, dispatch_key)
+        return function
+
+    return decorate
+
+
+def _register_kernels(overload: OpOverload, keys: Sequence[str], func: Any, lib: Library | None) -> Any:
+    library = _library_for(overload.namespace, lib)
+    for key in [canonical_key(overload, key) for key in keys]:  # all are known before the first is registered
+        library.impl(overload, func, key)
+    return func
+
+
+def _resolve(op: Operator, function: str) -> OpOverload:
+    if isinstance(op, CustomOpHandle):
+        return op._opoverload
+    if isinstance(op, OpOverload):
+        return op
+    if isinstance(op, str):
+        _ops.split_name(op)
+        return _ops.find(op)
+    raise ValueError(f"{function}({op}): got unexpected type for op: {type(op)}")
+
+
+def _library_for(namespace: str, lib: Library | None) -> Library:
+    if lib is not None:
+        return lib
+    library = Library(namespace, "FRAGMENT")
+    _kept_alive.append(library)
+    return library

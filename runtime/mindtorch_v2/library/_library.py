@@ -1,0 +1,299 @@
+"""`Library`: defines operators and registers what runs for them; what one library registered goes when it goes."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+import weakref
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any, TypeVar
+
+from opschema import Schema, SchemaKind, parse_schema
+
+from .. import _core, _ops
+from .._core import OpOverload, OpOverloadPacket
+from ..errors import RegistrationError
+
+__all__ = ["Library", "caller", "canonical_key", "find_meta", "parse", "register"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# A comma or arrow with the space around it; strings and lists, whose commas stay as they are, in group 1.
+_SEPARATOR = re.compile(r"""("[^"]*"|'[^']*'|\[[^\]]*\])|\s*(,|->)\s*""")
+_KINDS = ("DEF", "IMPL", "FRAGMENT")
+_RESERVED = ("prim",)
+_PACKAGE = __name__.partition(".")[0]
+_definers: dict[str, str] = {"aten": "mindtorch_ops"}  # namespace -> where its one DEF library was made
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kernel:
+    """One registration of a kernel. The newest one of a key runs; the others come back as newer ones go."""
+
+    function: Callable[..., Any]
+    source: str | None
+    fake: bool = False
+    placeholder: bool = False  # raises, until somebody registers the real one
+
+
+_kernels: weakref.WeakKeyDictionary[OpOverload, dict[str, list[Kernel]]] = weakref.WeakKeyDictionary()
+
+
+class Library:
+    """A handle to define operators in a namespace, or to register kernels for them.
+
+    ``kind`` is ``"DEF"`` (the one library that owns the namespace), ``"FRAGMENT"`` (defines too; any number) or
+    ``"IMPL"`` (kernels only, by default for ``dispatch_key``). All that a library registered is taken back when it is
+    destroyed or no longer referenced. A method that raises leaves the registry as it was.
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in _KINDS:
+            raise ValueError(f"Unsupported kind: {kind}; expected one of {', '.join(_KINDS)}")
+        if ns in _RESERVED:
+            raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
+        if not ns.isidentifier():
+            raise ValueError(f"a namespace must be an identifier, got {ns!r}")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._undo: list[Callable[[], None]] = []
+        if kind == "DEF":
+            _claim_namespace(ns, self._undo)
+        self._finalizer = weakref.finalize(self, _undo_all, self._undo)
+        self._finalizer.atexit = False
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
+
+    def define(
+        self,
+        schema: str,
+        alias_analysis: str = "",
+        *,
+        tags: str | Iterable[str] = (),
+        doc: str | None = None,
+        variants: Iterable[str] = ("function",),
+        source: str | None = None,
+    ) -> str:
+        """Defines an operator from its schema, ``"name(Tensor x) -> Tensor"``, and returns its name.
+
+        ``variants`` says where else it appears: ``"method"`` of Tensor, and in the namespace ``aten`` as a
+        ``"function"`` of the top level. ``source`` is where it is declared, by default the calling line. Raises
+        RuntimeError where the schema does not parse, names another namespace, or is defined already.
+        """
+        self._require_alive()
+        if self.kind == "IMPL":
+            raise RegistrationError(f"Cannot define an operator inside of a library of kind IMPL: {schema}")
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        parsed = parse(schema)
+        if parsed.namespace not in (None, self.ns):
+            raise RegistrationError(
+                f"Explicitly provided namespace ({parsed.namespace}) in schema string does not match namespace of "
+                f"enclosing library ({self.ns}): {schema}"
+            )
+        parsed = dataclasses.replace(parsed, namespace=self.ns)
+        all_tags = (tags,) if isinstance(tags, str) else tuple(tags)
+        overload = OpOverload(self.ns, parsed, source or caller(), all_tags, doc)
+        packet = _ops.add(overload)
+        _publish(packet, tuple(variants))
+        self._undo.append(lambda: _ops.discard(overload))
+        return parsed.name
+
+    def impl(
+        self,
+        op_name: str | OpOverload,
+        fn: Callable[..., Any],
+        dispatch_key: str = "",
+        *,
+        allow_override: bool = True,
+        source: str | None = None,
+    ) -> None:
+        """Registers ``fn`` as what runs for an operator at a dispatch key (``"CPU"``, ``"Autograd"``, ...).
+
+        The default key is the library's, else ``CompositeImplicitAutograd``. Raises TypeError where ``fn`` is not
+        callable and RuntimeError for an unknown operator or key, or with ``allow_override=False`` for a second
+        kernel.
+        """
+        self._require_alive()
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        overload = self._resolve(op_name)
+        key = canonical_key(overload, dispatch_key or self.dispatch_key or "CompositeImplicitAutograd")
+        if not allow_override and overload.has_kernel(key):
+            raise RegistrationError(
+                f"impl({overload.name()}, key={key}): there's already a kernel registered{_at(overload, key)}"
+            )
+        self._push(overload, key, Kernel(fn, source or caller()))
+
+    def register_fake(
+        self,
+        op_name: str | OpOverload,
+        fn: Callable[..., Any],
+        *,
+        allow_override: bool = True,
+        source: str | None = None,
+    ) -> None:
+        """Registers ``fn`` as the rule that gives an operator's outputs without data: its kernel on meta tensors."""
+        self._require_alive()
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        overload = self._resolve(op_name)
+        _require_fake_allowed(overload, allow_override)
+        self._push(overload, "Meta", Kernel(fn, source or caller(), fake=True))
+
+    def register_placeholder(self, op_name: str | OpOverload, key: str, fn: Callable[..., Any]) -> None:
+        """Registers ``fn``, which raises, as what runs at a key until somebody registers a kernel for it."""
+        self._require_alive()
+        self._push(self._resolve(op_name), key, Kernel(fn, None, placeholder=True))
+
+    def register_autograd(
+        self,
+        op_name: str | OpOverload,
+        backward: Callable[..., Any] | None,
+        *,
+        setup_context: Callable[..., Any] | None = None,
+        source: str | None = None,
+    ) -> None:
+        """Registers a gradient: ``setup_context(ctx, inputs, output)`` after forward, ``backward(ctx, *grads)``.
+
+        ``backward`` returns one gradient (or None) for every argument of the schema. Raises RuntimeError for an out
+        variant.
+        """
+        self._require_alive()
+        overload = self._resolve(op_name)
+        if overload._schema.kind is SchemaKind.OUT:
+            raise RegistrationError(
+                f"Out variants do not support autograd. Cannot register autograd formula for non-functional operator "
+                f"{overload} with schema {overload._schema}."
+            )
+        before = overload.backward_function, overload.setup_function, overload.autograd_source
+        overload.set_autograd(backward, setup_context, source or caller())
+        self._undo.append(lambda: overload.set_autograd(*before))
+
+    def _destroy(self) -> None:
+        """Takes back all that this library registered."""
+        self._finalizer()
+
+    def _require_alive(self) -> None:
+        if not self._finalizer.alive:
+            raise RegistrationError(f"Library object has been destroyed: {self!r}")
+
+    def _resolve(self, op_name: str | OpOverload) -> OpOverload:
+        if isinstance(op_name, OpOverload):
+            op_name = op_name.name()
+        namespace, colons, name = op_name.rpartition("::")
+        if colons and namespace != self.ns:
+            raise RegistrationError(
+                f"{op_name}: Explicitly provided namespace ({namespace}) in operator name does not match namespace of "
+                f"enclosing library ({self.ns})"
+            )
+        return _ops.find(f"{self.ns}::{name}")
+
+    def _push(self, overload: OpOverload, key: str, kernel: Kernel) -> None:
+        overload.set_kernel(key, kernel.function, kernel.source)
+        stack = _kernels.setdefault(overload, {}).setdefault(key, [])
+        stack.append(kernel)
+        self._undo.append(lambda: _pop(overload, key, kernel))
+
+
+def register(
+    lib: Library, op_name: str, dispatch_key: str, *, source: str | None = None
+) -> Callable[[Function], Function]:
+    """Decorator: registers the function as ``op_name``'s kernel at a dispatch key (``Meta`` for the fake rule)."""
+
+    def decorate(function: Function) -> Function:
+        if dispatch_key == "Meta":
+            lib.register_fake(op_name, function, source=source)
+        else:
+            lib.impl(op_name, function, dispatch_key, source=source)
+        return function
+
+    return decorate
+
+
+def parse(text: str) -> Schema:
+    """`parse_schema`, which takes the spacing of native_functions.yaml only, for schemas written by hand.
+
+    Raises SchemaError, a RuntimeError.
+    """
+    return parse_schema(_SEPARATOR.sub(lambda m: m[1] or f"{'' if m[2] == ',' else ' '}{m[2]} ", text).strip())
+
+
+def canonical_key(overload: OpOverload, name: str) -> str:
+    """A dispatch key's own name. Raises RuntimeError where there is no such key."""
+    try:
+        overload.has_kernel(name)
+    except ValueError as error:
+        raise RegistrationError(f"{overload.name()}: {error}") from None
+    return name.replace("PrivateUse1", "NPU")
+
+
+def find_meta(overload: OpOverload) -> Kernel | None:
+    """The registration that runs on meta tensors, if one was made for them."""
+    stack = _kernels.get(overload, {}).get("Meta")
+    return stack[-1] if stack else None
+
+
+def caller() -> str:
+    """``file.py:line`` of the innermost frame outside this package: where somebody registers something."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame = frame.f_back
+    return "<unknown>" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _claim_namespace(ns: str, undo: list[Callable[[], None]]) -> None:
+    if ns in _definers:
+        raise RegistrationError(
+            f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; define everything in one "
+            f'Library("{ns}", "DEF"), or use the kind "FRAGMENT" to define operators in several places, or "IMPL" to '
+            f"register kernels. Previous registration at {_definers[ns]}; latest registration at {caller()}"
+        )
+    _definers[ns] = caller()
+    undo.append(lambda: _definers.__delitem__(ns))
+
+
+def _require_fake_allowed(overload: OpOverload, allow_override: bool) -> None:
+    text = f"register_fake(...): the operator {overload.name()} already has"
+    if overload.has_kernel("CompositeImplicitAutograd"):
+        raise RegistrationError(
+            f"{text} an implementation for this device type via a pre-existing registration to "
+            "DispatchKey::CompositeImplicitAutograd. CompositeImplicitAutograd operators do not need a fake impl; "
+            "the operators that they are composed of have fake impls."
+        )
+    meta = find_meta(overload)
+    if allow_override or meta is None or meta.placeholder:
+        return
+    what = "a fake impl" if meta.fake else "a DispatchKey::Meta implementation via a pre-existing registration"
+    raise RegistrationError(f"{text} {what} registered at {meta.source}.")
+
+
+def _pop(overload: OpOverload, key: str, kernel: Kernel) -> None:
+    stack = _kernels.get(overload, {}).get(key, [])
+    stack.remove(kernel)
+    if stack:
+        overload.set_kernel(key, stack[-1].function, stack[-1].source)
+    else:
+        overload.remove_kernel(key)
+
+
+def _at(overload: OpOverload, key: str) -> str:
+    source = overload.kernel_sources().get(key)
+    return f" at {source}" if source else ""
+
+
+def _publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> None:
+    name = packet.__name__
+    if "method" in variants:
+        _core.install_method(name, packet)
+    top = sys.modules[_PACKAGE]
+    # A hand-written function of the top level (`torch.empty`, ...) stands before the operator that it calls.
+    if "function" in variants and packet.namespace == "aten" and name not in vars(top):
+        setattr(top, name, packet)
+
+
+def _undo_all(undo: list[Callable[[], None]]) -> None:
+    while undo:
+        undo.pop()()
