@@ -5,9 +5,9 @@ SHELL := /bin/bash -o pipefail
 VENV ?= .venv
 PYTHON ?= $(VENV)/bin/python
 BUILD ?= build/dev
-# The interpreter the environment is made from: the first that MindSpore's wheels exist for.
-BASE_PYTHON ?= $(firstword $(shell for p in python3 python3.12 python3.11 python3.10; do \
-	$$p -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null && echo $$p; done))
+# Where the environment's interpreter is looked for: MindSpore has wheels for Python 3.10 to 3.12.
+BASE_PYTHONS ?= python3 python3.12 python3.11 python3.10
+SUPPORTED := import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))
 
 BIN := $(dir $(PYTHON))
 PIP := $(PYTHON) -m pip --disable-pip-version-check --no-input
@@ -53,9 +53,10 @@ bench: $(VENV)/.testable ## measure side by side with PyTorch and ctypes; writes
 
 $(VENV)/.tools: pyproject.toml
 	$(SAY) "Creating $(VENV)"
-	@test -n "$(BASE_PYTHON)" || { echo "error: Python 3.10, 3.11 or 3.12 is needed; found none"; exit 1; }
 	@command -v g++ >/dev/null || { echo "error: a C++ compiler is needed (Debian: apt-get install g++)"; exit 1; }
-	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
+	@for python in $(BASE_PYTHONS); do \
+	  if $$python -c '$(SUPPORTED)' 2>/dev/null; then echo "with $$($$python --version)"; exec $$python -m venv $(VENV); fi; \
+	done; echo "error: Python 3.10, 3.11 or 3.12 is needed; looked for: $(BASE_PYTHONS)"; exit 1
 	@$(PIP) install $(BUILD_TOOLS)
 	@touch $@
 
