@@ -10,16 +10,18 @@ cdef class GraphTask:
     cdef dict states                       # node -> address of its NodeState, where the nodes' own field is taken
     cdef NodeState** heap
     cdef Py_ssize_t heap_size, heap_room
-    cdef dict captures                     # node -> {output number: [positions in `captured`]}
+    cdef dict captures                     # node -> [(output number, position in `captured`)]
     cdef list captured
     cdef bint retain_graph
 
     def __cinit__(self):
         global node_fields_taken
-        self.nodes, self.states = [], {}
+        self.nodes = []
         self.in_nodes = not node_fields_taken
         if self.in_nodes:
             node_fields_taken = True
+        else:
+            self.states = {}
 
     def __dealloc__(self):
         free(self.heap)
@@ -36,7 +38,6 @@ cdef class GraphTask:
                 continue
             for i in range(state.outputs):
                 Py_XDECREF(state.grads[i])
-            free(state.grads)
             free(state)
             if self.in_nodes:
                 node.state = NULL
@@ -57,16 +58,11 @@ cdef class GraphTask:
         cdef NodeState* state = self.find(node)
         if state != NULL:
             return state
-        state = <NodeState*>malloc(sizeof(NodeState))
+        state = <NodeState*>malloc(sizeof(NodeState) + node.output_count * sizeof(PyObject*))
         if state == NULL:
             raise MemoryError()
-        state.node, state.dependencies, state.needed = <PyObject*>node, 0, True
-        state.outputs = node.output_count
-        state.grads = <PyObject**>malloc(state.outputs * sizeof(PyObject*))
-        if state.grads == NULL:
-            free(state)
-            raise MemoryError()
-        memset(state.grads, 0, state.outputs * sizeof(PyObject*))
+        memset(state, 0, sizeof(NodeState) + node.output_count * sizeof(PyObject*))
+        state.node, state.needed, state.visited, state.outputs = <PyObject*>node, True, -1, node.output_count
         if self.in_nodes:
             node.state = state
         else:
@@ -88,25 +84,49 @@ cdef class GraphTask:
                     self.reach(after).dependencies += 1
         return 0
 
-    cdef int mark_needed(self) except -1:
-        """With chosen inputs only nodes on a path to one run. Edges go to older nodes, so one sweep by age is enough."""
-        cdef Node node, after
+    cdef int mark_needed(self, list roots) except -1:
+        """With chosen inputs only nodes on a path to one run: a depth-first walk, without recursion."""
+        cdef NodeState** stack = <NodeState**>malloc((len(self.nodes) + 1) * sizeof(NodeState*))
+        cdef Py_ssize_t depth
         cdef NodeState* state
-        cdef int i
-        ordered = sorted(self.nodes, key=node_age)
-        for node in ordered:
+        cdef NodeState* reached
+        cdef Node node, after
+        if stack == NULL:
+            raise MemoryError()
+        for node in roots:
             state = self.find(node)
-            state.needed = node in self.captures
-            for i in range(node.next_count):
-                after = <Node>node.next_nodes[i]
-                if after is not None and self.find(after).needed:
+            if state.visited >= 0:
+                continue
+            stack[0], depth = state, 1
+            state.visited, state.needed = 0, state.captured
+            while depth > 0:
+                state = stack[depth - 1]
+                node = <Node>state.node
+                if state.visited == node.next_count:
+                    depth -= 1
+                    if depth > 0 and state.needed:
+                        stack[depth - 1].needed = True
+                    continue
+                after = <Node>node.next_nodes[state.visited]
+                state.visited += 1
+                if after is None:
+                    continue
+                reached = self.find(after)
+                if reached.visited < 0:
+                    reached.visited, reached.needed = 0, reached.captured
+                    stack[depth] = reached
+                    depth += 1
+                elif reached.needed:
                     state.needed = True
-                    break
+        free(stack)
         return 0
 
     cdef int push(self, NodeState* state) except -1:
         cdef Py_ssize_t at = self.heap_size, parent
         cdef NodeState** room
+        if state.queued:
+            return 0
+        state.queued = True
         if self.heap_size == self.heap_room:
             self.heap_room = 2 * self.heap_room + 64
             room = <NodeState**>realloc(self.heap, self.heap_room * sizeof(NodeState*))
@@ -171,10 +191,9 @@ cdef class GraphTask:
         cdef int i
         if node.tensor_hooks is not None or node.retained is not None:
             run_output_hooks(node, grads)
-        if self.captures is not None and node in self.captures:
-            for output, positions in self.captures[node].items():
-                for position in positions:
-                    self.captured[position] = run_leaf_hooks(node, grads[output])
+        if state.captured:
+            for output, position in self.captures[node]:
+                self.captured[position] = run_leaf_hooks(node, grads[output])
             if not leads_on(self, node):
                 return 0
         if node.pre_hooks:
@@ -196,11 +215,6 @@ cdef class GraphTask:
             if reached.dependencies == 0:
                 self.push(reached)
         return 0
-
-
-def node_age(Node node):
-    """Sort key: leaves first, then oldest to newest."""
-    return -1 if node.sequence == LAST_SEQUENCE else node.sequence
 
 
 cdef bint leads_on(GraphTask task, Node node):
@@ -317,11 +331,11 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
         task.count_dependencies()
         if inputs is not None:
             capture_inputs(task, inputs)
-            task.mark_needed()
+            task.mark_needed(roots)
         for i in range(len(roots)):
             root = <Tensor>tensors[i]
             task.receive(roots[i], root.output_nr_, root_gradient(root, grad_tensors[i]), "backward()", i)
-        for node in set(roots):
+        for node in roots:
             if task.find(node).dependencies == 0:
                 task.push(task.find(node))
         task.run()
@@ -362,11 +376,14 @@ cdef object root_gradient(Tensor root, object grad):
 cdef int capture_inputs(GraphTask task, tuple inputs) except -1:
     cdef Node node
     cdef Py_ssize_t i
+    cdef NodeState* state
     task.captures, task.captured = {}, [None] * len(inputs)
     for i in range(len(inputs)):
         node = gradient_node(<Tensor?>inputs[i])
         if node is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        if task.find(node) != NULL:
-            task.captures.setdefault(node, {}).setdefault((<Tensor>inputs[i]).output_nr_, []).append(i)
+        state = task.find(node)
+        if state != NULL:
+            state.captured = True
+            task.captures.setdefault(node, []).append(((<Tensor>inputs[i]).output_nr_, i))
     return 0

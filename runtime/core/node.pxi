@@ -22,9 +22,12 @@ cdef struct NodeState:
     # A node's place in one backward pass.
     PyObject* node
     int dependencies
-    bint needed
+    bint needed                                    # whether it runs
+    bint captured                                  # whether a gradient that arrives here was asked for
+    bint queued
+    int visited                                    # edges followed so far by `mark_needed`; -1: not seen
     int outputs
-    PyObject** grads                               # owned references, NULL where nothing has arrived
+    PyObject* grads[1]                             # one per output: owned references, NULL where nothing has arrived
 
 
 cdef int record_meta(OutputMeta* meta, Tensor t) except -1:
