@@ -79,7 +79,7 @@ def _publish(root: Path, recipe: str, workspace: Path, dependencies: list[str]) 
         workspace.rename(product)
     manifest = product / "dependencies.json"
     manifest.write_text(json.dumps(dependencies))
-    os.replace(manifest, root / f"{recipe}.json")
+    manifest.replace(root / f"{recipe}.json")
 
 
 def _product(recipe: str, dependencies: list[str]) -> str:

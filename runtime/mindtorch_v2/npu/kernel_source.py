@@ -17,6 +17,7 @@ class Parameter:
 
     @property
     def is_pointer(self) -> bool:
+        """Whether the launch passes a device address."""
         return self.type == "GM_ADDR" or self.type.endswith("*")
 
 
@@ -60,7 +61,7 @@ def scan_kernels(source_text: str, path: str) -> list[KernelSignature]:
             if scopes:
                 scopes.pop()
         else:
-            kernel = _kernel_at(text, token.end(), [scope for scope in scopes if scope])
+            kernel = _kernel_at(text, token.end())
             if kernel and not _is_template(text, token.start()):
                 name, parameters = kernel
                 where, line = _location(markers, source_text, token.start())
@@ -79,17 +80,21 @@ def stub_source(source: Path, kernels: list[KernelSignature], concurrent: bool) 
     lines = [f'#include "{source}"', "#include <mtsim_stub.h>"]
     queue = "mtsim_launch_concurrent" if concurrent else "mtsim_launch"
     for kernel in kernels:
-        address = f"&::{kernel.qualname}"
-        signature = f"mtsim::Signature<decltype({address})>"
-        declared = "".join(f",\n    {signature}::Abi<{i}> p{i}" for i in range(len(kernel.parameters)))
+        kernel_type = f"decltype(&::{kernel.qualname})"
+        text_type = f"decltype(mtsim::describe(&::{kernel.qualname}))"
+        declared = "".join(
+            f",\n    mtsim::Signature<{kernel_type}>::Abi<{i}> p{i}" for i in range(len(kernel.parameters))
+        )
         passed = "".join(f", p{i}" for i in range(len(kernel.parameters)))
         lines += [
             "",
             f'extern "C" MTSIM_EXPORT uint32_t aclrtlaunch_{kernel.name}(uint32_t blockDim, void* stream{declared}) {{',
-            f'  return mtsim::LauncherOf<{address}>::launch({queue}, "{kernel.name}", blockDim, stream{passed});',
+            f"  using Launcher = mtsim::LauncherOf<&::{kernel.qualname}>;",
+            f'  return Launcher::launch({queue}, "{kernel.name}", blockDim, stream{passed});',
             "}",
-            f'extern "C" {{ extern MTSIM_EXPORT const decltype(mtsim::describe({address})) mtsim_signature_{kernel.name}; }}',
-            f"constexpr decltype(mtsim::describe({address})) mtsim_signature_{kernel.name} = mtsim::describe({address});",
+            f'extern "C" {{ extern MTSIM_EXPORT const {text_type} mtsim_signature_{kernel.name}; }}',
+            f"constexpr {text_type} mtsim_signature_{kernel.name} =",
+            f"    mtsim::describe(&::{kernel.qualname});",
         ]
     return "\n".join(lines) + "\n"
 
@@ -105,7 +110,7 @@ def _blank(text: str) -> str:
     return text
 
 
-def _kernel_at(text: str, start: int, scopes: list[str]) -> tuple[str, tuple[Parameter, ...]] | None:
+def _kernel_at(text: str, start: int) -> tuple[str, tuple[Parameter, ...]] | None:
     head = _HEAD.search(text, start)
     if head is None or re.search(r"[;{}]", text[start : head.start()]):
         return None

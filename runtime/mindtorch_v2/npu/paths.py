@@ -36,7 +36,8 @@ def simulator_includes() -> list[Path]:
 
     Raises ``FileNotFoundError`` where the package carries none.
     """
-    roots = [_PACKAGE / "include" / "sim", _source_tree() / "runtime" / "sim" / "include"]
+    # In a source tree the folder beside the package holds copies, which may be older than the sources.
+    roots = [_source_tree() / "runtime" / "sim" / "include", _PACKAGE / "include" / "sim"]
     for root in roots:
         if (root / "mtsim.h").is_file():
             return [root, root / "ascendc"]
@@ -44,15 +45,15 @@ def simulator_includes() -> list[Path]:
 
 
 def kernel_includes() -> list[Path]:
-    """Include folders for C and C++ kernels of the host (``mindtorch_kernel.h``), those that exist."""
-    candidates = [_PACKAGE / "include", _source_tree() / "runtime" / "kernels" / "include"]
-    return [folder for folder in candidates if (folder / "mindtorch_kernel.h").is_file()]
+    """The include folder for C and C++ kernels of the host (``mindtorch_kernel.h``), where there is one."""
+    candidates = [_source_tree() / "runtime" / "kernels" / "include", _PACKAGE / "include"]
+    return [folder for folder in candidates if (folder / "mindtorch_kernel.h").is_file()][:1]
 
 
 def kernel_sources() -> Path:
     """The folder of the built-in operators' AscendC sources."""
-    installed = _PACKAGE / "kernels_npu"
-    return installed if installed.is_dir() else _source_tree() / "runtime" / "kernels" / "npu"
+    source = _source_tree() / "runtime" / "kernels" / "npu"
+    return source if source.is_dir() else _PACKAGE / "kernels_npu"
 
 
 def _source_tree() -> Path:

@@ -1,0 +1,70 @@
+"""Which kernels a source defines, and with what parameters."""
+
+from __future__ import annotations
+
+from mindtorch_v2.npu.kernel_source import Parameter, scan_kernels
+
+
+def _names(source):
+    return [kernel.qualname for kernel in scan_kernels(source, "k.cpp")]
+
+
+def test_parameters_with_their_types():
+    source = (
+        "#include <x>\n\n"
+        'extern "C" __global__ __aicore__ void\n'
+        "scale(GM_ADDR x, __gm__ uint8_t *out, __gm__ Tiling* __restrict__ t, const float factor,\n"
+        "      unsigned int n, Tiling<int, 4> tiling)\n"
+        "{\n}\n"
+    )
+    (kernel,) = scan_kernels(source, "k.cpp")
+    assert (kernel.name, kernel.path, kernel.line) == ("scale", "k.cpp", 3)
+    assert kernel.parameters == (
+        Parameter("GM_ADDR", "x"),
+        Parameter("uint8_t*", "out"),
+        Parameter("Tiling*", "t"),
+        Parameter("float", "factor"),
+        Parameter("unsigned int", "n"),
+        Parameter("Tiling<int, 4>", "tiling"),
+    )
+    assert [parameter.is_pointer for parameter in kernel.parameters] == [True, True, True, False, False, False]
+
+
+def test_linkage_is_not_needed_and_order_of_qualifiers_is_free():
+    assert _names("__global__ __aicore__ void a(GM_ADDR x) {}") == ["a"]
+    assert _names("__aicore__ __global__ inline void b() {}") == ["b"]
+    assert _names('extern "C" { __global__ __aicore__ void c(void) { if (1) {} } }') == ["c"]
+
+
+def test_namespaces():
+    source = "namespace n::m { namespace { __global__ void a() {} } } struct S { int i; }; __global__ void b() {}"
+    assert _names(source) == ["n::m::a", "b"]
+
+
+def test_comments_strings_and_directives_are_not_code():
+    source = """
+    // __global__ void a() {}
+    /* __global__ void b() {} */
+    const char* text = "__global__ void c() {}";
+    const char* raw = R"x(" __global__ void d() {} )x";
+    #define KERNEL(name) \\
+      __global__ void name() {}
+    char brace = '{';
+    __global__ /* here */ void e() {}
+    """
+    assert _names(source) == ["e"]
+
+
+def test_declarations_and_templates_are_skipped():
+    source = "__global__ void a(GM_ADDR x); template <typename T>\n__global__ void b(T x) {} __global__ void c() {}"
+    assert _names(source) == ["c"]
+
+
+def test_line_markers_of_preprocessed_text():
+    source = (
+        '# 1 "main.cpp"\nint x;\n# 40 "inc/k.h" 1\n\n__global__ void a() {}\n# 2 "main.cpp" 2\n__global__ void b() {}\n'
+    )
+    assert [(k.name, k.path, k.line) for k in scan_kernels(source, "main.cpp")] == [
+        ("a", "inc/k.h", 41),
+        ("b", "main.cpp", 2),
+    ]
