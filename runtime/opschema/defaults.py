@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-import re
-from typing import Union
+from typing import TypeAlias
 
 from .errors import SchemaError
 from .hints import near
@@ -22,7 +23,7 @@ class Identifier:
         return self.name
 
 
-Default = Union[int, float, bool, str, None, Identifier, list["Default"]]
+Default: TypeAlias = "int | float | bool | str | Identifier | list[Default] | None"
 
 # A default as a token: a string, a list, or a word. Strings and lists may hold spaces and commas.
 _STRING_TEXT = r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"""
@@ -35,10 +36,11 @@ _ESCAPE = re.compile(r"\\(.)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", '"': '"', "'": "'"}
 _INT_MAX_DIGITS = 20
 
-_DTYPES = (
-    "uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex32 complex64 complex128 "
-    "bool byte char short int long half float double"
-).split()
+_DTYPES = {
+    *("bool", "byte", "char", "short", "int", "long", "half", "float", "double"),
+    *("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128"),
+}
 _IDENTIFIERS = {
     "int": frozenset({"Mean", "Sum"}),
     "ScalarType": frozenset(_DTYPES),
@@ -147,7 +149,7 @@ def _read_string(text: str) -> str | None:
 
 
 _BOOLS = {"True": True, "False": False}
-_READERS = {
+_READERS: dict[str, Callable[[str], Default]] = {
     "int": _read_int,
     "SymInt": _read_int,
     "DeviceIndex": _read_int,

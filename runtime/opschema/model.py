@@ -11,9 +11,8 @@ from .rules import find_fault
 from .types import Alias, Type, annotated, base_of
 
 # `__iadd__` is in-place although it does not end in a single underscore.
-_IN_PLACE_DUNDER = frozenset(
-    f"__i{name}__" for name in "add sub mul div mod pow lshift rshift and xor or floordiv truediv matmul".split()
-)
+_OPERATORS = ("add", "sub", "mul", "div", "mod", "pow", "floordiv", "truediv", "matmul", "lshift", "rshift")
+_IN_PLACE_DUNDER = frozenset(f"__i{name}__" for name in (*_OPERATORS, "and", "xor", "or"))
 
 
 class SchemaKind(Enum):
@@ -47,6 +46,7 @@ class Argument:
 
     @property
     def has_default(self) -> bool:
+        """Whether a caller may leave it out."""
         return self.default is not None
 
     @property
@@ -95,10 +95,12 @@ class Schema:
 
     @property
     def positional(self) -> tuple[Argument, ...]:
+        """Arguments that can be passed by position."""
         return tuple(argument for argument in self.arguments if not argument.kwarg_only)
 
     @property
     def kwarg_only(self) -> tuple[Argument, ...]:
+        """Arguments behind the ``*``."""
         return tuple(argument for argument in self.arguments if argument.kwarg_only)
 
     @property
@@ -115,6 +117,7 @@ class Schema:
 
     @property
     def kind(self) -> SchemaKind:
+        """What the operator writes to; an in-place name decides before an out argument."""
         if self.is_inplace_name:
             return SchemaKind.INPLACE
         if self.out_arguments:

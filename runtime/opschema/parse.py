@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 import re
+from functools import lru_cache
 
 from .defaults import DEFAULT
 from .errors import SchemaError

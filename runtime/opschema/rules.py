@@ -105,7 +105,7 @@ def _out_fault(schema: Schema, outs: tuple[Argument, ...]) -> SchemaError | None
     if all(isinstance(out.type, ListType) for out in outs):
         return _fault("an operator with a list of outs returns nothing", "return", 0, "write `-> ()`")
     expected = [(i, out) for i, out in enumerate(outs, index) if not out.name.endswith(_SCRATCH)]
-    for (i, out), ret in zip(expected, schema.returns):
+    for (i, out), ret in zip(expected, schema.returns, strict=False):
         if ret.alias != out.alias:
             return _fault(f"out argument `{out.name}` is not returned in its place", "argument", i)
     if len(expected) != len(schema.returns):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import opschema
 from mtcodegen.diagnostics import suggest
 from mtcodegen.expr.calls import Arguments, fit_helper, fit_operator, operator_result, wrong_type
-from mtcodegen.expr.emit import CONSTANTS
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import HELPERS, Purpose
+from mtcodegen.expr.names import NameChecker, Typed
 from mtcodegen.expr.nodes import (
     Attribute,
     Binary,
@@ -52,18 +52,6 @@ from mtcodegen.expr.types import (
 )
 
 __all__ = ["Checked", "analyze", "check_expression", "check_kernel_argument", "resolve"]
-
-# Names that exist only for some purposes, to say so instead of guessing at a misspelling.
-_ELSEWHERE = {
-    "grad": "`backward`",
-    "grads": "`backward`",
-    "result": "`backward`",
-    "out": "kernel arguments and `backward`",
-    "workspace": "kernel arguments",
-    "tiling": "kernel arguments",
-    "stream": "kernel arguments",
-}
-_OTHER_SPELLINGS = {"true": "True", "false": "False", "null": "None", "nullptr": "None", "none": "None"}
 
 
 @dataclass(frozen=True)
@@ -129,25 +117,13 @@ def _unexpected(expr: Expr, expected: ValueType, actual: ValueType) -> Expressio
     return ExpressionError(f"expected {expected}, got {actual}", expr.offset, expr.length, None, "MT210")
 
 
-_Typed = tuple[Expr, ValueType]
-
-
-class _Checker:
+class _Checker(NameChecker):
     """One walk over the tree, from the leaves up; every fault is noted, and its value is ANY from there on."""
 
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-        self.errors: list[ExpressionError] = []
-        self.not_none: frozenset[str] = frozenset()
-
-    def fault(self, message: str, node: Expr, code: str, hint: str | None = None) -> ValueType:
-        self.errors.append(ExpressionError(message, node.offset, node.length, hint or None, code))
-        return ANY
-
-    def visit(self, node: Expr) -> _Typed:
+    def visit(self, node: Expr) -> Typed:
         match node:
             case Name():
-                return node, self._name(node)
+                return node, self.name_type(node)
             case Literal():
                 return node, _literal_type(node)
             case Operator():
@@ -178,45 +154,9 @@ class _Checker:
             case Call():
                 return self._call(node)
 
-    # ------------------------------------------------------------ names
-
-    def _name(self, node: Name, *, values: bool = True) -> ValueType:
-        name = node.id
-        type_ = self.scope.names.get(name)
-        if type_ is None:
-            return self._constant(node)
-        if values and name in self.scope.overwritten:
-            instead = self.scope.overwritten[name]
-            hint = f"use `{instead}`" if instead else None
-            return self.fault(f"{self._subject()} overwrites `{name}`", node, "MT216", hint)
-        return type_.required if name in self.not_none else type_
-
-    def _subject(self) -> str:
-        return self.scope.subject or "the operator"
-
-    def _constant(self, node: Name) -> ValueType:
-        name = node.id
-        if name in DTYPES:
-            return DTYPE
-        if name in CONSTANTS:
-            return FLOAT
-        if name in HELPERS or name in C_TYPES:
-            return self.fault(f"`{name}` is a function and is not called", node, "MT204", f"write `{name}(...)`")
-        if name in _ELSEWHERE and self.scope.purpose is not Purpose.BACKWARD:
-            return self.fault(f"`{name}` exists only in {_ELSEWHERE[name]}", node, "MT211")
-        if name in _OTHER_SPELLINGS:
-            hint = f"write `{_OTHER_SPELLINGS[name]}`"
-        else:
-            hint = suggest(name, [*self.scope.names, *DTYPES])
-        return self.fault(f"`{name}` is not an argument of {self._subject()}", node, "MT204", hint)
-
-    def _receiver(self, node: Expr) -> _Typed:
-        """``node`` where only its properties are wanted, so that an overwritten tensor does no harm."""
-        return (node, self._name(node, values=False)) if isinstance(node, Name) else self.visit(node)
-
     # ------------------------------------------------------------ operators of the language
 
-    def _list(self, node: ListExpr) -> _Typed:
+    def _list(self, node: ListExpr) -> Typed:
         typed = [self.visit(item) for item in node.items]
         result = replace(node, items=tuple(item for item, _ in typed))
         types = [type_ for _, type_ in typed]
@@ -227,7 +167,7 @@ class _Checker:
             joined = joined and join(joined, type_)
         return result, ValueType.list_of(joined) if joined else ValueType.tuple_of(types)
 
-    def _starred(self, node: Starred) -> _Typed:
+    def _starred(self, node: Starred) -> Typed:
         value, type_ = self.visit(node.value)
         if type_.kind is Kind.LIST and not type_.optional:
             return replace(node, value=value), type_.element
@@ -235,54 +175,29 @@ class _Checker:
             self.fault(f"`*` takes a list, not {type_}", node, "MT209")
         return replace(node, value=value), ANY
 
-    def _unary(self, node: Unary) -> _Typed:
+    def _unary(self, node: Unary) -> Typed:
         operand, type_ = self.visit(node.operand)
         result = replace(node, operand=operand)
         if node.op == "not":
-            self._require_bool(node.operand, type_)
+            self.require_bool(node.operand, type_)
             return result, BOOL
         if type_.kind is Kind.TENSOR:
-            return result, self._tensor_value(node, type_)
+            return result, self.tensor_value(node, type_)
         if type_.is_number:
             return result, INT if type_.kind is Kind.BOOL else type_
         if type_.kind is not Kind.ANY:
             self.fault(f"`{node.op}` takes a number or a tensor, not {type_}", node, "MT209")
         return result, ANY
 
-    def _require_bool(self, node: Expr, type_: ValueType) -> None:
-        if type_.kind in (Kind.BOOL, Kind.ANY) and not type_.optional:
-            return
-        if type_.optional or type_.kind is Kind.NONE:
-            hint: str | None = "compare it: `is not None`"
-        elif type_.kind is Kind.TENSOR:
-            hint = "the values of a tensor are not one condition"
-        else:
-            hint = "compare it, for instance `!= 0`" if type_.is_number else None
-        self.fault(f"a condition is true or false, and this is {type_}", node, "MT209", hint)
-
-    def _tensor_value(self, node: Expr, type_: ValueType) -> ValueType:
-        """The type of a computation on tensors; a fault where they cannot be computed with."""
-        if type_.optional:
-            return self._may_be_none(node)
-        if self.scope.purpose.reads_values:
-            return TENSOR
-        message = f"{self.scope.purpose.value} cannot read the values of a tensor"
-        return self.fault(message, node, "MT213", "use its `shape`, `dtype` or another property")
-
-    def _may_be_none(self, node: Expr) -> ValueType:
-        name = f"`{node.id}`" if isinstance(node, Name) else "this"
-        hint = f"test `{node.id} is not None` first" if isinstance(node, Name) else "test `is not None` first"
-        return self.fault(f"{name} may be None", node, "MT212", hint)
-
-    def _binary(self, node: Binary) -> _Typed:
+    def _binary(self, node: Binary) -> Typed:
         left, left_type = self.visit(node.left)
         right, right_type = self.visit(node.right)
         result = replace(node, left=left, right=right)
         for operand, type_ in ((node.left, left_type), (node.right, right_type)):
             if type_.optional:
-                return result, self._may_be_none(operand)
+                return result, self.may_be_none(operand)
         if _tensor_arithmetic(left_type, right_type):
-            return result, self._tensor_value(node, TENSOR)
+            return result, self.tensor_value(node, TENSOR)
         type_or_none = binary_type(node.op, left_type, right_type)
         if type_or_none is None:
             message = f"`{node.op}` does not go with {left_type} and {right_type}"
@@ -292,10 +207,10 @@ class _Checker:
             return ListExpr((*_parts(left), *_parts(right)), offset=node.offset, length=node.length), type_or_none
         return result, type_or_none
 
-    def _compare(self, node: Compare) -> _Typed:
+    def _compare(self, node: Compare) -> Typed:
         operands = [node.first, *(operand for _, operand in node.rest)]
         only_none = all(op in ("is", "is not") for op, _ in node.rest)
-        typed = [self._receiver(operand) if only_none else self.visit(operand) for operand in operands]
+        typed = [self.receiver(operand) if only_none else self.visit(operand) for operand in operands]
         tensor = False
         for i, (op, operand) in enumerate(node.rest):
             left, right = typed[i][1], typed[i + 1][1]
@@ -307,7 +222,7 @@ class _Checker:
                 self.fault(fault[0], place, "MT209", fault[1])
             elif Kind.TENSOR in (left.kind, right.kind) and op not in ("is", "is not", "in", "not in"):
                 optional = next((operands[j] for j in (i, i + 1) if typed[j][1].optional), None)
-                self._may_be_none(optional) if optional else self._tensor_value(place, TENSOR)
+                self.may_be_none(optional) if optional else self.tensor_value(place, TENSOR)
                 tensor = True
         if tensor and len(node.rest) > 1:
             self.fault("a comparison of tensors cannot be chained", node, "MT209")
@@ -315,20 +230,20 @@ class _Checker:
         rest = tuple((op, value) for (op, _), value in zip(node.rest, values[1:], strict=True))
         return replace(node, first=values[0], rest=rest), TENSOR if tensor else BOOL
 
-    def _bool_op(self, node: BoolOp) -> _Typed:
+    def _bool_op(self, node: BoolOp) -> Typed:
         outer = self.not_none
         values = []
         for value in node.values:
             resolved, type_ = self.visit(value)
-            self._require_bool(value, type_)
+            self.require_bool(value, type_)
             values.append(resolved)
             self.not_none |= _known(value, node.op == "and")
         self.not_none = outer
         return replace(node, values=tuple(values)), BOOL
 
-    def _conditional(self, node: Conditional) -> _Typed:
+    def _conditional(self, node: Conditional) -> Typed:
         condition, condition_type = self.visit(node.condition)
-        self._require_bool(node.condition, condition_type)
+        self.require_bool(node.condition, condition_type)
         outer = self.not_none
         self.not_none = outer | _known(node.condition, True)
         body, body_type = self.visit(node.body)
@@ -342,7 +257,7 @@ class _Checker:
 
     # ------------------------------------------------------------ indices, attributes
 
-    def _slice(self, node: Slice) -> _Typed:
+    def _slice(self, node: Slice) -> Typed:
         parts = []
         for part in (node.lower, node.upper, node.step):
             value, type_ = (None, INT) if part is None else self.visit(part)
@@ -351,26 +266,26 @@ class _Checker:
             parts.append(value)
         return Slice(*parts, offset=node.offset, length=node.length), SLICE
 
-    def _index(self, node: Index) -> _Typed:
+    def _index(self, node: Index) -> Typed:
         value, type_ = self.visit(node.value)
         index, index_type_ = self.visit(node.index)
         result = replace(node, value=value, index=index)
         if type_.optional:
-            return result, self._may_be_none(node.value)
+            return result, self.may_be_none(node.value)
         if type_.kind is Kind.TENSOR:
-            return result, self._tensor_value(node, type_)
+            return result, self.tensor_value(node, type_)
         found = index_type(type_, node.index, index_type_)
         if isinstance(found, str):
             return result, self.fault(found, node.index, "MT214")
         return result, found
 
-    def _attribute(self, node: Attribute) -> _Typed:
+    def _attribute(self, node: Attribute) -> Typed:
         if (path := self._module_path(node)) is not None:
             if path == ["torch", node.name] and node.name in DTYPES:
                 return node, DTYPE
             hint = f"write `{'.'.join(path)}(...)`" if self._overloads(path) else None
             return node, self.fault(f"`{'.'.join(path)}` is not a value", node, "MT204", hint)
-        value, type_ = self._receiver(node.value)
+        value, type_ = self.receiver(node.value)
         result = replace(node, value=value)
         member = self._member(node, type_)
         if member is None:
@@ -379,14 +294,14 @@ class _Checker:
             return result, self.fault(
                 f"`{node.name}` is a method", node, "MT205", f"write `.{node.name}({'i' if member.index else ''})`"
             )
-        return result, member.type if member.metadata else self._tensor_value(node, type_)
+        return result, member.type if member.metadata else self.tensor_value(node, type_)
 
     def _member(self, node: Attribute, type_: ValueType) -> Member | None:
         """The property or method ``node`` names; None, with a fault noted, where there is none."""
         if type_.kind is Kind.ANY:
             return None
         if type_.optional:
-            self._may_be_none(node.value)
+            self.may_be_none(node.value)
             return None
         members = members_of(type_)
         member = members.get(node.name)
@@ -409,7 +324,7 @@ class _Checker:
 
     # ------------------------------------------------------------ calls
 
-    def _call(self, node: Call) -> _Typed:
+    def _call(self, node: Call) -> Typed:
         function = node.function
         if isinstance(function, Attribute) and self._module_path(function) is None:
             return self._method(node, function)
@@ -425,7 +340,7 @@ class _Checker:
 
     def _arguments(self, node: Call, receiver: ValueType | None = None) -> tuple[Call, Arguments]:
         takes_properties = isinstance(node.function, Name) and node.function.id in ("result_type", "sizeof", "len")
-        visit = self._receiver if takes_properties else self.visit
+        visit = self.receiver if takes_properties else self.visit
         typed = [visit(argument) for argument in node.arguments]
         keywords = [self.visit(keyword.value) for keyword in node.keywords]
         named = zip(node.keywords, keywords, strict=True)
@@ -437,7 +352,7 @@ class _Checker:
         types = tuple(type_ for _, type_ in typed)
         return call, Arguments(node, types, tuple(type_ for _, type_ in keywords), receiver)
 
-    def _function(self, call: Call, function: Name, arguments: Arguments) -> _Typed:
+    def _function(self, call: Call, function: Name, arguments: Arguments) -> Typed:
         name = function.id
         if name in self.scope.names:
             return call, self.fault(f"`{name}` is {self.scope.names[name]}, not a function", function, "MT206")
@@ -467,7 +382,7 @@ class _Checker:
     def _overloads(self, path: Sequence[str]) -> Sequence[opschema.Schema]:
         return self.scope.table.overloads(*_qualified(path)) if len(path) > 1 else ()
 
-    def _operator(self, call: Call, path: Sequence[str], arguments: Arguments) -> _Typed:
+    def _operator(self, call: Call, path: Sequence[str], arguments: Arguments) -> Typed:
         function = call.function
         namespace, name, overload = _qualified(path)
         schemas = self.scope.table.overloads(namespace, name, overload)
@@ -504,9 +419,9 @@ class _Checker:
             hint = f"write `{_C_SPELLINGS[written]}(...)`"
         return self.fault(f"`{written}` is not a function or a declared operator", function, "MT206", hint)
 
-    def _method(self, node: Call, function: Attribute) -> _Typed:
+    def _method(self, node: Call, function: Attribute) -> Typed:
         members: dict[str, Member] = {}
-        receiver, type_ = self._receiver(function.value)
+        receiver, type_ = self.receiver(function.value)
         if not type_.optional:
             members = members_of(type_)
         member = members.get(function.name)
@@ -517,7 +432,7 @@ class _Checker:
         operator = ["aten", function.name]
         if type_.kind is Kind.TENSOR and not type_.optional and self._overloads(operator):
             if isinstance(function.value, Name):
-                self._name(function.value)  # an operator reads its values
+                self.name_type(function.value)  # an operator reads its values
             _, result = self._operator(node, operator, arguments)
             return call, result
         if type_.kind is Kind.TENSOR and not type_.optional and self.scope.purpose.reads_values:
@@ -535,7 +450,7 @@ class _Checker:
         if not member.method:
             return self.fault(f"`{name}` is a property", node, "MT205", f"write `.{name}`")
         if not member.metadata:
-            self._tensor_value(node, TENSOR)
+            self.tensor_value(node, TENSOR)
         most = 1 if member.index else 0
         if len(node.arguments) > most or node.keywords:
             takes = "one index" if member.index else "no arguments"

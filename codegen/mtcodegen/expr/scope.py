@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import opschema
 from mtcodegen.expr.functions import HELPERS, Purpose, Signature
-from mtcodegen.expr.types import POINTER, TENSOR, Kind, ValueType, value_type
+from mtcodegen.expr.types import POINTER, TENSOR, ValueType, value_type
+
+_RESULT = re.compile(r"result\d*")  # how gradient formulas call an output without a name
 
 __all__ = ["OperatorTable", "Scope", "output_names", "scope_for"]
 
@@ -83,7 +86,8 @@ def scope_for(
     """The scope of an expression in the entry of ``schema``, whose namespace should be filled in."""
     names = {argument.name: value_type(argument.type) for argument in schema.arguments}
     if purpose is Purpose.LAUNCH:
-        names = _outputs(schema) | dict.fromkeys(("workspace", "tiling", "stream"), POINTER) | names
+        outputs = {name: type_ for name, type_ in _outputs(schema).items() if not _RESULT.fullmatch(name)}
+        names = outputs | dict.fromkeys(("workspace", "tiling", "stream"), POINTER) | names
     elif purpose is Purpose.BACKWARD:
         names = _gradients(schema) | _outputs(schema) | names
     overwritten = _overwritten(schema) if purpose is Purpose.BACKWARD else {}
@@ -128,9 +132,5 @@ def _overwritten(schema: opschema.Schema) -> dict[str, str]:
     by_alias = {ret.alias: (ret.name or f"result{i}") for i, ret in enumerate(schema.returns) if ret.alias}
     if len(schema.returns) == 1:
         by_alias = dict.fromkeys(by_alias, "result")
-    return {argument.name: by_alias.get(argument.alias, "") for argument in schema.arguments if argument.is_write}
-
-
-def is_tensor_like(type_: ValueType) -> bool:
-    """Whether it is a tensor that may be computed with; also None and unknown values."""
-    return type_.kind in (Kind.TENSOR, Kind.ANY)
+    written = [(argument.name, argument.alias) for argument in schema.arguments if argument.alias is not None]
+    return {name: by_alias.get(alias, "") for name, alias in written if alias.write}
