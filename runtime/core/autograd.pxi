@@ -247,10 +247,10 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
 
 
 cdef object run_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
-    cdef uint64_t above = keys & op.active & ~BACKEND_KEYS
-    if above:
-        return run_kernel(op, op.table[mt_highest_bit(above)], bound)
-    return call_backend(op, bound, keys)
+    cdef uint64_t live = keys & op.active
+    if live == 0:
+        raise missing_kernel(op, keys)
+    return run_at(op, mt_highest_bit(live), bound, keys)
 
 
 cdef bint any_requires_grad(OpOverload op, Bound* bound):

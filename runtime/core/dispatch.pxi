@@ -3,7 +3,22 @@
 from cpython.object cimport PyObject_RichCompareBool, Py_EQ
 
 cdef dict operators = {}                 # "ns::name.overload" -> OpOverload ("ns::name" for the default overload)
-cdef dict backend_fallbacks = {}         # key -> (callable(op, *args, **kwargs), source)
+cdef dict fallbacks = {}                 # key -> (callable(op, *args, **kwargs), source)
+cdef object python_dispatcher = None     # callable(op, args, kwargs): modes and __torch_dispatch__
+cdef object function_dispatcher = None   # callable(op, args, kwargs): __torch_function__
+
+
+class Fallthrough:
+    """Registered as a kernel: nothing happens at that key, the next lower one decides."""
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError("fallthrough_kernel was called: it is for registration only")
+
+    def __repr__(self):
+        return "fallthrough_kernel"
+
+
+fallthrough_kernel = Fallthrough()
 
 
 cdef struct Alias:
@@ -131,14 +146,22 @@ mt_enable_vectorcall(<PyTypeObject*>OpOverload, <char*>&_probe.vectorcall - <cha
 
 
 def set_fallback(str key not None, function, source=None):
-    """Registers ``function(op, *args, **kwargs)`` for every operator without a kernel at a backend key; None removes it."""
+    """Registers ``function(op, *args, **kwargs)`` for every operator without a kernel at `key`; None removes it."""
     cdef int k = key_from_name(key)
+    if k >= KEY_COUNT:
+        raise ValueError(f"a fallback is registered for one dispatch key, not for the alias {key}")
     if function is None:
-        backend_fallbacks.pop(k, None)
+        fallbacks.pop(k, None)
     else:
-        backend_fallbacks[k] = (function, source)
+        fallbacks[k] = (function, source)
     for op in operators.values():
         resolve_operator(<OpOverload>op)
+
+
+def set_python_dispatchers(dispatcher, override):
+    """Sets what runs at the Python key and for ``__torch_function__``: ``f(op, args, kwargs)`` each."""
+    global python_dispatcher, function_dispatcher
+    python_dispatcher, function_dispatcher = dispatcher, override
 
 
 def register_operator(OpOverload op not None):
@@ -161,29 +184,39 @@ def find_operator(str qualname not None):
 
 cdef int resolve_operator(OpOverload op) except -1:
     """Fills the table that calls index, from what is registered (precedence as in PyTorch's dispatch table)."""
-    cdef int key, backend
-    implicit = op.kernels.get(ALIAS_COMPOSITE_IMPLICIT)
-    explicit = op.kernels.get(ALIAS_COMPOSITE_EXPLICIT)
-    op.active = op.composite_at = 0
+    cdef int key
+    # A missing backend kernel is found, and explained, at its backend; Python and overrides reach every operator.
+    op.active = BACKEND_KEYS | AUTOGRAD_KEYS | PYTHON | TORCH_FUNCTION
+    op.composite_at = 0
     for key in range(KEY_COUNT):
+        entry = registered_at(op, key)
         op.table[key] = NULL
-        entry = op.kernels.get(key)
-        if entry is None and KEY_CPU <= key <= KEY_META:
-            entry = explicit or implicit
-        if entry is None and KEY_AUTOGRAD_OTHER <= key <= KEY_AUTOGRAD_META:
-            backend = KEY_CPU + key - KEY_AUTOGRAD_CPU
-            entry = op.kernels.get(ALIAS_AUTOGRAD)
-            if entry is None and implicit is not None and explicit is None and backend not in op.kernels:
-                entry = implicit
-            if entry is not None:
-                op.composite_at |= <uint64_t>1 << key
-            op.active |= <uint64_t>1 << key
-        if entry is not None:
+        if entry is None:
+            if key in fallbacks and fallbacks[key][0] is not fallthrough_kernel:
+                op.active |= <uint64_t>1 << key
+        elif entry[0] is fallthrough_kernel:
+            op.active &= ~(<uint64_t>1 << key)
+        else:
             op.table[key] = <PyObject*>entry[0]
             op.active |= <uint64_t>1 << key
-    for key in range(KEY_CPU, KEY_META + 1):
-        op.active |= <uint64_t>1 << key        # a missing kernel is found, and explained, at its backend
+            if AUTOGRAD_KEYS >> key & 1:
+                op.composite_at |= <uint64_t>1 << key
     return 0
+
+
+cdef object registered_at(OpOverload op, int key):
+    """What a key runs for this operator: its own registration, else the alias that stands for it; None: nothing."""
+    entry = op.kernels.get(key)
+    implicit, explicit = op.kernels.get(ALIAS_COMPOSITE_IMPLICIT), op.kernels.get(ALIAS_COMPOSITE_EXPLICIT)
+    if entry is not None:
+        return entry
+    if KEY_CPU <= key <= KEY_META:
+        return explicit or implicit
+    if KEY_AUTOGRAD_OTHER <= key <= KEY_AUTOGRAD_META:
+        entry = op.kernels.get(ALIAS_AUTOGRAD)
+        if entry is None and explicit is None and KEY_CPU + key - KEY_AUTOGRAD_CPU not in op.kernels:
+            return implicit
+    return entry
 
 
 cdef PyObject* call_operator(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
@@ -246,31 +279,29 @@ cdef object dispatch(OpOverload op, Bound* bound, uint64_t keys):
     if live == 0:
         raise missing_kernel(op, keys)
     key = mt_highest_bit(live)
-    if AUTOGRAD_KEYS >> key & 1:
-        if op.composite_at >> key & 1:
-            return run_kernel(op, op.table[key], bound)
+    if AUTOGRAD_KEYS >> key & 1 and not op.composite_at >> key & 1:
         return call_below_autograd(op, bound, keys & ~BELOW_AUTOGRAD)
-    if key <= KEY_META:
-        return call_backend(op, bound, keys)
-    return run_kernel(op, op.table[key], bound)
+    return run_at(op, key, bound, keys)
+
+
+cdef object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
+    """What is registered at a key: the operator's kernel, Python's handlers, or the key's fallback."""
+    if op.table[key] != NULL:
+        return run_kernel(op, op.table[key], bound)
+    args, kwargs = bound_to_python(op.sig, bound)
+    if key == KEY_PYTHON and python_dispatcher is not None:
+        return python_dispatcher(op, args, kwargs)
+    if key == KEY_TORCH_FUNCTION and function_dispatcher is not None:
+        return function_dispatcher(op, args, kwargs)
+    fallback = fallbacks.get(key)
+    if fallback is None:
+        raise missing_kernel(op, keys)
+    return fallback[0](op, *args, **kwargs)
 
 
 cdef inline object run_kernel(OpOverload op, PyObject* kernel, Bound* bound):
     return PyObject_Vectorcall(<object>kernel, bound.slots, op.sig.positional,
                                <PyObject*>op.sig.kwnames if op.sig.kwnames is not None else NULL)
-
-
-cdef object call_backend(OpOverload op, Bound* bound, uint64_t keys):
-    """The kernel of the highest backend among the keys, or that backend's fallback."""
-    cdef int key = mt_highest_bit(keys & BACKEND_KEYS) if keys & BACKEND_KEYS else 0
-    cdef PyObject* kernel = op.table[key]
-    if kernel != NULL:
-        return run_kernel(op, kernel, bound)
-    fallback = backend_fallbacks.get(key)
-    if fallback is None:
-        raise missing_kernel(op, keys)
-    args, kwargs = bound_to_python(op.sig, bound)
-    return fallback[0](op, *args, **kwargs)
 
 
 cdef tuple bound_to_python(Signature sig, Bound* bound):

@@ -10,6 +10,7 @@ cdef enum:                     # dispatch keys: bit positions by rising priority
     KEY_AUTOGRAD_OTHER
     KEY_AUTOGRAD_CPU, KEY_AUTOGRAD_CUDA, KEY_AUTOGRAD_MPS, KEY_AUTOGRAD_NPU, KEY_AUTOGRAD_META
     KEY_TRACING, KEY_AUTOCAST_CPU, KEY_AUTOCAST_CUDA, KEY_AUTOCAST_NPU, KEY_BATCHED
+    KEY_TORCH_FUNCTION                                       # __torch_function__ overrides; above all, never registered
     KEY_COUNT
     # aliases: a registration under one of these stands for several keys
     ALIAS_AUTOGRAD, ALIAS_COMPOSITE_IMPLICIT, ALIAS_COMPOSITE_EXPLICIT
@@ -34,9 +35,12 @@ cdef uint64_t AUTOGRAD_KEYS = ((<uint64_t>1 << (KEY_AUTOGRAD_META + 1)) - 1) & ~
 cdef uint64_t INPLACE_OR_VIEW = <uint64_t>1 << KEY_AD_INPLACE_OR_VIEW
 cdef uint64_t BELOW_AUTOGRAD = AUTOGRAD_KEYS | INPLACE_OR_VIEW     # excluded while a kernel runs
 
+cdef uint64_t PYTHON = <uint64_t>1 << KEY_PYTHON
+cdef uint64_t TORCH_FUNCTION = <uint64_t>1 << KEY_TORCH_FUNCTION
+
 cdef extern from *:
     """
-    typedef struct { uint64_t included, excluded; int grad_off; int inference; int backward_depth; } mt_state_t;
+    typedef struct { uint64_t included, excluded; int grad_off; } mt_state_t;
     /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
     static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec")));
     #define mt_highest_bit(x) (63 - __builtin_clzll(x))
@@ -45,8 +49,6 @@ cdef extern from *:
         uint64_t included
         uint64_t excluded
         int grad_off
-        int inference
-        int backward_depth
     mt_state_t mt_state
     int mt_highest_bit(uint64_t) nogil
 
@@ -67,7 +69,7 @@ cdef int key_from_name(object name) except -1:
 
 def key_names(uint64_t keys):
     """The names of the keys in a bit mask, highest first."""
-    return [KEY_NAMES[k] for k in range(KEY_COUNT - 1, 0, -1) if keys >> k & 1]
+    return [KEY_NAMES[k] for k in range(KEY_TORCH_FUNCTION - 1, 0, -1) if keys >> k & 1]
 
 
 def is_grad_enabled():
@@ -82,8 +84,21 @@ def set_grad_enabled_(bint enabled):
     return before
 
 
-def exclude_keys_(uint64_t keys):
-    """Sets this thread's excluded key set and returns the one before."""
-    cdef uint64_t before = mt_state.excluded
-    mt_state.excluded = keys
-    return before
+def thread_keys():
+    """This thread's (included, excluded) keys, as bit masks: added to, and taken from, those of every call's tensors."""
+    return mt_state.included, mt_state.excluded
+
+
+def set_thread_keys_(uint64_t included, uint64_t excluded):
+    """Sets this thread's included and excluded keys; a caller restores what `thread_keys` gave."""
+    mt_state.included, mt_state.excluded = included, excluded
+
+
+def key_mask(*names):
+    """The bit mask of dispatch keys by name; an alias stands for all its keys. Raises ValueError for unknown names."""
+    cdef uint64_t mask = 0
+    cdef int key
+    for name in names:
+        key = key_from_name(name)
+        mask |= AUTOGRAD_KEYS if key == ALIAS_AUTOGRAD else (<uint64_t>1 << key if key < KEY_COUNT else BACKEND_KEYS)
+    return mask

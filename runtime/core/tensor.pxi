@@ -109,7 +109,8 @@ cdef class Tensor:
         if not (isinstance(cls, type) and issubclass(cls, Tensor)):
             raise TypeError(f"_make_subclass(): cls must be a subclass of Tensor, not {cls!r}")
         cdef Tensor t = <Tensor?>cls.__new__(cls)
-        t.dt, t.dev, t.keys, t.storage, t.offset = data.dt, data.dev, data.keys, data.storage, data.offset
+        t.dt, t.dev, t.storage, t.offset = data.dt, data.dev, data.storage, data.offset
+        t.keys = device_keys(data.dev.type_code) | override_keys(cls)
         copy_geometry(data, t)
         t.requires_grad = require_grad
         return t
@@ -456,6 +457,21 @@ cdef class RemovableHandle:
 
     def __exit__(self, *exc):
         self.remove()
+
+
+cdef uint64_t override_keys(object cls):
+    """Keys that send calls on tensors of a subclass to its ``__torch_function__`` and ``__torch_dispatch__``."""
+    cdef uint64_t keys = 0
+    if getattr(cls, "__torch_dispatch__", None) is not None:
+        keys |= PYTHON
+    if getattr(cls, "__torch_function__", disabled_torch_function) is not disabled_torch_function:
+        keys |= TORCH_FUNCTION
+    return keys
+
+
+def disabled_torch_function(func, types, args=(), kwargs=None):
+    """As ``__torch_function__`` of a class: its tensors are treated like plain ones."""
+    return NotImplemented
 
 
 cdef inline bint is_tensor(PyObject* value) noexcept:
