@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .. import _core
+
 _LIBRARY = "libascendcl_sim.so"
-_PACKAGE = Path(__file__).resolve().parent.parent
+# Compiled files and headers are installed beside the compiled core, which in an editable install is not where the
+# Python sources are.
+_PACKAGE = Path(_core.__file__).resolve().parent
 
 
 def library_dirs() -> list[Path]:
