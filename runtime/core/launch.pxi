@@ -1,1 +1,416 @@
-"""Bound kernels: calling a C symbol by declared types."""
+"""Bound kernels: calling a C symbol by declared types.
+
+Where each argument goes is settled once, when the kernel is bound; a call converts, checks and jumps.
+"""
+
+include "c_types.pxi"
+
+cdef extern from "trampoline.h":
+    enum:
+        MT_INT_REGISTERS, MT_FLOAT_REGISTERS, MT_STACK_WORDS
+    ctypedef struct mt_frame:
+        uint64_t ints[8]
+    int32_t mt_invoke(void* fn, const mt_frame* frame, int floats, int words) nogil
+
+cdef extern from "mindtorch_kernel.h":
+    ctypedef struct mt_tensor:
+        void* data
+        int64_t ndim
+        const int64_t* shape
+        const int64_t* strides
+        int32_t dtype
+        int32_t itemsize
+
+cdef extern from *:
+    char* PyBytes_AS_STRING(object value)
+    bint PyBytes_Check(object value)
+    object PyMemoryView_FromObject(object value)
+    Py_buffer* PyMemoryView_GET_BUFFER(object view)
+    bint PyBuffer_IsContiguous(Py_buffer* view, char order)
+
+cdef enum:
+    MAX_KERNEL_ARGS = 64
+    MAX_BLOCK_DIM = 65535
+    RELEASE_GIL_FROM = 4096    # elements: below, giving the GIL up and taking it back costs more than the kernel
+
+# What the statuses of mindtorch_kernel.h mean; a kernel may return codes of its own.
+cdef dict C_STATUS = {
+    1: "no code for this dtype, or for this combination of dtypes",
+    2: "shapes that do not fit one another, or more than 64 dimensions",
+    3: "integer division by zero",
+    4: "an index outside its dimension",
+    5: "no memory for a temporary",
+}
+
+
+cdef struct Launch:            # one call under way
+    mt_frame frame
+    mt_tensor descriptors[MAX_KERNEL_ARGS]
+    int64_t elements           # of all tensors
+    int device                 # index the arguments live on; -1: none seen
+    int device_from            # position of the argument that decided; -1: the stream did
+
+
+@cython.final
+cdef class Kernel:
+    """A C function with declared argument types.
+
+    ``abi="ascendc"``: called as ``kernel(block_dim, *args)`` on the current stream of the arguments' NPU, for a symbol
+    ``uint32_t f(uint32_t block_dim, void* stream, ...)``. ``abi="c"``: called as ``kernel(*args)``, for a symbol
+    ``int f(...)`` on CPU memory. Either returns 0 for success; anything else raises RuntimeError.
+
+    ``address`` is the function's address, or a callable that returns it at the first launch. ``dtypes`` are those the
+    kernel is compiled for: one tuple for all tensors (a tensor of a category that is not listed, such as an integer
+    workspace of a float kernel, is not checked), or one entry an argument, each a tuple of dtypes or None.
+    """
+    cdef vectorcallfunc vectorcall
+    cdef void* address
+    cdef int nargs, floats, words
+    cdef bint ascendc, has_host
+    cdef uint8_t kinds[MAX_KERNEL_ARGS]
+    cdef uint8_t slots[MAX_KERNEL_ARGS]      # index into the frame seen as one array of words
+    cdef uint32_t allowed[MAX_KERNEL_ARGS]   # bit per dtype code
+    cdef readonly str name, abi
+    cdef readonly tuple types, dtypes
+    cdef object resolve
+    cdef object __weakref__
+
+    def __init__(self, str name not None, address, types, *, str abi="ascendc", dtypes=None):
+        self.vectorcall = <vectorcallfunc>call_kernel
+        if abi not in ("ascendc", "c"):
+            raise ValueError(f"kernel {name}: abi must be 'ascendc' or 'c', got {abi!r}")
+        self.name, self.abi, self.types, self.ascendc = name, abi, tuple(types), abi == "ascendc"
+        self.dtypes = None if dtypes is None else tuple(dtypes)
+        if callable(address):
+            self.resolve = address
+        else:
+            self.address = <void*><uintptr_t>address
+        place_arguments(self)
+        set_allowed_dtypes(self)
+
+    def launch_on(self, int index, uintptr_t stream, block_dim, tuple args not None):
+        """Launches on a stream of NPU `index` given by its handle; the arguments must live on that NPU."""
+        if not self.ascendc:
+            raise TypeError(f"kernel {self.name}: a kernel of abi 'c' runs on the CPU and takes no stream")
+        previous = npu_swap_stream(index, stream)
+        try:
+            launch_on_npu(self, read_block_dim(self, block_dim), <PyObject**>&(<PyTupleObject*>args).ob_item[0],
+                          PyTuple_GET_SIZE(args), index)
+        finally:
+            npu_swap_stream(index, previous)
+
+    def __repr__(self):
+        return f"<Kernel {self.name}({', '.join([t.name for t in self.types])}), abi={self.abi!r}>"
+
+
+cdef extern from *:
+    ctypedef struct PyTupleObject:
+        PyObject** ob_item
+
+cdef Kernel _kernel_probe = Kernel.__new__(Kernel)
+mt_enable_vectorcall(<PyTypeObject*>Kernel, <char*>&_kernel_probe.vectorcall - <char*><PyObject*>_kernel_probe, 0)
+
+
+# ---------------------------------------------------------------- at binding
+cdef int place_arguments(Kernel self) except -1:
+    """Gives every argument its register or stack word, by the rules of trampoline.h."""
+    cdef int i, ints = 2 if self.ascendc else 0, floats = 0, words = 0
+    cdef CType t
+    if len(self.types) > MAX_KERNEL_ARGS - 2:
+        raise ValueError(f"kernel {self.name}: at most {MAX_KERNEL_ARGS - 2} arguments, got {len(self.types)}")
+    self.nargs = len(self.types)
+    for i, declared in enumerate(self.types):
+        if not isinstance(declared, CType):
+            raise TypeError(f"kernel {self.name}, argument {i + 1}: expected a C type (ptr, host, desc, {SCALAR_NAMES}), "
+                            f"got {describe(declared)}")
+        t = <CType>declared
+        if t.kind == C_DESC and self.ascendc:
+            raise TypeError(f"kernel {self.name}, argument {i + 1}: npu.desc is for kernels of abi 'c'; an AscendC kernel "
+                            "takes npu.ptr")
+        self.kinds[i] = t.kind
+        self.has_host = self.has_host or t.kind == C_HOST
+        # A half is _Float16 in C, but uint16_t in AscendC launch stubs; a bfloat16 is a struct of one uint16_t in both.
+        if t.kind >= C_F32 or (t.kind == C_F16 and not self.ascendc):
+            if floats < MT_FLOAT_REGISTERS:
+                self.slots[i] = MT_INT_REGISTERS + floats
+                floats += 1
+                continue
+        elif ints < MT_INT_REGISTERS:
+            self.slots[i] = ints
+            ints += 1
+            continue
+        self.slots[i] = MT_INT_REGISTERS + MT_FLOAT_REGISTERS + words
+        words += 1
+    self.floats, self.words = floats, words
+    return 0
+
+
+cdef int set_allowed_dtypes(Kernel self) except -1:
+    cdef int i
+    cdef tuple given = self.dtypes
+    for i in range(MAX_KERNEL_ARGS):
+        self.allowed[i] = 0xFFFFFFFF
+    if given is None:
+        return 0
+    if all([isinstance(item, dtype) for item in given]):
+        mask = allowed_mask(given)
+        for item in dtype_by_code:
+            if (<dtype>item).category not in {(<dtype>listed).category for listed in given}:
+                mask |= 1 << (<dtype>item).code
+        for i in range(self.nargs):
+            self.allowed[i] = mask
+    elif len(given) == self.nargs:
+        for i, item in enumerate(given):
+            if item is not None:
+                self.allowed[i] = allowed_mask(item)
+    else:
+        raise TypeError(f"kernel {self.name}: dtypes must be a tuple of dtypes, or one entry for each of its {self.nargs} "
+                        f"arguments, got {given!r}")
+    return 0
+
+
+cdef object allowed_mask(object given):
+    mask = 0
+    for item in given:
+        mask |= 1 << (<dtype?>item).code
+    return mask
+
+
+cdef int resolve_address(Kernel self) except -1:
+    self.address = <void*><uintptr_t>self.resolve()
+    return 0
+
+
+# ---------------------------------------------------------------- the call
+cdef object call_kernel(object callable, PyObject** args, size_t nargsf, PyObject* kwnames):
+    cdef Kernel self = <Kernel>callable
+    cdef Py_ssize_t n = PyVectorcall_NARGS(nargsf)
+    if kwnames != NULL and PyTuple_GET_SIZE(<object>kwnames) > 0:
+        raise TypeError(f"kernel {self.name} takes no keyword arguments, got {(<tuple>kwnames)[0]!r}")
+    if not self.ascendc:
+        return launch_on_cpu(self, args, n)
+    if n == 0:
+        raise_wrong_count(self, 0)
+    return launch_on_npu(self, read_block_dim(self, <object>args[0]), args + 1, n - 1, -1)
+
+
+cdef object launch_on_cpu(Kernel self, PyObject** args, Py_ssize_t n):
+    cdef Launch call
+    cdef int32_t status
+    cdef list held = [] if self.has_host else None
+    call.elements, call.device = 0, 0
+    fill_arguments(self, args, n, &call, held)
+    if self.address == NULL:
+        resolve_address(self)
+    if call.elements < RELEASE_GIL_FROM:
+        status = mt_invoke(self.address, &call.frame, self.floats, self.words)
+    else:
+        with nogil:
+            status = mt_invoke(self.address, &call.frame, self.floats, self.words)
+    if status != 0:
+        raise RuntimeError(f"kernel {self.name} returned {status} ("
+                           f"{C_STATUS.get(status, 'a code of its own; a kernel returns int, 0 for success')})")
+    return None
+
+
+cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_ssize_t n, int index):
+    """Queues on the current stream of NPU `index`; -1: of the arguments' NPU. The GIL is kept: queueing is short."""
+    cdef Launch call
+    cdef int32_t status
+    cdef void* stream
+    cdef int previous
+    cdef list held = [] if self.has_host else None
+    call.elements, call.device, call.device_from = 0, index, -1
+    fill_arguments(self, args, n, &call, held)
+    if self.address == NULL:
+        resolve_address(self)
+    if call.device < 0:
+        call.device = npu_current()
+    previous = npu_enter(call.device)
+    stream = npu_stream_of(call.device)
+    call.frame.ints[0], call.frame.ints[1] = block_dim, <uint64_t>stream
+    status = mt_invoke(self.address, &call.frame, self.floats, self.words)
+    npu_note_launch(call.device, stream, self.name)
+    if npu_streams_in_use:
+        npu_mark_tensors(args, n, call.device, stream)
+    if previous != call.device:
+        npu_enter(previous)
+    if status != 0:
+        raise npu_error(status, f"kernel {self.name}")
+    if npu_blocking:
+        npu_wait_for(call.device, stream, self.name)
+    return None
+
+
+cdef inline uint32_t read_block_dim(Kernel self, object value) except 0:
+    cdef int64_t number
+    if not PyLong_Check(value):
+        if not PyIndex_Check(value) or isinstance(value, Tensor):
+            raise TypeError(f"kernel {self.name}: block_dim must be an int from 1 to {MAX_BLOCK_DIM}, got {describe(value)}")
+        value = PyNumber_Index(value)
+    cdef int overflow
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow or not 1 <= number <= MAX_BLOCK_DIM:
+        raise ValueError(f"kernel {self.name}: block_dim must be an int from 1 to {MAX_BLOCK_DIM}, got {value}")
+    return number
+
+
+cdef int fill_arguments(Kernel self, PyObject** args, Py_ssize_t n, Launch* call, list held) except -1:
+    """Checks and converts the arguments into the frame. `held` keeps what host pointers point into."""
+    cdef uint64_t* frame = <uint64_t*>&call.frame
+    cdef uint64_t* word
+    cdef int i, kind, status
+    cdef object value
+    if n != self.nargs:
+        raise_wrong_count(self, n)
+    for i in range(self.nargs):
+        kind = self.kinds[i]
+        word = frame + self.slots[i]
+        if kind == C_PTR or kind == C_DESC:
+            if is_tensor(args[i]):
+                check_tensor(self, i, <Tensor><object>args[i], call)
+                if kind == C_PTR:
+                    word[0] = <uint64_t>tensor_data(<Tensor><object>args[i])
+                else:
+                    describe_tensor(<Tensor><object>args[i], &call.descriptors[i])
+                    word[0] = <uint64_t>&call.descriptors[i]
+            elif kind == C_PTR and args[i] == <PyObject*>None:
+                word[0] = 0
+            else:
+                word[0] = read_pointer(self, i, <object>args[i], call)
+            continue
+        value = <object>args[i]
+        if kind == C_HOST:
+            word[0] = <uint64_t>host_address(self, i, value, held)
+            continue
+        if isinstance(value, TypedScalar):
+            value = untyped(self, i, <TypedScalar>value)
+        status = convert_scalar(kind, value, word)
+        if status != CONVERTED:
+            raise_bad_scalar(where(self, i), <CType>self.types[i], value, status)
+    return 0
+
+
+cdef inline int check_tensor(Kernel self, int i, Tensor t, Launch* call) except -1:
+    if self.ascendc:
+        if t.dev.type_code != DEVICE_NPU or (call.device >= 0 and t.dev.index_code != call.device):
+            raise_wrong_device(self, i, "a tensor", t.dev, call)
+        if call.device < 0:
+            call.device, call.device_from = t.dev.index_code, i
+    elif t.dev.type_code != DEVICE_CPU:
+        raise_wrong_device(self, i, "a tensor", t.dev, call)
+    if not self.allowed[i] >> t.dt.code & 1:
+        raise_wrong_dtype(self, i, t)
+    if self.kinds[i] == C_PTR and not t.contig:
+        raise RuntimeError(f"{where(self, i)}: expected a contiguous tensor, got shape {list(t.shape)} with strides "
+                           f"{list(t.stride())}; pass x.contiguous(), in YAML contiguous(x)")
+    if t.storage.data == NULL and t.nelem > 0:
+        raise RuntimeError(f"{where(self, i)}: expected a tensor with memory, got one whose storage was freed")
+    call.elements += t.nelem
+    return 0
+
+
+cdef inline void describe_tensor(Tensor t, mt_tensor* descriptor) noexcept:
+    descriptor.data, descriptor.ndim = tensor_data(t), t.nd
+    descriptor.shape, descriptor.strides = t.sizes, t.strides
+    descriptor.dtype, descriptor.itemsize = t.dt.code, t.dt.itemsize
+
+
+cdef uint64_t read_pointer(Kernel self, int i, object value, Launch* call) except? 0:
+    cdef device dev
+    if self.kinds[i] == C_PTR and isinstance(value, DevicePointer):
+        dev = value.device
+        if self.ascendc:
+            if dev.type_code != DEVICE_NPU or (call.device >= 0 and dev.index_code != call.device):
+                raise_wrong_device(self, i, "a pointer", dev, call)
+            if call.device < 0:
+                call.device, call.device_from = dev.index_code, i
+        elif dev.type_code != DEVICE_CPU:
+            raise_wrong_device(self, i, "a pointer", dev, call)
+        return int(value)
+    hint = ""
+    if isinstance(value, (int, float)):
+        hint = f"; where a number is meant, declare its C type: {SCALAR_NAMES}"
+    raise TypeError(f"{where(self, i)}: expected {EXPECTED[self.kinds[i]]}, got {describe(value)}{hint}")
+
+
+cdef void* host_address(Kernel self, int i, object value, list held) except? NULL:
+    if PyBytes_Check(value):
+        return PyBytes_AS_STRING(value)
+    try:
+        view = PyMemoryView_FromObject(value)
+    except TypeError:
+        raise TypeError(f"{where(self, i)}: expected bytes-like data, got {describe(value)}") from None
+    if isinstance(value, Tensor) or not PyBuffer_IsContiguous(PyMemoryView_GET_BUFFER(view), b"C"):
+        raise TypeError(f"{where(self, i)}: expected contiguous bytes-like data, got {describe(value)}")
+    held.append(view)
+    return PyMemoryView_GET_BUFFER(view).buf
+
+
+cdef object untyped(Kernel self, int i, TypedScalar value):
+    if value.ctype is not self.types[i]:
+        raise TypeError(f"{where(self, i)}: expected {EXPECTED[self.kinds[i]]} or npu.{self.types[i].name}(...), "
+                        f"got {value!r}")
+    return value.value
+
+
+# ---------------------------------------------------------------- errors
+cdef str where(Kernel self, int i):
+    return f"kernel {self.name}, argument {i + 1} (npu.{self.types[i].name})"
+
+
+cdef int raise_wrong_count(Kernel self, Py_ssize_t n) except -1:
+    names = ", ".join([t.name for t in self.types])
+    if self.ascendc:
+        raise TypeError(f"kernel {self.name}: expected block_dim and {self.nargs} arguments ({names}), got {n}")
+    raise TypeError(f"kernel {self.name}: expected {self.nargs} arguments ({names}), got {n}")
+
+
+cdef int raise_wrong_device(Kernel self, int i, str what, device got, Launch* call) except -1:
+    if not self.ascendc:
+        expected = f"{what} on cpu"
+    elif call.device < 0 or (got.type_code != DEVICE_NPU and call.device_from >= 0):
+        expected = f"{what} on npu"
+    elif call.device_from < 0:
+        expected = f"{what} on npu:{call.device}, the stream's device"
+    else:
+        expected = f"{what} on npu:{call.device} like argument {call.device_from + 1}"
+    raise RuntimeError(f"{where(self, i)}: expected {expected}, got {what} on {got}")
+
+
+cdef int raise_wrong_dtype(Kernel self, int i, Tensor t) except -1:
+    names = " or ".join([(<dtype>d).name for d in dtype_by_code if self.allowed[i] >> (<dtype>d).code & 1
+                         and (<dtype>d).category == t.dt.category])
+    raise RuntimeError(f"{where(self, i)}: expected dtype {names or 'of another kind'}, got {t.dt.name}")
+
+
+# ---------------------------------------------------------------- launches without declared types
+def argument_types(str name not None, args):
+    """The C types that launch arguments carry themselves, for a launch without a binding.
+
+    A tensor, a pointer or None is ``ptr``, bytes are ``host``, a TypedScalar is its own type. Raises TypeError for a
+    bare number: nothing says what it is in C.
+    """
+    cdef list types = []
+    for i, value in enumerate(args):
+        if isinstance(value, TypedScalar):
+            types.append((<TypedScalar>value).ctype)
+        elif value is None or isinstance(value, (Tensor, DevicePointer)):
+            types.append(ctype_ptr)
+        elif isinstance(value, (bytes, bytearray, memoryview)):
+            types.append(ctype_host)
+        elif isinstance(value, (int, float)):
+            raise TypeError(f"kernel {name}, argument {i + 1}: a bare number has no C type, got {describe(value)}; "
+                            f"write npu.f32({value!r}) or another of {SCALAR_NAMES}, as the kernel declares it")
+        else:
+            raise TypeError(f"kernel {name}, argument {i + 1}: expected a tensor, tensor_ptr(tensor), None, bytes or a "
+                            f"typed scalar ({SCALAR_NAMES}), got {describe(value)}")
+    return tuple(types)
+
+
+def tensor_ptr(Tensor t not None):
+    """The address of the tensor's first element, storage offset included, as a DevicePointer.
+
+    It does not keep the memory alive: hold the tensor until the launch has returned.
+    """
+    return DevicePointer(<uintptr_t>tensor_data(t), t.dev)
