@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 
@@ -178,10 +177,22 @@ def _literal(node: Literal) -> str:
     return _number(node.text) if node.text else repr(value)
 
 
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+
+
 def _string(value: str) -> str:
-    if '"' in value and "'" not in value and value.isprintable() and "\\" not in value:
-        return f"'{value}'"
-    return json.dumps(value, ensure_ascii=not value.isprintable())
+    quote = "'" if '"' in value and "'" not in value else '"'
+    return f"{quote}{''.join(_escaped(char, quote) for char in value)}{quote}"
+
+
+def _escaped(char: str, quote: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char == quote:
+        return f"\\{char}"
+    if char.isprintable():
+        return char
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
 def _number(text: str) -> str:

@@ -20,7 +20,7 @@ _TOKEN = re.compile(
   | (?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[A-Za-z0-9_]*)
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
-  | (?P<foreign>::|->|&&|\|\||&|\||\^|~|!(?!=)|;|\{|\}|\?|<<|>>|\$|`)
+  | (?P<foreign>->|&&|\|\||&|\||\^|~|!(?!=)|;|\{|\}|\?|<<|>>|\$|`)
   | (?P<operator>\*\*|//|==|!=|<=|>=|[-+*/%@<>=.,:()\[\]])
     """,
     re.VERBOSE | re.ASCII,
@@ -29,7 +29,6 @@ _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", 
 
 # Spellings of C++ and NumPy, and what to write here.
 _FOREIGN_HINTS = {
-    "::": "write `.`, as in `fused.op(x)`",
     "->": "write `.`",
     "&&": "write `and`",
     "||": "write `or`",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.lexer import Token, TokenKind, tokenize
 from mtcodegen.expr.nodes import (
@@ -47,6 +49,15 @@ _INFIX = (
 )
 _CONSTANTS = {"None": None, "True": True, "False": False}
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|.)", re.DOTALL)
+
+
+def _character(escape: re.Match[str]) -> str | None:
+    """The character that an escape stands for, None where it is not one."""
+    digits = escape.group(1) or escape.group(2)
+    if digits is None:
+        return _ESCAPES.get(escape.group()[1])
+    return chr(int(digits, 16)) if int(digits, 16) <= 0x10FFFF else None
 
 
 def parse_expression(text: str) -> Expr:
@@ -74,6 +85,7 @@ def _too_deep(offset: int) -> ExpressionError:
 
 class _Parser:
     def __init__(self, text: str) -> None:
+        self.text = text
         self.tokens = tokenize(text)
         self.last_end = 0
         self.depth = 0
@@ -95,7 +107,15 @@ class _Parser:
             return
         if self.token.text == "=":
             raise self._error("`=` is not a comparison", "write `==`")
+        self._refuse_scope()
         raise self._error(f"`{self.token.text[:40]}` is not expected here")
+
+    def _refuse_scope(self) -> None:
+        """``fused::op`` is how schemas write what is ``fused.op`` here; between brackets it is a slice."""
+        offset = self.token.offset
+        if self.text.startswith("::", offset):
+            hint = "write `.`, as in `fused.op(x)`"
+            raise ExpressionError("`::` is not part of the language", offset, 2, hint, "MT201")
 
     def _error(self, message: str, hint: str | None = None) -> ExpressionError:
         return ExpressionError(message, self.token.offset, len(self.token.text), hint)
@@ -120,6 +140,7 @@ class _Parser:
             return
         if self.token.kind is TokenKind.END:
             raise ExpressionError(f"`{opening.text}` is never closed", opening.offset, 1)
+        self._refuse_scope()
         raise self._error(f"expected `{text}` before `{self.token.text[:40]}`")
 
     def _infix_power(self) -> int:
@@ -164,17 +185,11 @@ class _Parser:
 
     def _string(self) -> Expr:
         token = self._advance()
-        parts = token.text[1:-1].split("\\")
-        value = parts[0]
-        rest = iter(parts[1:])
-        for part in rest:
-            if not part:  # two backslashes: what follows the second is plain text
-                value += "\\" + next(rest, "")
-            elif part[0] in _ESCAPES:
-                value += _ESCAPES[part[0]] + part[1:]
-            else:
-                message = f"`\\{part[0]}` is not an escape"
+        for escape in _ESCAPE.finditer(token.text):
+            if _character(escape) is None:
+                message = f"`{escape.group()}` is not an escape"
                 raise ExpressionError(message, token.offset, len(token.text), None, "MT201")
+        value = _ESCAPE.sub(lambda escape: _character(escape) or "", token.text[1:-1])
         return Literal(value, offset=token.offset, length=len(token.text))
 
     def _group(self) -> Expr:
