@@ -4,7 +4,9 @@
 
 One extension module, one included file an idea. What is not hot stays in Python.
 """
+import os
 import sys
+import threading
 
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc

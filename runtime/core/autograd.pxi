@@ -250,6 +250,8 @@ cdef object run_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     cdef uint64_t live = keys & op.active
     if live == 0:
         raise missing_kernel(op, keys)
+    if show_trace:
+        trace_line("redispatch", op, mt_highest_bit(live))
     return run_at(op, mt_highest_bit(live), bound, keys)
 
 

@@ -7,6 +7,22 @@ cdef dict fallbacks = {}                 # key -> (callable(op, *args, **kwargs)
 cdef object python_dispatcher = None     # callable(op, args, kwargs): modes and __torch_dispatch__
 cdef object function_dispatcher = None   # callable(op, args, kwargs): __torch_function__
 
+cdef bint show_trace = bool(int(os.environ.get("MINDTORCH_SHOW_DISPATCH_TRACE") or "0"))
+
+
+class TraceDepth(threading.local):
+    value = 0
+
+
+cdef object trace_depth = TraceDepth()
+
+
+cdef int trace_line(str what, OpOverload op, int key) except -1:
+    """One line of the dispatch trace, nested by depth, as PyTorch's TORCH_SHOW_DISPATCH_TRACE prints it."""
+    print(f"{' ' * trace_depth.value}[{what}] op=[{op.sig.qualname}], key=[{KEY_NAMES.get(key, 'TorchFunction')}]",
+          file=sys.stderr)
+    return 0
+
 
 class Fallthrough:
     """Registered as a kernel: nothing happens at that key, the next lower one decides."""
@@ -19,6 +35,7 @@ class Fallthrough:
 
 
 fallthrough_kernel = Fallthrough()
+TORCH_FUNCTION_MASK = TORCH_FUNCTION       # the key that has no name: no kernel is registered at it
 
 
 cdef struct Alias:
@@ -131,6 +148,10 @@ cdef class OpOverload:
             self.setup_takes_keywords = code is not None and "keyword_only_inputs" in code.co_varnames[:code.co_argcount]
         resolve_operator(self)
 
+    def computed(self, str key not None):
+        """What a call would find at a key: ``(kind, source)``, with the kinds of PyTorch's dispatch table, or None."""
+        return computed_at(self, key_from_name(key))
+
     def redispatch(self, uint64_t keys, *args, **kwargs):
         """Calls the highest of `keys` at which this operator does something."""
         cdef Bound bound
@@ -219,6 +240,23 @@ cdef object registered_at(OpOverload op, int key):
     return entry
 
 
+cdef object computed_at(OpOverload op, int key):
+    entry = registered_at(op, key)
+    if entry is None:
+        if key in fallbacks:
+            return ("backend fallback", fallbacks[key][1])
+        if AUTOGRAD_KEYS >> key & 1:
+            return ("autograd kernel", op.autograd_source) if op.backward_function is not None else None
+        return None
+    if entry[0] is fallthrough_kernel:
+        return ("fallthrough", entry[1])
+    if op.kernels.get(key) is entry:
+        return ("kernel", entry[1])
+    if op.kernels.get(ALIAS_AUTOGRAD) is entry:
+        return ("autograd kernel", entry[1])
+    return ("math kernel" if op.kernels.get(ALIAS_COMPOSITE_IMPLICIT) is entry else "default backend kernel", entry[1])
+
+
 cdef PyObject* call_operator(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
     cdef OpOverload op = <OpOverload>callable
     cdef Bound bound
@@ -279,6 +317,17 @@ cdef object dispatch(OpOverload op, Bound* bound, uint64_t keys):
     if live == 0:
         raise missing_kernel(op, keys)
     key = mt_highest_bit(live)
+    if show_trace:
+        trace_line("call", op, key)
+        trace_depth.value += 1
+        try:
+            return dispatch_at(op, key, bound, keys)
+        finally:
+            trace_depth.value -= 1
+    return dispatch_at(op, key, bound, keys)
+
+
+cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     if AUTOGRAD_KEYS >> key & 1 and not op.composite_at >> key & 1:
         return call_below_autograd(op, bound, keys & ~BELOW_AUTOGRAD)
     return run_at(op, key, bound, keys)

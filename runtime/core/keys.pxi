@@ -72,6 +72,11 @@ def key_names(uint64_t keys):
     return [KEY_NAMES[k] for k in range(KEY_TORCH_FUNCTION - 1, 0, -1) if keys >> k & 1]
 
 
+def tensor_keys(Tensor t not None):
+    """The dispatch keys of a tensor, as a bit mask."""
+    return t.keys
+
+
 def is_grad_enabled():
     """Whether operations on this thread are recorded for backward."""
     return not mt_state.grad_off

@@ -115,6 +115,11 @@ cdef class Tensor:
         t.requires_grad = require_grad
         return t
 
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """What calls on tensors of a subclass do unless it overrides this: results are of the subclass too."""
+        return protocols().torch_function(cls, func, types, args, kwargs)
+
     # ---- geometry
     @property
     def shape(self):
@@ -464,7 +469,7 @@ cdef uint64_t override_keys(object cls):
     cdef uint64_t keys = 0
     if getattr(cls, "__torch_dispatch__", None) is not None:
         keys |= PYTHON
-    if getattr(cls, "__torch_function__", disabled_torch_function) is not disabled_torch_function:
+    if cls.__torch_function__ is not disabled_torch_function:
         keys |= TORCH_FUNCTION
     return keys
 

@@ -36,6 +36,25 @@ def format_tensor(tensor: Tensor, spec: str) -> str:
     return format(repr(tensor), spec)
 
 
+def torch_function(
+    cls: type[Tensor], func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: Any = None
+) -> Any:
+    """The default ``__torch_function__``: calls ``func``, and gives tensors in its result the class ``cls``."""
+    from .overrides import DisableTorchFunctionSubclass
+
+    if not all(issubclass(cls, other) for other in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **(kwargs or {}))
+    return _as_class(result, cls)
+
+
+def _as_class(value: Any, cls: type[Tensor]) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)(_as_class(item, cls) for item in value)
+    return _core.change_class(value, cls) if type(value) is Tensor else value
+
+
 def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """A leaf of the same class with its own memory, flags, gradient and attributes.
 
