@@ -54,8 +54,8 @@ bool usable(const std::shared_ptr<Context>& context) {
 aclError require_no_worker(const char* function, const Runtime& runtime) {
     for (const auto& stream : runtime.streams.all()) {
         if (stream->on_worker_thread()) {
-            return fail(ACL_ERROR_RT_PARAM_INVALID, function, "expected a call from outside of the streams, got one from "
-                        "a host function");
+            return fail(ACL_ERROR_RT_PARAM_INVALID, function,
+                        "expected a call from outside of the streams, got one from a host function");
         }
     }
     return ACL_SUCCESS;
@@ -72,7 +72,8 @@ aclError require_context(const char* function, std::shared_ptr<Context>* context
         return ACL_SUCCESS;
     }
     return fail(ACL_ERROR_RT_CONTEXT_NULL, function,
-                "expected the calling thread to have a context, and it has %s: call aclrtSetDevice on this thread first",
+                "expected the calling thread to have a context, and it has %s: "
+                "call aclrtSetDevice on this thread first",
                 current == nullptr ? "none" : "one that was destroyed");
 }
 

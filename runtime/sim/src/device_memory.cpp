@@ -121,7 +121,8 @@ std::size_t DeviceMemory::available() const {
 
 // First fit; needs the lock.
 std::optional<std::size_t> DeviceMemory::reserve(std::size_t length) {
-    const auto found = std::find_if(free_.begin(), free_.end(), [=](const auto& range) { return range.second >= length; });
+    const auto fits = [=](const auto& range) { return range.second >= length; };
+    const auto found = std::find_if(free_.begin(), free_.end(), fits);
     if (found == free_.end()) {
         return std::nullopt;
     }

@@ -160,8 +160,8 @@ aclError launch(const char* function, const char* name, std::uint32_t blocks, st
                     name, limit, blocks);
     }
     if (size > 0 && arguments == nullptr) {
-        return fail(ACL_ERROR_RT_PARAM_INVALID, function, "kernel %s: argument args: expected %zu bytes, got NULL", name,
-                    size);
+        return fail(ACL_ERROR_RT_PARAM_INVALID, function, "kernel %s: argument args: expected %zu bytes, got NULL",
+                    name, size);
     }
     std::shared_ptr<Stream> target;
     MTSIM_TRY(require_stream(function, stream, &target));

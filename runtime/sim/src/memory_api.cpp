@@ -33,9 +33,9 @@ aclError aclrtFree(void* devPtr) {
     if (device != nullptr && device->memory.release(devPtr)) {
         return ACL_SUCCESS;
     }
-    const char* what = device == nullptr                     ? "which is not device memory"
-                       : device->memory.find(devPtr) != std::nullopt ? "which is inside of an allocation"
-                                                             : "which was freed or never allocated";
+    const char* what = device == nullptr               ? "which is not device memory"
+                       : device->memory.find(devPtr) ? "which is inside of an allocation"
+                                                     : "which was freed or never allocated";
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtFree",
                 "argument devPtr: expected an address that aclrtMalloc returned, got %p, %s", devPtr, what);
 }

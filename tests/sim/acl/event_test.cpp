@@ -105,7 +105,8 @@ TEST(elapsed_time_needs_two_completed_time_stamps) {
                     text("%p, which was created without ACL_EVENT_TIME_LINE", untimed));
     CHECK_FAILS(aclrtEventElapsedTime(&ms, end, start), 107006,
                 "aclrtEventElapsedTime: argument startEvent: " + wanted + text("%p, which was not recorded", end));
-    CHECK_OK(aclrtLaunchHostFunc(stream, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(3)); }, nullptr));
+    const auto sleep = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(3)); };
+    CHECK_OK(aclrtLaunchHostFunc(stream, sleep, nullptr));
     CHECK_OK(aclrtRecordEvent(end, stream));
     CHECK_OK(aclrtSynchronizeStream(stream));
     CHECK_OK(aclrtEventElapsedTime(&ms, start, end));

@@ -117,7 +117,8 @@ TEST(pointer_arguments_are_translated_and_checked) {
     CHECK_OK(aclrtSetDevice(1));
     int* other = upload(std::vector<int>(1));
     CHECK_OK(aclrtSetDevice(0));
-    CHECK_FAILS(mtsim_kernel_arg("k", 2, other, &alias), 107000, start + text("%p, which is memory of device 1", other));
+    CHECK_FAILS(mtsim_kernel_arg("k", 2, other, &alias), 107000,
+                start + text("%p, which is memory of device 1", other));
     CHECK_OK(aclrtResetDevice(1));
     CHECK_OK(aclrtResetDevice(0));
 }

@@ -46,8 +46,8 @@ TEST(bad_allocations_are_refused) {
     CHECK_FAILS(aclrtMalloc(&pointer, 8, static_cast<aclrtMemMallocPolicy>(3)), 107000,
                 "aclrtMalloc: argument policy: expected 0, 1 or 2, got 3");
     CHECK_FAILS(aclrtMalloc(&pointer, std::size_t{5} << 30, ACL_MEM_MALLOC_HUGE_FIRST), 207001,
-                "aclrtMalloc: out of memory on device 0: requested 5368709120 bytes, 4294967296 of 4294967296 bytes are "
-                "free");
+                "aclrtMalloc: out of memory on device 0: requested 5368709120 bytes, 4294967296 of 4294967296 bytes "
+                "are free");
     CHECK_EQ(aclrtMalloc(&pointer, SIZE_MAX, ACL_MEM_MALLOC_HUGE_FIRST), 207001);
 }
 

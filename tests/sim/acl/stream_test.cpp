@@ -133,7 +133,8 @@ TEST(wrong_streams_are_refused) {
     CHECK_FAILS(aclrtSynchronizeStream(&local), 107000, start + text("%p, which is no handle", &local));
     void* cut = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(stream) & 0xFFFFFFFF);
     CHECK_FAILS(aclrtSynchronizeStream(cut), 107000, start + text("%p, which is no handle", cut));
-    CHECK_FAILS(aclrtDestroyStream(nullptr), 107000, "aclrtDestroyStream: argument stream: expected an address, got NULL");
+    CHECK_FAILS(aclrtDestroyStream(nullptr), 107000,
+                "aclrtDestroyStream: argument stream: expected an address, got NULL");
     aclrtContext mine = nullptr, other = nullptr;
     CHECK_OK(aclrtGetCurrentContext(&mine));
     CHECK_OK(aclrtSetDevice(1));

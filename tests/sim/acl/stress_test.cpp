@@ -102,11 +102,12 @@ TEST(events_order_a_chain_of_streams) {
 TEST(streams_come_and_go) {
     in_threads(4, [](int) {
         std::atomic<int> runs{0};
+        const auto count = [](void* total) { ++*static_cast<std::atomic<int>*>(total); };
         for (int i = 0; i < 60; ++i) {
             aclrtStream stream = nullptr;
             CHECK_OK(aclrtCreateStream(&stream));
             for (int task = 0; task < i % 5; ++task) {
-                CHECK_OK(aclrtLaunchHostFunc(stream, [](void* count) { ++*static_cast<std::atomic<int>*>(count); }, &runs));
+                CHECK_OK(aclrtLaunchHostFunc(stream, count, &runs));
             }
             CHECK_OK(aclrtDestroyStream(stream));
         }
