@@ -1,6 +1,10 @@
 """Text -> tree -> Python source."""
 
 import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -34,10 +38,12 @@ EMITTED = [
     ("(a-b)-c", "a - b - c"),
     ("a/(b*c)", "a / (b * c)"),
     ("((a))", "a"),
-    ("-a**2", None),
+    ("-a**2", "-(a**2)"),
     ("(-a)**2", "(-a) ** 2"),
     ("a**-2", "a**-2"),
-    ("2**3**4", "2 ** 3**4"),
+    ("2**3**4", None),
+    ("2**f(x)**4", "2 ** f(x) ** 4"),
+    ("f(x)**3**4", "f(x) ** 3**4"),
     ("(2**3)**4", "(2**3) ** 4"),
     ("f(x)**2", "f(x) ** 2"),
     ("x.y**2", "x.y**2"),
@@ -251,3 +257,13 @@ def test_spans() -> None:
     spans = {text[node.offset : node.offset + node.length] for node in walk(parse_expression(text))}
     assert spans >= {text, "f(a.b + 1, k=[x, *y])[1:]", "f(a.b + 1, k=[x, *y])", "a.b + 1", "k=[x, *y]", "*y", "1:"}
     assert spans >= {"not c", "-d", "[x, *y]", "a.b"}
+
+
+def test_formatters_leave_emitted_source_alone() -> None:
+    ruff = shutil.which("ruff", path=str(Path(sys.executable).parent))
+    if ruff is None:
+        pytest.skip("ruff is not installed")
+    lines = "".join(f"{source or text}\n" for text, source in EMITTED)
+    command = [ruff, "format", "--isolated", "--line-length", "120", "-"]
+    formatted = subprocess.run(command, input=lines, capture_output=True, text=True, check=True).stdout
+    assert formatted.splitlines() == lines.splitlines()

@@ -71,7 +71,9 @@ class _Emitter:
             case Unary(op=op, operand=operand):
                 if op == "not":
                     return f"not {self.emit(operand, NOT)}", NOT
-                return f"{op}{self.emit(operand, SIGN)}", SIGN
+                # Formatters add the parentheses of `-(a**2)`, which are not needed.
+                power = isinstance(operand, Binary) and operand.op == "**"
+                return f"{op}{self.emit(operand, ATOM if power else SIGN)}", SIGN
             case Binary():
                 return self._binary(node)
             case Compare(first=first, rest=rest):
@@ -120,9 +122,8 @@ class _Emitter:
         if node.op != "**":
             return f"{self.emit(node.left, binding)} {node.op} {self.emit(node.right, binding + 1)}", binding
         left, right = self.emit(node.left, POWER + 1), self.emit(node.right, SIGN)
-        simple = (_DOTTED.fullmatch(left) or _NUMBER.fullmatch(left)) and (
-            _DOTTED.fullmatch(right) or _NUMBER.fullmatch(right)
-        )
+        nearest = right.partition("**")[0].rstrip() if isinstance(node.right, Binary) else right
+        simple = all(_DOTTED.fullmatch(side) or _NUMBER.fullmatch(side) for side in (left, nearest))
         return f"{left}**{right}" if simple else f"{left} ** {right}", binding
 
     def _subscript(self, index: Expr) -> str:

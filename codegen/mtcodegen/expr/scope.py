@@ -101,7 +101,7 @@ def output_names(schema: opschema.Schema) -> dict[str, int]:
     if len(schema.returns) == 1:
         names |= {"out": 0, "result": 0}
     for i in range(len(schema.returns)):
-        names |= {f"out{i}": i, f"result{i}": i}
+        names |= {f"result{i}": i, f"out{i}": i}
     names |= {ret.name: i for i, ret in enumerate(schema.returns) if ret.name}
     arguments = {argument.name for argument in schema.arguments}
     return {name: i for name, i in names.items() if name not in arguments}
