@@ -22,7 +22,15 @@ __all__ = ["BuildError", "build_ascendc", "build_native"]
 
 _C_SUFFIXES = (".c",)
 _HOST_FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fPIC", "-fdiagnostics-color=never")
-_ASCENDC_FLAGS = (*_HOST_FLAGS, "-std=c++17", "-fno-math-errno", "-fvisibility=hidden", "-Wno-unknown-pragmas")
+# Kernels view the same local memory as several types, which the chip's compiler allows.
+_ASCENDC_FLAGS = (
+    *_HOST_FLAGS,
+    "-std=c++17",
+    "-fno-strict-aliasing",
+    "-fno-math-errno",
+    "-fvisibility=hidden",
+    "-Wno-unknown-pragmas",
+)
 
 
 def build_ascendc(

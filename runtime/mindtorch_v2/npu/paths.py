@@ -15,7 +15,7 @@ _PACKAGE = Path(_core.__file__).resolve().parent
 
 def library_dirs() -> list[Path]:
     """Folders that may hold the project's shared libraries, best first; they need not exist."""
-    return [_PACKAGE / "lib", *(_source_tree() / build for build in ("build/lib", "build") if _in_source_tree())]
+    return [_PACKAGE / "lib"]
 
 
 def simulator_library() -> Path:
@@ -62,7 +62,3 @@ def kernel_sources() -> Path:
 
 def _source_tree() -> Path:
     return _PACKAGE.parent.parent
-
-
-def _in_source_tree() -> bool:
-    return (_source_tree() / "runtime" / "sim").is_dir()

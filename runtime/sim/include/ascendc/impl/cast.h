@@ -35,19 +35,14 @@ D saturate(double value) {
 /// The next representable value away from zero (+1) or towards it (-1); sign and magnitude make it the bits' neighbour.
 template <typename D>
 D neighbour(D value, int step) {
-  using Bits = std::conditional_t<sizeof(D) == 2, uint16_t, uint32_t>;
-  Bits bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  bits = static_cast<Bits>(bits + step);
+  const auto bits = static_cast<Bits<D>>(bits_of(value) + step);
   std::memcpy(&value, &bits, sizeof bits);
   return value;
 }
 
 template <typename D>
 bool is_odd(D value) {
-  uint16_t low;
-  std::memcpy(&low, &value, sizeof low);
-  return low & 1;
+  return bits_of(value) & 1;
 }
 
 /// Rounds to a float type with fewer digits. Every source is exact in double.

@@ -1,6 +1,8 @@
 // Compare and Select: a bit an element, the first element in the lowest bit.
 #pragma once
 
+#include <algorithm>
+
 #include "elementwise.h"
 
 namespace mtsim {
@@ -8,39 +10,46 @@ namespace mtsim {
 using AscendC::CMPMODE;
 using AscendC::SELMODE;
 
-template <typename T>
-bool holds(CMPMODE mode, T left, T right) {
+/// Calls `body` with the comparison as a function object, so that the loop inside it is free of the choice.
+template <typename Body>
+void with_comparison(CMPMODE mode, Body&& body) {
   switch (mode) {
     case CMPMODE::LT:
-      return left < right;
+      return body([](auto a, auto b) { return a < b; });
     case CMPMODE::GT:
-      return left > right;
+      return body([](auto a, auto b) { return a > b; });
     case CMPMODE::EQ:
-      return left == right;
+      return body([](auto a, auto b) { return a == b; });
     case CMPMODE::LE:
-      return left <= right;
+      return body([](auto a, auto b) { return a <= b; });
     case CMPMODE::GE:
-      return left >= right;
+      return body([](auto a, auto b) { return a >= b; });
     default:
-      return left != right;
+      return body([](auto a, auto b) { return a != b; });
   }
 }
 
 /// Only whole repeats are compared: a tail that does not fill 256 bytes keeps the bits it had.
-template <typename D, typename T, typename Right>
+/// `load_right(from, to)` puts the other operand's repeat that starts at element `from` into `to`.
+template <typename D, typename T, typename LoadRight>
 void compare(const char* name, const LocalTensor<D>& dst, const LocalTensor<T>& src, CMPMODE mode, uint64_t count,
-             Right&& right) {
+             LoadRight&& load_right) {
   static_assert(one_of<D, uint8_t, int8_t>, "Compare writes bits into bytes");
   static_assert(one_of<T, half, float, int32_t>, "Compare exists for half, float, and int32_t with EQ");
   const uint64_t compared = align_down(count, per_repeat<T>);
   auto* bits = reinterpret_cast<uint8_t*>(aligned_bytes(dst, static_cast<int64_t>(compared / 8), name, "dst"));
   const T* left = elements(src, static_cast<int64_t>(compared), name, "src0");
-  for (uint64_t i = 0; i < compared; i += 8) {
-    uint8_t byte = 0;
-    for (uint64_t bit = 0; bit < 8; ++bit)
-      byte = static_cast<uint8_t>(byte | static_cast<uint8_t>(holds<Wide<T>>(mode, left[i + bit], right(i + bit))) << bit);
-    bits[i / 8] = byte;
-  }
+  with_comparison(mode, [&](auto holds) {
+    Wide<T> a[per_repeat<T>];
+    Wide<T> b[per_repeat<T>];
+    uint8_t flags[per_repeat<T>];
+    for (uint64_t from = 0; from < compared; from += per_repeat<T>) {
+      load_wide(left + from, a, per_repeat<T>);
+      load_right(from, b);
+      for (uint32_t i = 0; i < per_repeat<T>; ++i) flags[i] = holds(a[i], b[i]);
+      for (uint32_t i = 0; i < per_repeat<T>; i += 8) bits[(from + i) / 8] = pack_flags(flags + i);
+    }
+  });
 }
 
 template <typename T, typename M>
@@ -51,11 +60,16 @@ const uint8_t* selection_bits(const LocalTensor<M>& selection, SELMODE mode, uin
 }
 
 template <typename T, typename Otherwise>
-void select(T* out, const uint8_t* bits, SELMODE mode, const T* chosen, uint64_t count, Otherwise&& otherwise) {
+void select(T* dst, const uint8_t* bits, SELMODE mode, const T* src0, uint64_t count, Otherwise&& otherwise) {
+  auto* out = reinterpret_cast<Bits<T>*>(dst);
+  const auto* chosen = reinterpret_cast<const Bits<T>*>(src0);
   const bool repeated = mode == SELMODE::VSEL_CMPMASK_SPR;
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t bit = repeated ? i % per_repeat<T> : i;
-    out[i] = bits[bit / 8] >> (bit % 8) & 1 ? chosen[i] : otherwise(i);
+  uint8_t flags[per_repeat<T>];
+  for (uint64_t from = 0; from < count; from += per_repeat<T>) {
+    const uint64_t n = count - from < per_repeat<T> ? count - from : per_repeat<T>;
+    for (uint64_t i = 0; i < n; i += 8) spread_flags(bits[((repeated ? 0 : from) + i) / 8], flags + i);
+    MTSIM_INDEPENDENT
+    for (uint64_t i = 0; i < n; ++i) out[from + i] = flags[i] ? chosen[from + i] : otherwise(from + i);
   }
 }
 
@@ -67,13 +81,17 @@ template <typename T, typename D>
 void Compare(const LocalTensor<D>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode, uint32_t count) {
   const uint64_t compared = mtsim::align_down(count, mtsim::per_repeat<T>);
   const T* right = mtsim::elements(src1, static_cast<int64_t>(compared), "Compare", "src1");
-  mtsim::compare("Compare", dst, src0, cmpMode, count, [right](uint64_t i) { return right[i]; });
+  mtsim::compare("Compare", dst, src0, cmpMode, count, 
+                 [right](uint64_t from, mtsim::Wide<T>* to) { mtsim::load_wide(right + from, to, mtsim::per_repeat<T>); });
 }
 
 template <typename T, typename D>
 void CompareScalar(const LocalTensor<D>& dst, const LocalTensor<T>& src0, const mtsim::Scalar<T> scalar, CMPMODE cmpMode,
                    uint32_t count) {
-  mtsim::compare("CompareScalar", dst, src0, cmpMode, count, [scalar](uint64_t) { return scalar; });
+  mtsim::compare("CompareScalar", dst, src0, cmpMode, count,
+                 [value = static_cast<mtsim::Wide<T>>(scalar)](uint64_t, mtsim::Wide<T>* to) {
+                   std::fill_n(to, mtsim::per_repeat<T>, value);
+                 });
 }
 
 /// dst[i] = bit i of selMask ? src0[i] : src1[i].
@@ -83,7 +101,8 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<M>& selMask, const Loca
   static_assert(mtsim::one_of<T, half, float>, "Select exists for half and float on this chip");
   const T* other = mtsim::elements(src1, count, "Select", "src1");
   mtsim::select(mtsim::elements(dst, count, "Select", "dst"), mtsim::selection_bits<T>(selMask, selMode, count), selMode,
-                mtsim::elements(src0, count, "Select", "src0"), count, [other](uint64_t i) { return other[i]; });
+                mtsim::elements(src0, count, "Select", "src0"), count, 
+                [other](uint64_t i) { return mtsim::bits_of(other[i]); });
 }
 
 template <typename T, typename M>
@@ -91,7 +110,8 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<M>& selMask, const Loca
             SELMODE selMode, uint32_t count) {
   static_assert(mtsim::one_of<T, half, float>, "Select exists for half and float on this chip");
   mtsim::select(mtsim::elements(dst, count, "Select", "dst"), mtsim::selection_bits<T>(selMask, selMode, count), selMode,
-                mtsim::elements(src0, count, "Select", "src0"), count, [src1](uint64_t) { return src1; });
+                mtsim::elements(src0, count, "Select", "src0"), count, 
+                [value = mtsim::bits_of<T>(src1)](uint64_t) { return value; });
 }
 
 }  // namespace AscendC

@@ -1,25 +1,16 @@
-// The loops of elementwise instructions. Operations compute in `Wide<T>`: float for the 16-bit floats, else T itself.
+// Elementwise instructions over checked operands, in the count form and the repeat form.
 #pragma once
 
-#include <type_traits>
-
+#include "lanes.h"
 #include "mask.h"
 
 namespace mtsim {
-
-template <typename T>
-using Wide = std::conditional_t<one_of<T, half, bfloat16_t>, float, T>;
-
-// An instruction reads an element before it writes it, and operands are either the same or apart: the loops
-// carry no dependence, which the compiler cannot know.
-#define MTSIM_INDEPENDENT _Pragma("GCC ivdep")
 
 template <typename T, typename Operation>
 void apply(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src, int32_t count, Operation operation) {
   T* out = elements(dst, count, name, "dst");
   const T* in = elements(src, count, name, "src");
-  MTSIM_INDEPENDENT
-  for (int32_t i = 0; i < count; ++i) out[i] = static_cast<T>(operation(static_cast<Wide<T>>(in[i])));
+  map_lanes(out, static_cast<uint32_t>(count), operation, in);
 }
 
 template <typename T, typename Operation>
@@ -28,9 +19,7 @@ void apply(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& sr
   T* out = elements(dst, count, name, "dst");
   const T* left = elements(src0, count, name, "src0");
   const T* right = elements(src1, count, name, "src1");
-  MTSIM_INDEPENDENT
-  for (int32_t i = 0; i < count; ++i)
-    out[i] = static_cast<T>(operation(static_cast<Wide<T>>(left[i]), static_cast<Wide<T>>(right[i])));
+  map_lanes(out, static_cast<uint32_t>(count), operation, left, right);
 }
 
 template <typename T, typename Operation>

@@ -61,8 +61,7 @@ uint32_t best_index(const T* data, uint32_t count, Better better) {
 
 template <typename T>
 T index_bits(uint32_t index) {
-  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
-  const auto bits = static_cast<Bits>(index);
+  const auto bits = static_cast<Bits<T>>(index);
   T value;
   std::memcpy(&value, &bits, sizeof value);
   return value;

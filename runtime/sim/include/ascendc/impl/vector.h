@@ -79,8 +79,8 @@ namespace AscendC {
   }
 
 MTSIM_UNARY(Abs, std::fabs(a), half, float)
-MTSIM_UNARY(Exp, std::exp(a), half, float)
-MTSIM_UNARY(Ln, std::log(a), half, float)
+MTSIM_UNARY(Exp, ::expf(a), half, float)
+MTSIM_UNARY(Ln, ::logf(a), half, float)
 MTSIM_UNARY(Sqrt, std::sqrt(a), half, float)
 MTSIM_UNARY(Rsqrt, 1 / std::sqrt(a), half, float)
 MTSIM_UNARY(Reciprocal, 1 / a, half, float)
