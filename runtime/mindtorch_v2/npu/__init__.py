@@ -1,0 +1,107 @@
+"""NPUs: kernels and how they are launched, devices, streams, events and memory. ``torch.npu`` in PyTorch's terms."""
+
+from __future__ import annotations
+
+from .._core import CType, DevicePointer, Kernel, TypedScalar, alloc, alloc_like, c_types, tensor_ptr
+from .build import BuildError
+from .copies import copy_
+from .errors import NpuError, OutOfMemoryError
+from .fallback import install as _install_fallback
+from .launcher import KernelLauncher, ascendc_load
+from .operators import align_up, ascendc_op, ceil_div
+from .runtime import (
+    DeviceProperties,
+    current_device,
+    device_count,
+    empty_cache,
+    get_device_name,
+    get_device_properties,
+    init,
+    is_available,
+    is_initialized,
+    is_simulated,
+    max_memory_allocated,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    reset_peak_memory_stats,
+    set_device,
+    synchronize,
+)
+from .runtime import is_simulated as _is_simulated
+from .runtime import on_device as device
+from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
+from .structs import Struct, struct, upload
+
+__all__ = [
+    "BuildError",
+    "CType",
+    "DevicePointer",
+    "DeviceProperties",
+    "Event",
+    "Kernel",
+    "KernelLauncher",
+    "NpuError",
+    "OutOfMemoryError",
+    "Stream",
+    "StreamContext",
+    "Struct",
+    "TypedScalar",
+    "_is_simulated",
+    "align_up",
+    "alloc",
+    "alloc_like",
+    "ascendc_load",
+    "ascendc_op",
+    "bf16",
+    "bool",
+    "bool_",
+    "ceil_div",
+    "copy_",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "desc",
+    "device",
+    "device_count",
+    "empty_cache",
+    "f16",
+    "f32",
+    "f64",
+    "get_device_name",
+    "get_device_properties",
+    "host",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "init",
+    "is_available",
+    "is_initialized",
+    "is_simulated",
+    "max_memory_allocated",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "ptr",
+    "reset_peak_memory_stats",
+    "set_device",
+    "set_stream",
+    "stream",
+    "struct",
+    "synchronize",
+    "tensor_ptr",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "upload",
+]
+
+ptr, host, desc = (c_types[name] for name in ("ptr", "host", "desc"))
+f16, bf16, f32, f64 = (c_types[name] for name in ("f16", "bf16", "f32", "f64"))
+i8, i16, i32, i64 = (c_types[name] for name in ("i8", "i16", "i32", "i64"))
+u8, u16, u32, u64 = (c_types[name] for name in ("u8", "u16", "u32", "u64"))
+bool_ = bool = c_types["bool_"]
+
+_install_fallback()

@@ -1,0 +1,170 @@
+"""The ACL library: one table of its symbols, and which library provides them.
+
+The library is CANN's ``libascendcl.so``, or the simulated NPU, which exports the same symbols. ``MINDTORCH_NPU``
+chooses: ``real``, ``sim``, or ``auto`` (the default: CANN's where it can be opened and has a device, else the simulator).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+import os
+from collections.abc import Callable
+from ctypes import POINTER, c_char_p, c_float, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._core import npu_current_device, npu_recent_launches
+from . import paths
+from .errors import NpuError, explain
+
+_log = logging.getLogger("mindtorch_v2.npu")
+
+HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = range(4)
+HBM = 1
+EVENT_SYNC, EVENT_TIME_LINE = 0x1, 0x8
+ALREADY_INITIALISED = 100002
+
+HostFunction = ctypes.CFUNCTYPE(None, c_void_p)
+
+# Symbol -> argument types. All return aclError, a C int, except those in RETURNS.
+SIGNATURES: dict[str, tuple[Any, ...]] = {
+    # life cycle
+    "aclInit": (c_char_p,),
+    "aclFinalize": (),
+    "aclrtSetDevice": (c_int32,),
+    "aclrtResetDevice": (c_int32,),
+    "aclrtGetDevice": (POINTER(c_int32),),
+    "aclrtGetDeviceCount": (POINTER(c_uint32),),
+    "aclrtGetSocName": (),
+    "aclrtCreateContext": (POINTER(c_void_p), c_int32),
+    "aclrtDestroyContext": (c_void_p,),
+    "aclrtSetCurrentContext": (c_void_p,),
+    "aclrtGetCurrentContext": (POINTER(c_void_p),),
+    "aclGetRecentErrMsg": (),
+    # memory
+    "aclrtMalloc": (POINTER(c_void_p), c_size_t, c_int),
+    "aclrtFree": (c_void_p,),
+    "aclrtMallocHost": (POINTER(c_void_p), c_size_t),
+    "aclrtFreeHost": (c_void_p,),
+    "aclrtMemcpy": (c_void_p, c_size_t, c_void_p, c_size_t, c_int),
+    "aclrtMemcpyAsync": (c_void_p, c_size_t, c_void_p, c_size_t, c_int, c_void_p),
+    "aclrtMemset": (c_void_p, c_size_t, c_int32, c_size_t),
+    "aclrtMemsetAsync": (c_void_p, c_size_t, c_int32, c_size_t, c_void_p),
+    "aclrtGetMemInfo": (c_int, POINTER(c_size_t), POINTER(c_size_t)),
+    # streams
+    "aclrtCreateStream": (POINTER(c_void_p),),
+    "aclrtCreateStreamWithConfig": (POINTER(c_void_p), c_uint32, c_uint32),
+    "aclrtDestroyStream": (c_void_p,),
+    "aclrtSynchronizeStream": (c_void_p,),
+    "aclrtSynchronizeStreamWithTimeout": (c_void_p, c_int32),
+    "aclrtStreamQuery": (c_void_p, POINTER(c_int)),
+    "aclrtSynchronizeDevice": (),
+    "aclrtSetStreamFailureMode": (c_void_p, c_uint64),
+    "aclrtLaunchHostFunc": (c_void_p, HostFunction, c_void_p),
+    # events
+    "aclrtCreateEvent": (POINTER(c_void_p),),
+    "aclrtCreateEventExWithFlag": (POINTER(c_void_p), c_uint32),
+    "aclrtDestroyEvent": (c_void_p,),
+    "aclrtRecordEvent": (c_void_p, c_void_p),
+    "aclrtStreamWaitEvent": (c_void_p, c_void_p),
+    "aclrtResetEvent": (c_void_p, c_void_p),
+    "aclrtQueryEventStatus": (c_void_p, POINTER(c_int)),
+    "aclrtSynchronizeEvent": (c_void_p,),
+    "aclrtEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
+}
+RETURNS: dict[str, Any] = {"aclrtGetSocName": c_char_p, "aclGetRecentErrMsg": c_char_p}
+
+
+@dataclass(frozen=True)
+class Acl:
+    """An opened ACL library; every symbol of the table is resolved."""
+
+    path: str
+    simulated: bool
+    functions: dict[str, Callable[..., Any]]
+
+    def call(self, symbol: str, *arguments: Any) -> None:
+        """Calls a symbol; raises ``NpuError`` where it does not return 0."""
+        code = self.functions[symbol](*arguments)
+        if code != 0:
+            raise self.error(code, symbol)
+
+    def error(self, code: int, what: str) -> NpuError:
+        """The exception for a code that ``what`` returned, with the library's own message (which this takes)."""
+        return explain(code, what, self.recent_message(), npu_recent_launches(npu_current_device()))
+
+    def recent_message(self) -> str:
+        """The calling thread's most recent error message, which reading clears."""
+        text = self.functions["aclGetRecentErrMsg"]()
+        return text.decode(errors="replace") if text else ""
+
+    def address(self, symbol: str) -> int:
+        """The symbol's address."""
+        return ctypes.cast(self.functions[symbol], c_void_p).value or 0  # type: ignore[arg-type]
+
+
+def open_library(path: str, simulated: bool) -> Acl:
+    """Opens an ACL library and resolves the table. Raises OSError where it cannot be opened or lacks a symbol."""
+    library = ctypes.CDLL(path)
+    functions: dict[str, Callable[..., Any]] = {}
+    missing = []
+    for symbol, arguments in SIGNATURES.items():
+        try:
+            function = getattr(library, symbol)
+        except AttributeError:
+            missing.append(symbol)
+            continue
+        function.argtypes, function.restype = arguments, RETURNS.get(symbol, c_int)
+        functions[symbol] = function
+    if missing:
+        raise OSError(f"{path} lacks the ACL symbols {', '.join(missing)}: is it from an older CANN?")
+    return Acl(path, simulated, functions)
+
+
+@functools.cache
+def library() -> Acl:
+    """The ACL library of this process, opened and initialised at the first call; one log line says which it is."""
+    acl = _choose(os.environ.get("MINDTORCH_NPU", "auto"))
+    code = acl.functions["aclInit"](None)
+    if code not in (0, ALREADY_INITIALISED):
+        raise acl.error(code, "aclInit")
+    _log.info("NPU library: %s (%s)", acl.path, "the simulated NPU" if acl.simulated else "CANN")
+    return acl
+
+
+def _choose(choice: str) -> Acl:
+    if choice not in ("real", "sim", "auto"):
+        raise ValueError(f"MINDTORCH_NPU must be 'real', 'sim' or 'auto', got {choice!r}")
+    if choice == "sim":
+        return open_library(str(paths.simulator_library()), simulated=True)
+    tried = []
+    for candidate in _cann_candidates():
+        try:
+            acl = open_library(candidate, simulated=False)
+        except OSError as error:
+            tried.append(f"{candidate} ({error})")
+            continue
+        if choice == "real" or _has_device(acl):
+            return acl
+        tried.append(f"{candidate} (it sees no device)")
+    if choice == "real":
+        raise RuntimeError(
+            "MINDTORCH_NPU=real, but CANN's libascendcl.so could not be opened; tried " + "; ".join(tried) + ". "
+            "Source CANN's set_env.sh, or use MINDTORCH_NPU=sim for the simulated NPU"
+        )
+    return open_library(str(paths.simulator_library()), simulated=True)
+
+
+def _cann_candidates() -> list[str]:
+    home = os.environ.get("ASCEND_TOOLKIT_HOME") or os.environ.get("ASCEND_HOME_PATH")
+    inside = [str(Path(home) / "lib64" / "libascendcl.so")] if home else []
+    return [*inside, "libascendcl.so"]
+
+
+def _has_device(acl: Acl) -> bool:
+    count = c_uint32()
+    acl.functions["aclInit"](None)
+    return bool(acl.functions["aclrtGetDeviceCount"](ctypes.byref(count)) == 0 and count.value > 0)

@@ -1,0 +1,75 @@
+"""NPU errors: the library's code, what it means, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._core import OutOfMemoryError
+
+__all__ = ["NpuError", "OutOfMemoryError", "explain"]
+
+_CORE_EXCEPTION = (
+    "a kernel faulted on an AI core: compare tile bytes x buffers with the unified buffer, the tensors' sizes with "
+    "block_dim x tile, check 32-byte alignment, and the kernel's argument order and types"
+)
+_TIME_OUT = (
+    "a kernel did not end in time: a flag that is never set, SyncAll with more blocks than cores, "
+    "or a replayed graph without its update"
+)
+_OUT_OF_MEMORY = "out of device memory"
+
+# ACL code -> what it means, and what to look at.
+MEANINGS: dict[int, str] = {
+    100000: "a bad parameter",
+    100001: "ACL is not initialised",
+    107000: "a bad parameter",
+    107001: "no such device",
+    107002: "this thread has no context: select its device with npu.set_device first",
+    107003: "a stream or event of another device or context",
+    107006: "an event that was never recorded has no time",
+    107007: "the end event was recorded before the start event",
+    107025: "a captured stream never rejoined",
+    161001: "a null parameter of a built-in operator",
+    161002: "an invalid parameter of a built-in operator",
+    207001: _OUT_OF_MEMORY,
+    207018: _OUT_OF_MEMORY,
+    507008: "the kernel was built for another chip: compare with npu.get_device_name()",
+    507011: "a captured graph failed",
+    507014: _TIME_OUT,
+    507015: _CORE_EXCEPTION,
+    507034: _TIME_OUT,
+    507035: _CORE_EXCEPTION,
+    507046: _TIME_OUT,
+    561002: "tiling of a built-in operator failed",
+    561003: "no compiled kernel was found for a built-in operator",
+    561103: "a null pointer inside a built-in operator",
+    561107: "the operator package's path is missing: is CANN's environment script sourced?",
+    561112: "the kernel package is missing: is CANN's environment script sourced?",
+}
+
+# Codes of work that failed after it was queued: they surface at a later call, often of another operator.
+ASYNCHRONOUS = frozenset((507011, 507014, 507015, 507034, 507035, 507046))
+
+
+class NpuError(RuntimeError):
+    """A call of the NPU's library failed. ``code`` is the library's error code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def explain(code: int, what: str, library_message: str = "", launches: Sequence[str] = ()) -> NpuError:
+    """The error for an ACL code that ``what`` (a function or a kernel) returned.
+
+    ``library_message`` is the library's own text; ``launches`` the kernels launched last, named for errors that
+    surface after the launch that caused them.
+    """
+    lines = [f"{what}: error {code} ({MEANINGS.get(code, 'not in the table of known codes')})"]
+    if code in ASYNCHRONOUS:
+        if launches:
+            lines.append(f"last launches there: {', '.join(launches)}; the fault may come from any of them")
+        lines.append("to find the launch that faults, run again with MINDTORCH_LAUNCH_BLOCKING=1")
+    if library_message.strip():
+        lines.append(f"the library says: {library_message.strip()}")
+    return NpuError("\n".join(lines), code)

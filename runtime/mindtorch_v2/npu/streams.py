@@ -1,0 +1,194 @@
+"""Streams and events."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from types import TracebackType
+
+from .. import _core
+from .._core import device as Device
+from . import acl
+from .acl import Acl
+from .errors import NpuError, explain
+from .runtime import DeviceLike, index_of, on_device, opened
+
+_STREAMS_PER_DEVICE = 32
+_lock = threading.Lock()
+
+
+class Stream:
+    """A queue of work on one NPU, run in order. Streams come from a pool and are never destroyed, as in PyTorch."""
+
+    def __init__(self, device: DeviceLike = None) -> None:
+        index = index_of(device)
+        self.device = Device("npu", index)
+        self.npu_stream = _pooled_stream(index)
+
+    @classmethod
+    def _of(cls, index: int, handle: int) -> Stream:
+        stream = object.__new__(cls)
+        stream.device, stream.npu_stream = Device("npu", index), handle
+        return stream
+
+    @property
+    def device_index(self) -> int:
+        """Index of the stream's NPU."""
+        return self.device.index or 0
+
+    def synchronize(self) -> None:
+        """Waits until all work queued so far is done; raises ``NpuError`` where some of it failed."""
+        with on_device(self.device_index):
+            library = opened()
+            code = library.functions["aclrtSynchronizeStream"](self.npu_stream)
+            if code != 0:
+                raise _stream_error(library, code, "Stream.synchronize", self)
+
+    def query(self) -> bool:
+        """Whether all work queued so far is done."""
+        status = ctypes.c_int()
+        with on_device(self.device_index):
+            opened().call("aclrtStreamQuery", self.npu_stream, ctypes.byref(status))
+        return status.value == 0
+
+    def wait_event(self, event: Event) -> None:
+        """Makes later work of this stream wait for the event's latest record."""
+        if event.npu_event:
+            with on_device(self.device_index):
+                opened().call("aclrtStreamWaitEvent", self.npu_stream, event.npu_event)
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Makes later work of this stream wait for all work queued on the other one so far."""
+        self.wait_event(stream.record_event())
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Records an event (a new one where none is given) after the work queued so far."""
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Stream):
+            return NotImplemented
+        return self.device == other.device and self.npu_stream == other.npu_stream
+
+    def __hash__(self) -> int:
+        return hash((self.device, self.npu_stream))
+
+    def __repr__(self) -> str:
+        return f"<npu.Stream device={self.device} npu_stream={self.npu_stream:#x}>"
+
+
+_pools: dict[int, list[int]] = {}
+_taken: dict[int, int] = {}
+
+
+def _pooled_stream(index: int) -> int:
+    with _lock:
+        pool, taken = _pools.setdefault(index, []), _taken.get(index, 0)
+        _taken[index] = taken + 1
+        if len(pool) < _STREAMS_PER_DEVICE:
+            handle = ctypes.c_void_p()
+            with on_device(index):
+                opened().call("aclrtCreateStream", ctypes.byref(handle))
+            pool.append(handle.value or 0)
+        return pool[taken % _STREAMS_PER_DEVICE]
+
+
+class Event:
+    """A mark in a stream: other streams and the host can wait for it, and two of them measure time."""
+
+    def __init__(self, enable_timing: bool = False) -> None:
+        self._flag = acl.EVENT_TIME_LINE | acl.EVENT_SYNC if enable_timing else acl.EVENT_SYNC
+        self._device: int | None = None
+        self.npu_event = 0  # made at the first record, on that stream's device
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Marks the work queued on a stream so far; the current stream where none is given."""
+        stream = stream or current_stream()
+        if self._device is not None and self._device != stream.device_index:
+            raise RuntimeError(f"an event of npu:{self._device} cannot be recorded on a stream of {stream.device}")
+        with on_device(stream.device_index):
+            if not self.npu_event:
+                handle = ctypes.c_void_p()
+                opened().call("aclrtCreateEventExWithFlag", ctypes.byref(handle), self._flag)
+                self.npu_event, self._device = handle.value or 0, stream.device_index
+            opened().call("aclrtRecordEvent", self.npu_event, stream.npu_stream)
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Makes later work of a stream wait for this event; the current stream where none is given."""
+        (stream or current_stream()).wait_event(self)
+
+    def query(self) -> bool:
+        """Whether the marked work is done; True where nothing was marked."""
+        status = ctypes.c_int(1)
+        if self.npu_event:
+            with on_device(self._device):
+                opened().call("aclrtQueryEventStatus", self.npu_event, ctypes.byref(status))
+        return status.value == 1
+
+    def synchronize(self) -> None:
+        """Waits until the marked work is done."""
+        if self.npu_event:
+            with on_device(self._device):
+                opened().call("aclrtSynchronizeEvent", self.npu_event)
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds from this event to another; both must have been made with ``enable_timing=True``."""
+        if not (self._flag & end_event._flag & acl.EVENT_TIME_LINE):
+            raise ValueError("elapsed_time needs events made with enable_timing=True")
+        if not (self.npu_event and end_event.npu_event):
+            raise ValueError("elapsed_time needs both events to have been recorded")
+        milliseconds = ctypes.c_float()
+        with on_device(self._device):
+            opened().call("aclrtEventElapsedTime", ctypes.byref(milliseconds), self.npu_event, end_event.npu_event)
+        return milliseconds.value
+
+    def __del__(self) -> None:
+        if self.npu_event:
+            opened().functions["aclrtDestroyEvent"](self.npu_event)
+
+
+def current_stream(device: DeviceLike = None) -> Stream:
+    """The calling thread's current stream of an NPU; the default one at start."""
+    index = index_of(device)
+    return Stream._of(index, _core.npu_current_stream(index))
+
+
+def default_stream(device: DeviceLike = None) -> Stream:
+    """The NPU's default stream."""
+    return Stream._of(index_of(device), 0)
+
+
+def set_stream(stream: Stream) -> None:
+    """Makes a stream the calling thread's current one of its NPU."""
+    _core.npu_swap_stream(stream.device_index, stream.npu_stream)
+
+
+class StreamContext:
+    """``with npu.stream(s):`` makes a stream current, and its NPU; None does nothing."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self._device = _core.npu_set_device(self.stream.device_index)
+            self._handle = _core.npu_swap_stream(self.stream.device_index, self.stream.npu_stream)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.stream is not None:
+            _core.npu_swap_stream(self.stream.device_index, self._handle)
+            _core.npu_set_device(self._device)
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """Makes a stream current for a ``with`` block."""
+    return StreamContext(stream)
+
+
+def _stream_error(library: Acl, code: int, what: str, stream: Stream) -> NpuError:
+    launches = _core.npu_recent_launches(stream.device_index, stream.npu_stream)
+    return explain(code, f"{what} on {stream.device}", library.recent_message(), launches)

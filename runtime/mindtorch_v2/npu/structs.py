@@ -1,0 +1,75 @@
+"""Tiling data: structs packed by C's rules, and their upload to a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import CType, Tensor, dtypes
+from .copies import copy_
+
+__all__ = ["Struct", "struct", "upload"]
+
+
+class Struct:
+    """A C struct of scalar fields. Called with the values, by position or by name, it returns the packed bytes."""
+
+    def __init__(self, fields: tuple[tuple[str, CType], ...]) -> None:
+        self.fields = fields
+        self.offsets: tuple[int, ...] = ()
+        self.alignment, end = 1, 0
+        for name, ctype in fields:
+            if not isinstance(ctype, CType) or ctype.name in ("ptr", "host", "desc"):
+                raise TypeError(f"struct field {name!r}: expected a scalar C type such as npu.u32, got {ctype!r}")
+            start = _aligned(end, ctype.size)
+            self.offsets += (start,)
+            self.alignment, end = max(self.alignment, ctype.size), start + ctype.size
+        self.size = _aligned(end, self.alignment)
+
+    def __call__(self, *values: Any, **named: Any) -> bytes:
+        """The packed bytes; raises TypeError or OverflowError naming the field where a value does not fit."""
+        names = [name for name, _ in self.fields]
+        if len(values) > len(names):
+            raise TypeError(f"struct: expected {len(names)} values ({', '.join(names)}), got {len(values)}")
+        given = dict(zip(names, values, strict=False))
+        for name in named:
+            if name not in names or name in given:
+                raise TypeError(
+                    f"struct: field {name!r} is {'given twice' if name in given else 'not one of its fields'}"
+                )
+        given.update(named)
+        packed = bytearray(self.size)
+        for (name, ctype), start in zip(self.fields, self.offsets, strict=True):
+            if name not in given:
+                raise TypeError(f"struct: no value for field {name!r}")
+            packed[start : start + ctype.size] = _bits(name, ctype, given[name])
+        return bytes(packed)
+
+    def __repr__(self) -> str:
+        return f"npu.struct({', '.join(f'({name!r}, {ctype!r})' for name, ctype in self.fields)})"
+
+
+def struct(*fields: tuple[str, CType]) -> Struct:
+    """A C struct: ``struct(("n", npu.u32), ("scale", npu.f32))(1024, 0.5)`` gives its bytes, padded as C pads."""
+    return Struct(fields)
+
+
+def upload(packed: bytes | bytearray | memoryview, device: Any = "npu") -> Tensor:
+    """A uint8 tensor on a device with a copy of the bytes, for tiling data in global memory."""
+    data = bytes(packed)
+    staged = _core.alloc((len(data),), dtypes["uint8"], "cpu")
+    if data:
+        _core.as_memoryview(staged)[:] = data
+    target = _core.alloc((len(data),), dtypes["uint8"], device)
+    return staged if target.is_cpu else copy_(target, staged)
+
+
+def _aligned(offset: int, alignment: int) -> int:
+    return -(-offset // alignment) * alignment
+
+
+def _bits(name: str, ctype: CType, value: Any) -> bytes:
+    try:
+        return ctype.bits(value).to_bytes(ctype.size, "little")
+    except (TypeError, OverflowError) as error:
+        raise type(error)(f"struct field {name!r}, {error}") from None
