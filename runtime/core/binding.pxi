@@ -103,9 +103,9 @@ cdef ArgSpec arg_spec(object type):
     spec.list_size = 0
     spec.optional = text.endswith("?")
     if spec.optional:
-        text = text[:-1]
+        text = text.removesuffix("?")
     if text.endswith("]"):
-        element, _, size = text[:-1].rpartition("[")
+        element, _, size = text.removesuffix("]").rpartition("[")
         spec.kind = LIST_KINDS.get(element, ARG_ANY)
         spec.list_size = int(size) if size else 0
     else:

@@ -11,7 +11,7 @@ cdef bint show_trace = bool(int(os.environ.get("MINDTORCH_SHOW_DISPATCH_TRACE") 
 
 
 class TraceDepth(threading.local):
-    value = 0
+    depth = 0
 
 
 cdef object trace_depth = TraceDepth()
@@ -19,7 +19,7 @@ cdef object trace_depth = TraceDepth()
 
 cdef int trace_line(str what, OpOverload op, int key) except -1:
     """One line of the dispatch trace, nested by depth, as PyTorch's TORCH_SHOW_DISPATCH_TRACE prints it."""
-    print(f"{' ' * trace_depth.value}[{what}] op=[{op.sig.qualname}], key=[{KEY_NAMES.get(key, 'TorchFunction')}]",
+    print(f"{' ' * trace_depth.depth}[{what}] op=[{op.sig.qualname}], key=[{KEY_NAMES.get(key, 'TorchFunction')}]",
           file=sys.stderr)
     return 0
 
@@ -319,11 +319,11 @@ cdef object dispatch(OpOverload op, Bound* bound, uint64_t keys):
     key = mt_highest_bit(live)
     if show_trace:
         trace_line("call", op, key)
-        trace_depth.value += 1
+        trace_depth.depth += 1
         try:
             return dispatch_at(op, key, bound, keys)
         finally:
-            trace_depth.value -= 1
+            trace_depth.depth -= 1
     return dispatch_at(op, key, bound, keys)
 
 
