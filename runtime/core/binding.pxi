@@ -15,19 +15,26 @@ cdef dict LIST_KINDS = {
     "Tensor": ARG_TENSOR_LIST, "Tensor?": ARG_OPT_TENSOR_LIST, "int": ARG_INT_LIST, "SymInt": ARG_INT_LIST,
     "float": ARG_FLOAT_LIST, "bool": ARG_BOOL_LIST, "Scalar": ARG_SCALAR_LIST,
 }
-# The element kind of each list kind, and what an error calls it.
+# What an error calls each kind.
 cdef dict KIND_NAMES = {
     ARG_TENSOR: "Tensor", ARG_TENSOR_LIST: "tuple of Tensors", ARG_OPT_TENSOR_LIST: "tuple of Tensors or None", ARG_INT: "int",
     ARG_FLOAT: "float", ARG_BOOL: "bool", ARG_STR: "str", ARG_SCALAR: "Number", ARG_INT_LIST: "tuple of ints",
     ARG_FLOAT_LIST: "tuple of floats", ARG_BOOL_LIST: "tuple of bools", ARG_SCALAR_LIST: "tuple of Scalars",
     ARG_DTYPE: "torch.dtype", ARG_DEVICE: "torch.device",
 }
-cdef int ELEMENT_KIND[ARG_ANY + 1]
-for _kind in range(ARG_ANY + 1):
-    ELEMENT_KIND[_kind] = ARG_ANY
-ELEMENT_KIND[ARG_TENSOR_LIST] = ELEMENT_KIND[ARG_OPT_TENSOR_LIST] = ARG_TENSOR
-ELEMENT_KIND[ARG_INT_LIST], ELEMENT_KIND[ARG_FLOAT_LIST] = ARG_INT, ARG_FLOAT
-ELEMENT_KIND[ARG_BOOL_LIST], ELEMENT_KIND[ARG_SCALAR_LIST] = ARG_BOOL, ARG_SCALAR
+
+
+cdef inline int element_kind(int kind) noexcept:
+    """What a list kind holds; ARG_ANY for what is no list."""
+    if kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
+        return ARG_TENSOR
+    if kind == ARG_INT_LIST:
+        return ARG_INT
+    if kind == ARG_FLOAT_LIST:
+        return ARG_FLOAT
+    if kind == ARG_BOOL_LIST:
+        return ARG_BOOL
+    return ARG_SCALAR if kind == ARG_SCALAR_LIST else ARG_ANY
 
 
 cdef struct ArgSpec:
@@ -188,7 +195,7 @@ cdef int fit(ArgSpec* spec, PyObject** slot, Bound* bound) except -1:
         return 1
     if value == <PyObject*>None:
         return spec.optional
-    element = ELEMENT_KIND[spec.kind]
+    element = element_kind(spec.kind)
     if element != ARG_ANY:
         return fit_list(spec, element, slot, bound)
     converted = convert(spec.kind, <object>value)

@@ -26,9 +26,7 @@ cdef dict KEY_BY_NAME = {
     "Autograd": ALIAS_AUTOGRAD, "CompositeImplicitAutograd": ALIAS_COMPOSITE_IMPLICIT,
     "CompositeExplicitAutograd": ALIAS_COMPOSITE_EXPLICIT,
 }
-cdef dict KEY_NAMES = {}
-for _name, _key in KEY_BY_NAME.items():
-    KEY_NAMES.setdefault(_key, _name)
+cdef dict KEY_NAMES = {key: name for name, key in reversed(KEY_BY_NAME.items())}    # the first name of each
 
 cdef uint64_t BACKEND_KEYS = ((<uint64_t>1 << (KEY_META + 1)) - 1) & ~(<uint64_t>1)
 cdef uint64_t AUTOGRAD_KEYS = ((<uint64_t>1 << (KEY_AUTOGRAD_META + 1)) - 1) & ~((<uint64_t>1 << KEY_AUTOGRAD_OTHER) - 1)
