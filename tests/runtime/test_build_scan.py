@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindtorch_v2.npu.kernel_source import Parameter, scan_kernels
+from mindtorch_v2.npu.kernel_source import Parameter, rewrite_launches, scan_kernels
 
 
 def _names(source):
@@ -68,3 +68,16 @@ def test_line_markers_of_preprocessed_text():
         ("a", "inc/k.h", 41),
         ("b", "main.cpp", 2),
     ]
+
+
+def test_launches_in_the_source_become_calls():
+    source = """// a<<<1, 2, 3>>>(x)
+void f() { n::scale<float><<<blocks,
+  nullptr, stream>>>(x, 1 << 3, y >> 2); }
+"""
+    assert rewrite_launches(source, "/k.cpp", "queue") == (
+        '#line 1 "/k.cpp"\n// a<<<1, 2, 3>>>(x)\n'
+        'void f() { ::mtsim::on_stream<n::scale<float>>(queue, "n::scale<float>", blocks,\n'
+        "  nullptr, stream)(x, 1 << 3, y >> 2); }\n"
+    )
+    assert rewrite_launches("int x = 1 << 2 >> 1;", "/k.cpp", "queue") is None

@@ -16,7 +16,14 @@ from pathlib import Path
 
 from . import build_cache, cann_build, paths
 from .build_errors import BuildError
-from .kernel_source import KernelSignature, scan_kernels, stub_source, uses_block_barrier
+from .kernel_source import (
+    KernelSignature,
+    launch_function,
+    rewrite_launches,
+    scan_kernels,
+    stub_source,
+    uses_block_barrier,
+)
 
 __all__ = ["BuildError", "build_ascendc", "build_native"]
 
@@ -29,6 +36,7 @@ _ASCENDC_FLAGS = (
     "-fno-strict-aliasing",
     "-fno-math-errno",
     "-fvisibility=hidden",
+    "-fno-gnu-unique",
     "-Wno-unknown-pragmas",
 )
 
@@ -66,12 +74,12 @@ def build_ascendc(
         objects = []
         defined: dict[str, KernelSignature] = {}
         for index, source in enumerate(files):
-            kernels, concurrent = _kernels_in(name, command, source)
+            kernels = _kernels_in(name, command, source)
             for kernel in kernels:
                 _refuse_duplicate(name, defined, kernel)
-            stub = folder / f"stub{index}.cpp"
-            stub.write_text(stub_source(source, kernels, concurrent))
-            objects.append(_compile(name, [*command, "-x", "c++"], stub, folder / f"stub{index}.o", read))
+            stub = _write_stub(folder, index, source, kernels)
+            compile_stub = [*command, "-iquote", str(source.parent), "-x", "c++"]
+            objects.append(_compile(name, compile_stub, stub, stub.with_suffix(".o"), read))
         if not defined:
             raise BuildError(
                 f"kernel library {name!r}: no kernel in {', '.join(map(str, files))}; "
@@ -177,11 +185,23 @@ def _cpu() -> str:
     return "\n".join(re.findall(r"^(?:model name|flags|Features|CPU part)\s*:.*$", description, re.MULTILINE)[:2])
 
 
-def _kernels_in(name: str, command: Sequence[str], source: Path) -> tuple[list[KernelSignature], bool]:
-    """The kernels that a source defines, macros expanded, and whether its blocks wait for each other."""
+def _kernels_in(name: str, command: Sequence[str], source: Path) -> list[KernelSignature]:
+    """The kernels that a source defines, macros expanded."""
     # `__global__` defined as itself survives preprocessing, and marks the kernels.
     text = _run(name, [*command, "-D__global__=__global__", "-x", "c++", "-E", str(source)])
-    return scan_kernels(text, str(source)), uses_block_barrier(source.read_text(errors="replace"))
+    return scan_kernels(text, str(source))
+
+
+def _write_stub(folder: Path, index: int, source: Path, kernels: list[KernelSignature]) -> Path:
+    text = source.read_text(errors="surrogateescape")
+    queue = launch_function(uses_block_barrier(text))
+    rewritten = rewrite_launches(text, str(source), queue)
+    if rewritten is not None:
+        source = folder / f"source{index}.cpp"
+        source.write_text(rewritten, errors="surrogateescape")
+    stub = folder / f"stub{index}.cpp"
+    stub.write_text(stub_source(source, kernels, queue))
+    return stub
 
 
 def _refuse_duplicate(name: str, defined: dict[str, KernelSignature], kernel: KernelSignature) -> None:

@@ -39,6 +39,7 @@ _LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:\\.|[^"\\])*)"[^\n]*$'
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*$", re.MULTILINE)
 _TOKEN = re.compile(r"(?P<open>\{)|(?P<close>\})|namespace\b(?P<namespace>[\w:\s]*)\{|(?P<kernel>\b__global__\b)")
 _HEAD = re.compile(r"\b(?:void)\b[^;{}()]*?\b(?P<name>[A-Za-z_]\w*)\s*\(")
+_LAUNCH = re.compile(r"(?P<kernel>[A-Za-z_][\w:]*(?:<[^<>;{}]*>)?)(?P<open>\s*<<<)[^;{}]*?(?P<close>>>>)")
 _QUALIFIER = re.compile(r"\b(?:__gm__|__aicore__|__restrict__|__restrict|restrict|const|volatile|struct)\b")
 
 
@@ -75,10 +76,41 @@ def uses_block_barrier(source_text: str) -> bool:
     return re.search(r"\bSyncAll\b", _blank(source_text)) is not None
 
 
-def stub_source(source: Path, kernels: list[KernelSignature], concurrent: bool) -> str:
+def rewrite_launches(source_text: str, path: str, queue: str) -> str | None:
+    """The source with each ``kernel<<<blocks, control, stream>>>`` as a call, its lines still those of ``path``.
+
+    None where there is nothing to rewrite.
+    """
+    text = _blank(source_text)
+    pieces = []
+    done = 0
+    for launch in _LAUNCH.finditer(text):
+        kernel = launch["kernel"]
+        pieces += [
+            source_text[done : launch.start()],
+            f'::mtsim::on_stream<{kernel}>({queue}, "{kernel}", ',
+            source_text[launch.end("open") : launch.start("close")],
+            ")",
+        ]
+        done = launch.end()
+    if not pieces:
+        return None
+    return f'#line 1 "{path}"\n' + "".join(pieces) + source_text[done:]
+
+
+def launch_function(concurrent: bool) -> str:
+    """The simulator's function that queues a kernel; ``concurrent`` where its blocks wait for each other."""
+    return "mtsim_launch_concurrent" if concurrent else "mtsim_launch"
+
+
+def stub_source(source: Path, kernels: list[KernelSignature], queue: str) -> str:
     """The translation unit that includes the user's source and exports each kernel's launch function."""
-    lines = [f'#include "{source}"', "#include <mtsim_stub.h>"]
-    queue = "mtsim_launch_concurrent" if concurrent else "mtsim_launch"
+    lines = [
+        "#include <mtsim_stub.h>",
+        "#pragma GCC visibility push(default)",  # the user's functions are exported, the simulator's headers are not
+        f'#include "{source}"',
+        "#pragma GCC visibility pop",
+    ]
     for kernel in kernels:
         kernel_type = f"decltype(&::{kernel.qualname})"
         text_type = f"decltype(mtsim::describe(&::{kernel.qualname}))"

@@ -55,6 +55,11 @@ class Device:
     def launch(self, kernel: Callable[..., int], blocks: int, *arguments: Any) -> None:
         self._check(kernel(ctypes.c_uint32(blocks), self._stream, *arguments))
 
+    @property
+    def stream(self) -> ctypes.c_void_p:
+        """The stream that launches go to."""
+        return self._stream
+
     def synchronize(self) -> None:
         self._check(self._acl.aclrtSynchronizeStream(self._stream))
 

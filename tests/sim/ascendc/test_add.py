@@ -74,3 +74,14 @@ def test_signatures_tell_the_launcher_each_type(add, kernel_library):
     assert signature(kernel_library("elementwise.cpp"), "muls_half") == b"ptr,ptr,f16,u32"
     assert signature(kernel_library("elementwise.cpp"), "scale_float") == b"ptr,ptr,f32,bool,u16"
     assert signature(kernel_library("cast.cpp"), "float_to_half") == b"ptr,ptr,i32,u32"
+
+
+def test_a_source_that_launches_its_own_kernels(npu, kernel_library):
+    library = kernel_library("launches_itself.cpp")
+    x = np.arange(64, dtype=np.float32)
+    y = npu.upload(np.zeros_like(x))
+    library.affine_do(npu.stream, npu.upload(x), y, 64, ctypes.c_float(2), ctypes.c_float(0.5))
+    np.testing.assert_array_equal(npu.download(y, x), 2 * x + 0.5)
+    library.write_do(64, npu.stream, y)
+    np.testing.assert_array_equal(npu.download(y, x), 2.5 * x)
+    assert library.aclrtlaunch_affine

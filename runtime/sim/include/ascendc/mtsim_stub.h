@@ -27,6 +27,10 @@ struct Parameter {
     }
     return ACL_SUCCESS;
   }
+  static Abi pass(const T& value) {
+    if constexpr (std::is_class_v<T>) return &value;
+    else return value;
+  }
 
  private:
   static constexpr uint32_t kInvalidParameter = 107000;
@@ -41,6 +45,7 @@ struct Parameter<T*> {
     to = static_cast<T*>(alias);
     return status;
   }
+  static Abi pass(T* pointer) { return const_cast<std::remove_cv_t<T>*>(pointer); }
 };
 
 template <typename T>
@@ -50,6 +55,7 @@ struct Parameter<T, std::enable_if_t<one_of<T, half, bfloat16_t>>> {
     std::memcpy(&to, &bits, sizeof to);
     return ACL_SUCCESS;
   }
+  static Abi pass(T value) { return bits_of(value); }
 };
 
 template <typename Kernel>
@@ -88,6 +94,28 @@ struct Launcher {
     return status;
   }
 };
+
+/// `kernel<<<blocks, control, stream>>>(...)` in the source, which the builder spells
+/// `mtsim::on_stream<kernel>(queue, name, blocks, control, stream)(...)`.
+template <auto kernel>
+struct OnStream;
+
+template <typename... T, void (*kernel)(T...)>
+struct OnStream<kernel> {
+  decltype(&mtsim_launch) queue;
+  const char* name;
+  uint32_t block_dim;
+  void* stream;
+
+  uint32_t operator()(T... values) const {
+    return Launcher<kernel, T...>::launch(queue, name, block_dim, stream, Parameter<T>::pass(values)...);
+  }
+};
+
+template <auto kernel, typename Control>
+OnStream<kernel> on_stream(decltype(&mtsim_launch) queue, const char* name, uint32_t block_dim, Control, void* stream) {
+  return {queue, name, block_dim, stream};
+}
 
 template <auto kernel, typename... T>
 Launcher<kernel, T...> launcher_of(void (*)(T...));
