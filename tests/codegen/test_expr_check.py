@@ -47,7 +47,7 @@ CHECK, FAKE, LAUNCH, COMPUTE, BACKWARD, WHEN = Purpose
 
 def check(
     text: str, schema: Schema, purpose: Purpose, expected: ValueType | None = None
-) -> tuple[str, list[tuple[str, ...]]]:
+) -> tuple[str, list[tuple[str, str, str, str]]]:
     type_, errors = check_expression(parse_expression(text), scope_for(schema, purpose, TABLE), expected)
     faults = [(text[e.offset : e.offset + e.length], e.code, e.message, e.hint or "") for e in errors]
     return str(type_), faults
@@ -95,6 +95,7 @@ ACCEPTED = [
     (NORM, CHECK, "w is None or w.shape == x.shape[1:]", "bool", "w is None or w.shape == x.shape[1:]"),
     (NORM, CHECK, "not (w is None) and w.ndim == 1", "bool", "not w is None and w.ndim == 1"),
     (NORM, CHECK, "dims == x.shape[1:]", "bool", "tuple(dims) == x.shape[1:]"),
+    (NORM, CHECK, "x.ndim in dims", "bool", "x.ndim in dims"),
     (NORM, CHECK, "mode in ('a', 'b') and len(xs) > 0", "bool", 'mode in ("a", "b") and len(xs) > 0'),
     (NORM, FAKE, "dtype if dtype is not None else x.dtype", "dtype", "dtype if dtype is not None else x.dtype"),
     (NORM, FAKE, "[*dims, xs[0].shape[1], max(dims)]", "int[]", "(*dims, xs[0].shape[1], max(dims))"),

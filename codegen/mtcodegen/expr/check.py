@@ -226,7 +226,8 @@ class _Checker(NameChecker):
                 tensor = True
         if tensor and len(node.rest) > 1:
             self.fault("a comparison of tensors cannot be chained", node, "MT209")
-        values = [_as_tuple(value, type_) for value, type_ in typed]
+        equality = all(op in ("==", "!=") for op, _ in node.rest)
+        values = [_as_tuple(value, type_) if equality else value for value, type_ in typed]
         rest = tuple((op, value) for (op, _), value in zip(node.rest, values[1:], strict=True))
         return replace(node, first=values[0], rest=rest), TENSOR if tensor else BOOL
 
