@@ -43,8 +43,7 @@ check: $(VENV)/.installed ## fail if committed generated code is not what the YA
 	@$(BIN)mtcodegen check examples/scaled_add/ops.yaml
 
 generate: $(VENV)/.installed ## write the built-in operators and the example again from their YAML files
-	@$(BIN)mtcodegen ops_yaml
-	@$(BIN)mtcodegen examples/scaled_add/ops.yaml
+	@$(BIN)mtcodegen generate
 
 bench: $(VENV)/.testable ## measure side by side with PyTorch and ctypes; writes docs/benchmarks.md
 	@$(PYTHON) -m benchmarks
