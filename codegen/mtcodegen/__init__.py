@@ -1,0 +1,1 @@
+"""Turn one YAML entry into a working operator: kernels per device, shape rule, gradient and typed stub."""

@@ -1,0 +1,135 @@
+"""What is wrong, where, and how to say it: the value every stage returns beside its result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from mtcodegen.source import Span
+
+__all__ = ["FORMATS", "Diagnostic", "in_source_order", "render_github", "render_json", "render_text", "suggest"]
+
+_CONTEXT = 160  # characters of a source line that are shown; longer lines are cut around the caret
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A finding. ``span`` is None where there is no place to point at (a file that cannot be read)."""
+
+    code: str
+    message: str
+    span: Span | None
+    hint: str = ""
+    severity: str = "error"
+    path: str = ""
+
+    @property
+    def file(self) -> str:
+        """The file it is about, as the user named it."""
+        return self.path if self.span is None else self.span.source.path
+
+
+def in_source_order(diagnostics: Iterable[Diagnostic], paths: Sequence[str]) -> list[Diagnostic]:
+    """Sorted by file in the order of ``paths``, then by position; a finding is listed once."""
+    order = {path: i for i, path in enumerate(paths)}
+
+    def key(item: Diagnostic) -> tuple[int, int, str, str]:
+        return order.get(item.file, len(order)), -1 if item.span is None else item.span.offset, item.code, item.message
+
+    return sorted(dict.fromkeys(diagnostics), key=key)
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """``did you mean `near`?``, or nothing where no known name is near."""
+    near = nearest(name, known)
+    return f"did you mean `{near}`?" if near else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that ``name`` most likely was meant to be."""
+    if len(name) > 200:  # the comparison is quadratic, and nobody misspells a name that long
+        return None
+    import difflib
+
+    matches = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+_COLOURS = {"bold": "\x1b[1m", "error": "\x1b[1;31m", "warning": "\x1b[1;33m", "gutter": "\x1b[1;34m"}
+
+
+def _paint(text: str, style: str, colour: bool) -> str:
+    return f"{_COLOURS[style]}{text}\x1b[0m" if colour and text else text
+
+
+def render_text(diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> str:
+    """The form people read: the place, the message, and the line with a caret under the fault."""
+    return "".join(_render_one(item, colour) for item in diagnostics)
+
+
+def _render_one(item: Diagnostic, colour: bool) -> str:
+    label = _paint(f"{item.severity}[{item.code}]", item.severity, colour)
+    if item.span is None:
+        hint = f"\n   = {item.hint}" if item.hint else ""
+        return f"{_paint(f'{item.file}:', 'bold', colour)} {label}: {item.message}{hint}\n"
+    line, column = item.span.source.position(item.span.offset)
+    place = _paint(f"{item.file}:{line}:{column}:", "bold", colour)
+    text, before, length = _window(item.span.source.line(line), column - 1, item.span.length)
+    gutter = " " * (len(str(line)) + 1)
+    bar = _paint("|", "gutter", colour)
+    carets = _paint("^" * length, item.severity, colour)
+    padding = "".join("\t" if char == "\t" else " " for char in text[:before])
+    hint = f" {item.hint}" if item.hint else ""
+    return (
+        f"{place} {label}: {item.message}\n"
+        f"{gutter}{bar}\n"
+        f"{_paint(str(line), 'gutter', colour)} {bar} {text}\n"
+        f"{gutter}{bar} {padding}{carets}{hint}\n"
+    )
+
+
+def _window(text: str, column: int, length: int) -> tuple[str, int, int]:
+    """At most ``_CONTEXT`` characters of a line around the fault, its column there, and the caret's length."""
+    text = "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text[: column + _CONTEXT])
+    start = 0
+    if column >= _CONTEXT - 20:
+        start = column - _CONTEXT // 4
+    shown = text[start : start + _CONTEXT]
+    before = column - start
+    return shown.rstrip(), before, max(1, min(length, _CONTEXT - before))
+
+
+def render_json(diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> str:
+    """A list of objects, one a finding; lines and columns count from 1."""
+    del colour
+    return json.dumps([_as_object(item) for item in diagnostics], indent=2) + "\n"
+
+
+def _as_object(item: Diagnostic) -> dict[str, str | int]:
+    result: dict[str, str | int] = {"code": item.code, "severity": item.severity, "file": item.file}
+    if item.span is not None:
+        result |= {"line": item.span.line, "column": item.span.column, "length": item.span.length}
+    return result | {"message": item.message, "hint": item.hint}
+
+
+def render_github(diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> str:
+    """Workflow commands that GitHub shows beside the line in a pull request."""
+    del colour
+    return "".join(_github_line(item) for item in diagnostics)
+
+
+def _github_line(item: Diagnostic) -> str:
+    where = f"file={_github_escape(item.file, property=True)}"
+    if item.span is not None:
+        where += f",line={item.span.line},col={item.span.column},endColumn={item.span.column + item.span.length}"
+    message = item.message + (f" ({item.hint})" if item.hint else "")
+    return f"::{item.severity} {where},title={item.code}::{_github_escape(message)}\n"
+
+
+def _github_escape(text: str, *, property: bool = False) -> str:
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(":", "%3A").replace(",", "%2C") if property else text
+
+
+FORMATS: dict[str, Callable[..., str]] = {"text": render_text, "json": render_json, "github": render_github}

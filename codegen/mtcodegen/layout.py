@@ -1,0 +1,394 @@
+"""Line breaking: what ``ruff format`` would make of the lines of a rendered module that are too long.
+
+Templates write a statement on one line. Lines that fit are left as they are; a longer one is parsed and laid out again
+with the usual pretty-printing algebra (text, line, indent, group), by the rules of Black's style.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+__all__ = ["WIDTH", "quoted", "wrap"]
+
+WIDTH = 120
+_INDENT = 4
+
+
+def quoted(text: str) -> str:
+    """A string literal in the quotes that the formatter prefers."""
+    literal = repr(text)
+    if literal[0] == "'" and '"' not in literal:
+        return '"' + literal[1:-1].replace("\\'", "'") + '"'
+    return literal
+
+
+def wrap(text: str) -> str:
+    """``text`` with each statement that is too long for its line laid out over several."""
+    return "\n".join(_wrap_line(line) if len(line) > WIDTH else line for line in text.split("\n"))
+
+
+def _wrap_line(line: str) -> str:
+    code = line.lstrip(" ")
+    indent = len(line) - len(code)
+    if code.startswith(("#", '"')):
+        return line
+    doc = _statement(code)
+    return line if doc is None else " " * indent + _render(doc, indent)
+
+
+# ---------------------------------------------------------------- the algebra
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A place to break: nothing (``flat`` empty) or a space where the group fits on one line."""
+
+    flat: str = " "
+
+
+@dataclass(frozen=True)
+class _IfBreak:
+    """Text that is there only where the enclosing group is broken."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class _Nest:
+    body: _Doc
+
+
+@dataclass(frozen=True)
+class _Group:
+    body: _Doc
+
+
+_Doc = str | _Line | _IfBreak | _Nest | _Group | tuple["_Doc", ...]
+_SOFT = _Line("")
+_Item = tuple[int, bool, _Doc]  # indentation, broken, document
+
+
+def _render(doc: _Doc, indent: int) -> str:
+    out: list[str] = []
+    column = indent
+    stack: list[_Item] = [(indent, True, doc)]
+    while stack:
+        level, broken, item = stack.pop()
+        if isinstance(item, str):
+            out.append(item)
+            column += len(item)
+        elif isinstance(item, tuple):
+            stack += [(level, broken, part) for part in reversed(item)]
+        elif isinstance(item, _Nest):
+            stack.append((level + _INDENT, broken, item.body))
+        elif isinstance(item, _Group):
+            flat = _fits([(level, False, item.body)], stack, WIDTH - column)
+            stack.append((level, not flat, item.body))
+        elif isinstance(item, _IfBreak):
+            stack.append((level, broken, item.text if broken else ""))
+        elif broken:
+            out.append("\n" + " " * level)
+            column = level
+        else:
+            stack.append((level, broken, item.flat))
+    return "".join(out)
+
+
+def _fits(first: list[_Item], rest: Sequence[_Item], room: int) -> bool:
+    """Whether what stands before the next line break fits in ``room`` columns."""
+    stack, index = list(first), len(rest)
+    while room >= 0:
+        if not stack:
+            if index == 0:
+                return True
+            index -= 1
+            stack.append(rest[index])
+        level, broken, item = stack.pop()
+        if isinstance(item, str):
+            room -= len(item)
+        elif isinstance(item, tuple):
+            stack += [(level, broken, part) for part in reversed(item)]
+        elif isinstance(item, _Nest):
+            stack.append((level, broken, item.body))
+        elif isinstance(item, _Group):
+            stack.append((level, False if first else broken, item.body))
+        elif isinstance(item, _IfBreak):
+            room -= len(item.text) if broken else 0
+        elif broken:
+            return True
+        else:
+            room -= len(item.flat)
+    return False
+
+
+def _join(items: Iterable[_Doc], separator: _Doc) -> tuple[_Doc, ...]:
+    result: list[_Doc] = []
+    for item in items:
+        result += [separator, item] if result else [item]
+    return tuple(result)
+
+
+def _commas(items: Sequence[_Doc]) -> _Doc:
+    """Items on one line, or one a line with a comma after the last."""
+    return (*_join(items, (",", _Line())), _IfBreak(","))
+
+
+def _brackets(opening: str, body: _Doc, closing: str) -> _Doc:
+    return _Group((opening, _Nest((_SOFT, body)), _SOFT, closing))
+
+
+# ---------------------------------------------------------------- statements
+
+
+def _statement(code: str) -> _Doc | None:
+    """The document of a statement or of a compound statement's first line; None if it has no layout of its own."""
+    if code.startswith("@"):
+        return ("@", _expression(ast.parse(code[1:], mode="eval").body, False))
+    header, suite = code.endswith(":"), code.endswith(": ...")
+    node = ast.parse(f"{code} ..." if header else code).body[0]
+    if isinstance(node, ast.FunctionDef):
+        return _function(node, ": ..." if suite else ":")
+    if isinstance(node, ast.If):
+        return ("if ", _right_hand_side(node.test), ":")
+    if isinstance(node, ast.Return) and node.value is not None:
+        return ("return ", _right_hand_side(node.value))
+    if isinstance(node, ast.Raise) and node.exc is not None:
+        return ("raise ", _right_hand_side(node.exc))
+    if isinstance(node, ast.Assign):
+        targets = "".join(f"{_flat(target)} = " for target in node.targets)
+        return (targets, _right_hand_side(node.value))
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        return (f"{_flat(node.target)}: {_flat(node.annotation)} = ", _right_hand_side(node.value))
+    if isinstance(node, ast.Expr):
+        return _right_hand_side(node.value)
+    if isinstance(node, ast.ImportFrom):
+        names = [alias.name for alias in node.names]
+        return (f"from {'.' * node.level}{node.module or ''} import ", _brackets("(", _commas(names), ")"))
+    return None
+
+
+def _flat(node: ast.expr) -> str:
+    """On one line, without the parentheses of a tuple that stands alone."""
+    if isinstance(node, ast.Tuple) and len(node.elts) > 1:
+        return ", ".join(_flat(item) for item in node.elts)
+    return ast.unparse(node)
+
+
+def _function(node: ast.FunctionDef, ending: str) -> _Doc:
+    parameters = node.args
+    defaults: list[ast.expr | None] = [None] * (len(parameters.args) - len(parameters.defaults))
+    items = [
+        _parameter(arg, value) for arg, value in zip(parameters.args, [*defaults, *parameters.defaults], strict=True)
+    ]
+    if parameters.kwonlyargs:
+        items.append("*")
+    items += [_parameter(arg, value) for arg, value in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)]
+    if parameters.kwarg is not None:
+        items.append("**" + _parameter_text(parameters.kwarg))
+    returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
+    # No comma may follow `**kwargs: Any` alone in older Pythons' grammar, but every version since 3.6 takes it.
+    return (f"def {node.name}", _brackets("(", _Group(_commas(items)), ")"), f"{returns}{ending}")
+
+
+def _parameter_text(arg: ast.arg) -> str:
+    return arg.arg if arg.annotation is None else f"{arg.arg}: {ast.unparse(arg.annotation)}"
+
+
+def _parameter(arg: ast.arg, default: ast.expr | None) -> _Doc:
+    return _parameter_text(arg) if default is None else (_parameter_text(arg), " = ", _expression(default, True))
+
+
+def _right_hand_side(node: ast.expr) -> _Doc:
+    """An expression that ends a statement: split in its own last brackets, or else inside added parentheses."""
+    if isinstance(node, ast.Tuple) and len(node.elts) > 1:
+        items = _commas([_expression(item, True) for item in node.elts])
+        return _Group((_IfBreak("("), _Nest((_SOFT, items)), _SOFT, _IfBreak(")")))
+    if isinstance(node, ast.Call | ast.Subscript | ast.List | ast.Dict | ast.Tuple | ast.Name | ast.Constant):
+        return _expression(node, False)
+    if _splits_at_end(node):
+        return _expression(node, False)
+    return _Group((_IfBreak("("), _Nest((_SOFT, _expression(node, True))), _SOFT, _IfBreak(")")))
+
+
+def _splits_at_end(node: ast.expr) -> bool:
+    """One operator whose right operand has brackets of its own to split in."""
+    if isinstance(node, ast.BinOp):
+        chain = _chain(node)
+        last = chain[-1][1]
+        return len(chain) == 2 and isinstance(last, ast.Call) and bool(last.args or last.keywords)
+    return isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Call)
+
+
+# ---------------------------------------------------------------- expressions
+
+_BINARY: dict[type[ast.operator], tuple[str, int]] = {
+    ast.BitOr: ("|", 6),
+    ast.BitXor: ("^", 7),
+    ast.BitAnd: ("&", 8),
+    ast.LShift: ("<<", 9),
+    ast.RShift: (">>", 9),
+    ast.Add: ("+", 10),
+    ast.Sub: ("-", 10),
+    ast.Mult: ("*", 11),
+    ast.MatMult: ("@", 11),
+    ast.Div: ("/", 11),
+    ast.FloorDiv: ("//", 11),
+    ast.Mod: ("%", 11),
+    ast.Pow: ("**", 13),
+}
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+}
+_UNARY: dict[type[ast.unaryop], tuple[str, int]] = {
+    ast.Not: ("not ", 4),
+    ast.USub: ("-", 12),
+    ast.UAdd: ("+", 12),
+    ast.Invert: ("~", 12),
+}
+_ATOM = 20
+
+
+def _precedence(node: ast.expr) -> int:
+    if isinstance(node, ast.IfExp):
+        return 1
+    if isinstance(node, ast.BoolOp):
+        return 2 if isinstance(node.op, ast.Or) else 3
+    if isinstance(node, ast.UnaryOp):
+        return _UNARY[type(node.op)][1]
+    if isinstance(node, ast.Compare):
+        return 5
+    return _BINARY[type(node.op)][1] if isinstance(node, ast.BinOp) else _ATOM
+
+
+def _operand(node: ast.expr, least: int, inside: bool) -> _Doc:
+    """``node`` as an operand, in parentheses where it binds less than ``least``."""
+    if _precedence(node) < least:
+        return _brackets("(", _expression(node, True), ")")
+    return _expression(node, inside)
+
+
+def _expression(node: ast.expr, inside: bool) -> _Doc:
+    """``inside``: within brackets, where a line may be broken at an operator."""
+    build = _EXPRESSIONS.get(type(node))
+    return ast.unparse(node) if build is None else build(node, inside)
+
+
+def _constant(node: ast.Constant, inside: bool) -> _Doc:
+    return quoted(node.value) if isinstance(node.value, str) else ast.unparse(node)
+
+
+def _attribute(node: ast.Attribute, inside: bool) -> _Doc:
+    return (_operand(node.value, _ATOM, inside), f".{node.attr}")
+
+
+def _call(node: ast.Call, inside: bool) -> _Doc:
+    items: list[_Doc] = [_expression(arg, True) for arg in node.args]
+    items += [(f"{word.arg}=" if word.arg else "**", _expression(word.value, True)) for word in node.keywords]
+    function = _operand(node.func, _ATOM, inside)
+    return (function, _brackets("(", _Group(_commas(items)), ")") if items else "()")
+
+
+def _subscript(node: ast.Subscript, inside: bool) -> _Doc:
+    value = _operand(node.value, _ATOM, inside)
+    if isinstance(node.slice, ast.Tuple | ast.Slice):
+        return (value, f"[{_flat(node.slice)}]")
+    return (value, _brackets("[", _expression(node.slice, True), "]"))
+
+
+def _binary(node: ast.BinOp, inside: bool) -> _Doc:
+    if isinstance(node.op, ast.Pow):
+        return ast.unparse(node)
+    parts: list[_Doc] = []
+    for operator, operand in _chain(node):
+        parts += [_Line() if inside else " ", f"{operator} "] if parts else []
+        parts.append(_operand(operand, _precedence(node) + (1 if operator else 0), inside))
+    return _Group(tuple(parts)) if inside else tuple(parts)
+
+
+def _chain(node: ast.BinOp) -> list[tuple[str, ast.expr]]:
+    """The operands of operators that bind alike, each with the operator before it."""
+    operands: list[tuple[str, ast.expr]] = []
+    left: ast.expr = node
+    while isinstance(left, ast.BinOp) and _precedence(left) == _precedence(node):
+        operands.append((_BINARY[type(left.op)][0], left.right))
+        left = left.left
+    return [("", left), *reversed(operands)]
+
+
+def _compare(node: ast.Compare, inside: bool) -> _Doc:
+    parts: list[_Doc] = [_operand(node.left, 6, inside)]
+    for operator, operand in zip(node.ops, node.comparators, strict=True):
+        parts += [_Line() if inside else " ", f"{_COMPARE[type(operator)]} ", _operand(operand, 6, inside)]
+    return _Group(tuple(parts)) if inside else tuple(parts)
+
+
+def _boolean(node: ast.BoolOp, inside: bool) -> _Doc:
+    word = "or" if isinstance(node.op, ast.Or) else "and"
+    items = [_operand(value, _precedence(node) + 1, inside) for value in node.values]
+    parts = _join(items, (_Line() if inside else " ", f"{word} "))
+    return _Group(parts) if inside else parts
+
+
+def _unary(node: ast.UnaryOp, inside: bool) -> _Doc:
+    operator, precedence = _UNARY[type(node.op)]
+    return (operator, _operand(node.operand, precedence, inside))
+
+
+def _conditional(node: ast.IfExp, inside: bool) -> _Doc:
+    line: _Doc = _Line() if inside else " "
+    parts = (
+        _operand(node.body, 2, inside),
+        line,
+        "if ",
+        _operand(node.test, 2, inside),
+        line,
+        "else ",
+        _expression(node.orelse, inside),
+    )
+    return _Group(parts) if inside else parts
+
+
+def _collection(opening: str, closing: str) -> Callable[..., _Doc]:
+    def build(node: ast.List | ast.Tuple | ast.Set, inside: bool) -> _Doc:
+        items = [_expression(item, True) for item in node.elts]
+        if isinstance(node, ast.Tuple) and len(items) == 1:
+            return _brackets(opening, (items[0], ","), closing)
+        return _brackets(opening, _commas(items), closing) if items else f"{opening}{closing}"
+
+    return build
+
+
+def _dict(node: ast.Dict, inside: bool) -> _Doc:
+    if any(key is None for key in node.keys) or not node.keys:
+        return ast.unparse(node)
+    pairs = zip(node.keys, node.values, strict=True)
+    items = [(_expression(key, True), ": ", _expression(value, True)) for key, value in pairs if key is not None]
+    return _brackets("{", _commas(items), "}")
+
+
+_EXPRESSIONS: dict[type[ast.expr], Callable[..., _Doc]] = {
+    ast.Constant: _constant,
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+    ast.Subscript: _subscript,
+    ast.BinOp: _binary,
+    ast.Compare: _compare,
+    ast.BoolOp: _boolean,
+    ast.UnaryOp: _unary,
+    ast.IfExp: _conditional,
+    ast.List: _collection("[", "]"),
+    ast.Tuple: _collection("(", ")"),
+    ast.Set: _collection("{", "}"),
+    ast.Dict: _dict,
+}

@@ -1,0 +1,175 @@
+"""YAML events to marked nodes.
+
+Read from events, not with a constructor: every key and value keeps its place, nothing in a file can make an object
+or run code, and neither depth nor aliases cost more than the file is long.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.source import Mapping, Node, Scalar, Sequence, Source, Span
+
+__all__ = ["MAX_DEPTH", "load", "read"]
+
+MAX_DEPTH = 32  # levels of lists and mappings; the language needs seven
+
+
+def read(path: pathlib.Path, name: str) -> tuple[Source | None, list[Diagnostic]]:
+    """The file's text; ``name`` is how the user named the file."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return None, [Diagnostic("MT101", f"cannot be read: {error.strerror or error}", None, path=name)]
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8", "replace")
+        line = before.count("\n") + 1
+        message = f"is not UTF-8: byte 0x{data[error.start]:02x} on line {line}"
+        return None, [Diagnostic("MT101", message, None, hint="save the file as UTF-8", path=name)]
+    return Source(name, text), []
+
+
+def load(source: Source) -> tuple[Node | None, list[Diagnostic]]:
+    """The file's one document as nodes, or what keeps it from being read."""
+    import yaml
+
+    builder = _Builder(source)
+    try:
+        parser = _parser(source.text)
+        while parser.check_event():
+            event = parser.get_event()
+            if not builder.add(event):
+                break
+    except yaml.reader.ReaderError as error:
+        return None, [_reader_fault(source, error)]
+    except yaml.MarkedYAMLError as error:
+        return None, [*builder.diagnostics, _syntax_fault(source, error)]
+    return builder.result()
+
+
+def _parser(text: str) -> Any:
+    try:
+        from yaml._yaml import CParser
+    except ImportError:  # PyYAML built without libyaml
+        from yaml import SafeLoader
+
+        return SafeLoader(text)
+    return CParser(text)
+
+
+def _reader_fault(source: Source, error: Any) -> Diagnostic:
+    bad = next((i for i, char in enumerate(source.text) if not _is_allowed(char)), 0)
+    return Diagnostic(
+        "MT101", f"a character that YAML does not allow: {source.text[bad : bad + 1]!r}", Span(source, bad)
+    )
+
+
+def _is_allowed(char: str) -> bool:
+    return char in "\t\n\r\x85" or " " <= char <= "~" or (char >= "\xa0" and not "\ud800" <= char <= "\udfff")
+
+
+def _syntax_fault(source: Source, error: Any) -> Diagnostic:
+    mark = error.problem_mark or error.context_mark
+    offset = min(mark.index, len(source.text)) if mark is not None else 0
+    hint = ""
+    if source.text[offset : offset + 1] == "\t" or "cannot start any token" in (error.problem or ""):
+        hint = "quote the value, or indent with spaces, not tabs"
+    elif "mapping values are not allowed" in (error.problem or ""):
+        hint = "quote a value that contains `: `"
+    context = f" {error.context}" if error.context else ""
+    return Diagnostic("MT101", f"not YAML: {error.problem}{context}", Span(source, offset), hint)
+
+
+class _Builder:
+    """Puts nodes together from events, with a stack of the open lists and mappings instead of recursion."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.diagnostics: list[Diagnostic] = []
+        self.documents: list[Node] = []
+        self._stack: list[Sequence | Mapping] = []
+        self._keys: list[Node | None] = []  # for each open node: the key that waits for its value
+
+    def result(self) -> tuple[Node | None, list[Diagnostic]]:
+        if not self.documents or self.diagnostics:
+            return None, self.diagnostics or [
+                Diagnostic("MT103", "the file is empty: a list of operators was expected", Span(self.source, 0))
+            ]
+        return self.documents[0], []
+
+    def add(self, event: Any) -> bool:
+        """Take one event; False stops the reading."""
+        import yaml
+
+        start, end = event.start_mark.index, event.end_mark.index
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            self._fault("MT104", f"aliases are not supported: `*{event.anchor}`", start, end, "write the value out")
+            self._place(Scalar(self.source, start, end, line, "", ""))
+        elif isinstance(event, yaml.ScalarEvent):
+            self._check_decoration(event, start, end)
+            style = event.style or ""
+            self._place(Scalar(self.source, start, end, line, event.value, "" if style == ":" else style))
+        elif isinstance(event, yaml.SequenceStartEvent):
+            self._check_decoration(event, start, end)
+            return self._open(Sequence(self.source, start, end, line, []))
+        elif isinstance(event, yaml.MappingStartEvent):
+            self._check_decoration(event, start, end)
+            return self._open(Mapping(self.source, start, end, line, {}))
+        elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
+            self._stack.pop()
+            self._keys.pop()
+        elif isinstance(event, yaml.DocumentStartEvent) and self.documents:
+            self._fault("MT103", "a second document: a file has one list of operators", start, end, "")
+            return False
+        return True
+
+    def _fault(self, code: str, message: str, start: int, end: int, hint: str) -> None:
+        self.diagnostics.append(Diagnostic(code, message, Span(self.source, start, max(1, end - start)), hint))
+
+    def _check_decoration(self, event: Any, start: int, end: int) -> None:
+        if event.anchor is not None:
+            length = len(event.anchor) + 1
+            at = self.source.text.find(f"&{event.anchor}", start)
+            at = start if at < 0 else at
+            self._fault(
+                "MT104", f"anchors are not supported: `&{event.anchor}`", at, at + length, "write the value out"
+            )
+        if event.tag is not None:
+            hint = "remove it: types follow from the key"
+            self._fault("MT104", f"tags are not supported: `{event.tag}`", start, max(end, start + 1), hint)
+
+    def _open(self, node: Sequence | Mapping) -> bool:
+        if len(self._stack) >= MAX_DEPTH:
+            self._fault("MT105", f"nested more than {MAX_DEPTH} levels deep", node.start, node.start + 1, "")
+            return False
+        self._place(node)
+        self._stack.append(node)
+        self._keys.append(None)
+        return True
+
+    def _place(self, node: Node) -> None:
+        if not self._stack:
+            self.documents.append(node)
+            return
+        parent = self._stack[-1]
+        if isinstance(parent, Sequence):
+            parent.items.append(node)
+            return
+        key = self._keys[-1]
+        if key is None:
+            self._keys[-1] = node
+            return
+        self._keys[-1] = None
+        if not isinstance(key, Scalar):
+            self._fault("MT103", f"a key must be a name, not a {key.kind}", key.start, key.start + 1, "")
+        elif key.value in parent.entries:
+            first = parent.entries[key.value][0]
+            hint = f"first given on line {first.line}"
+            self.diagnostics.append(Diagnostic("MT102", f"the key `{key.value}` is given twice", key.span, hint))
+        else:
+            parent.entries[key.value] = (key, node)

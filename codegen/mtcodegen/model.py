@@ -1,0 +1,169 @@
+"""What a YAML file says, as values that know where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingOf
+from dataclasses import dataclass, field
+
+import opschema
+from mtcodegen.expr import Expr
+from mtcodegen.source import Mapping, Node, Scalar
+
+__all__ = [
+    "Backward",
+    "Compute",
+    "Derivative",
+    "FakeRule",
+    "File",
+    "Formula",
+    "KernelArg",
+    "KernelBody",
+    "KernelSpec",
+    "Launch",
+    "Mindspore",
+    "OpSpec",
+    "PythonFunction",
+]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """An expression as written (``node``) and as read."""
+
+    node: Scalar
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class PythonFunction:
+    """``module:function``."""
+
+    node: Scalar
+
+    @property
+    def reference(self) -> str:
+        """The text."""
+        return self.node.value
+
+
+@dataclass(frozen=True)
+class FakeRule:
+    """Shape, dtype and device of one output; ``shape`` is one expression or one a dimension."""
+
+    node: Mapping
+    like: Formula | None = None
+    shape: Formula | tuple[Formula, ...] | None = None
+    dtype: Formula | None = None
+    device: Formula | None = None
+
+
+@dataclass(frozen=True)
+class KernelArg:
+    """An argument of a launched kernel: ``type`` names the attribute of ``npu`` that declares how it is passed."""
+
+    value: Formula
+    type: str = "ptr"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel in a library, or in sources that are built on first use."""
+
+    symbol: str
+    abi: str
+    library: Scalar | None
+    sources: tuple[Scalar, ...]
+    args: tuple[KernelArg, ...]
+    block_dim: Formula | None
+    workspace: Formula | None
+    tiling: MappingOf[str, KernelArg]
+
+
+@dataclass(frozen=True)
+class Mindspore:
+    """A MindSpore primitive; ``args`` is None where it takes the operator's tensors."""
+
+    primitive: str
+    args: tuple[Formula, ...] | None
+    attrs: MappingOf[str, Formula]
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Outputs as expressions over other operators."""
+
+    formulas: tuple[Formula, ...]
+
+
+KernelBody = Launch | PythonFunction | Mindspore | Compute
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """One kernel. No ``devices``: it runs on every one."""
+
+    node: Mapping
+    devices: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    when: Formula | None
+    body: KernelBody
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """The gradient of some arguments: a formula, or None where there is none.
+
+    ``marker`` then says why: ``not_differentiable`` (no gradient flows) or ``not_implemented`` (backward raises).
+    """
+
+    key: Scalar
+    arguments: tuple[str, ...]
+    formula: Formula | None
+    marker: str = ""
+
+
+@dataclass(frozen=True)
+class Backward:
+    """The gradients of an operator; with a ``function`` they are hand-written, with a ``marker`` there are none."""
+
+    node: Node
+    key: Scalar
+    derivatives: tuple[Derivative, ...] = ()
+    function: PythonFunction | None = None
+    setup_context: PythonFunction | None = None
+    marker: str = ""
+
+
+@dataclass(frozen=True)
+class OpSpec:
+    """One operator. ``schema`` always has its namespace."""
+
+    node: Mapping
+    func: Scalar
+    schema: opschema.Schema
+    doc: str = ""
+    tags: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ("function",)
+    checks: tuple[Formula, ...] = ()
+    fakes: tuple[FakeRule, ...] = ()
+    fake_function: PythonFunction | None = None
+    kernels: tuple[KernelSpec, ...] = ()
+    backward: Backward | None = None
+
+    @property
+    def place(self) -> str:
+        """``ops.yaml:3``: where the operator is declared, without folders."""
+        return place_of(self.node)
+
+
+def place_of(node: Node) -> str:
+    """The file's own name and the line of a node."""
+    return f"{node.source.path.rsplit('/', 1)[-1]}:{node.line}"
+
+
+@dataclass(frozen=True)
+class File:
+    """One YAML file's operators."""
+
+    path: str
+    ops: tuple[OpSpec, ...] = field(default_factory=tuple)

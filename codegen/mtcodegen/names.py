@@ -1,0 +1,122 @@
+"""Identifiers of generated code: never a keyword, never one that something else has."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Mapping
+
+import opschema
+
+__all__ = ["BUILTINS", "IMPORTED", "Names", "Parameters", "annotation"]
+
+# What a generated module imports; an operator or argument of such a name is spelled with an underscore at its end.
+IMPORTED = frozenset({"Any", "Sequence", "Tensor", "annotations", "builtins", "library", "math", "npu", "torch"})
+# Builtins that generated code calls. An operator may be exported under such a name; the code then says `builtins.min`.
+BUILTINS = frozenset({"NotImplementedError", "abs", "any", "float", "int", "len", "max", "min", "sum", "tuple"})
+
+
+class Names:
+    """The names that are taken in some scope, and new ones beside them."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = {*taken}
+
+    def unique(self, wanted: str) -> str:
+        """``wanted``, or where that is taken or a keyword, the first of ``wanted_``, ``wanted_2``, ... that is not."""
+        name, number = wanted, 1
+        while name in self._taken or keyword.iskeyword(name):
+            name = f"{wanted}_" if number == 1 else f"{wanted}_{number}"
+            number += 1
+        self._taken.add(name)
+        return name
+
+
+class Parameters:
+    """An operator's arguments as parameters of Python functions.
+
+    A keyword-only argument is passed by its own name, so one that cannot be a parameter's name comes in ``**kwargs``.
+    """
+
+    def __init__(self, schema: opschema.Schema) -> None:
+        self.schema = schema
+        names = Names(IMPORTED | BUILTINS)
+        self.spelled: Mapping[str, str] = {arg.name: names.unique(arg.name) for arg in schema.arguments}
+        self._renamed = [arg for arg in schema.kwarg_only if self.spelled[arg.name] != arg.name]
+        self._kwargs = names.unique("kwargs") if self._renamed else ""
+
+    def local_names(self) -> Names:
+        """Names for the local variables of a function with these parameters."""
+        return Names(IMPORTED | BUILTINS | {*self.spelled.values(), self._kwargs})
+
+    def declared(self, *, bound: bool = True) -> str:
+        """The parameter list; ``bound``: keyword-only arguments are keyword-only parameters."""
+        positional = [f"{self.spelled[arg.name]}: {annotation(arg.type)}" for arg in self.schema.arguments]
+        if not bound:
+            return ", ".join(positional)
+        count = len(self.schema.positional)
+        plain = [
+            text
+            for arg, text in zip(self.schema.kwarg_only, positional[count:], strict=True)
+            if arg not in self._renamed
+        ]
+        parts = [*positional[:count], *(["*", *plain] if plain else [])]
+        return ", ".join([*parts, f"**{self._kwargs}: Any"] if self._kwargs else parts)
+
+    def unpacked(self) -> list[str]:
+        """Statements that take the arguments out of ``**kwargs`` that have no parameter."""
+        return [f'{self.spelled[arg.name]} = {self._kwargs}["{arg.name}"]' for arg in self._renamed]
+
+    def passed(self, *, bound: bool = True) -> str:
+        """The arguments of a call that passes them all on."""
+        positional = [self.spelled[arg.name] for arg in self.schema.positional]
+        if not bound:
+            return ", ".join(self.spelled.values())
+        plain = [f"{arg.name}={self.spelled[arg.name]}" for arg in self.schema.kwarg_only if arg not in self._renamed]
+        odd = ", ".join(f'"{arg.name}": {self.spelled[arg.name]}' for arg in self._renamed)
+        return ", ".join([*positional, *plain, *([f"**{{{odd}}}"] if odd else [])])
+
+
+_ANNOTATIONS = {
+    "Tensor": "Tensor",
+    "int": "int",
+    "SymInt": "int",
+    "DeviceIndex": "int",
+    "float": "float",
+    "Scalar": "float",
+    "complex": "complex",
+    "bool": "bool",
+    "SymBool": "bool",
+    "str": "str",
+    "ScalarType": "torch.dtype",
+    "Device": "torch.device",
+}
+
+
+def annotation(type_: opschema.Type, *, called: bool = False) -> str:
+    """The Python type of a schema's type: of a bound argument, or (``called``) of what a caller may pass."""
+    if isinstance(type_, opschema.OptionalType):
+        inner = annotation(type_.elem, called=called)
+        return inner if inner == "Any" else f"{inner} | None"
+    if isinstance(type_, opschema.ListType):
+        elem = annotation(type_.elem, called=called)
+        return f"{elem} | Sequence[{elem}]" if called and type_.size is not None else f"Sequence[{elem}]"
+    if called and type_.name == "Device":
+        return "torch.device | str"
+    return _ANNOTATIONS.get(type_.name, "Any")
+
+
+def return_annotation(schema: opschema.Schema) -> str:
+    """The Python type of what an operator returns."""
+    parts = [_returned(ret.type) for ret in schema.returns]
+    if len(parts) == 1:
+        return parts[0]
+    return f"tuple[{', '.join(parts)}]" if parts else "None"
+
+
+def _returned(type_: opschema.Type) -> str:
+    if isinstance(type_, opschema.ListType):
+        return f"list[{_returned(type_.elem)}]"
+    if isinstance(type_, opschema.OptionalType):
+        inner = _returned(type_.elem)
+        return inner if inner == "Any" else f"{inner} | None"
+    return annotation(type_)

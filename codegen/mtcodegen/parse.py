@@ -1,0 +1,299 @@
+"""Valid nodes to the model: schemas and expressions are read, nothing is looked up yet."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence as SequenceOf
+
+import opschema
+from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.expr import ExpressionError, parse_expression
+from mtcodegen.expr import nodes as tree
+from mtcodegen.expr.types import C_TYPES
+from mtcodegen.model import (
+    Backward,
+    Compute,
+    Derivative,
+    FakeRule,
+    File,
+    Formula,
+    KernelArg,
+    KernelBody,
+    KernelSpec,
+    Launch,
+    Mindspore,
+    OpSpec,
+    PythonFunction,
+)
+from mtcodegen.source import Mapping, Node, Scalar, Sequence
+
+__all__ = ["expression_fault", "parse"]
+
+_MARKERS = ("not_differentiable", "not_implemented")
+_LAUNCH_KEYS = ("library", "source", "symbol", "abi", "block_dim", "args", "workspace", "tiling")
+_BODIES = ("symbol", "python", "mindspore", "compute")
+
+
+def parse(document: Node) -> tuple[File, list[Diagnostic]]:
+    """The operators of a document that ``validate`` had nothing against."""
+    reader = _Reader()
+    defaults = document if isinstance(document, Mapping) else None
+    entries = document.get("ops") if isinstance(document, Mapping) else document
+    items = entries.items if isinstance(entries, Sequence) else []
+    specs = [reader.operator(item, defaults) for item in items if isinstance(item, Mapping)]
+    return File(document.source.path, tuple(spec for spec in specs if spec is not None)), reader.diagnostics
+
+
+def expression_fault(node: Scalar, error: ExpressionError) -> Diagnostic:
+    """A fault in an expression, at its place in the file."""
+    return Diagnostic(error.code, error.message, node.locate(error.offset, error.length), error.hint or "")
+
+
+def _scalar(node: Mapping, key: str) -> Scalar | None:
+    value = node.get(key)
+    return value if isinstance(value, Scalar) else None
+
+
+def _text(node: Mapping, key: str) -> str:
+    value = _scalar(node, key)
+    return "" if value is None else value.value
+
+
+def _scalars(node: Node | None) -> list[Scalar]:
+    """A scalar or a list of scalars, as a list."""
+    if isinstance(node, Sequence):
+        return [item for item in node.items if isinstance(item, Scalar)]
+    return [node] if isinstance(node, Scalar) else []
+
+
+class _Reader:
+    """Reads entries and keeps what it finds wrong with them."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+
+    def operator(self, node: Mapping, defaults: Mapping | None) -> OpSpec | None:
+        func = node.get("func")
+        if not isinstance(func, Scalar):
+            return None
+        schema = self.schema(func, None if defaults is None else _scalar(defaults, "namespace"))
+        fakes, fake_function = self.fakes(node.get("fake"))
+        library = None if defaults is None else _scalar(defaults, "library")
+        kernels = node.get("kernels")
+        items = kernels.items if isinstance(kernels, Sequence) else []
+        specs = [self.kernel(item, library) for item in items if isinstance(item, Mapping)]
+        backward = self.backward(node, schema)
+        checks = self.formulas(_scalars(node.get("check")))
+        if schema is None:
+            return None
+        return OpSpec(
+            node=node,
+            func=func,
+            schema=schema,
+            doc=_documentation(node),
+            tags=tuple(tag.value for tag in _scalars(node.get("tags"))),
+            variants=_variants(node.get("variants")),
+            checks=checks,
+            fakes=fakes,
+            fake_function=fake_function,
+            kernels=tuple(spec for spec in specs if spec is not None),
+            backward=backward,
+        )
+
+    def schema(self, func: Scalar, namespace: Scalar | None) -> opschema.Schema | None:
+        try:
+            schema = opschema.parse_schema(func.value)
+        except opschema.SchemaError as error:
+            span = func.locate(error.offset, error.length)
+            self.diagnostics.append(Diagnostic("MT150", error.message, span, error.hint or ""))
+            return None
+        if schema.namespace is None and namespace is None:
+            hint = f"write `ns::{schema.name}(...)`, or give the file a `namespace`"
+            span = func.locate(0, len(schema.name))
+            self.diagnostics.append(Diagnostic("MT121", f"`{schema.name}` has no namespace", span, hint))
+            return None
+        if schema.namespace is None and namespace is not None:
+            return dataclasses.replace(schema, namespace=namespace.value)
+        return schema
+
+    def formula(self, node: Scalar | None) -> Formula | None:
+        if node is None:
+            return None
+        try:
+            return Formula(node, parse_expression(node.value))
+        except ExpressionError as error:
+            self.diagnostics.append(expression_fault(node, error))
+            return None
+
+    def formulas(self, nodes: SequenceOf[Scalar]) -> tuple[Formula, ...]:
+        found = [self.formula(node) for node in nodes]
+        return tuple(formula for formula in found if formula is not None)
+
+    # ------------------------------------------------------------ fake rules
+
+    def fakes(self, node: Node | None) -> tuple[tuple[FakeRule, ...], PythonFunction | None]:
+        if isinstance(node, Sequence):
+            rules = [self.fake(item) for item in node.items if isinstance(item, Mapping)]
+            for item in node.items:
+                if isinstance(item, Mapping) and "python" in item.entries:
+                    key = item.entries["python"][0]
+                    hint = "give it alone, not in a list"
+                    self.diagnostics.append(Diagnostic("MT402", "`python` makes all outputs", key.span, hint))
+            return tuple(rules), None
+        if not isinstance(node, Mapping):
+            return (), None
+        python = _scalar(node, "python")
+        if python is None:
+            return (self.fake(node),), None
+        for name, (key, _) in node.entries.items():
+            if name != "python":
+                message = f"`{name}` does nothing beside `python`"
+                self.diagnostics.append(Diagnostic("MT402", message, key.span, "remove one of them"))
+        return (), PythonFunction(python)
+
+    def fake(self, node: Mapping) -> FakeRule:
+        shape = node.get("shape")
+        return FakeRule(
+            node=node,
+            like=self.formula(_scalar(node, "like")),
+            shape=self.formulas(_scalars(shape))
+            if isinstance(shape, Sequence)
+            else self.formula(_scalar(node, "shape")),
+            dtype=self.formula(_scalar(node, "dtype")),
+            device=self.formula(_scalar(node, "device")),
+        )
+
+    # ------------------------------------------------------------ kernels
+
+    def kernel(self, node: Mapping, library: Scalar | None) -> KernelSpec | None:
+        form = next(name for name in _BODIES if name in node.entries)
+        if form != "symbol":
+            for name, (key, _) in node.entries.items():
+                if name in _LAUNCH_KEYS:
+                    message = f"`{name}` belongs to launched kernels, and this one is `{form}`"
+                    self.diagnostics.append(Diagnostic("MT306", message, key.span))
+        devices = tuple(item.value for item in _scalars(node.get("device")))
+        return KernelSpec(
+            node=node,
+            devices=devices,
+            dtypes=tuple(item.value for item in _scalars(node.get("dtypes"))),
+            when=self.formula(_scalar(node, "when")),
+            body=self.body(form, node, devices, library),
+        )
+
+    def body(self, form: str, node: Mapping, devices: tuple[str, ...], library: Scalar | None) -> KernelBody:
+        value = node.entries[form][1]
+        if form == "symbol":
+            return self.launch(node, devices, library)
+        if form == "python" and isinstance(value, Scalar):
+            return PythonFunction(value)
+        if form == "mindspore":
+            return self.mindspore(value)
+        return Compute(self.formulas(_scalars(value)))
+
+    def launch(self, node: Mapping, devices: tuple[str, ...], library: Scalar | None) -> Launch:
+        sources = tuple(_scalars(node.get("source")))
+        own_library = _scalar(node, "library")
+        if sources and own_library is not None:
+            key = node.entries["library"][0]
+            self.diagnostics.append(Diagnostic("MT115", "a kernel cannot have both `library` and `source`", key.span))
+        tiling = node.get("tiling")
+        fields = tiling.entries.items() if isinstance(tiling, Mapping) else ()
+        read = {name: self.kernel_arg(value) for name, (_, value) in fields if isinstance(value, Scalar)}
+        args = [self.kernel_arg(item) for item in _scalars(node.get("args"))]
+        return Launch(
+            symbol=_text(node, "symbol"),
+            abi=_text(node, "abi") or ("ascendc" if devices == ("npu",) else "c"),
+            library=None if sources else own_library or library,
+            sources=sources,
+            args=tuple(arg for arg in args if arg is not None),
+            block_dim=self.formula(_scalar(node, "block_dim")),
+            workspace=self.formula(_scalar(node, "workspace")),
+            tiling={name: arg for name, arg in read.items() if arg is not None},
+        )
+
+    def kernel_arg(self, node: Scalar) -> KernelArg | None:
+        """``f32(scale)`` is ``scale`` passed as a C float; ``desc(x)`` and ``upload(tiling)`` are ways to pass, too."""
+        formula = self.formula(node)
+        if formula is None:
+            return None
+        match formula.expr:
+            case tree.Call(function=tree.Name(id=name), arguments=(value,), keywords=()) if name in C_TYPES:
+                return KernelArg(formula, "bool_" if name == "bool" else name)
+            case tree.Call(function=tree.Name(id="desc" | "upload" as name), arguments=(value,), keywords=()):
+                return KernelArg(Formula(node, value), name)
+        return KernelArg(formula)
+
+    def mindspore(self, value: Node) -> Mindspore:
+        if isinstance(value, Scalar):
+            return Mindspore(value.value, None, {})
+        node = value if isinstance(value, Mapping) else None
+        args = None if node is None else node.get("args")
+        attrs = None if node is None else node.get("attrs")
+        entries = attrs.entries.items() if isinstance(attrs, Mapping) else ()
+        read = {name: self.formula(item) for name, (_, item) in entries if isinstance(item, Scalar)}
+        return Mindspore(
+            "" if node is None else _text(node, "primitive"),
+            None if args is None else self.formulas(_scalars(args)),
+            {name: formula for name, formula in read.items() if formula is not None},
+        )
+
+    # ------------------------------------------------------------ gradients
+
+    def backward(self, entry: Mapping, schema: opschema.Schema | None) -> Backward | None:
+        if "backward" not in entry.entries:
+            return None
+        key, node = entry.entries["backward"]
+        if isinstance(node, Scalar):
+            return Backward(node, key, marker=node.value)
+        arguments = {argument.name for argument in schema.arguments} if schema is not None else set()
+        if not isinstance(node, Mapping):
+            return None
+        if "function" in node.entries and "function" not in arguments:
+            return self.written_backward(key, node)
+        derivatives = [
+            self.derivative(name, value) for name, value in node.entries.values() if isinstance(value, Scalar)
+        ]
+        return Backward(node, key, tuple(item for item in derivatives if item is not None))
+
+    def written_backward(self, key: Scalar, node: Mapping) -> Backward:
+        for name, (other, value) in node.entries.items():
+            if name not in ("function", "setup_context"):
+                message = f"`{name}` does nothing beside `function`, which gives all gradients"
+                self.diagnostics.append(Diagnostic("MT415", message, other.span))
+            elif isinstance(value, Scalar) and not _FUNCTION.fullmatch(value.value):
+                message = f"`{name}` cannot be `{value.value[:60]}`"
+                self.diagnostics.append(Diagnostic("MT114", message, value.span, "expected `module:function`"))
+        function, setup = _scalar(node, "function"), _scalar(node, "setup_context")
+        return Backward(
+            node,
+            key,
+            function=None if function is None else PythonFunction(function),
+            setup_context=None if setup is None else PythonFunction(setup),
+        )
+
+    def derivative(self, key: Scalar, value: Scalar) -> Derivative | None:
+        names = tuple(name.strip() for name in key.value.split(","))
+        if value.value in _MARKERS:
+            return Derivative(key, names, None, value.value)
+        formula = self.formula(value)
+        return None if formula is None else Derivative(key, names, formula)
+
+
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
+
+def _variants(node: Node | None) -> tuple[str, ...]:
+    names = [name.strip() for item in _scalars(node) for name in item.value.split(",")]
+    return tuple(dict.fromkeys(names)) or ("function",)
+
+
+def _documentation(node: Mapping) -> str:
+    """``doc``, with what is said about versions below it."""
+    parts = [_text(node, "doc").strip()]
+    if since := _text(node, "since"):
+        parts.append(f"Since version {since}.")
+    if deprecated := _text(node, "deprecated").strip():
+        parts.append(f"Deprecated: {deprecated}")
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,105 @@
+"""From input files to ``{path: text}``: the stages in order."""
+
+from __future__ import annotations
+
+import keyword
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtcodegen.diagnostics import Diagnostic, in_source_order
+
+if TYPE_CHECKING:
+    from mtcodegen.model import File
+
+__all__ = ["Generated", "Input", "Target", "generate"]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A YAML file, and how the user named it."""
+
+    path: pathlib.Path
+    name: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """Files whose modules go to one folder. ``package`` names the folder of YAML files that it is the package of."""
+
+    inputs: tuple[Input, ...]
+    folder: pathlib.Path
+    package: str = ""
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A target's files by their path in its folder."""
+
+    target: Target
+    files: dict[str, str]
+
+
+def generate(
+    targets: Sequence[Target], progress: Callable[[str], None] = lambda text: None
+) -> tuple[list[Generated], list[Diagnostic]]:
+    """All files of all targets, and everything that is wrong; a file with errors is not among the files."""
+    from mtcodegen.load import load, read
+    from mtcodegen.operators import operator_table
+    from mtcodegen.parse import parse
+    from mtcodegen.resolve import duplicates, resolve
+    from mtcodegen.validate import validate
+
+    found: list[Diagnostic] = []
+    files: dict[pathlib.Path, File] = {}
+    inputs = {item.path.resolve(): item for target in targets for item in target.inputs}
+    for path, item in inputs.items():
+        progress(f"reading {item.name}")
+        source, faults = read(path, item.name)
+        document, more = (None, []) if source is None else load(source)
+        faults += more if document is None else validate(document)
+        if document is not None and not faults:
+            files[path], faults = parse(document)
+        found += faults
+    table = operator_table((spec for file in files.values() for spec in file.ops), set(inputs))
+    for path, file in files.items():
+        progress(f"checking {file.path}")
+        files[path], faults = resolve(file, table)
+        found += faults
+    found += duplicates(list(files.values()))
+    found += _name_faults(targets)
+    found = in_source_order(found, [item.name for item in inputs.values()])
+    if any(item.severity == "error" for item in found):
+        return [], found
+    return [_render(target, files, progress) for target in targets], found
+
+
+def _name_faults(targets: Sequence[Target]) -> list[Diagnostic]:
+    found = []
+    for target in targets:
+        modules: dict[str, Input] = {}
+        for item in target.inputs:
+            name = item.path.stem
+            if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name) or name == "__init__":
+                hint = "rename the file: letters, digits and `_`"
+                message = f"`{name}` cannot be the name of a Python module"
+                found.append(Diagnostic("MT501", message, None, hint, path=item.name))
+            elif modules.setdefault(name, item) is not item:
+                message = f"would make the same module as {modules[name].name}: `{name}`"
+                found.append(Diagnostic("MT502", message, None, "rename one, or use -o", path=item.name))
+    return found
+
+
+def _render(target: Target, files: Mapping[pathlib.Path, File], progress: Callable[[str], None]) -> Generated:
+    from mtcodegen.plan import plan_module
+    from mtcodegen.render import render_module, render_package
+
+    texts: dict[str, str] = {}
+    for item in target.inputs:
+        progress(f"rendering {item.name}")
+        module, stub = render_module(plan_module(files[item.path.resolve()], target.folder))
+        texts |= {f"{item.path.stem}.py": module, f"{item.path.stem}.pyi": stub}
+    if target.package:
+        texts["__init__.py"] = render_package(target.package, [item.path.stem for item in target.inputs])
+    return Generated(target, texts)

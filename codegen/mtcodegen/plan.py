@@ -1,0 +1,229 @@
+"""From the resolved model to what a template lays out: names, statements, and their order."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import opschema
+from mtcodegen.layout import quoted
+from mtcodegen.model import File, KernelSpec, Launch, OpSpec
+from mtcodegen.names import BUILTINS, IMPORTED, Names, annotation, return_annotation
+from mtcodegen.plan_backward import plan_backward
+from mtcodegen.plan_kernels import Function, OpPlan, plan_kernels
+from mtcodegen.source import Scalar
+
+__all__ = ["Module", "Stub", "plan_module"]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What a module says about one operator."""
+
+    title: str
+    place: str
+    library: str
+    schema: str
+    doc: str
+    tags: tuple[str, ...]
+    variants: tuple[str, ...]
+    bindings: tuple[str, ...]
+    functions: tuple[Function, ...]
+    registrations: tuple[str, ...]
+    exports: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Stub:
+    """One signature in the module's ``.pyi``."""
+
+    name: str
+    parameters: str
+    returns: str
+    doc: str
+    overloaded: bool
+
+
+@dataclass(frozen=True)
+class Module:
+    """Everything that the templates need for one YAML file."""
+
+    source: str
+    namespaces: tuple[str, ...]
+    libraries: tuple[tuple[str, str], ...]  # name of the variable, namespace
+    launchers: tuple[str, ...]
+    operators: tuple[Operator, ...]
+    exports: tuple[tuple[str, str], ...]  # name, value
+    stubs: tuple[Stub, ...]
+
+
+def plan_module(file: File, folder: pathlib.Path) -> Module:
+    """Plan the module for ``file``, to be written to ``folder``, from which libraries are found."""
+    schemas = [spec.schema for spec in file.ops]
+    exports = _exports(schemas)
+    arguments = {argument.name for schema in schemas for argument in schema.arguments}
+    names = Names({*IMPORTED, *BUILTINS, *(name for name, _ in exports.values()), *arguments})
+    namespaces = tuple(dict.fromkeys(schema.namespace or "" for schema in schemas))
+    libraries = {ns: names.unique("_lib" if len(namespaces) == 1 else f"_lib_{ns}") for ns in namespaces}
+    launchers = _launchers(file, folder, names)
+    builtins = {name: f"builtins.{name}" for name in BUILTINS & {name for name, _ in exports.values()}}
+    last = {_base(schema): i for i, schema in enumerate(schemas)}
+    operators = [
+        _operator(
+            spec, libraries, launchers, names, builtins, exports[key] if last[key := _base(spec.schema)] == i else None
+        )
+        for i, spec in enumerate(file.ops)
+    ]
+    return Module(
+        source=pathlib.PurePath(file.path).name,
+        namespaces=namespaces,
+        libraries=tuple((variable, ns) for ns, variable in libraries.items()),
+        launchers=tuple(f"{name} = {value}" for name, value in launchers.values()),
+        operators=tuple(operators),
+        exports=tuple(exports.values()),
+        stubs=tuple(_stubs(file.ops, exports)),
+    )
+
+
+# ---------------------------------------------------------------- exports and stubs
+
+
+def _base(schema: opschema.Schema) -> tuple[str, str]:
+    return schema.namespace or "", schema.name
+
+
+def _exports(schemas: Sequence[opschema.Schema]) -> dict[tuple[str, str], tuple[str, str]]:
+    """A name for every operator: its only overload, or all of them."""
+    names = Names(IMPORTED)
+    overloads: dict[tuple[str, str], list[str]] = {}
+    for schema in schemas:
+        overloads.setdefault(_base(schema), []).append(schema.overload or "default")
+    found = {}
+    for (namespace, name), own in overloads.items():
+        value = _attribute(_attribute("torch.ops", namespace), name)
+        found[namespace, name] = names.unique(name), _attribute(value, own[0]) if len(own) == 1 else value
+    return found
+
+
+def _attribute(value: str, name: str) -> str:
+    import keyword
+
+    return f'getattr({value}, "{name}")' if keyword.iskeyword(name) else f"{value}.{name}"
+
+
+def _stubs(ops: Sequence[OpSpec], exports: Mapping[tuple[str, str], tuple[str, str]]) -> list[Stub]:
+    signatures: dict[str, dict[tuple[str, str], str]] = {}
+    for spec in ops:
+        own = signatures.setdefault(exports[_base(spec.schema)][0], {})
+        own.setdefault((_called_with(spec.schema), return_annotation(spec.schema)), spec.doc)
+    return [
+        Stub(name, parameters, returns, doc, len(own) > 1)
+        for name, own in signatures.items()
+        for (parameters, returns), doc in own.items()
+    ]
+
+
+def _called_with(schema: opschema.Schema) -> str:
+    names = Names()
+    parts = [_parameter(argument, names.unique(argument.name)) for argument in schema.positional]
+    keywords = [argument for argument in schema.kwarg_only if names.unique(argument.name) == argument.name]
+    if keywords:
+        parts += ["*", *(_parameter(argument, argument.name) for argument in keywords)]
+    if len(keywords) < len(schema.kwarg_only):
+        parts.append(f"**{names.unique('kwargs')}: Any")
+    return ", ".join(parts)
+
+
+def _parameter(argument: opschema.Argument, name: str) -> str:
+    text = f"{name}: {annotation(argument.type, called=True)}"
+    return f"{text} = {_default(argument.default_value)}" if argument.has_default else text
+
+
+def _default(value: object) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    return repr(value) if value is None or isinstance(value, bool | int | float) else "..."
+
+
+# ---------------------------------------------------------------- libraries and sources
+
+
+def _launchers(file: File, folder: pathlib.Path, names: Names) -> dict[tuple[str, ...], tuple[str, str]]:
+    """A variable for every library and every set of sources: its name, and the call that opens it."""
+    found: dict[tuple[str, ...], tuple[str, str]] = {}
+    base = pathlib.Path(file.path).resolve().parent
+    for spec in file.ops:
+        for kernel in spec.kernels:
+            key = launcher_key(kernel)
+            if key is None or key in found:
+                continue
+            body = kernel.body
+            if isinstance(body, Launch):
+                found[key] = _launcher(body, base, folder, names)
+    return found
+
+
+def launcher_key(kernel: KernelSpec) -> tuple[str, ...] | None:
+    """What tells one launcher from another; None for a kernel that is not launched."""
+    body = kernel.body
+    if not isinstance(body, Launch):
+        return None
+    if body.library is not None:
+        return ("library", body.library.value)
+    return ("source", *(source.value for source in body.sources))
+
+
+def _launcher(body: Launch, base: pathlib.Path, folder: pathlib.Path, names: Names) -> tuple[str, str]:
+    if body.library is not None:
+        name = names.unique("_" + _identifier(body.library.value))
+        return name, f"npu.KernelLauncher({quoted(_relative(body.library, base, folder))}, relative_to=__file__)"
+    stem = _identifier(body.sources[0].value)
+    paths = ", ".join(quoted(_relative(source, base, folder)) for source in body.sources)
+    name = names.unique(f"_{stem}_source")
+    return name, f'npu.KernelLauncher.from_source("{stem}", [{paths}], relative_to=__file__)'
+
+
+def _identifier(path: str) -> str:
+    stem = pathlib.PurePosixPath(path).name.partition(".")[0]
+    return re.sub(r"\W", "_", stem, flags=re.ASCII).lower() or "library"
+
+
+def _relative(path: Scalar, base: pathlib.Path, folder: pathlib.Path) -> str:
+    """A path beside the YAML file as seen from the module."""
+    if pathlib.PurePosixPath(path.value).is_absolute():
+        return path.value
+    return pathlib.PurePath(os.path.relpath(base / path.value, folder.resolve())).as_posix()
+
+
+# ---------------------------------------------------------------- one operator
+
+
+def _operator(
+    spec: OpSpec,
+    libraries: Mapping[str, str],
+    launchers: Mapping[tuple[str, ...], tuple[str, str]],
+    names: Names,
+    builtins: Mapping[str, str],
+    export: tuple[str, str] | None,
+) -> Operator:
+    schema = spec.schema
+    variable = libraries[schema.namespace or ""]
+    op = OpPlan(spec, variable, names, builtins)
+    kernels = plan_kernels(op, {key: name for key, (name, _) in launchers.items()})
+    gradients = plan_backward(op)
+    return Operator(
+        title=op.name,
+        place=spec.place,
+        library=variable,
+        schema=str(schema).removeprefix(f"{schema.namespace}::"),
+        doc=spec.doc,
+        tags=spec.tags,
+        variants=spec.variants,
+        bindings=kernels.bindings,
+        functions=(*kernels.functions, *gradients.functions),
+        registrations=gradients.registrations,
+        exports=() if export is None else (export,),
+    )

@@ -1,0 +1,503 @@
+"""Kernels, preconditions and fake rules as Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import opschema
+from mtcodegen.expr import Call, Expr, Literal, Name, Operator, output_names, to_python, walk
+from mtcodegen.expr.nodes import BoolOp, Compare, Conditional, Unary
+from mtcodegen.layout import quoted
+from mtcodegen.model import (
+    Compute,
+    FakeRule,
+    Formula,
+    KernelArg,
+    KernelSpec,
+    Launch,
+    Mindspore,
+    OpSpec,
+    PythonFunction,
+    place_of,
+)
+from mtcodegen.names import Names, Parameters, return_annotation
+from mtcodegen.resolve_kernels import is_composite
+from mtcodegen.scopes import aliased_argument, fresh_returns, tensor_arguments
+
+__all__ = ["Function", "KernelPlan", "OpPlan", "plan_kernels"]
+
+_KEYS = {"cpu": "CPU", "npu": "NPU", "cuda": "CUDA", "mps": "MPS", "meta": "Meta"}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a generated module; ``body`` are statements, indented within it where they are nested."""
+
+    name: str
+    parameters: str
+    returns: str
+    body: tuple[str, ...]
+    decorators: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class KernelPlan:
+    """Module-level statements, and the functions after them."""
+
+    bindings: tuple[str, ...]
+    functions: tuple[Function, ...]
+
+
+@dataclass(frozen=True)
+class OpPlan:
+    """An operator with the names that it has in its module."""
+
+    spec: OpSpec
+    library: str
+    names: Names
+    builtins: Mapping[str, str]
+    parameters: Parameters = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", Parameters(self.spec.schema))
+
+    @property
+    def schema(self) -> opschema.Schema:
+        """The operator's schema."""
+        return self.spec.schema
+
+    @property
+    def name(self) -> str:
+        """``name.overload``, as the library knows it."""
+        return self.schema.qualname.removeprefix(f"{self.schema.namespace}::")
+
+    def private(self, suffix: str) -> str:
+        """A new module-level name for something of this operator."""
+        stem = self.name.replace(".", "_").strip("_").lower()
+        return self.names.unique(f"_{stem}_{suffix}")
+
+    def python(self, expr: Expr, rename: Mapping[str, str] | None = None) -> str:
+        """An expression with the operator's arguments as parameters, other names by ``rename``."""
+        constants = {"inf": 'builtins.float("inf")', "nan": 'builtins.float("nan")'} if "float" in self.builtins else {}
+        return to_python(expr, {**constants, **self.parameters.spelled, **(rename or {})}, self.builtins)
+
+    def builtin(self, name: str) -> str:
+        """How a builtin is spelled where an operator may have its name."""
+        return self.builtins.get(name, name)
+
+    def registered(self, key: str, line_of: str) -> str:
+        """The decorator that registers a function."""
+        return f'@library.register({self.library}, "{self.name}", "{key}", source={quoted(line_of)})'
+
+
+def plan_kernels(op: OpPlan, launchers: Mapping[tuple[str, ...], str]) -> KernelPlan:
+    """The functions that compute ``op``, with the preconditions and the fake rule before them."""
+    bindings: list[str] = []
+    functions: list[Function] = []
+    check = _check_function(op) if op.spec.checks else None
+    if check is not None:
+        functions.append(check)
+    prelude = [*op.parameters.unpacked(), *([f"{check.name}({op.parameters.passed(bound=False)})"] if check else [])]
+    fake = _fake_function(op, bindings, prelude)
+    if fake is not None:
+        functions.append(fake)
+    bodies = {i: _Body(op, kernel, launchers, bindings) for i, kernel in enumerate(op.spec.kernels)}
+    functions += _kernel_functions(op, bodies, prelude)
+    return KernelPlan(tuple(bindings), tuple(functions))
+
+
+# ---------------------------------------------------------------- preconditions
+
+
+def _check_function(op: OpPlan) -> Function:
+    body = [
+        *(line for check in op.spec.checks for clause in _clauses(check.expr) for line in _checked(op, check, clause))
+    ]
+    return Function(op.private("check"), op.parameters.declared(bound=False), "None", tuple(body))
+
+
+def _clauses(expr: Expr) -> Iterator[Expr]:
+    """``a and b`` is two conditions: the message is about the one that fails, after the ones that do not."""
+    if isinstance(expr, BoolOp) and expr.op == "and":
+        for value in expr.values:
+            yield from _clauses(value)
+    else:
+        yield expr
+
+
+def _checked(op: OpPlan, check: Formula, clause: Expr) -> list[str]:
+    text = _written(check, clause)
+    values = _values(op, check, clause)
+    error = f"library.check_error({quoted(_title(op))}, {quoted(text)}, {values})"
+    return [f"if {op.python(_negated(clause))}:", f"    raise {error}"]
+
+
+def _title(op: OpPlan) -> str:
+    return op.schema.qualname
+
+
+def _written(formula: Formula, expr: Expr) -> str:
+    """The part of a formula's text that ``expr`` was read from, on one line."""
+    return " ".join(formula.node.value[expr.offset : expr.offset + expr.length].split())
+
+
+_OPPOSITES = {"==": "!=", "!=": "==", "in": "not in", "not in": "in", "is": "is not", "is not": "is"}
+
+
+def _negated(expr: Expr) -> Expr:
+    if isinstance(expr, Compare) and len(expr.rest) == 1 and expr.rest[0][0] in _OPPOSITES:
+        op, operand = expr.rest[0]
+        return replace(expr, rest=((_OPPOSITES[op], operand),))
+    if isinstance(expr, Unary) and expr.op == "not":
+        return expr.operand
+    return Unary("not", expr)
+
+
+def _values(op: OpPlan, formula: Formula, *clauses: Expr) -> str:
+    """A dict of what the parts of failed conditions evaluated to, by their text."""
+    parts = {_written(formula, part): op.python(part) for clause in clauses for part in _operands(clause, False)}
+    return "{" + ", ".join(f"{quoted(text)}: {code}" for text, code in parts.items()) + "}"
+
+
+def _operands(expr: Expr, outcome: bool) -> Iterator[Expr]:
+    """What was evaluated on the way to ``outcome``, without constants."""
+    match expr:
+        case BoolOp(op=op, values=values):
+            for value in values if (op == "and") is outcome else values[:1]:
+                yield from _operands(value, outcome)
+        case Unary(op="not", operand=operand):
+            yield from _operands(operand, not outcome)
+        case Conditional(condition=condition):
+            yield condition
+        case Compare(rest=((_, Literal(value=None)), *_)):
+            yield expr
+        case Compare(first=first, rest=((_, second), *_)):
+            yield from (part for part in (first, second) if any(isinstance(node, Name) for node in walk(part)))
+        case _:
+            yield expr
+
+
+# ---------------------------------------------------------------- outputs
+
+
+def _allocation(op: OpPlan, rule: FakeRule) -> str:
+    tensors = tensor_arguments(op.schema)
+    first = op.parameters.spelled[tensors[0].name] if tensors else ""
+    dtype = None if rule.dtype is None else op.python(rule.dtype.expr)
+    if rule.shape is None and rule.device is None:
+        like = first if rule.like is None else op.python(rule.like.expr)
+        return f"npu.alloc_like({like})" if dtype is None else f"npu.alloc_like({like}, dtype={dtype})"
+    device = f"{first}.device" if rule.device is None else op.python(rule.device.expr)
+    return f"npu.alloc({_shape(op, rule, first)}, {dtype or f'{first}.dtype'}, {device})"
+
+
+def _shape(op: OpPlan, rule: FakeRule, first: str) -> str:
+    if rule.shape is None:
+        return f"{first}.shape"
+    if isinstance(rule.shape, Formula):
+        return op.python(rule.shape.expr)
+    parts = [op.python(part.expr) for part in rule.shape]
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _returned(op: OpPlan, fresh: Sequence[str]) -> list[str]:
+    """The return statement: new values, and the arguments that were written to."""
+    values = iter(fresh)
+    parts = []
+    for ret in op.schema.returns:
+        argument = aliased_argument(op.schema, ret)
+        parts.append(next(values) if argument is None else op.parameters.spelled[argument.name])
+    return [f"return {', '.join(parts)}"] if parts else []
+
+
+def _fake_function(op: OpPlan, bindings: list[str], prelude: list[str]) -> Function | None:
+    spec = op.spec
+    given = "fake" in spec.node.entries
+    runs_on_meta = is_composite(spec) or any("meta" in kernel.devices for kernel in spec.kernels)
+    if not given and runs_on_meta:
+        return None
+    name = op.private("fake")
+    if spec.fake_function is not None:
+        function = op.private("fake_python")
+        bindings.append(_python_function(function, spec.fake_function))
+        body = [*prelude, *_handed_on(op, f"{function}({op.parameters.passed()})")]
+    else:
+        body = [*prelude, *_returned(op, [_allocation(op, rule) for rule in spec.fakes])]
+    place = place_of(spec.node.entries["fake"][0] if given else spec.node)
+    decorator = op.registered("Meta", place)
+    return _function(op, name, body, (decorator,))
+
+
+def _function(op: OpPlan, name: str, body: Sequence[str], decorators: Sequence[str]) -> Function:
+    returns = return_annotation(op.schema)
+    lines = tuple(body) or ("pass",)
+    return Function(name, op.parameters.declared(), returns, lines, tuple(decorators))
+
+
+def _python_function(name: str, function: PythonFunction) -> str:
+    return f'{name} = library.python_function("{function.reference}")'
+
+
+def _handed_on(op: OpPlan, call: str) -> list[str]:
+    """Return what an untyped call gives."""
+    if not op.schema.returns:
+        return [call]
+    returns = return_annotation(op.schema)
+    if "Any" in returns:
+        return [f"return {call}"]
+    result = op.parameters.local_names().unique("result")
+    return [f"{result}: {returns} = {call}", f"return {result}"]
+
+
+# ---------------------------------------------------------------- choosing a kernel
+
+
+def _kernel_functions(op: OpPlan, bodies: Mapping[int, _Body], prelude: list[str]) -> list[Function]:
+    chains: dict[tuple[int, ...], list[str]] = {}
+    for device in dict.fromkeys(device for kernel in op.spec.kernels for device in kernel.devices):
+        chain = tuple(i for i, kernel in enumerate(op.spec.kernels) if not kernel.devices or device in kernel.devices)
+        chains.setdefault(chain, []).append(device)
+    everywhere = tuple(i for i, kernel in enumerate(op.spec.kernels) if not kernel.devices)
+    functions: list[Function] = []
+    alone: dict[int, str] = {}  # functions of kernels that are chosen among
+    for chain in (*chains, *([everywhere] if everywhere else [])):
+        if len(chain) > 1:
+            for i in chain:
+                if i not in alone:
+                    alone[i] = op.private(f"kernel_{i + 1}")
+                    lines = [*op.parameters.unpacked(), *bodies[i].statements()]
+                    functions.append(_function(op, alone[i], lines, ()))
+    for chain, devices in chains.items():
+        keys = [_KEYS[device] for device in devices]
+        functions.append(_entry(op, chain, keys, "_".join([*devices, "kernel"]), bodies, alone, prelude))
+    if everywhere:
+        functions.append(_entry(op, everywhere, [_composite_key(op)], "kernel", bodies, alone, prelude))
+    return functions
+
+
+def _composite_key(op: OpPlan) -> str:
+    implicit = op.spec.backward is None and is_composite(op.spec)
+    return "CompositeImplicitAutograd" if implicit else "CompositeExplicitAutograd"
+
+
+def _entry(
+    op: OpPlan,
+    chain: tuple[int, ...],
+    keys: list[str],
+    suffix: str,
+    bodies: Mapping[int, _Body],
+    alone: Mapping[int, str],
+    prelude: list[str],
+) -> Function:
+    """The function that is registered for a device: the only kernel, or the choice of one."""
+    kernels = [op.spec.kernels[i] for i in chain]
+    decorators = [op.registered(key, place_of(kernels[0].node)) for key in keys]
+    name = op.private(suffix)
+    if len(chain) == 1:
+        guard = _guard(op, kernels[0], suffix) if _needs_guard(kernels[0]) else []
+        return _function(op, name, [*prelude, *guard, *bodies[chain[0]].statements()], decorators)
+    lines = list(prelude)
+    for i, kernel in zip(chain, kernels, strict=True):
+        call = f"{alone[i]}({op.parameters.passed()})"
+        run = [f"return {call}"] if op.schema.returns else [call, "return"]
+        condition = _condition(op, kernel)
+        if not condition:
+            return _function(op, name, [*lines, *run[: 1 if not op.schema.returns else None]], decorators)
+        lines += [f"if {condition}:", *(f"    {line}" for line in run)]
+    return _function(op, name, [*lines, f"raise {_refusal(op, kernels, suffix)}"], decorators)
+
+
+def _needs_guard(kernel: KernelSpec) -> bool:
+    """A launched kernel checks its dtypes itself."""
+    return kernel.when is not None or (bool(kernel.dtypes) and not isinstance(kernel.body, Launch))
+
+
+def _guard(op: OpPlan, kernel: KernelSpec, suffix: str) -> list[str]:
+    condition = _condition(op, kernel)
+    if not condition:
+        return []
+    opposite = f"not ({condition})"
+    if kernel.when is not None and not kernel.dtypes:
+        opposite = op.python(_negated(kernel.when.expr))
+    elif kernel.when is None and condition.count(" in ") == 1 and " for " not in condition:
+        opposite = condition.replace(" in ", " not in ")
+    return [f"if {opposite}:", f"    raise {_refusal(op, [kernel], suffix)}"]
+
+
+def _condition(op: OpPlan, kernel: KernelSpec) -> str:
+    parts = []
+    tensors = [op.parameters.spelled[argument.name] for argument in tensor_arguments(op.schema)]
+    if kernel.dtypes and tensors:
+        dtypes = _dtypes(kernel)
+        if len(tensors) == 1:
+            parts.append(f"{tensors[0]}.dtype in {dtypes}")
+        else:
+            each = op.parameters.local_names().unique("t")
+            parts.append(f"{op.builtin('all')}({each}.dtype in {dtypes} for {each} in ({', '.join(tensors)}))")
+    if kernel.when is not None:
+        expr = kernel.when.expr
+        text = op.python(expr)
+        binds_less = isinstance(expr, Conditional) or (isinstance(expr, BoolOp) and expr.op == "or")
+        parts.append(f"({text})" if parts and binds_less else text)
+    return " and ".join(parts)
+
+
+def _dtypes(kernel: KernelSpec) -> str:
+    names = [f"torch.{name}" for name in kernel.dtypes]
+    return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
+
+
+def _refusal(op: OpPlan, kernels: Sequence[KernelSpec], suffix: str) -> str:
+    """The error for arguments that no kernel takes: what each would have taken, and what it got."""
+    wanted, got = [], {}
+    for kernel in kernels:
+        reasons = [f"dtypes {', '.join(kernel.dtypes)}"] if kernel.dtypes else []
+        if kernel.when is not None:
+            reasons.append(f"`{_written(kernel.when, kernel.when.expr)}`")
+            for part in _operands(kernel.when.expr, False):
+                got[_written(kernel.when, part)] = op.python(part)
+        if kernel.dtypes:
+            for argument in tensor_arguments(op.schema):
+                got[f"{argument.name}.dtype"] = f"{op.parameters.spelled[argument.name]}.dtype"
+        wanted.append(f"{' and '.join(reasons)} ({place_of(kernel.node)})")
+    device = suffix.removesuffix("kernel").replace("_", " ")
+    text = f"arguments that a {device}kernel takes: {'; or '.join(wanted)}"
+    values = "{" + ", ".join(f"{quoted(key)}: {value}" for key, value in got.items()) + "}"
+    return f"library.check_error({quoted(_title(op))}, {quoted(text)}, {values})"
+
+
+# ---------------------------------------------------------------- one kernel's body
+
+
+class _Body:
+    """The statements of one kernel; what it needs at module level goes to ``bindings``."""
+
+    def __init__(
+        self, op: OpPlan, kernel: KernelSpec, launchers: Mapping[tuple[str, ...], str], bindings: list[str]
+    ) -> None:
+        self.op = op
+        self.kernel = kernel
+        self.device = kernel.devices[0] if kernel.devices else "kernel"
+        self._statements = self._planned(launchers, bindings)
+
+    def statements(self) -> list[str]:
+        """The kernel's own lines, without preconditions."""
+        return self._statements
+
+    def _planned(self, launchers: Mapping[tuple[str, ...], str], bindings: list[str]) -> list[str]:
+        op, body = self.op, self.kernel.body
+        if isinstance(body, Launch):
+            return self._launch(body, launchers, bindings)
+        if isinstance(body, PythonFunction):
+            function = op.private(f"{self.device}_python")
+            bindings.append(_python_function(function, body))
+            return _handed_on(op, f"{function}({op.parameters.passed()})")
+        if isinstance(body, Mindspore):
+            return self._written_back([self._primitive(body, bindings)])
+        return self._written_back([op.python(formula.expr) for formula in body.formulas])
+
+    def _written_back(self, values: list[str]) -> list[str]:
+        """Return ``values``; one for a mutated argument is copied into it, unless it was made in place."""
+        op = self.op
+        targets = [aliased_argument(op.schema, ret) for ret in op.schema.returns]
+        if len(values) != len(targets) or not any(targets):
+            return _handed_on(op, ", ".join(values))
+        lines, fresh = [], []
+        for target, value, formula in zip(targets, values, self._formulas(len(values)), strict=True):
+            if target is None:
+                fresh.append(value)
+            elif _is_in_place(formula):
+                lines.append(value)
+            else:
+                lines.append(f"{op.parameters.spelled[target.name]}.copy_({value})")
+        return [*lines, *_returned(op, fresh)]
+
+    def _formulas(self, count: int) -> list[Expr | None]:
+        body = self.kernel.body
+        return [formula.expr for formula in body.formulas] if isinstance(body, Compute) else [None] * count
+
+    def _primitive(self, body: Mindspore, bindings: list[str]) -> str:
+        op = self.op
+        attrs = "".join(f", {name}={op.python(value.expr)}" for name, value in body.attrs.items())
+        function = f'library.mindspore_kernel("{body.primitive}"{attrs})'
+        if not any(isinstance(node, Name) for value in body.attrs.values() for node in walk(value.expr)):
+            name = op.private(f"{self.device}_mindspore")
+            bindings.append(f"{name} = {function}")
+            function = name
+        if body.args is None:
+            args = [op.parameters.spelled[argument.name] for argument in tensor_arguments(op.schema)]
+        else:
+            args = [op.python(arg.expr) for arg in body.args]
+        return f"{function}({', '.join(args)})"
+
+    # ------------------------------------------------------------ launched kernels
+
+    def _launch(self, body: Launch, launchers: Mapping[tuple[str, ...], str], bindings: list[str]) -> list[str]:
+        op = self.op
+        local = op.parameters.local_names()
+        outputs, rename = _output_variables(op, local)
+        lines = [f"{name} = {_allocation(op, rule)}" for name, rule in zip(outputs, op.spec.fakes, strict=True)]
+        where = self._device_expression(outputs)
+        if body.workspace is not None:
+            rename["workspace"] = local.unique("workspace")
+            size = op.python(body.workspace.expr, rename)
+            lines.append(f"{rename['workspace']} = npu.alloc(({size},), torch.uint8, {where})")
+        if body.tiling:
+            rename["tiling"] = local.unique("tiling")
+            struct = op.private(f"{self.device}_tiling")
+            fields = ", ".join(f"({quoted(name)}, npu.{arg.type})" for name, arg in body.tiling.items())
+            bindings.append(f"{struct} = npu.struct({fields})")
+            packed = ", ".join(self._value(arg, rename, where) for arg in body.tiling.values())
+            lines.append(f"{rename['tiling']} = {struct}({packed})")
+        rename["stream"] = f"npu.current_stream({where})"
+        bound = op.private(self.device)
+        bindings.append(f"{bound} = {self._binding(body, launchers)}")
+        values = [] if body.block_dim is None else [op.python(body.block_dim.expr, rename)]
+        values += [self._value(arg, rename, where) for arg in body.args]
+        return [*lines, f"{bound}({', '.join(values)})", *_returned(op, outputs)]
+
+    def _device_expression(self, outputs: Sequence[str]) -> str:
+        tensors = [self.op.parameters.spelled[argument.name] for argument in tensor_arguments(self.op.schema)]
+        return f"{[*tensors, *outputs][0]}.device" if tensors or outputs else quoted(self.device)
+
+    def _binding(self, body: Launch, launchers: Mapping[tuple[str, ...], str]) -> str:
+        key = ("library", body.library.value) if body.library else ("source", *(item.value for item in body.sources))
+        types = [f"npu.{_PASSED_AS.get(arg.type, arg.type)}" for arg in body.args]
+        spelled = f"({types[0]},)" if len(types) == 1 else f"({', '.join(types)})"
+        dtypes = f", dtypes={_dtypes(self.kernel)}" if self.kernel.dtypes else ""
+        return f'{launchers[key]}.bind("{body.symbol}", {spelled}, abi="{body.abi}"{dtypes})'
+
+    def _value(self, arg: KernelArg, rename: Mapping[str, str], where: str) -> str:
+        expr = arg.value.expr
+        if arg.type not in ("ptr", "host", "desc", "upload") and isinstance(expr, Call):
+            expr = expr.arguments[0]  # the C type is declared in the binding
+        code = self.op.python(expr, rename)
+        return f"npu.upload({code}, {where})" if arg.type == "upload" else code
+
+
+_PASSED_AS = {"upload": "ptr"}
+
+
+def _output_variables(op: OpPlan, local: Names) -> tuple[list[str], dict[str, str]]:
+    """Variables for the new outputs, and how every name of an output is spelled."""
+    returns = op.schema.returns
+    variables: dict[int, str] = {}
+    for i in fresh_returns(op.schema):
+        named = returns[i].name
+        variables[i] = local.unique(named or ("out" if len(returns) == 1 else f"out{i}"))
+    rename = {}
+    for name, i in output_names(op.schema).items():
+        argument = aliased_argument(op.schema, returns[i])
+        rename[name] = variables[i] if argument is None else op.parameters.spelled[argument.name]
+    return list(variables.values()), rename
+
+
+def _is_in_place(expr: Expr | None) -> bool:
+    """Whether an expression is the call of an in-place operator."""
+    return (
+        isinstance(expr, Call)
+        and isinstance(expr.function, Operator)
+        and expr.function.name.endswith("_")
+        and not expr.function.name.endswith("__")
+    )

@@ -1,0 +1,164 @@
+"""Plans to text: the templates, the filters they use, and the imports that the text turns out to need."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mtcodegen.layout import WIDTH, quoted, wrap
+from mtcodegen.output import HEADER
+from mtcodegen.paths import data_folder
+from mtcodegen.plan import Module, Operator
+
+if TYPE_CHECKING:
+    import jinja2
+
+__all__ = ["render_module", "render_package"]
+
+
+def render_module(module: Module) -> tuple[str, str]:
+    """The texts of the module and of its stub."""
+    exported = _sorted_names(name for name, _ in module.exports)
+    common = {"module": module, "header": _header(module.source), "exported": exported}
+    body = _render("module.py.j2", {**common, "docstring": _docstring(module), "imports": ()})
+    text = _render("module.py.j2", {**common, "docstring": _docstring(module), "imports": _module_imports(body)})
+    stub = _render("module.pyi.j2", {**common, "overloaded": False, "imports": ()})
+    overloaded = any(item.overloaded for item in module.stubs)
+    stub_text = _render(
+        "module.pyi.j2", {**common, "overloaded": overloaded, "imports": _stub_imports(stub, overloaded)}
+    )
+    return wrap(text), wrap(stub_text)
+
+
+def render_package(source: str, modules: Sequence[str]) -> str:
+    """The text of ``__init__.py`` for the modules of a folder."""
+    return wrap(_render("package.py.j2", {"header": _header(source), "source": source, "modules": sorted(modules)}))
+
+
+def _header(source: str) -> str:
+    return f"{HEADER}{source}. Do not edit: change the YAML and run mtcodegen again."
+
+
+def _docstring(module: Module) -> str:
+    names = [f"``{name}``" for name in module.namespaces]
+    spaces = f"the namespace{'s' if len(names) > 1 else ''} {' and '.join(names)}, " if names else ""
+    text = f"Operators of {spaces}declared in {module.source}."
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
+# ---------------------------------------------------------------- imports
+
+_STRINGS_AND_COMMENTS = re.compile(r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*')
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"(?<![.\w])[A-Za-z_]\w*", _STRINGS_AND_COMMENTS.sub("", text), re.ASCII))
+
+
+def _module_imports(body: str) -> list[list[str]]:
+    used = _words(body)
+    names = [name for name in ("Tensor", "library", "npu") if name in used]
+    runtime = ["import mindtorch_v2 as torch"] if "torch" in used else []
+    if names:
+        runtime.append(f"from mindtorch_v2 import {', '.join(names)}")
+    return _groups(used, ["builtins", "math"], ["Any"], runtime)
+
+
+def _stub_imports(body: str, overloaded: bool) -> list[list[str]]:
+    used = _words(body)
+    runtime = ["import mindtorch_v2 as torch"] if "torch" in used else []
+    if "Tensor" in used:
+        runtime.append("from mindtorch_v2 import Tensor")
+    return _groups(used, [], [*(["Any"] if "Any" in used else []), *(["overload"] if overloaded else [])], runtime)
+
+
+def _groups(used: set[str], modules: list[str], typing: list[str], runtime: list[str]) -> list[list[str]]:
+    standard = [f"import {name}" for name in modules if name in used]
+    if "Sequence" in used:
+        standard.append("from collections.abc import Sequence")
+    names = [name for name in typing if name in used or name == "overload"]
+    if names:
+        standard.append(f"from typing import {', '.join(names)}")
+    return [group for group in (standard, runtime) if group]
+
+
+def _sorted_names(names: Iterable[str]) -> list[str]:
+    """In the order linters want for ``__all__``: constants, classes, then the rest, numbers by value."""
+
+    def key(name: str) -> tuple[int, list[tuple[int, int, str]]]:
+        kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
+        parts = re.findall(r"\d+|\D+", name)
+        return kind, [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
+
+    return sorted(names, key=key)
+
+
+# ---------------------------------------------------------------- templates
+
+
+def _render(name: str, values: dict[str, Any]) -> str:
+    text: str = _environment().get_template(name).render(values)
+    return re.sub(r"\n{4,}", "\n\n\n", text).rstrip("\n") + "\n"
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(data_folder("templates")),
+        autoescape=False,  # Python, not HTML
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(banner=_banner, literal=_literal, strings=_strings, docstring=_stub_docstring)
+    return environment
+
+
+def _banner(op: Operator) -> str:
+    """The comment above an operator: its name and its line in the YAML file."""
+    title = f" {op.title} ({op.place})"
+    return f"# {'-' * max(3, min(64, WIDTH - 2 - len(title)))}{title}"
+
+
+def _strings(values: Sequence[str]) -> str:
+    """A tuple of string literals."""
+    items = [quoted(value) for value in values]
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def _literal(text: str, indent: int, prefix: str) -> str:
+    """A string literal as one argument of a call, over several lines where it is too long for one."""
+    literal = quoted(text)
+    if indent + len(prefix) + len(literal) + 1 <= WIDTH:
+        return prefix + literal
+    inner = indent + 4 if prefix else indent
+    parts = _pieces(text, WIDTH - inner - 1) if inner + len(literal) > WIDTH else [literal]
+    lines = f"\n{' ' * inner}".join(parts)
+    return f"{prefix}(\n{' ' * inner}{lines}\n{' ' * indent})" if prefix else lines
+
+
+def _pieces(text: str, room: int) -> list[str]:
+    """Literals that together make ``text``, each at most ``room`` wide where there are spaces to break at."""
+    pieces: list[str] = []
+    current = ""
+    for word in re.findall(r"[^ \n]*(?:\n|[ ]|$)", text):
+        if current and (len(quoted(current + word)) > room or current.endswith("\n")):
+            pieces.append(quoted(current))
+            current = ""
+        current += word
+    return [*pieces, quoted(current)] if current else pieces
+
+
+def _stub_docstring(doc: str) -> str:
+    """A docstring in a stub, indented with its function."""
+    text = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    lines = [line.rstrip() for line in text.split("\n")]
+    ending = " " if lines[-1].endswith('"') else ""
+    body = "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
+    closing = '\n    """' if len(lines) > 1 else f'{ending}"""'
+    return f'"""{body}{closing}'

@@ -1,0 +1,48 @@
+"""Names, types and completeness: what every entry means, and whether nothing is missing from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.expr import BOOL, OperatorTable, Purpose
+from mtcodegen.model import File, OpSpec
+from mtcodegen.resolve_backward import resolve_backward
+from mtcodegen.resolve_kernels import resolve_fakes, resolve_kernels
+from mtcodegen.scopes import OpScope
+
+__all__ = ["duplicates", "resolve"]
+
+
+def resolve(file: File, table: OperatorTable) -> tuple[File, list[Diagnostic]]:
+    """The file with every formula checked and its operators looked up."""
+    diagnostics: list[Diagnostic] = []
+    ops = []
+    for spec in file.ops:
+        scope = OpScope(spec, table)
+        ops.append(_resolve_op(spec, scope))
+        diagnostics += scope.diagnostics
+    return dataclasses.replace(file, ops=tuple(ops)), diagnostics
+
+
+def _resolve_op(spec: OpSpec, scope: OpScope) -> OpSpec:
+    checks = tuple(scope.formula(check, Purpose.CHECK, BOOL) for check in spec.checks)
+    spec = dataclasses.replace(spec, checks=checks)
+    spec = resolve_fakes(spec, scope)
+    spec = resolve_kernels(spec, scope)
+    return resolve_backward(spec, scope)
+
+
+def duplicates(files: Sequence[File]) -> list[Diagnostic]:
+    """Operators that are declared more than once, in one file or in two."""
+    first: dict[str, OpSpec] = {}
+    found = []
+    for spec in (spec for file in files for spec in file.ops):
+        name = spec.schema.qualname
+        earlier = first.setdefault(name, spec)
+        if earlier is not spec:
+            span = spec.func.locate(0, len(spec.func.value.partition("(")[0]))
+            hint = f"first declared at {earlier.func.source.path}:{earlier.func.line}"
+            found.append(Diagnostic("MT120", f"{name} is declared twice", span, hint))
+    return found

@@ -1,0 +1,203 @@
+"""Where things stand: a YAML file's text, and the marked nodes that were read from it."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+__all__ = ["Mapping", "Node", "Scalar", "Sequence", "Source", "Span"]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A file as the user named it (``path``), and its decoded text."""
+
+    path: str
+    text: str = field(repr=False)
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(i + 1 for i, char in enumerate(self.text) if char == "\n")]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column, both counted from 1, of a character of the text."""
+        line = bisect.bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The text of line ``number``, without its line end."""
+        start = self._line_starts[number - 1]
+        end = self.text.find("\n", start)
+        return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a file, for a diagnostic to point at."""
+
+    source: Source
+    offset: int
+    length: int = 1
+
+    @property
+    def line(self) -> int:
+        """Line of the first character, from 1."""
+        return self.source.position(self.offset)[0]
+
+    @property
+    def column(self) -> int:
+        """Column of the first character, from 1."""
+        return self.source.position(self.offset)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Scalar:
+    """A scalar: ``value`` as YAML reads it, ``style`` as YAML writes it (``""`` is plain), and where it stands."""
+
+    source: Source
+    start: int
+    end: int
+    line: int
+    value: str
+    style: str
+
+    kind = "string"
+
+    @property
+    def span(self) -> Span:
+        """The whole scalar, or the first line of one that has several."""
+        written = self.source.text[self.start : self.end]
+        return Span(self.source, self.start, max(1, len(written.split("\n", 1)[0].rstrip())))
+
+    def locate(self, offset: int, length: int = 1) -> Span:
+        """Where ``value[offset:offset+length]`` stands in the file, whatever the scalar's style."""
+        places = self._places
+        if places is None:
+            return self.span
+        if not places:
+            return Span(self.source, self.start)
+        first = places[offset] if offset < len(places) else places[-1] + 1
+        last = places[min(offset + max(length, 1), len(places)) - 1] if offset < len(places) else first
+        # An error that runs over a line end is shown up to the end of its first line.
+        end_of_line = self.source.text.find("\n", first, last + 1)
+        end = last + 1 if end_of_line < 0 else end_of_line
+        return Span(self.source, first, max(1, end - first))
+
+    @cached_property
+    def _places(self) -> list[int] | None:
+        """The file offset of every character of ``value``; None if it cannot be followed."""
+        reader = {"'": _single_quoted, '"': _double_quoted, "|": _block, ">": _block}.get(self.style, _plain)
+        places: list[int] = []
+        position = 0
+        # Readers give the characters as written; YAML's folding only ever turns line ends into spaces or drops them,
+        # so both texts are walked together and what YAML dropped is skipped.
+        for place, char in reader(self):
+            if position == len(self.value):
+                break
+            wanted = self.value[position]
+            if char == wanted or (char == "\n" and wanted == " "):
+                places.append(place)
+                position += 1
+            elif char not in " \t\r\n":
+                return None
+        return places if position == len(self.value) else None
+
+
+_ESCAPES = {
+    "0": "\0",
+    "a": "\a",
+    "b": "\b",
+    "t": "\t",
+    "n": "\n",
+    "v": "\v",
+    "f": "\f",
+    "r": "\r",
+    "e": "\x1b",
+    "N": "\x85",
+    "_": "\xa0",
+    "L": "\u2028",
+    "P": "\u2029",
+}
+_HEX_ESCAPES = {"x": 2, "u": 4, "U": 8}
+
+
+def _plain(node: Scalar) -> Iterator[tuple[int, str]]:
+    for i in range(node.start, node.end):
+        yield i, node.source.text[i]
+
+
+def _block(node: Scalar) -> Iterator[tuple[int, str]]:
+    header_end = node.source.text.find("\n", node.start)
+    for i in range(node.end if header_end < 0 else header_end + 1, node.end):
+        yield i, node.source.text[i]
+
+
+def _single_quoted(node: Scalar) -> Iterator[tuple[int, str]]:
+    text = node.source.text
+    i = node.start + 1
+    while i < node.end - 1:
+        yield i, text[i]
+        i += 2 if text.startswith("''", i) else 1
+
+
+def _double_quoted(node: Scalar) -> Iterator[tuple[int, str]]:
+    text = node.source.text
+    i = node.start + 1
+    while i < node.end - 1:
+        if text[i] != "\\":
+            yield i, text[i]
+            i += 1
+            continue
+        escape = text[i + 1]
+        digits = _HEX_ESCAPES.get(escape, 0)
+        if digits:
+            yield i, chr(int(text[i + 2 : i + 2 + digits], 16))
+        elif escape not in "\r\n":  # an escaped line end is nothing
+            yield i, _ESCAPES.get(escape, escape)
+        i += 2 + digits
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """A list of nodes."""
+
+    source: Source
+    start: int
+    end: int
+    line: int
+    items: list[Node]
+
+    kind = "list"
+
+    @property
+    def span(self) -> Span:
+        """Its first character."""
+        return Span(self.source, self.start)
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping:
+    """Keys and values in the order they were written; keys are unique scalars."""
+
+    source: Source
+    start: int
+    end: int
+    line: int
+    entries: dict[str, tuple[Scalar, Node]]
+
+    kind = "mapping"
+
+    @property
+    def span(self) -> Span:
+        """Its first character."""
+        return Span(self.source, self.start)
+
+    def get(self, key: str) -> Node | None:
+        """The value of ``key``."""
+        entry = self.entries.get(key)
+        return None if entry is None else entry[1]
+
+
+Node = Scalar | Sequence | Mapping

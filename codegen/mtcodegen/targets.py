@@ -1,0 +1,123 @@
+"""Which files to read and where their modules go: from the command line and from pyproject.toml."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pathlib
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mtcodegen.pipeline import Input, Target
+
+__all__ = ["UsageError", "find_targets"]
+
+
+class UsageError(Exception):
+    """The command line or pyproject.toml asks for something that cannot be done."""
+
+
+@dataclass(frozen=True)
+class _Configured:
+    """A target of pyproject.toml, with absolute paths."""
+
+    inputs: tuple[pathlib.Path, ...]
+    output: pathlib.Path
+
+
+def find_targets(files: Sequence[str], output: str | None) -> list[Target]:
+    """What to generate. Raises UsageError for a file that is not there."""
+    if not files:
+        return _all_configured(output)
+    found: dict[pathlib.Path, list[Input]] = {}
+    packages: dict[pathlib.Path, str] = {}
+    for name in files:
+        path = pathlib.Path(name)
+        inputs = _expand(path, name)
+        folder = pathlib.Path(output) if output is not None else _configured_output(path) or _beside(path)
+        if path.is_dir():
+            packages[folder] = path.resolve().name
+        listed = found.setdefault(folder, [])
+        listed += [item for item in inputs if all(item.path.resolve() != other.path.resolve() for other in listed)]
+    return [Target(tuple(inputs), folder, packages.get(folder, "")) for folder, inputs in found.items()]
+
+
+def _expand(path: pathlib.Path, name: str) -> list[Input]:
+    """A file, or the YAML files of a folder."""
+    if not path.is_dir():
+        if not path.exists():
+            raise UsageError(f"{name}: no such file")
+        return [Input(path, name)]
+    found = sorted(item for item in path.glob("*.yaml") if item.is_file())
+    if not found:
+        raise UsageError(f"{name}: no *.yaml files in this folder")
+    return [Input(item, os.path.join(name, item.name)) for item in found]  # noqa: PTH118  (as the user wrote it)
+
+
+def _beside(path: pathlib.Path) -> pathlib.Path:
+    return (path if path.is_dir() else path.parent) / "generated"
+
+
+# ---------------------------------------------------------------- pyproject.toml
+
+
+def _configured_output(path: pathlib.Path) -> pathlib.Path | None:
+    """The output folder of the target that lists ``path``, or the folder that ``path`` is in."""
+    absolute = path.resolve()
+    for target in _configured(absolute if absolute.is_dir() else absolute.parent):
+        if absolute in target.inputs or absolute.parent in target.inputs:
+            return _relative(target.output)
+    return None
+
+
+def _all_configured(output: str | None) -> list[Target]:
+    targets = list(_configured(pathlib.Path.cwd()))
+    if not targets:
+        raise UsageError(
+            "no files given, and no [[tool.mtcodegen.target]] in a pyproject.toml here; see mtcodegen --help"
+        )
+    if output is not None:
+        raise UsageError("-o needs files")
+    result = []
+    for target in targets:
+        inputs = [item for path in target.inputs for item in _expand(_relative(path), str(_relative(path)))]
+        folders = [path.name for path in target.inputs if path.is_dir()]
+        result.append(Target(tuple(inputs), _relative(target.output), folders[0] if folders else ""))
+    return result
+
+
+def _relative(path: pathlib.Path) -> pathlib.Path:
+    """As seen from the current folder, where that is below or beside it."""
+    return pathlib.Path(os.path.relpath(path))
+
+
+def _configured(folder: pathlib.Path) -> Iterator[_Configured]:
+    """The targets of the nearest pyproject.toml, at or above ``folder``, that has a section for this tool."""
+    for parent in (folder, *folder.parents):
+        path = parent / "pyproject.toml"
+        section = _section(path) if path.is_file() else None
+        if section is not None:
+            for entry in section.get("target", []):
+                yield _target(path, entry)
+            return
+
+
+def _section(path: pathlib.Path) -> dict[str, Any] | None:
+    text = path.read_text("utf-8", "replace")
+    if "tool.mtcodegen" not in text:  # most are about other things, and reading TOML costs an import
+        return None
+    toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        section = toml.loads(text).get("tool", {}).get("mtcodegen")
+    except toml.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not TOML: {error}") from None
+    return section if isinstance(section, dict) else None
+
+
+def _target(path: pathlib.Path, entry: Any) -> _Configured:
+    inputs, output = (entry.get(key) if isinstance(entry, dict) else None for key in ("inputs", "output"))
+    if not isinstance(inputs, list) or not all(isinstance(item, str) for item in inputs) or not isinstance(output, str):
+        raise UsageError(f'{path}: a [[tool.mtcodegen.target]] needs `inputs = ["..."]` and `output = "..."`')
+    return _Configured(tuple((path.parent / item).resolve() for item in inputs), (path.parent / output).resolve())
