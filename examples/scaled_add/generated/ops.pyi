@@ -5,5 +5,6 @@ __all__ = ["scaled_add", "scaled_add_grad"]
 
 def scaled_add(x: Tensor, y: Tensor, *, scale: float = 1.0) -> Tensor:
     """Returns ``x + scale * y`` in one pass over memory."""
+
 def scaled_add_grad(grad: Tensor, scale: float) -> Tensor:
     """Returns ``scale * grad``, the gradient of ``scaled_add`` with respect to ``y``."""
