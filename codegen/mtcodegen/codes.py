@@ -33,7 +33,7 @@ CODES: dict[str, Code] = {
     "MT101": Code(
         "a file that cannot be read as YAML",
         "The file is missing or unreadable, is not UTF-8, has a character that YAML does not allow, or breaks YAML's "
-        "grammar. A value that contains `: ` or ` #`, or that starts with one of `[ { & * ! | > ' \" % @`, must be quoted.",
+        "grammar. A value that contains `: ` or ` #`, or that starts with one of `[ { & * ! | > % @`, must be quoted.",
         "namespace: my\nops: [\n",
     ),
     "MT102": Code(
@@ -127,7 +127,7 @@ CODES: dict[str, Code] = {
     ),
     "MT305": Code(
         "a kernel without a device",
-        "Python and composed kernels may run everywhere; a launched kernel and a MindSpore primitive name their devices.",
+        "Python and composed kernels may run everywhere; a launched kernel and a primitive name theirs.",
         _op(_TAIL.replace("device: cpu, ", "")),
     ),
     "MT306": Code(
@@ -137,12 +137,12 @@ CODES: dict[str, Code] = {
     ),
     "MT307": Code(
         "a kernel that never runs",
-        "Kernels are tried in order. One without `dtypes` and `when` takes everything, so nothing behind it is reached.",
+        "Kernels are tried in order. One without `dtypes` and `when` takes everything, and nothing behind it runs.",
         _op(_TAIL.replace("  backward", "  - {device: cpu, python: 'm:f'}\n  backward")),
     ),
     "MT308": Code(
         "outputs that a kernel cannot make",
-        "A launched kernel writes to memory that is allocated before, by the `fake` rule: new tensors of a known shape. "
+        "A launched kernel writes to memory that is allocated by the `fake` rule: new tensors of a known shape. "
         "Views, lists and numbers come from `compute` or `python`. A list of expressions has one for every output.",
         _op("  fake: {python: 'm:f'}\n" + _KERNEL + "  backward: not_differentiable\n"),
     ),
