@@ -22,7 +22,7 @@ from mtcodegen.model import (
     place_of,
 )
 from mtcodegen.names import Names, Parameters, return_annotation
-from mtcodegen.resolve_kernels import is_composite
+from mtcodegen.resolve_kernels import is_composite, runs_on_meta
 from mtcodegen.scopes import aliased_argument, fresh_returns, tensor_arguments
 
 __all__ = ["Function", "KernelPlan", "OpPlan", "plan_kernels"]
@@ -214,8 +214,7 @@ def _returned(op: OpPlan, fresh: Sequence[str]) -> list[str]:
 def _fake_function(op: OpPlan, bindings: list[str], prelude: list[str]) -> Function | None:
     spec = op.spec
     given = "fake" in spec.node.entries
-    runs_on_meta = is_composite(spec) or any("meta" in kernel.devices for kernel in spec.kernels)
-    if not given and runs_on_meta:
+    if not given and (runs_on_meta(spec) or fresh_returns(spec.schema)):
         return None
     name = op.private("fake")
     if spec.fake_function is not None:
@@ -320,8 +319,8 @@ def _guard(op: OpPlan, kernel: KernelSpec, suffix: str) -> list[str]:
     opposite = f"not ({condition})"
     if kernel.when is not None and not kernel.dtypes:
         opposite = op.python(_negated(kernel.when.expr))
-    elif kernel.when is None and condition.count(" in ") == 1 and " for " not in condition:
-        opposite = condition.replace(" in ", " not in ")
+    elif kernel.when is None and " and " not in condition:
+        opposite = condition.replace(" in ", " not in ").replace(" == ", " != ")
     return [f"if {opposite}:", f"    raise {_refusal(op, [kernel], suffix)}"]
 
 
@@ -329,12 +328,8 @@ def _condition(op: OpPlan, kernel: KernelSpec) -> str:
     parts = []
     tensors = [op.parameters.spelled[argument.name] for argument in tensor_arguments(op.schema)]
     if kernel.dtypes and tensors:
-        dtypes = _dtypes(kernel)
-        if len(tensors) == 1:
-            parts.append(f"{tensors[0]}.dtype in {dtypes}")
-        else:
-            each = op.parameters.local_names().unique("t")
-            parts.append(f"{op.builtin('all')}({each}.dtype in {dtypes} for {each} in ({', '.join(tensors)}))")
+        test = f"in {_dtypes(kernel)}" if len(kernel.dtypes) > 1 else f"== torch.{kernel.dtypes[0]}"
+        parts += [f"{tensor}.dtype {test}" for tensor in tensors]
     if kernel.when is not None:
         expr = kernel.when.expr
         text = op.python(expr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import replace
 
+import opschema
 from mtcodegen.expr import (
     BOOL,
     DEVICE,
@@ -20,7 +21,7 @@ from mtcodegen.expr import (
     value_type,
     walk,
 )
-from mtcodegen.model import Compute, FakeRule, Formula, KernelArg, KernelSpec, Launch, Mindspore, OpSpec
+from mtcodegen.model import Compute, FakeRule, Formula, KernelArg, KernelSpec, Launch, Mindspore, OpSpec, PythonFunction
 from mtcodegen.scopes import OpScope, fresh_returns, is_tensor, tensor_arguments
 from mtcodegen.source import Span
 
@@ -31,14 +32,21 @@ _OPTIONAL_DEVICE = replace(DEVICE, optional=True)
 
 
 def is_composite(spec: OpSpec) -> bool:
-    """Whether one kernel of other operators serves every device, and shape propagation with it."""
-    return any(isinstance(kernel.body, Compute) and not kernel.devices for kernel in spec.kernels)
+    """Whether one kernel made of other operators serves every device, and shape propagation with it."""
+    return any(isinstance(kernel.body, Compute | PythonFunction) and not kernel.devices for kernel in spec.kernels)
 
 
 def needs_fake(spec: OpSpec) -> bool:
-    """Whether nothing but a fake rule can say what the outputs look like."""
-    runs_on_meta = is_composite(spec) or any("meta" in kernel.devices for kernel in spec.kernels)
-    return bool(fresh_returns(spec.schema)) and not runs_on_meta
+    """Whether nothing but a fake rule can say what the outputs look like. Numbers look like nothing."""
+    makes_tensors = any(
+        opschema.base_of(spec.schema.returns[i].type).name == "Tensor" for i in fresh_returns(spec.schema)
+    )
+    return makes_tensors and not runs_on_meta(spec)
+
+
+def runs_on_meta(spec: OpSpec) -> bool:
+    """Whether a kernel serves tensors without data."""
+    return is_composite(spec) or any("meta" in kernel.devices for kernel in spec.kernels)
 
 
 # ---------------------------------------------------------------- fake rules
@@ -54,7 +62,7 @@ def resolve_fakes(spec: OpSpec, scope: OpScope) -> OpSpec:
     elif given and any("meta" in kernel.devices for kernel in spec.kernels):
         scope.fault("MT402", "a kernel for `meta` is the fake rule already", span, "remove `fake`, or that kernel")
     elif given and is_composite(spec) and spec.backward is None:
-        scope.fault("MT402", "`compute` gives the shapes already", span, "remove `fake`")
+        scope.fault("MT402", "a kernel for every device gives the shapes already", span, "remove `fake`")
     elif not given and needs_fake(spec):
         hint = "say what the output looks like, as in `fake: {like: x}`"
         scope.fault("MT401", f"{spec.schema.qualname} has no `fake` rule", span, hint)
