@@ -18,6 +18,9 @@ cdef class FunctionCtx(Node):
     cdef tuple list_lengths                 # per argument: length of a tensor list, None elsewhere; None if there is no list
     cdef public object needs_input_grad
     cdef object dirty, non_differentiable
+    cdef object unpack                      # of saved-tensor hooks, where `saved` holds what pack returned
+    cdef tuple saved_numbers                # of saved-tensor hooks: output numbers, which pack may lose
+    cdef object recorded_at                 # in anomaly mode: the stack of the forward call
     cdef dict __dict__
 
     def __cinit__(self):
@@ -66,7 +69,7 @@ cdef class FunctionCtx(Node):
         cdef Py_ssize_t i, n
         cdef Tensor t
         if self.to_save is None:
-            return 0
+            return record_hooked(self) if recording_hooked else 0
         n = len(self.to_save)
         if n > INLINE_SAVED:
             if n > 64:
@@ -88,7 +91,7 @@ cdef class FunctionCtx(Node):
             self.saved = tuple([
                 output_alias(self.to_save[i]) if self.saved_outputs >> i & 1 else self.to_save[i] for i in range(n)])
         self.to_save = None
-        return 0
+        return record_hooked(self) if recording_hooked else 0
 
     cdef int release_saved(self) except -1:
         if self.saved is not None:
@@ -122,7 +125,8 @@ cdef object output_alias(Tensor t):
 
 cdef tuple unpack_saved(FunctionCtx ctx):
     cdef Py_ssize_t i, n = len(ctx.saved)
-    cdef Tensor t
+    if ctx.unpack is not None:
+        return unpack_hooked(ctx)
     for i in range(n):
         if ctx.saved[i] is not None and (<Tensor>ctx.saved[i]).storage.version != ctx.versions[i]:
             raise modified_in_place(ctx, <Tensor>ctx.saved[i], ctx.versions[i])
@@ -131,10 +135,15 @@ cdef tuple unpack_saved(FunctionCtx ctx):
     values = list(ctx.saved)
     for i in range(n):
         if ctx.saved_outputs >> i & 1:
-            t = shallow_copy(<Tensor>values[i])
-            t.grad_fn_, t.output_nr_ = ctx, (<Tensor>values[i]).output_nr_
-            values[i] = t
+            values[i] = as_own_output(ctx, <Tensor>values[i], (<Tensor>values[i]).output_nr_)
     return tuple(values)
+
+
+cdef Tensor as_own_output(FunctionCtx ctx, Tensor alias, int number):
+    """A saved output as backward sees it: with this node as its history again."""
+    cdef Tensor t = shallow_copy(alias)
+    t.grad_fn_, t.output_nr_ = ctx, number
+    return t
 
 
 cdef object modified_in_place(FunctionCtx ctx, Tensor t, int64_t expected):

@@ -199,7 +199,7 @@ cdef class GraphTask:
         if node.pre_hooks:
             grads = list(replaced_by_hooks(node.pre_hooks, tuple(grads), None))
         kept = tuple(grads) if node.post_hooks else None
-        result = node.apply(grads)
+        result = apply_explained(node, grads) if anomaly_enabled else node.apply(grads)
         if kept is not None:
             result = replaced_by_hooks(node.post_hooks, tuple(result), kept)
         if not self.retain_graph:
@@ -215,6 +215,17 @@ cdef class GraphTask:
             if reached.dependencies == 0:
                 self.push(reached)
         return 0
+
+
+cdef object apply_explained(Node node, list grads):
+    try:
+        result = node.apply(grads)
+        if anomaly_checks_nan:
+            refuse_nan(node, result)
+    except BaseException:
+        explain_failure(node)
+        raise
+    return result
 
 
 cdef bint leads_on(GraphTask task, Node node):

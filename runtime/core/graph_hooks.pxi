@@ -1,0 +1,82 @@
+"""Rarely used ways into recording: saved-tensor hooks and anomaly mode. Off, each costs one test of a flag."""
+
+cdef bint recording_hooked = False       # some thread has saved-tensor hooks, or anomaly mode is on
+cdef bint anomaly_enabled = False
+cdef bint anomaly_checks_nan = True
+
+
+class SavedTensorHooks(threading.local):
+    """This thread's (pack, unpack) pairs, innermost last."""
+
+    def __init__(self):
+        self.pairs = []
+
+
+cdef object saved_tensor_hooks = SavedTensorHooks()
+
+
+def push_saved_tensor_hooks(pack, unpack):
+    """From now on tensors saved on this thread are stored as ``pack(t)`` and read back as ``unpack(stored)``."""
+    global recording_hooked
+    recording_hooked = True
+    saved_tensor_hooks.pairs.append((pack, unpack))
+
+
+def pop_saved_tensor_hooks():
+    """Takes the innermost pair back."""
+    saved_tensor_hooks.pairs.pop()
+
+
+def anomaly_mode():
+    """Whether anomaly mode is on, and whether it looks for NaN."""
+    return anomaly_enabled, anomaly_checks_nan
+
+
+def set_anomaly_mode(bint enabled, bint check_nan=True):
+    """Anomaly mode remembers where each node was recorded, names it when backward fails, and refuses NaN gradients."""
+    global recording_hooked, anomaly_enabled, anomaly_checks_nan
+    anomaly_enabled, anomaly_checks_nan = enabled, check_nan
+    recording_hooked = recording_hooked or enabled
+
+
+cdef int record_hooked(FunctionCtx ctx) except -1:
+    """What the flag stands for: called once a node's saved tensors are settled."""
+    if anomaly_enabled:
+        import traceback
+        ctx.recorded_at = traceback.format_stack()
+    if saved_tensor_hooks.pairs and ctx.saved is not None:
+        pack, ctx.unpack = saved_tensor_hooks.pairs[-1]
+        ctx.saved_numbers = tuple([0 if t is None else (<Tensor>t).output_nr_ for t in ctx.saved])
+        ctx.saved = tuple([None if t is None else pack(t) for t in ctx.saved])
+    return 0
+
+
+cdef object unpack_hooked(FunctionCtx ctx):
+    cdef list values = []
+    cdef Py_ssize_t i
+    for i in range(len(ctx.saved)):
+        value = None if ctx.saved[i] is None else ctx.unpack(ctx.saved[i])
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {_type_name(value)}")
+        if value is not None and ctx.saved_outputs >> i & 1:
+            value = as_own_output(ctx, <Tensor>value, ctx.saved_numbers[i])
+        values.append(value)
+    return tuple(values)
+
+
+cdef int explain_failure(Node node) except -1:
+    """In anomaly mode: where the operation that failed in backward was recorded."""
+    if isinstance(node, FunctionCtx) and (<FunctionCtx>node).recorded_at is not None:
+        import warnings
+        warnings.warn(f"Error detected in {node.node_name}. Traceback of forward call that caused the error:\n"
+                      + "".join((<FunctionCtx>node).recorded_at), UserWarning)
+    return 0
+
+
+cdef int refuse_nan(Node node, object grads) except -1:
+    cdef int at = 0
+    for g in grads:
+        if isinstance(g, Tensor) and (<Tensor>g).dt.category >= CATEGORY_FLOAT and bool(g.isnan().any().item()):
+            raise RuntimeError(f"Function '{node.node_name}' returned nan values in its {at}th output.")
+        at += 1
+    return 0
