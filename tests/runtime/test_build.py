@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mindtorch_v2.npu import build
+from mindtorch_v2.npu import build, cann_build
 
 KERNEL = """
 #include "kernel_operator.h"
@@ -38,6 +38,10 @@ def source(tmp_path):
 
 def _text(library, symbol):
     return ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, symbol))).decode()
+
+
+def _undefined(library):
+    return subprocess.run(["nm", "-D", "--undefined-only", library], capture_output=True, text=True, check=True).stdout
 
 
 def test_kernels_from_macros_and_namespaces_are_exported_with_their_types(source):
@@ -125,6 +129,24 @@ def test_a_kernel_defined_twice(tmp_path):
     with pytest.raises(build.BuildError) as error:
         build.build_ascendc("k", sources)
     assert str(error.value) == f"kernel library 'k': the kernel 'k' is defined twice: {sources[0]}:3 and {sources[1]}:3"
+
+
+def test_blocks_that_wait_in_a_header_are_alive_together(tmp_path):
+    (tmp_path / "barrier.h").write_text("__aicore__ inline void meet() { AscendC::SyncAll(); }\n")
+    source = tmp_path / "k.cpp"
+    source.write_text(
+        '#include "kernel_operator.h"\n#include "barrier.h"\n__global__ __aicore__ void k(GM_ADDR x) { meet(); }\n'
+    )
+    assert "mtsim_launch_concurrent" in _undefined(build.build_ascendc("k", [source]))
+    source.write_text('#include "kernel_operator.h"\n// SyncAll\n__global__ __aicore__ void k(GM_ADDR x) {}\n')
+    assert "mtsim_launch_concurrent" not in _undefined(build.build_ascendc("k", [source]))
+
+
+def test_without_a_cann_toolkit(monkeypatch):
+    for variable in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(build.BuildError, match="neither ASCEND_HOME_PATH nor ASCEND_TOOLKIT_HOME names one"):
+        cann_build.toolkit()
 
 
 def test_a_missing_compiler(source, monkeypatch):

@@ -1,6 +1,6 @@
 """Compile AscendC kernels and plain C/C++ kernels into libraries, once, on first use.
 
-AscendC sources go to CANN where it is installed, else to the host compiler with the simulated NPU's headers.
+AscendC sources go to CANN where its library drives the NPU, else to the host compiler with the simulated NPU's headers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from . import build_cache, cann_build, paths
+from . import acl, build_cache, cann_build, paths
 from .build_errors import BuildError
 from .kernel_source import (
     KernelSignature,
@@ -55,9 +55,8 @@ def build_ascendc(
     Raises ``BuildError`` for a missing source or compiler, a source without kernels, or a compiler's error.
     """
     files = _existing(name, sources)
-    toolkit = cann_build.find_toolkit()
-    if toolkit is not None:
-        return cann_build.build(toolkit, name, files, include_dirs, flags)
+    if not acl.library().simulated:
+        return cann_build.build(cann_build.toolkit(), name, files, include_dirs, flags)
     compiler = _compiler("CXX", "g++")
     includes = paths.simulator_includes()
     simulator = Path(library).resolve() if library is not None else paths.simulator_library()
@@ -74,10 +73,12 @@ def build_ascendc(
         objects = []
         defined: dict[str, KernelSignature] = {}
         for index, source in enumerate(files):
-            kernels = _kernels_in(name, command, source)
+            expanded = _preprocess(name, command, source)
+            kernels = scan_kernels(expanded, str(source))
             for kernel in kernels:
                 _refuse_duplicate(name, defined, kernel)
-            stub = _write_stub(folder, index, source, kernels)
+            queue = launch_function(uses_block_barrier(expanded, str(source), includes))
+            stub = _write_stub(folder, index, source, kernels, queue)
             compile_stub = [*command, "-iquote", str(source.parent), "-x", "c++"]
             objects.append(_compile(name, compile_stub, stub, stub.with_suffix(".o"), read))
         if not defined:
@@ -185,16 +186,13 @@ def _cpu() -> str:
     return "\n".join(re.findall(r"^(?:model name|flags|Features|CPU part)\s*:.*$", description, re.MULTILINE)[:2])
 
 
-def _kernels_in(name: str, command: Sequence[str], source: Path) -> list[KernelSignature]:
-    """The kernels that a source defines, macros expanded."""
-    # `__global__` defined as itself survives preprocessing, and marks the kernels.
-    text = _run(name, [*command, "-D__global__=__global__", "-x", "c++", "-E", str(source)])
-    return scan_kernels(text, str(source))
+def _preprocess(name: str, command: Sequence[str], source: Path) -> str:
+    """The source with its macros expanded, in which ``__global__`` still marks the kernels."""
+    return _run(name, [*command, "-D__global__=__global__", "-x", "c++", "-E", str(source)])
 
 
-def _write_stub(folder: Path, index: int, source: Path, kernels: list[KernelSignature]) -> Path:
+def _write_stub(folder: Path, index: int, source: Path, kernels: list[KernelSignature], queue: str) -> Path:
     text = source.read_text(errors="surrogateescape")
-    queue = launch_function(uses_block_barrier(text))
     rewritten = rewrite_launches(text, str(source), queue)
     if rewritten is not None:
         source = folder / f"source{index}.cpp"

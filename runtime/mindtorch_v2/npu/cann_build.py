@@ -22,23 +22,24 @@ _CMAKE_MODULES = (
 _DEFAULT_SOC = "Ascend910B1"
 
 
-def find_toolkit() -> Path | None:
-    """The CANN toolkit's folder, unless ``MINDTORCH_NPU=sim`` asks for the simulator."""
-    if os.environ.get("MINDTORCH_NPU") == "sim":
-        return None
+def toolkit() -> Path:
+    """The CANN toolkit's folder. Raises ``BuildError`` where the environment names none."""
     for variable in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
         home = os.environ.get(variable)
         if home and any((Path(home) / module).is_dir() for module in _CMAKE_MODULES):
             return Path(home)
-    return None
+    raise BuildError(
+        "building AscendC kernels for the NPU needs the CANN toolkit, and neither ASCEND_HOME_PATH nor "
+        "ASCEND_TOOLKIT_HOME names one that has its CMake modules; source CANN's set_env.sh"
+    )
 
 
 def build(
-    toolkit: Path, name: str, sources: Sequence[Path], include_dirs: Sequence[str | Path], flags: Sequence[str]
+    home: Path, name: str, sources: Sequence[Path], include_dirs: Sequence[str | Path], flags: Sequence[str]
 ) -> Path:
     """Builds ``lib<name>.so`` for the chip that ``MINDTORCH_SOC_VERSION`` names (default Ascend910B1)."""
     soc = os.environ.get("MINDTORCH_SOC_VERSION", _DEFAULT_SOC)
-    project = _cmake_project(toolkit, name, sources, include_dirs, flags, soc)
+    project = _cmake_project(home, name, sources, include_dirs, flags, soc)
     parts = [part for source in sources for part in (str(source), source.read_bytes())]
 
     def compile_into(folder: Path) -> list[Path]:
@@ -52,26 +53,24 @@ def build(
         shutil.copy2(built, folder / f"lib{name}.so")
         return list(sources)
 
-    return build_cache.cached(
-        build_cache.digest(["cann", str(toolkit), project, *parts]), f"lib{name}.so", compile_into
-    )
+    return build_cache.cached(build_cache.digest(["cann", str(home), project, *parts]), f"lib{name}.so", compile_into)
 
 
 def _cmake_project(
-    toolkit: Path,
+    home: Path,
     name: str,
     sources: Sequence[Path],
     include_dirs: Sequence[str | Path],
     flags: Sequence[str],
     soc: str,
 ) -> str:
-    module = next(toolkit / module for module in _CMAKE_MODULES if (toolkit / module).is_dir())
+    module = next(home / module for module in _CMAKE_MODULES if (home / module).is_dir())
     lines = [
         "cmake_minimum_required(VERSION 3.16)",
         f"project({name} LANGUAGES C CXX)",
         f'set(SOC_VERSION "{soc}")',
         'set(RUN_MODE "npu")',
-        f'set(ASCEND_CANN_PACKAGE_PATH "{toolkit}")',
+        f'set(ASCEND_CANN_PACKAGE_PATH "{home}")',
         "set(CMAKE_BUILD_TYPE Release)",
         f'include("{module}/ascendc.cmake")',
         f"ascendc_library({name} SHARED {_quoted(sources)})",

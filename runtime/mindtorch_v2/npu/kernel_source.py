@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,9 +72,18 @@ def scan_kernels(source_text: str, path: str) -> list[KernelSignature]:
     return found
 
 
-def uses_block_barrier(source_text: str) -> bool:
-    """Whether blocks wait for each other, so that all must be alive at once."""
-    return re.search(r"\bSyncAll\b", _blank(source_text)) is not None
+def uses_block_barrier(source_text: str, path: str, library_headers: Sequence[Path]) -> bool:
+    """Whether blocks wait for each other, so that all must be alive at once.
+
+    ``source_text`` is the preprocessor's output for ``path``; what comes from ``library_headers`` does not count.
+    """
+    markers = _line_markers(source_text, path)
+    text = _blank(source_text)
+    for use in re.finditer(r"\bSyncAll\b", text):
+        where, _ = _location(markers, source_text, use.start())
+        if not any(folder in Path(where).parents for folder in library_headers):
+            return True
+    return False
 
 
 def rewrite_launches(source_text: str, path: str, queue: str) -> str | None:

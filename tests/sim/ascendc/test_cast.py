@@ -25,7 +25,7 @@ def cast(npu, kernel_library):
 
 def _floats(n=4000, scale=100.0):
     rng = np.random.default_rng(0)
-    ties = np.arange(-20, 20) + 0.5
+    ties = np.r_[np.arange(-20, 20) + 0.5, np.nextafter(np.float32([0.5, 8.5]), np.float32(0))]
     special = [0.0, -0.0, 1e-8, -1e-8, 6e-5, 65504, 65519, 1e5, 3.4e38]
     values = [rng.standard_normal(n) * scale, ties, special, [-v for v in special], rng.standard_normal(n) * 1e-5]
     return np.concatenate(values).astype(np.float32)
@@ -76,7 +76,8 @@ def test_half_to_float_is_exact(cast):
 
 
 def test_bfloat16_rounds_as_pytorch_does(cast):
-    x = np.r_[_floats(), np.float32([np.inf, -np.inf, np.nan])]
+    ties = np.float32(1) + np.arange(256, dtype=np.float32) * np.float32(2**-8)  # halfway between two bfloat16s
+    x = np.r_[_floats(), ties, -ties, np.float32([np.inf, -np.inf, np.nan])]
     expected = torch.from_numpy(x).to(torch.bfloat16)
     got = cast("float_to_bfloat16", x, np.uint16, RINT)
     finite = ~np.isnan(x)

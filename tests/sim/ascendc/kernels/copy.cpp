@@ -1,0 +1,50 @@
+// Copies: what rounding, strides and padding leave in local memory, copied out whole.
+#include "kernel_operator.h"
+
+using namespace AscendC;
+
+constexpr uint32_t WINDOW = 256;  // elements of local memory shown to the test
+
+class Window {
+ public:
+  __aicore__ inline Window(GM_ADDR x, GM_ADDR y) {
+    pipe.InitBuffer(buffer, WINDOW * sizeof(int32_t));
+    source.SetGlobalBuffer((__gm__ int32_t*)x);
+    target.SetGlobalBuffer((__gm__ int32_t*)y);
+    local = buffer.Get<int32_t>();
+    Duplicate(local, -7, WINDOW);
+  }
+  __aicore__ inline void Show() { DataCopy(target, local, WINDOW); }
+
+  TPipe pipe;
+  TBuf<> buffer;
+  GlobalTensor<int32_t> source, target;
+  LocalTensor<int32_t> local;
+};
+
+extern "C" __global__ __aicore__ void copy_count(GM_ADDR x, GM_ADDR y, uint32_t count) {
+  Window window(x, y);
+  DataCopy(window.local, window.source, count);
+  window.Show();
+}
+
+extern "C" __global__ __aicore__ void copy_blocks(GM_ADDR x, GM_ADDR y, uint16_t count, uint16_t len, uint16_t srcGap, uint16_t dstGap) {
+  Window window(x, y);
+  DataCopy(window.local, window.source, DataCopyParams(count, len, srcGap, dstGap));
+  window.Show();
+}
+
+extern "C" __global__ __aicore__ void copy_padded(GM_ADDR x, GM_ADDR y, uint16_t count, uint32_t len, uint32_t srcGap, uint32_t dstGap,
+                                                   bool isPad, uint8_t left, uint8_t right, int32_t value) {
+  Window window(x, y);
+  DataCopyPad(window.local, window.source, DataCopyExtParams{count, len, srcGap, dstGap, 0},
+              DataCopyPadExtParams<int32_t>{isPad, left, right, value});
+  window.Show();
+}
+
+extern "C" __global__ __aicore__ void copy_out_unpadded(GM_ADDR x, GM_ADDR y, uint16_t count, uint32_t len, uint32_t srcGap,
+                                                         uint32_t dstGap) {
+  Window window(x, y);
+  DataCopy(window.local, window.source, WINDOW);
+  DataCopyPad(window.target, window.local, DataCopyExtParams{count, len, srcGap, dstGap, 0});
+}
