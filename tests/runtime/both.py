@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import mindtorch_v2
 import torch
+
+import mindtorch_v2
 
 Case = Callable[[Any], Any]
 _numbers = itertools.count()

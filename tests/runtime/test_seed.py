@@ -6,8 +6,9 @@ import gc
 from pathlib import Path
 from typing import Any
 
-import mindtorch_v2 as torch
 import pytest
+
+import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 from mindtorch_v2.autograd import Function
 from mindtorch_v2.library import Library, custom_op
@@ -38,13 +39,13 @@ def test_custom_op_scaled_add() -> None:
     seen = []
 
     def setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        x, y, scale = inputs
+        x, y, scale = inputs  # noqa: RUF059
         seen.append(scale)
         ctx.save_for_backward(y)
         ctx.scale = scale
 
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        (y,) = ctx.saved_tensors
+        (y,) = ctx.saved_tensors  # noqa: RUF059
         return grad, grad * ctx.scale, None
 
     scaled_add.register_autograd(backward, setup_context=setup)

@@ -99,5 +99,5 @@ def _gradients(gradients: OptionalTensors, count: int) -> tuple[Tensor | None, .
 def _zeros_like(tensor: Tensor) -> Tensor:
     from .. import ops  # the built-in operators are loaded after this module
 
-    zeros: Tensor = ops.aten.zeros_like(tensor)
+    zeros: Tensor = ops.aten.zeros_like(tensor.detach())
     return zeros

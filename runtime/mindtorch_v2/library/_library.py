@@ -97,7 +97,11 @@ class Library:
         all_tags = (tags,) if isinstance(tags, str) else tuple(tags)
         overload = OpOverload(self.ns, parsed, source or caller(), all_tags, doc)
         packet = _ops.add(overload)
-        _publish(packet, tuple(variants))
+        try:
+            _publish(packet, tuple(variants))
+        except ValueError:
+            _ops.discard(overload)
+            raise
         self._undo.append(lambda: _ops.discard(overload))
         return parsed.name
 
@@ -286,6 +290,9 @@ def _at(overload: OpOverload, key: str) -> str:
 
 def _publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> None:
     name = packet.__name__
+    unknown = set(variants) - {"function", "method"}
+    if unknown:
+        raise ValueError(f"{packet}: unknown variants {sorted(unknown)}; expected 'function', 'method' or both")
     if "method" in variants:
         _core.install_method(name, packet)
     top = sys.modules[_PACKAGE]
