@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import mindtorch_v2 as torch
 from benchmarks.report import Result
 from benchmarks.timing import interleaved, thread_time_per_call
 from mindtorch_v2 import npu
+from mindtorch_v2.npu.build import build_ascendc
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples/scaled_add"
 # Few enough launches a round that the queue never fills; each round starts with an empty one.
@@ -29,7 +31,7 @@ class CtypesLauncher:
         symbol = self._symbols.get(name)
         if symbol is None:
             symbol = self._symbols[name] = getattr(self._library, f"aclrtlaunch_{name}")
-        converted = []
+        converted: list[Any] = []
         for arg in args:
             if hasattr(arg, "data_ptr"):
                 converted.append(ctypes.c_uint64(arg.data_ptr()))
@@ -44,12 +46,13 @@ class CtypesLauncher:
 
 def results() -> list[Result]:
     """Measures the bound kernel that generated code calls, and the general ``launch``; the target is a third."""
-    launcher = npu.KernelLauncher.from_source("scaled_add", [str(EXAMPLE / "scaled_add.cpp")])
+    library = str(build_ascendc("scaled_add", [EXAMPLE / "scaled_add.cpp"]))
+    launcher = npu.KernelLauncher(library)
     bound = launcher.bind("scaled_add", (npu.ptr, npu.ptr, npu.ptr, npu.f32, npu.u32), dtypes=(torch.float32,))
     x, y = (torch.ones(ELEMENTS, device="npu") for _ in range(2))
     out = npu.alloc_like(x)
     bound(1, x, y, out, 2.0, ELEMENTS)
-    plain = CtypesLauncher(launcher.path)
+    plain = CtypesLauncher(library)
     stream = npu.current_stream().npu_stream
 
     def general() -> None:
@@ -65,7 +68,7 @@ def results() -> list[Result]:
         npu.synchronize()
         return thread_time_per_call(contestants[name], CALLS)
 
-    medians = interleaved({name: lambda name=name: measure(name) for name in contestants}, ROUNDS)
+    medians = interleaved({name: partial(measure, name) for name in contestants}, ROUNDS)
     npu.synchronize()
     return [
         Result("launch of a bound kernel", medians["bound"], medians["ctypes"], "ctypes launcher class", 1 / 3),

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def results() -> list[Result]:
         sides = {name: stack.enter_context(Contestant(name, library)) for name in ("ours", "torch")}
         found = []
         for case in CASES:
-            contestants = {name: lambda side=side, case=case: side.measure(case) for name, side in sides.items()}
+            contestants = {name: partial(side.measure, case) for name, side in sides.items()}
             medians = interleaved(contestants, ROUNDS)
             found.append(Result(case, medians["ours"], medians["torch"], "torch.library.custom_op", 1 / 10))
     return found

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from benchmarks.report import Result
@@ -64,9 +65,7 @@ def generate_seconds(source: Path) -> float:
 
 def results() -> list[Result]:
     """Measures both; the targets are absolute."""
-    imports = interleaved(
-        {module: lambda module=module: import_seconds(module) for module in ("mindtorch_v2", "torch")}, ROUNDS
-    )
+    imports = interleaved({module: partial(import_seconds, module) for module in ("mindtorch_v2", "torch")}, ROUNDS)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "hundred.yaml"
         source.write_text("namespace: hundred\nops:\n" + "".join(ENTRY.format(i=i) for i in range(ENTRIES)))
