@@ -7,13 +7,15 @@ with the usual pretty-printing algebra (text, line, indent, group), by the rules
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["WIDTH", "quoted", "wrap"]
+__all__ = ["WIDTH", "pieces", "quoted", "wrap"]
 
 WIDTH = 120
 _INDENT = 4
+_LONGEST = WIDTH - 9  # a literal that fits on a line of its own, as an argument in a function
 
 
 def quoted(text: str) -> str:
@@ -22,6 +24,18 @@ def quoted(text: str) -> str:
     if literal[0] == "'" and '"' not in literal:
         return '"' + literal[1:-1].replace("\\'", "'") + '"'
     return literal
+
+
+def pieces(text: str, room: int) -> list[str]:
+    """Literals that together make ``text``, each at most ``room`` wide where there are spaces to break at."""
+    found: list[str] = []
+    current = ""
+    for word in re.findall(r"[^ \n]*(?:\n|[ ]|$)", text):
+        if current and (len(quoted(current + word)) > room or current.endswith("\n")):
+            found.append(quoted(current))
+            current = ""
+        current += word
+    return [*found, quoted(current)] if current else found
 
 
 def wrap(text: str) -> str:
@@ -285,7 +299,12 @@ def _expression(node: ast.expr, inside: bool) -> _Doc:
 
 
 def _constant(node: ast.Constant, inside: bool) -> _Doc:
-    return quoted(node.value) if isinstance(node.value, str) else ast.unparse(node)
+    if not isinstance(node.value, str):
+        return ast.unparse(node)
+    literal = quoted(node.value)
+    if not inside or len(literal) <= _LONGEST:
+        return literal
+    return _Group(_join(pieces(node.value, WIDTH - 16), _Line()))
 
 
 def _attribute(node: ast.Attribute, inside: bool) -> _Doc:

@@ -7,12 +7,32 @@ from collections.abc import Iterable, Mapping
 
 import opschema
 
-__all__ = ["BUILTINS", "IMPORTED", "Names", "Parameters", "annotation"]
+__all__ = ["BUILTINS", "CONTEXT", "IMPORTED", "Names", "Parameters", "annotation", "return_annotation"]
 
 # What a generated module imports; an operator or argument of such a name is spelled with an underscore at its end.
 IMPORTED = frozenset({"Any", "Sequence", "Tensor", "annotations", "builtins", "library", "math", "npu", "torch"})
 # Builtins that generated code calls. An operator may be exported under such a name; the code then says `builtins.min`.
 BUILTINS = frozenset({"NotImplementedError", "abs", "any", "float", "int", "len", "max", "min", "sum", "tuple"})
+
+# What `ctx` has already; a saved value of such a name gets an underscore.
+CONTEXT = frozenset(
+    {
+        "function",
+        "mark_dirty",
+        "mark_non_differentiable",
+        "materialize_grads",
+        "metadata",
+        "name",
+        "needs_input_grad",
+        "next_functions",
+        "register_hook",
+        "register_prehook",
+        "save_for_backward",
+        "save_for_forward",
+        "saved_tensors",
+        "set_materialize_grads",
+    }
+)
 
 
 class Names:

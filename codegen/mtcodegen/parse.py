@@ -120,9 +120,14 @@ class _Reader:
     def formula(self, node: Scalar | None) -> Formula | None:
         if node is None:
             return None
+        text = node.value
+        if not node.style and text in ("true", "false"):
+            text = text.capitalize()  # YAML's spelling, where it is the whole value
         try:
-            return Formula(node, parse_expression(node.value))
+            return Formula(node, parse_expression(text))
         except ExpressionError as error:
+            if _is_cut_short(node):
+                error.hint = "quote the value: between [ ] or { } a comma ends it"
             self.diagnostics.append(expression_fault(node, error))
             return None
 
@@ -279,6 +284,12 @@ class _Reader:
             return Derivative(key, names, None, value.value)
         formula = self.formula(value)
         return None if formula is None else Derivative(key, names, formula)
+
+
+def _is_cut_short(node: Scalar) -> bool:
+    """Whether ``[f(a, b)]`` was meant to be one value, and is two to YAML."""
+    around = node.source.text[: node.start].rstrip()[-1:] + node.source.text[node.end :].lstrip()[:1]
+    return not node.style and node.value.count("(") != node.value.count(")") and "," in around
 
 
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import opschema
-from mtcodegen.expr import OperatorTable, Purpose, Saved, SavedKind, saved_names, saved_values, scope_for, use_saved
+from mtcodegen.expr import OperatorTable, Purpose, Saved, SavedKind, saved_values, scope_for, use_saved
 from mtcodegen.layout import quoted
 from mtcodegen.model import Backward, Derivative, place_of
-from mtcodegen.names import BUILTINS, IMPORTED, Names
+from mtcodegen.names import BUILTINS, CONTEXT, IMPORTED, Names
 from mtcodegen.plan_kernels import Function, OpPlan
 from mtcodegen.scopes import is_tensor_list
 
@@ -117,8 +117,17 @@ def _setup_body(op: OpPlan, saved: Sequence[Saved]) -> list[str]:
     for item in tensors:
         if _is_list(op, item) and item is not tensors[-1]:
             lines.append(f"ctx.{item.attr_name}_count = {op.builtin('len')}({op.python(item.expr, rename)})")
-    lines += [f"ctx.{item.attr_name} = {op.python(item.expr, rename)}" for item in saved if not _is_tensor(op, item)]
+    attributes = _attributes(op, saved)
+    lines += [
+        f"{attributes[item.attr_name]} = {op.python(item.expr, rename)}" for item in saved if not _is_tensor(op, item)
+    ]
     return lines
+
+
+def _attributes(op: OpPlan, saved: Sequence[Saved]) -> dict[str, str]:
+    """Where on ``ctx`` a saved value that is no tensor is kept."""
+    names = Names(CONTEXT)
+    return {item.attr_name: f"ctx.{names.unique(item.attr_name)}" for item in saved if not _is_tensor(op, item)}
 
 
 def _output_spelling(op: OpPlan) -> dict[str, str]:
@@ -213,12 +222,6 @@ class _BackwardFunction:
         if derivative.formula is None:
             return ""
         expr = use_saved(derivative.formula.expr, self.saved, self.op.schema)
-        attributes = saved_names(self.saved)
-        attributes |= {
-            item.attr_name: f"ctx.{item.attr_name}"
-            for item in self.saved
-            if item.kind is SavedKind.OUTPUT and not _is_tensor(self.op, item)
-        }
         own = {name: name for name in self.grads}
-        code = self.op.python(expr, {**own, **attributes, **self.tensors})
+        code = self.op.python(expr, {**own, **_attributes(self.op, self.saved), **self.tensors})
         return f"({code})" if isinstance(expr, Conditional) else code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -80,7 +81,15 @@ class OpPlan:
     def python(self, expr: Expr, rename: Mapping[str, str] | None = None) -> str:
         """An expression with the operator's arguments as parameters, other names by ``rename``."""
         constants = {"inf": 'builtins.float("inf")', "nan": 'builtins.float("nan")'} if "float" in self.builtins else {}
-        return to_python(expr, {**constants, **self.parameters.spelled, **(rename or {})}, self.builtins)
+        # Not `torch.add`: the top level has functions of its own, and lacks operators that are only methods.
+        built_in = {
+            f"aten::{node.name}": f"torch.ops.aten.{node.name}"
+            for node in walk(expr)
+            if isinstance(node, Operator) and not keyword.iskeyword(node.name)
+        }
+        return to_python(
+            expr, {**constants, **self.parameters.spelled, **(rename or {})}, {**self.builtins, **built_in}
+        )
 
     def builtin(self, name: str) -> str:
         """How a builtin is spelled where an operator may have its name."""

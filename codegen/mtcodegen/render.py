@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mtcodegen.layout import WIDTH, quoted, wrap
+from mtcodegen.layout import WIDTH, pieces, quoted, wrap
 from mtcodegen.output import HEADER
 from mtcodegen.paths import data_folder
 from mtcodegen.plan import Module, Operator
@@ -137,21 +137,9 @@ def _literal(text: str, indent: int, prefix: str) -> str:
     if indent + len(prefix) + len(literal) + 1 <= WIDTH:
         return prefix + literal
     inner = indent + 4 if prefix else indent
-    parts = _pieces(text, WIDTH - inner - 1) if inner + len(literal) > WIDTH else [literal]
+    parts = pieces(text, WIDTH - inner - 1) if inner + len(literal) > WIDTH else [literal]
     lines = f"\n{' ' * inner}".join(parts)
     return f"{prefix}(\n{' ' * inner}{lines}\n{' ' * indent})" if prefix else lines
-
-
-def _pieces(text: str, room: int) -> list[str]:
-    """Literals that together make ``text``, each at most ``room`` wide where there are spaces to break at."""
-    pieces: list[str] = []
-    current = ""
-    for word in re.findall(r"[^ \n]*(?:\n|[ ]|$)", text):
-        if current and (len(quoted(current + word)) > room or current.endswith("\n")):
-            pieces.append(quoted(current))
-            current = ""
-        current += word
-    return [*pieces, quoted(current)] if current else pieces
 
 
 def _stub_docstring(doc: str) -> str:
