@@ -43,7 +43,8 @@ template <typename T>
 using Output = AscendC::TQue<AscendC::TPosition::VECOUT, kBuffers>;
 
 template <typename T>
-__aicore__ inline AscendC::LocalTensor<T> fetch(Input<T>& queue, const AscendC::GlobalTensor<T>& source, uint32_t count) {
+__aicore__ inline AscendC::LocalTensor<T> fetch(Input<T>& queue, const AscendC::GlobalTensor<T>& source,
+    uint32_t count) {
   AscendC::LocalTensor<T> tile = queue.template AllocTensor<T>();
   AscendC::DataCopyPad(tile, source, bytes_of<T>(count), AscendC::DataCopyPadExtParams<T>(false, 0, 0, 0));
   queue.EnQue(tile);

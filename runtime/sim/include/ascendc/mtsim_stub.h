@@ -87,7 +87,8 @@ struct Launcher {
 
  private:
   template <size_t... index>
-  static uint32_t load(const char* name, Arguments& to, std::index_sequence<index...>, typename Parameter<T>::Abi... from) {
+  static uint32_t load(const char* name, Arguments& to, std::index_sequence<index...>,
+      typename Parameter<T>::Abi... from) {
     uint32_t status = ACL_SUCCESS;
     // The first refused argument ends the fold, and its status is the launch's.
     (void)((status = Parameter<T>::load(name, index, from, std::get<index>(to)), status == ACL_SUCCESS) && ...);

@@ -28,13 +28,15 @@ extern "C" __global__ __aicore__ void copy_count(GM_ADDR x, GM_ADDR y, uint32_t 
   window.Show();
 }
 
-extern "C" __global__ __aicore__ void copy_blocks(GM_ADDR x, GM_ADDR y, uint16_t count, uint16_t len, uint16_t srcGap, uint16_t dstGap) {
+extern "C" __global__ __aicore__ void copy_blocks(GM_ADDR x, GM_ADDR y, uint16_t count, uint16_t len,
+    uint16_t srcGap, uint16_t dstGap) {
   Window window(x, y);
   DataCopy(window.local, window.source, DataCopyParams(count, len, srcGap, dstGap));
   window.Show();
 }
 
-extern "C" __global__ __aicore__ void copy_padded(GM_ADDR x, GM_ADDR y, uint16_t count, uint32_t len, uint32_t srcGap, uint32_t dstGap,
+extern "C" __global__ __aicore__ void copy_padded(GM_ADDR x, GM_ADDR y, uint16_t count, uint32_t len,
+    uint32_t srcGap, uint32_t dstGap,
                                                    bool isPad, uint8_t left, uint8_t right, int32_t value) {
   Window window(x, y);
   DataCopyPad(window.local, window.source, DataCopyExtParams{count, len, srcGap, dstGap, 0},
@@ -42,7 +44,8 @@ extern "C" __global__ __aicore__ void copy_padded(GM_ADDR x, GM_ADDR y, uint16_t
   window.Show();
 }
 
-extern "C" __global__ __aicore__ void copy_out_unpadded(GM_ADDR x, GM_ADDR y, uint16_t count, uint32_t len, uint32_t srcGap,
+extern "C" __global__ __aicore__ void copy_out_unpadded(GM_ADDR x, GM_ADDR y, uint16_t count, uint32_t len,
+    uint32_t srcGap,
                                                          uint32_t dstGap) {
   Window window(x, y);
   DataCopy(window.local, window.source, WINDOW);

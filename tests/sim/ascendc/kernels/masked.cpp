@@ -3,7 +3,8 @@
 
 using namespace AscendC;
 
-extern "C" __global__ __aicore__ void add_masked(GM_ADDR x, GM_ADDR y, GM_ADDR z, uint64_t low, uint64_t high, uint64_t count) {
+extern "C" __global__ __aicore__ void add_masked(GM_ADDR x, GM_ADDR y, GM_ADDR z, uint64_t low, uint64_t high,
+    uint64_t count) {
   TPipe pipe;
   TBuf<TPosition::VECCALC> bufX, bufY, bufZ;
   pipe.InitBuffer(bufX, 1024);

@@ -22,8 +22,10 @@ __aicore__ inline void reduce(GM_ADDR x, GM_ADDR y, int32_t kind, uint32_t n) {
   DataCopyPad(yGm, r, {1, 2 * sizeof(T), 0, 0});
 }
 
-extern "C" __global__ __aicore__ void reduce_float(GM_ADDR x, GM_ADDR y, int32_t kind, uint32_t n) { reduce<float>(x, y, kind, n); }
-extern "C" __global__ __aicore__ void reduce_half(GM_ADDR x, GM_ADDR y, int32_t kind, uint32_t n) { reduce<half>(x, y, kind, n); }
+extern "C" __global__ __aicore__ void reduce_float(GM_ADDR x, GM_ADDR y, int32_t kind, uint32_t n) { reduce<float>(x,
+    y, kind, n); }
+extern "C" __global__ __aicore__ void reduce_half(GM_ADDR x, GM_ADDR y, int32_t kind, uint32_t n) { reduce<half>(x,
+    y, kind, n); }
 
 // Rows of 64 floats: the sum of each row, and the maximum of each of its eight blocks.
 extern "C" __global__ __aicore__ void reduce_rows(GM_ADDR x, GM_ADDR sums, GM_ADDR maxima, GM_ADDR best, int32_t rows) {

@@ -42,14 +42,16 @@ class Masks {
   uint32_t n;
 };
 
-extern "C" __global__ __aicore__ void select_float(GM_ADDR x, GM_ADDR y, GM_ADDR bits, GM_ADDR z, int32_t mode, bool scalar,
+extern "C" __global__ __aicore__ void select_float(GM_ADDR x, GM_ADDR y, GM_ADDR bits, GM_ADDR z, int32_t mode,
+    bool scalar,
                                                     float value, uint32_t n) {
   Masks<float> op;
   op.Init(x, y, bits, z, n);
   op.Process(static_cast<CMPMODE>(mode), scalar, value);
 }
 
-extern "C" __global__ __aicore__ void select_half(GM_ADDR x, GM_ADDR y, GM_ADDR bits, GM_ADDR z, int32_t mode, bool scalar,
+extern "C" __global__ __aicore__ void select_half(GM_ADDR x, GM_ADDR y, GM_ADDR bits, GM_ADDR z, int32_t mode,
+    bool scalar,
                                                    float value, uint32_t n) {
   Masks<half> op;
   op.Init(x, y, bits, z, n);

@@ -56,7 +56,8 @@ template <typename T, typename M>
 const uint8_t* selection_bits(const LocalTensor<M>& selection, SELMODE mode, uint64_t count) {
   // One repeat's bits serve every repeat in the first mode, in the others each element has its own.
   const uint64_t bits = mode == SELMODE::VSEL_CMPMASK_SPR ? per_repeat<T> : count;
-  return reinterpret_cast<const uint8_t*>(checked_bytes(selection, static_cast<int64_t>((bits + 7) / 8), "Select", "selMask"));
+  return reinterpret_cast<const uint8_t*>(checked_bytes(selection, static_cast<int64_t>((bits + 7) / 8), "Select",
+      "selMask"));
 }
 
 template <typename T, typename Otherwise>
@@ -78,15 +79,18 @@ void select(T* dst, const uint8_t* bits, SELMODE mode, const T* src0, uint64_t c
 namespace AscendC {
 
 template <typename T, typename D>
-void Compare(const LocalTensor<D>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode, uint32_t count) {
+void Compare(const LocalTensor<D>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode,
+    uint32_t count) {
   const uint64_t compared = mtsim::align_down(count, mtsim::per_repeat<T>);
   const T* right = mtsim::elements(src1, static_cast<int64_t>(compared), "Compare", "src1");
   mtsim::compare("Compare", dst, src0, cmpMode, count, 
-                 [right](uint64_t from, mtsim::Wide<T>* to) { mtsim::load_wide(right + from, to, mtsim::per_repeat<T>); });
+                 [right](uint64_t from, mtsim::Wide<T>* to) { mtsim::load_wide(right + from, to,
+                     mtsim::per_repeat<T>); });
 }
 
 template <typename T, typename D>
-void CompareScalar(const LocalTensor<D>& dst, const LocalTensor<T>& src0, const mtsim::Scalar<T> scalar, CMPMODE cmpMode,
+void CompareScalar(const LocalTensor<D>& dst, const LocalTensor<T>& src0, const mtsim::Scalar<T> scalar,
+    CMPMODE cmpMode,
                    uint32_t count) {
   mtsim::compare("CompareScalar", dst, src0, cmpMode, count,
                  [value = static_cast<mtsim::Wide<T>>(scalar)](uint64_t, mtsim::Wide<T>* to) {
@@ -96,11 +100,13 @@ void CompareScalar(const LocalTensor<D>& dst, const LocalTensor<T>& src0, const 
 
 /// dst[i] = bit i of selMask ? src0[i] : src1[i].
 template <typename T, typename M>
-void Select(const LocalTensor<T>& dst, const LocalTensor<M>& selMask, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+void Select(const LocalTensor<T>& dst, const LocalTensor<M>& selMask, const LocalTensor<T>& src0,
+    const LocalTensor<T>& src1,
             SELMODE selMode, uint32_t count) {
   static_assert(mtsim::one_of<T, half, float>, "Select exists for half and float on this chip");
   const T* other = mtsim::elements(src1, count, "Select", "src1");
-  mtsim::select(mtsim::elements(dst, count, "Select", "dst"), mtsim::selection_bits<T>(selMask, selMode, count), selMode,
+  mtsim::select(mtsim::elements(dst, count, "Select", "dst"), mtsim::selection_bits<T>(selMask, selMode, count),
+      selMode,
                 mtsim::elements(src0, count, "Select", "src0"), count, 
                 [other](uint64_t i) { return mtsim::bits_of(other[i]); });
 }
@@ -109,7 +115,8 @@ template <typename T, typename M>
 void Select(const LocalTensor<T>& dst, const LocalTensor<M>& selMask, const LocalTensor<T>& src0, mtsim::Scalar<T> src1,
             SELMODE selMode, uint32_t count) {
   static_assert(mtsim::one_of<T, half, float>, "Select exists for half and float on this chip");
-  mtsim::select(mtsim::elements(dst, count, "Select", "dst"), mtsim::selection_bits<T>(selMask, selMode, count), selMode,
+  mtsim::select(mtsim::elements(dst, count, "Select", "dst"), mtsim::selection_bits<T>(selMask, selMode, count),
+      selMode,
                 mtsim::elements(src0, count, "Select", "src0"), count, 
                 [value = mtsim::bits_of<T>(src1)](uint64_t) { return value; });
 }

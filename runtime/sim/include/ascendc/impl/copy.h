@@ -25,7 +25,8 @@ struct DataCopyExtParams {
   DataCopyExtParams(uint16_t count, uint32_t len, uint32_t srcGap, uint32_t dstGap, uint32_t reserved)
       : blockCount(count), blockLen(len), srcStride(srcGap), dstStride(dstGap), rsv(reserved) {}
   DataCopyExtParams(const DataCopyParams& narrow)
-      : blockCount(narrow.blockCount), blockLen(narrow.blockLen), srcStride(narrow.srcStride), dstStride(narrow.dstStride) {}
+      : blockCount(narrow.blockCount), blockLen(narrow.blockLen), srcStride(narrow.srcStride),
+          dstStride(narrow.dstStride) {}
   uint16_t blockCount = 1;
   uint32_t blockLen = 0;
   uint32_t srcStride = 0;
@@ -159,21 +160,25 @@ void copy_padded(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const As
   const uint64_t left = padding.left * sizeof(T);
   const uint64_t right = padding.right * sizeof(T);
   if (left > kBlock || right > kBlock)
-    fault(kVectorCoreException, "DataCopyPad: padding of %u and %u elements, at most 32 bytes fit a side", padding.left, padding.right);
+    fault(kVectorCoreException, "DataCopyPad: padding of %u and %u elements, at most 32 bytes fit a side",
+        padding.left, padding.right);
   const uint64_t filled = left + params.blockLen + right;
   const uint64_t whole = align_up(filled, kBlock);
   const uint64_t step = whole + uint64_t{params.dstStride} * kBlock;
   const uint64_t extent = params.blockCount == 0 ? 0 : (params.blockCount - 1) * step + whole;
   auto* to = reinterpret_cast<uint8_t*>(aligned_bytes(dst, static_cast<int64_t>(extent), "DataCopyPad", "dst"));
-  const auto* from = reinterpret_cast<const uint8_t*>(global_bytes(src, global_extent(params, params.srcStride), "DataCopyPad", "src"));
+  const auto* from = reinterpret_cast<const uint8_t*>(global_bytes(src, global_extent(params, params.srcStride),
+      "DataCopyPad", "src"));
   for (uint32_t block = 0; block < params.blockCount; ++block, to += step, from += params.blockLen + params.srcStride) {
     if (params.blockLen == 0) continue;
     std::memcpy(to + left, from, params.blockLen);
     T filler = padding.value;
-    if (left == 0 && right == 0) std::memcpy(&filler, from, sizeof filler < params.blockLen ? sizeof filler : params.blockLen);
+    if (left == 0 && right == 0) std::memcpy(&filler, from,
+        sizeof filler < params.blockLen ? sizeof filler : params.blockLen);
     if (!padding.enabled && left + right > 0) std::memset(&filler, kPoison, sizeof filler);
     for (uint64_t at = 0; at < left; at += sizeof(T)) std::memcpy(to + at, &filler, sizeof filler);
-    for (uint64_t at = left + params.blockLen; at + sizeof(T) <= whole; at += sizeof(T)) std::memcpy(to + at, &filler, sizeof filler);
+    for (uint64_t at = left + params.blockLen; at + sizeof(T) <= whole; at += sizeof(T)) std::memcpy(to + at,
+        &filler, sizeof filler);
   }
 }
 
@@ -181,8 +186,10 @@ template <typename T>
 void copy_unpadded(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const AscendC::DataCopyExtParams& params) {
   const uint64_t step = align_up(params.blockLen, kBlock) + uint64_t{params.srcStride} * kBlock;
   const uint64_t extent = params.blockCount == 0 ? 0 : (params.blockCount - 1) * step + params.blockLen;
-  const auto* from = reinterpret_cast<const uint8_t*>(aligned_bytes(src, static_cast<int64_t>(extent), "DataCopyPad", "src"));
-  auto* to = reinterpret_cast<uint8_t*>(global_bytes(dst, global_extent(params, params.dstStride), "DataCopyPad", "dst"));
+  const auto* from = reinterpret_cast<const uint8_t*>(aligned_bytes(src, static_cast<int64_t>(extent), "DataCopyPad",
+      "src"));
+  auto* to = reinterpret_cast<uint8_t*>(global_bytes(dst, global_extent(params, params.dstStride), "DataCopyPad",
+      "dst"));
   for (uint32_t block = 0; block < params.blockCount; ++block, from += step, to += params.blockLen + params.dstStride)
     store_global(reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from), params.blockLen);
 }
@@ -220,14 +227,16 @@ void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCo
 template <typename T>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& params,
                  const DataCopyPadExtParams<mtsim::Scalar<T>>& padding) {
-  mtsim::copy_padded(dst, src, params, {padding.isPad, padding.leftPadding, padding.rightPadding, padding.paddingValue});
+  mtsim::copy_padded(dst, src, params, {padding.isPad, padding.leftPadding, padding.rightPadding,
+      padding.paddingValue});
 }
 template <typename T>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params,
                  const DataCopyPadParams& padding) {
   T value;
   std::memcpy(&value, &padding.paddingValue, sizeof value);
-  mtsim::copy_padded(dst, src, DataCopyExtParams(params), {padding.isPad, padding.leftPadding, padding.rightPadding, value});
+  mtsim::copy_padded(dst, src, DataCopyExtParams(params), {padding.isPad, padding.leftPadding, padding.rightPadding,
+      value});
 }
 template <typename T>
 void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& params) {
@@ -240,7 +249,8 @@ void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Da
 
 /// Local to local in the repeat form.
 template <typename T, bool isSetMask = true>
-void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, uint8_t repeatTimes, const CopyRepeatParams& params) {
+void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, uint8_t repeatTimes,
+    const CopyRepeatParams& params) {
   const auto lanes = mtsim::lanes(mask, repeatTimes, mtsim::per_repeat<T>, isSetMask, "Copy");
   const auto to = mtsim::strided(dst, lanes, params.dstStride, params.dstRepeatSize, "Copy", "dst");
   const auto from = mtsim::strided(src, lanes, params.srcStride, params.srcRepeatSize, "Copy", "src");

@@ -46,7 +46,8 @@ void narrow(const float* from, T* to, uint32_t count) {
 #if defined(__F16C__)
   if constexpr (std::is_same_v<T, half>)
     for (; i + 8 <= count; i += 8)
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i),
+          _MM_FROUND_TO_NEAREST_INT));
 #endif
   for (; i < count; ++i) to[i] = static_cast<T>(from[i]);
 }

@@ -38,7 +38,8 @@ inline Lanes counted_lanes(uint64_t count, uint32_t per_repeat) {
 /// `mask` elements of each of `repeats` repeats; in counter mode `mask` elements altogether.
 inline Lanes lanes(uint64_t mask, uint32_t repeats, uint32_t per_repeat, bool set_mask, const char* operation) {
   const Core& state = core();
-  if (state.mask_mode == AscendC::MaskMode::COUNTER) return counted_lanes(set_mask ? mask : state.mask_count, per_repeat);
+  if (state.mask_mode == AscendC::MaskMode::COUNTER) return counted_lanes(set_mask ? mask : state.mask_count,
+      per_repeat);
   if (!set_mask) return {state.mask, state.mask, repeats};
   if (mask > per_repeat)
     fault(kVectorCoreException, "%s: mask %llu, a repeat has %u elements", operation,
@@ -68,7 +69,8 @@ struct Strided {
 };
 
 template <typename T>
-Strided<T> strided(const LocalTensor<T>& tensor, const Lanes& lanes, uint32_t block, uint32_t repeat, const char* operation,
+Strided<T> strided(const LocalTensor<T>& tensor, const Lanes& lanes, uint32_t block, uint32_t repeat,
+    const char* operation,
                    const char* operand) {
   const auto bytes = static_cast<int64_t>(lanes.extent(sizeof(T), block, repeat));
   return {aligned_bytes(tensor, bytes, operation, operand), block, repeat};

@@ -70,7 +70,8 @@ class TPipe {
     const Memory kind = memory_of(position);
     const MemoryTraits& memory = kMemoryTraits[kind];
     const uint64_t total = uint64_t{num} * bytes;
-    if (num == 0 || bytes == 0) fault(kVectorCoreException, "InitBuffer: %u buffers of %u bytes: both must be positive", num, bytes);
+    if (num == 0 || bytes == 0) fault(kVectorCoreException,
+        "InitBuffer: %u buffers of %u bytes: both must be positive", num, bytes);
     if (buffers_ + num > kMaxBuffers)
       fault(kVectorCoreException, "InitBuffer: %u buffers, at most %u fit a kernel", buffers_ + num, kMaxBuffers);
     if (used_[kind] + total > memory.bytes)
@@ -93,7 +94,8 @@ class TPipe {
 
   int8_t free_event(HardEvent event) const {
     const uint8_t taken = events_[static_cast<size_t>(event)];
-    if (taken == 0xFF) mtsim::fault(mtsim::kVectorCoreException, "AllocEventID: all %d ids of this event are in use", kEventIds);
+    if (taken == 0xFF) mtsim::fault(mtsim::kVectorCoreException, "AllocEventID: all %d ids of this event are in use",
+        kEventIds);
     return static_cast<int8_t>(__builtin_ctz(~static_cast<unsigned>(taken)));
   }
 

@@ -25,8 +25,10 @@ class TQueBind {
         return tensor<T>(slot);
       }
     }
-    if (num_ == 0) mtsim::fault(mtsim::kVectorCoreException, "AllocTensor: the queue has no buffers: InitBuffer comes first");
-    mtsim::fault(mtsim::kVectorCoreTimeout, "AllocTensor: all %u buffers of the queue are in use: a FreeTensor is missing", num_);
+    if (num_ == 0) mtsim::fault(mtsim::kVectorCoreException,
+        "AllocTensor: the queue has no buffers: InitBuffer comes first");
+    mtsim::fault(mtsim::kVectorCoreTimeout,
+        "AllocTensor: all %u buffers of the queue are in use: a FreeTensor is missing", num_);
   }
   template <typename T>
   void AllocTensor(LocalTensor<T>& result) {
@@ -36,9 +38,11 @@ class TQueBind {
   template <typename T>
   bool EnQue(const LocalTensor<T>& item) {
     const uint8_t slot = slot_of(item.bytes(), "EnQue");
-    if (state_[slot] != kAllocated) mtsim::fault(mtsim::kVectorCoreException, "EnQue: the tensor is %s", kStates[state_[slot]]);
+    if (state_[slot] != kAllocated) mtsim::fault(mtsim::kVectorCoreException, "EnQue: the tensor is %s",
+        kStates[state_[slot]]);
     if (waiting_ >= kDepth)
-      mtsim::fault(mtsim::kVectorCoreException, "EnQue: %u tensors wait in a queue of depth %d: DeQue one first", waiting_, depth);
+      mtsim::fault(mtsim::kVectorCoreException, "EnQue: %u tensors wait in a queue of depth %d: DeQue one first",
+          waiting_, depth);
     state_[slot] = kQueued;
     order_[(head_ + waiting_) % kSlots] = slot;
     ++waiting_;
@@ -70,7 +74,8 @@ class TQueBind {
   template <typename T>
   void FreeTensor(const LocalTensor<T>& item) {
     const uint8_t slot = slot_of(item.bytes(), "FreeTensor");
-    if (state_[slot] != kAllocated) mtsim::fault(mtsim::kVectorCoreException, "FreeTensor: the tensor is %s", kStates[state_[slot]]);
+    if (state_[slot] != kAllocated) mtsim::fault(mtsim::kVectorCoreException, "FreeTensor: the tensor is %s",
+        kStates[state_[slot]]);
     state_[slot] = kFree;
   }
   template <typename T>

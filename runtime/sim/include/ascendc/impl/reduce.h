@@ -105,7 +105,8 @@ void whole_sum(const LocalTensor<T>& dst, const LocalTensor<T>& src, M mask, int
   const auto in = strided(src, active, block, repeat_stride, "WholeReduceSum", "src");
   const int64_t results = active.repeats == 0 ? 0 : (active.repeats - 1) * int64_t{dst_stride} + 1;
   T* out = checked_bytes(dst, results * static_cast<int64_t>(sizeof(T)), "WholeReduceSum", "dst");
-  for_groups(active, in, per_repeat<T>, [&](uint32_t repeat, uint32_t, const T* values, const uint32_t*, uint32_t count) {
+  for_groups(active, in, per_repeat<T>, [&](uint32_t repeat, uint32_t, const T* values, const uint32_t*,
+      uint32_t count) {
     out[int64_t{repeat} * dst_stride] = sum_by_repeats(values, count);
   });
 }
@@ -124,7 +125,8 @@ void whole_best(const char* name, const LocalTensor<T>& dst, const LocalTensor<T
   const auto in = strided(src, active, block, repeat_stride, name, "src");
   const int64_t results = active.repeats == 0 ? 0 : ((active.repeats - 1) * int64_t{dst_stride} + 1) * width;
   T* out = checked_bytes(dst, results * static_cast<int64_t>(sizeof(T)), name, "dst");
-  for_groups(active, in, per_repeat<T>, [&](uint32_t repeat, uint32_t, const T* values, const uint32_t* where, uint32_t count) {
+  for_groups(active, in, per_repeat<T>, [&](uint32_t repeat, uint32_t, const T* values, const uint32_t* where,
+      uint32_t count) {
     if (count == 0) return;
     const uint32_t best = best_index(values, count, better);
     T* pair = out + int64_t{repeat} * dst_stride * width;
@@ -142,7 +144,8 @@ void block_reduce(const char* name, const LocalTensor<T>& dst, const LocalTensor
   const auto in = strided(src, active, block, repeat_stride, name, "src");
   const int64_t results = active.repeats == 0 ? 0 : (active.repeats - 1) * int64_t{dst_stride} * kBlocks + kBlocks;
   T* out = checked_bytes(dst, results * static_cast<int64_t>(sizeof(T)), name, "dst");
-  for_groups(active, in, kBlock / sizeof(T), [&](uint32_t repeat, uint32_t at, const T* values, const uint32_t*, uint32_t count) {
+  for_groups(active, in, kBlock / sizeof(T), [&](uint32_t repeat, uint32_t at, const T* values, const uint32_t*,
+      uint32_t count) {
     if (count > 0) out[(int64_t{repeat} * dst_stride) * kBlocks + at] = fold(values, count);
   });
 }
@@ -159,11 +162,13 @@ void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Local
   *mtsim::checked_bytes(dst, sizeof(T), "ReduceSum", "dst") = mtsim::sum_by_repeats(in, static_cast<uint32_t>(count));
 }
 template <typename T>
-void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>&, const int32_t count, bool calIndex = false) {
+void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>&, const int32_t count,
+    bool calIndex = false) {
   mtsim::reduce_best("ReduceMax", dst, src, count, calIndex, mtsim::Greater{});
 }
 template <typename T>
-void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>&, const int32_t count, bool calIndex = false) {
+void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>&, const int32_t count,
+    bool calIndex = false) {
   mtsim::reduce_best("ReduceMin", dst, src, count, calIndex, mtsim::Less{});
 }
 
@@ -176,34 +181,41 @@ template <typename T, bool isSetMask = true, typename M = int32_t>
 void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const M mask, const int32_t repeatTimes,
                     const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
                     ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX) {
-  mtsim::whole_best("WholeReduceMax", dst, src, mask, repeatTimes, dstRepStride, srcBlkStride, srcRepStride, order, isSetMask,
+  mtsim::whole_best("WholeReduceMax", dst, src, mask, repeatTimes, dstRepStride, srcBlkStride, srcRepStride, order,
+      isSetMask,
                     mtsim::Greater{});
 }
 template <typename T, bool isSetMask = true, typename M = int32_t>
 void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const M mask, const int32_t repeatTimes,
                     const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
                     ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX) {
-  mtsim::whole_best("WholeReduceMin", dst, src, mask, repeatTimes, dstRepStride, srcBlkStride, srcRepStride, order, isSetMask,
+  mtsim::whole_best("WholeReduceMin", dst, src, mask, repeatTimes, dstRepStride, srcBlkStride, srcRepStride, order,
+      isSetMask,
                     mtsim::Less{});
 }
 
 template <typename T, bool isSetMask = true, typename M = int32_t>
 void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTimes, const M mask,
                     const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride) {
-  mtsim::block_reduce("BlockReduceSum", dst, src, repeatTimes, mask, dstRepStride, srcBlkStride, srcRepStride, isSetMask,
+  mtsim::block_reduce("BlockReduceSum", dst, src, repeatTimes, mask, dstRepStride, srcBlkStride, srcRepStride,
+      isSetMask,
                       [](const T* values, uint32_t count) { return mtsim::sum_by_repeats(values, count); });
 }
 template <typename T, bool isSetMask = true, typename M = int32_t>
 void BlockReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTimes, const M mask,
                     const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride) {
-  mtsim::block_reduce("BlockReduceMax", dst, src, repeatTimes, mask, dstRepStride, srcBlkStride, srcRepStride, isSetMask,
-                      [](const T* values, uint32_t count) { return values[mtsim::best_index(values, count, mtsim::Greater{})]; });
+  mtsim::block_reduce("BlockReduceMax", dst, src, repeatTimes, mask, dstRepStride, srcBlkStride, srcRepStride,
+      isSetMask,
+                      [](const T* values, uint32_t count) { return values[mtsim::best_index(values, count,
+                          mtsim::Greater{})]; });
 }
 template <typename T, bool isSetMask = true, typename M = int32_t>
 void BlockReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTimes, const M mask,
                     const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride) {
-  mtsim::block_reduce("BlockReduceMin", dst, src, repeatTimes, mask, dstRepStride, srcBlkStride, srcRepStride, isSetMask,
-                      [](const T* values, uint32_t count) { return values[mtsim::best_index(values, count, mtsim::Less{})]; });
+  mtsim::block_reduce("BlockReduceMin", dst, src, repeatTimes, mask, dstRepStride, srcBlkStride, srcRepStride,
+      isSetMask,
+                      [](const T* values, uint32_t count) { return values[mtsim::best_index(values, count,
+                          mtsim::Less{})]; });
 }
 
 }  // namespace AscendC

@@ -9,13 +9,16 @@ namespace mtsim {
 constexpr int32_t kEventIds = 8;
 
 inline void set_bit(uint8_t& flags, int32_t id) {
-  if (id < 0 || id >= kEventIds) fault(kVectorCoreException, "SetFlag: event id %d, there are 0 to %d", id, kEventIds - 1);
+  if (id < 0 || id >= kEventIds) fault(kVectorCoreException, "SetFlag: event id %d, there are 0 to %d", id,
+      kEventIds - 1);
   flags = static_cast<uint8_t>(flags | (1u << id));
 }
 
 inline void clear_bit(uint8_t& flags, int32_t id) {
-  if (id < 0 || id >= kEventIds) fault(kVectorCoreException, "WaitFlag: event id %d, there are 0 to %d", id, kEventIds - 1);
-  if (!(flags >> id & 1)) fault(kVectorCoreTimeout, "WaitFlag: event %d was never set: the chip would wait for ever", id);
+  if (id < 0 || id >= kEventIds) fault(kVectorCoreException, "WaitFlag: event id %d, there are 0 to %d", id,
+      kEventIds - 1);
+  if (!(flags >> id & 1)) fault(kVectorCoreTimeout, "WaitFlag: event %d was never set: the chip would wait for ever",
+      id);
   flags = static_cast<uint8_t>(flags & ~(1u << id));
 }
 

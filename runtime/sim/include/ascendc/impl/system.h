@@ -16,7 +16,8 @@ inline int64_t GetTaskRation() { return 1; }
 
 /// Nanoseconds here; the chip's counter has a period of its own.
 inline int64_t GetSystemCycle() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
 /// Waits for all blocks. The launch stub of a source that names SyncAll keeps its blocks alive together.

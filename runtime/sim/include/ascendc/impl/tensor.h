@@ -55,7 +55,8 @@ class LocalTensor {
     return reinterpret_cast<T*>(data_) + index;
   }
   [[noreturn, gnu::cold]] void out_of_range(uint32_t index, const char* what) const {
-    mtsim::fault(mtsim::kVectorCoreException, "LocalTensor::%s: index %u is past the buffer's end (%llu elements)", what,
+    mtsim::fault(mtsim::kVectorCoreException, "LocalTensor::%s: index %u is past the buffer's end (%llu elements)",
+        what,
                  index, static_cast<unsigned long long>(capacity() / sizeof(T)));
   }
 
@@ -106,7 +107,8 @@ class GlobalTensor {
  private:
   T* at(uint64_t index, const char* what) const {
     if (static_cast<int64_t>((index + 1) * sizeof(T)) > available_)
-      mtsim::fault(mtsim::kVectorCoreException, "GlobalTensor::%s: index %llu is outside of the device memory it refers to",
+      mtsim::fault(mtsim::kVectorCoreException,
+          "GlobalTensor::%s: index %llu is outside of the device memory it refers to",
                    what, static_cast<unsigned long long>(index));
     return data_ + index;
   }
@@ -123,15 +125,18 @@ namespace mtsim {
 using AscendC::GlobalTensor;
 using AscendC::LocalTensor;
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void bad_range(const char* operation, const char* operand, const void* data,
+[[noreturn, gnu::cold, gnu::noinline]] inline void bad_range(const char* operation, const char* operand,
+    const void* data,
                                                              int64_t needed, uint64_t capacity) {
-  if (data == nullptr) fault(kVectorCoreException, "%s: %s has no memory: Alloc, DeQue or Get it first", operation, operand);
+  if (data == nullptr) fault(kVectorCoreException, "%s: %s has no memory: Alloc, DeQue or Get it first", operation,
+      operand);
   if (needed < 0) fault(kVectorCoreException, "%s: the count is negative", operation);
   fault(kVectorCoreException, "%s: %s needs %lld bytes, its buffer has %llu left", operation, operand,
         static_cast<long long>(needed), static_cast<unsigned long long>(capacity));
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void misaligned(const char* operation, const char* operand, const void* data) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void misaligned(const char* operation, const char* operand,
+    const void* data) {
   fault(kVectorCoreException, "%s: %s starts %u bytes past a 32-byte boundary of local memory", operation, operand,
         static_cast<unsigned>(reinterpret_cast<uintptr_t>(data) % kBlock));
 }
@@ -156,7 +161,8 @@ T* aligned_bytes(const LocalTensor<T>& tensor, int64_t bytes, const char* operat
 template <typename T>
 T* global_bytes(const GlobalTensor<T>& tensor, int64_t bytes, const char* operation, const char* operand) {
   T* data = tensor.GetPhyAddr();
-  if (data == nullptr) fault(kVectorCoreException, "%s: %s has no buffer: SetGlobalBuffer comes first", operation, operand);
+  if (data == nullptr) fault(kVectorCoreException, "%s: %s has no buffer: SetGlobalBuffer comes first", operation,
+      operand);
   if (bytes > tensor.available())
     fault(kVectorCoreException, "%s: %s reaches %lld bytes past the end of its device memory", operation, operand,
           static_cast<long long>(bytes - tensor.available()));

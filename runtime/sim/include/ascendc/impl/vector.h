@@ -128,7 +128,8 @@ void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const mtsim::Sca
 
 /// dst += src0 * src1.
 template <typename T, typename U, bool isSetMask = true>
-void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1, const int32_t& count) {
+void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,
+    const int32_t& count) {
   static_assert(mtsim::one_of<U, half, float> && (std::is_same_v<T, U> || std::is_same_v<T, float>),
                 "MulAddDst exists for half to half, float to float and half to float");
   T* out = mtsim::elements(dst, count, "MulAddDst", "dst");
