@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import autograd, library
+from . import _tensor_methods, autograd, library  # (the first installs methods of Tensor)
 from ._core import (
     Size,
     Tensor,
@@ -22,6 +22,7 @@ from ._core import (
     set_default_dtype,
 )
 from ._creation import *  # noqa: F403  (the functions that make tensors, listed in its __all__)
+from ._functional import *  # noqa: F403  (functions composed of operators, listed in its __all__)
 from ._ops import ops
 from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 

@@ -1,0 +1,199 @@
+"""``torch.tensor``, ``torch.zeros``, ``torch.randn``, ...: the functions that make tensors, as PyTorch spells them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _core
+from ._core import Tensor
+from ._core import device as Device  # noqa: N812  (PyTorch's parameters are called `device` and `dtype`)
+from ._core import dtype as DType  # noqa: N812
+from ._ops import ops
+from .kernels.random import Generator, default_generator
+
+__all__ = [
+    "Generator", "arange", "as_tensor", "default_generator", "empty", "empty_like", "eye", "from_numpy", "full", "full_like",
+    "initial_seed", "linspace", "manual_seed", "ones", "ones_like", "rand", "rand_like", "randint", "randn", "randn_like",
+    "randperm", "scalar_tensor", "seed", "tensor", "zeros", "zeros_like",
+]  # fmt: skip
+
+
+def _sizes(size: tuple[Any, ...]) -> Any:
+    """``f(2, 3)`` and ``f((2, 3))`` alike."""
+    return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+
+
+def _finished(result: Tensor, requires_grad: bool) -> Tensor:
+    return result.requires_grad_() if requires_grad else result
+
+
+def _sized(name: str, overload: str = "default") -> Callable[..., Tensor]:
+    """A creation function of a size given as one sequence or as separate integers."""
+
+    def function(*size: Any, requires_grad: bool = False, **options: Any) -> Tensor:
+        sizes = options.pop("size") if not size and "size" in options else _sizes(size)
+        if options.get("device") is not None:
+            options["device"] = Device(options["device"])
+        return _finished(getattr(getattr(ops.aten, name), overload)(sizes, **options), requires_grad)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``torch.{name}(*size, dtype=None, device=None, requires_grad=False)``."
+    return function
+
+
+def _with_options(name: str) -> Callable[..., Tensor]:
+    """A creation function that hands its arguments to the operator, and takes ``requires_grad``."""
+
+    def function(*args: Any, requires_grad: bool = False, **options: Any) -> Tensor:
+        if options.get("device") is not None:
+            options["device"] = Device(options["device"])
+        return _finished(getattr(ops.aten, name)(*args, **options), requires_grad)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``torch.{name}``: the operator of that name, with ``requires_grad=False``."
+    return function
+
+
+empty = _sized("empty", "memory_format")
+zeros, ones, rand, randn = (_sized(name) for name in ("zeros", "ones", "rand", "randn"))
+full, arange, linspace, eye = (_with_options(name) for name in ("full", "arange", "linspace", "eye"))
+randint, randperm, scalar_tensor = (_with_options(name) for name in ("randint", "randperm", "scalar_tensor"))
+empty_like, zeros_like, ones_like = (_with_options(name) for name in ("empty_like", "zeros_like", "ones_like"))
+full_like, rand_like, randn_like = (_with_options(name) for name in ("full_like", "rand_like", "randn_like"))
+
+
+def tensor(
+    data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """A new tensor with the values of a number, of nested sequences, of a NumPy array or of another tensor.
+
+    Raises ValueError for sequences of unequal lengths, TypeError for what is not a number, and RuntimeError for a
+    number that ``dtype`` cannot hold.
+    """
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        return _finished(_converted(data.detach().clone(), dtype, device), requires_grad)
+    if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
+        import numpy as np
+
+        return _finished(_converted(from_numpy(np.array(data, order="C")), dtype, device), requires_grad)
+    return _finished(_converted(_from_values(data, dtype), None, device), requires_grad)
+
+
+def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """``data`` itself where it is a tensor, its memory where it is an array, else a new tensor."""
+    if isinstance(data, Tensor):
+        return _converted(data, dtype, device)
+    if hasattr(data, "__array_interface__") and getattr(data, "ndim", 0) > 0:
+        return _converted(from_numpy(data), dtype, device)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor over a NumPy array's memory: a change to either is seen by both."""
+    import numpy as np
+
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    found = _core.dtypes.get(ndarray.dtype.name)
+    if found is None or not ndarray.dtype.isnative:
+        raise TypeError(
+            f"can't convert np.ndarray of type {ndarray.dtype}. The only supported types are: float64, float32, float16, "
+            "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+        )
+    if any(step < 0 for step in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+            "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    if any(step % ndarray.itemsize for step in ndarray.strides):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array first.")
+    if not ndarray.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable: writing to the tensor is undefined. Copy the array first.",
+            UserWarning,
+            stacklevel=2,
+        )
+    strides = tuple(step // ndarray.itemsize for step in ndarray.strides)
+    return _core.from_buffer(ndarray, ndarray.ctypes.data, ndarray.shape, strides, found)
+
+
+def manual_seed(seed: int) -> Generator:
+    """Starts the sequence of random numbers that belongs to ``seed``; returns the generator."""
+    return default_generator.manual_seed(seed)
+
+
+def initial_seed() -> int:
+    """The seed that the sequence of random numbers started from."""
+    return default_generator.initial_seed()
+
+
+def seed() -> int:
+    """Starts a sequence of random numbers from a seed of the operating system's, and returns it."""
+    return default_generator.seed()
+
+
+def _converted(source: Tensor, dtype: DType | None, device: Any) -> Tensor:
+    where = _core.get_default_device() if device is None else Device(device)
+    if (dtype is None or source.dtype is dtype) and where.type == source.device.type and (
+        where.index is None or where.index == source.device.index
+    ):
+        return source
+    result: Tensor = ops.aten._to_copy(source, dtype=dtype, device=where)
+    return result
+
+
+def _from_values(data: Any, dtype: DType | None) -> Tensor:
+    import numpy as np
+
+    shape: list[int] = []
+    level = data
+    while isinstance(level, (list, tuple)):
+        shape.append(len(level))
+        if not level:
+            break
+        level = level[0]
+    values: list[Any] = []
+    _collect(data, shape, 0, values)
+    target = dtype or _inferred(values)
+    if target is _core.dtypes["bfloat16"]:
+        single = _from_values(data, _core.dtypes["float32"])
+        return _converted(single, target, None)
+    try:
+        array = np.array(values, dtype=target.name).reshape(shape)
+    except OverflowError:
+        raise RuntimeError(f"value cannot be converted to type {target} without overflow") from None
+    return from_numpy(array)
+
+
+def _collect(data: Any, shape: Sequence[int], depth: int, values: list[Any]) -> None:
+    """Appends the numbers in row-major order; all sequences of one depth must have one length."""
+    if depth == len(shape):
+        if isinstance(data, (list, tuple)):
+            raise TypeError(f"not a sequence of numbers: {type(data).__name__} found at dim {depth}")
+        value = data.item() if hasattr(data, "item") else data
+        if not isinstance(value, (int, float, complex)):
+            raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
+        values.append(value)
+        return
+    if not isinstance(data, (list, tuple)):
+        raise TypeError(f"expected a sequence of length {shape[depth]} at dim {depth}, got {type(data).__name__}")
+    if len(data) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
+    for item in data:
+        _collect(item, shape, depth + 1, values)
+
+
+def _inferred(values: Sequence[Any]) -> DType:
+    if not values:
+        return _core.get_default_dtype()
+    kinds = {bool: 0, int: 1, float: 2, complex: 3}
+    highest = max(values, key=lambda value: kinds[type(value)])
+    return _core.result_type(highest)

@@ -1,0 +1,110 @@
+"""Functions of the top level that are composed of operators: ``torch.allclose``, ``torch.var``, ``torch.norm``, ..."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from . import _core
+from ._core import Tensor
+from ._core import dtype as DType  # noqa: N812  (PyTorch's parameters are called `dtype`)
+
+__all__ = ["allclose", "broadcast_tensors", "can_cast", "is_complex", "is_floating_point", "isclose", "norm", "numel", "std", "var"]
+
+Dims = int | Sequence[int] | None
+
+
+def can_cast(from_: DType, to: DType) -> bool:
+    """Whether a result of dtype ``from_`` may be stored in ``to``: never into a lower category (float into int, ...)."""
+    return _category(from_) <= _category(to)
+
+
+def _category(dtype: DType) -> int:
+    """0 for bool, 1 for integers, 2 for floating-point, 3 for complex numbers."""
+    if dtype.is_complex:
+        return 3
+    return 2 if dtype.is_floating_point else int(dtype is not _core.dtypes["bool"])
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether a tensor's dtype is floating-point."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether a tensor's dtype is complex."""
+    return input.is_complex()
+
+
+def numel(input: Tensor) -> int:
+    """The number of a tensor's elements."""
+    return input.numel()
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Views of the tensors in the shape that all broadcast to."""
+    shape = _core.broadcast_shapes(*(tensor.shape for tensor in tensors))
+    return tuple(tensor.expand(shape) for tensor in tensors)
+
+
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether elements are equal, or finite and within atol + rtol * |other|."""
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
+    close = input == other
+    if equal_nan and input.is_floating_point():
+        close = close | (input.isnan() & other.isnan())
+    if rtol == 0 and atol == 0:
+        return close
+    distance = (input - other).abs()
+    return close | (distance.isfinite() & (distance <= atol + (rtol * other).abs()))
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all elements are close, as `isclose` has it."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
+
+
+def var(
+    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> Tensor:
+    """The variance over dimensions: the squares of the distances to the mean, summed, over n - correction (1)."""
+    if isinstance(dim, bool):  # torch.var(x, unbiased)
+        dim, unbiased = None, dim
+    dims = tuple(range(input.dim())) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    count = math.prod(input.shape[d] for d in dims)
+    fewer = correction if correction is not None else int(unbiased)
+    distance = input - input.mean(dims, True)
+    result: Tensor = (distance * distance).sum(dims, keepdim) / max(count - fewer, 0)
+    return result
+
+
+def std(
+    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> Tensor:
+    """The standard deviation over dimensions: the root of `var`."""
+    result: Tensor = var(input, dim, unbiased, keepdim, correction=correction).sqrt()
+    return result
+
+
+def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """The p-norm over dimensions: the p-th root of the sum of the p-th powers of magnitudes."""
+    order = 2.0 if p in (None, "fro") else float(p)
+    dims: Dims = list(range(input.dim())) if dim is None else dim
+    result: Tensor
+    if math.isinf(order):
+        result = input.abs().amax(dims, keepdim) if order > 0 else input.abs().amin(dims, keepdim)
+    elif order == 0:
+        result = (input != 0).to(input.dtype).sum(dims, keepdim)
+    elif order == 1:
+        result = input.abs().sum(dims, keepdim)
+    elif order == 2:
+        result = (input * input).sum(dims, keepdim).sqrt()
+    else:
+        result = input.abs().pow(order).sum(dims, keepdim).pow(1 / order)
+    return result
+
+
+for _function in (allclose, isclose, norm, std, var):
+    _core.install_method(_function.__name__, _function)

@@ -1,0 +1,168 @@
+"""``repr(tensor)`` as PyTorch prints it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from . import _core
+from ._core import Tensor
+
+__all__ = ["set_printoptions", "tensor_repr"]
+
+_WIDTH = 80  # characters a line
+
+
+class _Options:
+    precision = 4
+    threshold = 1000
+    edgeitems = 3
+    sci_mode: bool | None = None
+
+
+def set_printoptions(
+    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None, sci_mode: bool | None = None
+) -> None:
+    """How tensors print: digits after the point, how many elements are shown in full, and of longer ones how many."""
+    _Options.precision = _Options.precision if precision is None else precision
+    _Options.threshold = _Options.threshold if threshold is None else threshold
+    _Options.edgeitems = _Options.edgeitems if edgeitems is None else edgeitems
+    _Options.sci_mode = sci_mode
+
+
+def tensor_repr(self: Tensor) -> str:
+    """``tensor([...], ...)`` with what differs from the defaults: size of an empty one, dtype, device, history."""
+    prefix = "Parameter containing:\ntensor(" if type(self).__name__ == "Parameter" else "tensor("
+    indent = len("tensor(")
+    suffixes: list[str] = []
+    default = _core.get_default_device()
+    if self.device.type != default.type or (not self.is_cpu and self.device.index is not None):
+        suffixes.append(f"device='{self.device}'")
+    usual = self.dtype in (_core.get_default_dtype(), _core.dtypes["int64"], _core.dtypes["bool"])
+    if self.is_meta:
+        body = "..."
+        suffixes.append(f"size={tuple(self.shape)}")
+        usual = self.dtype is _core.get_default_dtype()
+    elif self.numel() == 0:
+        body = "[]"
+        if self.dim() != 1:
+            suffixes.append(f"size={tuple(self.shape)}")
+        usual = self.dtype is _core.get_default_dtype()
+    else:
+        body = _body(self, indent)
+    if not usual:
+        suffixes.append(f"dtype={self.dtype}")
+    if self.grad_fn is not None:
+        suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")
+    elif self.requires_grad:
+        suffixes.append("requires_grad=True")
+    if prefix.startswith("Parameter"):
+        suffixes = [suffix for suffix in suffixes]
+    return prefix + _joined(body, suffixes, indent) + ")"
+
+
+def _joined(body: str, suffixes: list[str], indent: int) -> str:
+    """The body with its suffixes, on a new line where the last one is full."""
+    text = body
+    last = len(body) - body.rfind("\n") - 1 + (indent if "\n" not in body else 0)
+    for suffix in suffixes:
+        if last + len(suffix) + 2 > _WIDTH:
+            text += ",\n" + " " * indent + suffix
+            last = indent + len(suffix)
+        else:
+            text += ", " + suffix
+            last += len(suffix) + 2
+    return text
+
+
+def _body(self: Tensor, indent: int) -> str:
+    import numpy as np
+
+    plain = self.detach()
+    plain = plain if plain.is_cpu else plain.cpu()
+    values = (plain.float() if plain.dtype in _halves() else plain).numpy()
+    summarize = self.numel() > _Options.threshold
+    shown = _edges(values) if summarize else values
+    show = _formatter(np.asarray(shown), self)
+    return _nested(values, indent, summarize, show)
+
+
+def _halves() -> tuple[Any, ...]:
+    return _core.dtypes["bfloat16"], _core.dtypes["float16"]
+
+
+def _edges(values: Any) -> Any:
+    """The elements that a summary shows."""
+    import numpy as np
+
+    edge = _Options.edgeitems
+    for axis, size in enumerate(values.shape):
+        if size > 2 * edge:
+            kept = [*range(edge), *range(size - edge, size)]
+            values = np.take(values, kept, axis=axis)
+    return values
+
+
+def _formatter(values: Any, self: Tensor) -> Callable[[Any], str]:
+    if self.is_complex():
+        real, imaginary = _floats(values.real), _floats(values.imag)
+        return lambda v: f"{real(v.real)}{'-' if math.copysign(1, v.imag) < 0 else '+'}{imaginary(abs(v.imag)).lstrip()}j"
+    if self.is_floating_point():
+        return _floats(values)
+    texts = [str(v) for v in values.ravel().tolist()]
+    width = max(map(len, texts))
+    return lambda v: f"{v!s:>{width}}"
+
+
+def _floats(values: Any) -> Callable[[Any], str]:
+    """One format for all: integers with a point, decimals, or exponents where the range asks for it."""
+    finite = [abs(v) for v in values.astype("float64").ravel().tolist() if math.isfinite(v) and v != 0]
+    digits = _Options.precision
+    whole = all(v == math.ceil(v) for v in finite)
+    exponents = False
+    if finite:
+        low, high = min(finite), max(finite)
+        exponents = high / low > 1000 or high > 1e8 if whole else high / low > 1000 or high > 1e8 or low < 1e-4
+        exponents = (high / low > 1000.0 or high > 1.0e8) if whole else exponents
+    if _Options.sci_mode is not None:
+        exponents = _Options.sci_mode
+
+    def text(v: float) -> str:
+        if exponents:
+            return f"{v:.{digits}e}"
+        if not whole:
+            return f"{v:.{digits}f}"
+        return f"{v:.0f}." if math.isfinite(v) else f"{v:.0f}"
+
+    width = max((len(text(v)) for v in values.astype("float64").ravel().tolist()), default=1)
+    return lambda v: f"{text(float(v)):>{width}}"
+
+
+def _nested(values: Any, indent: int, summarize: bool, show: Callable[[Any], str]) -> str:
+    if values.ndim == 0:
+        return show(values.item())
+    if values.ndim == 1:
+        return _vector(values, indent, summarize, show)
+    edge = _Options.edgeitems
+    rows = list(values)
+    if summarize and len(rows) > 2 * edge:
+        parts = [_nested(row, indent + 1, summarize, show) for row in rows[:edge]]
+        parts += ["..."]
+        parts += [_nested(row, indent + 1, summarize, show) for row in rows[-edge:]]
+    else:
+        parts = [_nested(row, indent + 1, summarize, show) for row in rows]
+    return "[" + ("," + "\n" * (values.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def _vector(values: Any, indent: int, summarize: bool, show: Callable[[Any], str]) -> str:
+    edge = _Options.edgeitems
+    items = values.tolist()
+    width = len(show(items[0])) if items else 1
+    per_line = max(1, (_WIDTH - indent) // (width + 2))
+    if summarize and len(items) > 2 * edge:
+        texts = [*map(show, items[:edge]), " ...", *map(show, items[-edge:])]
+    else:
+        texts = [*map(show, items)]
+    lines = [", ".join(texts[i : i + per_line]) for i in range(0, len(texts), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"

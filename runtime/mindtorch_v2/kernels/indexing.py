@@ -1,0 +1,273 @@
+"""Elements picked and changed by index tensors and masks, by NumPy on the tensors' own memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .reduction import wrap_dim
+
+__all__ = [
+    "gather", "gather_backward", "gather_setup", "index", "index_backward", "index_put_", "index_put_backward", "index_put_setup",
+    "index_fake", "index_select", "index_select_backward", "index_select_setup", "index_setup", "nonzero", "nonzero_fake",
+    "scatter_add_",
+]  # fmt: skip
+
+_BF16, _I16, _BOOL, _U8, _I64 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8", "int64"))
+
+
+def _bits(tensor: Tensor) -> Any:
+    """A NumPy array over the tensor's memory; bfloat16, which NumPy lacks, as its bits."""
+    import numpy as np
+
+    if tensor.dtype is _BF16:
+        view = _core.from_buffer(
+            tensor.untyped_storage(), tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), _I16
+        )
+        return np.asarray(_core.as_memoryview(view))
+    return np.asarray(_core.as_memoryview(tensor))
+
+
+def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
+    """The indices as NumPy takes them. Checks kinds, mask shapes and ranges as PyTorch does."""
+    if len(indices) > self.dim():
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
+    keys: list[Any] = []
+    for index in indices:
+        if index is None:
+            keys.append(slice(None))
+        elif index.dtype in (_BOOL, _U8):
+            keys += _mask_keys(self, index, len(keys))
+        elif index.is_floating_point() or index.is_complex():
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        else:
+            keys.append(_checked(self, index, len(keys)))
+    return tuple(keys)  # index arrays apart from one another go first, as in NumPy
+
+
+def _mask_keys(self: Tensor, mask: Tensor, first: int) -> list[Any]:
+    if mask.dim() == 0:
+        raise IndexError("a mask without dimensions selects nothing: use a mask of the tensor's leading dimensions")
+    for d, size in enumerate(mask.shape):
+        if first + d >= self.dim() or size != self.shape[first + d]:
+            raise IndexError(
+                f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed tensor "
+                f"{list(self.shape)} at index {first + d}"
+            )
+    return list(_bits(mask).nonzero())
+
+
+def _checked(self: Tensor, index: Tensor, d: int) -> Any:
+    if d >= self.dim():
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
+    array, size = _bits(index), self.shape[d]
+    if array.size and not (-size <= array.min() and array.max() < size):
+        wrong = array[(array < -size) | (array >= size)].flat[0]
+        raise IndexError(f"index {wrong} is out of bounds for dimension {d} with size {size}")
+    return array
+
+
+def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    """Elements at index tensors or masks."""
+    return _from_array(_bits(self)[_keys(self, indices)], self)
+
+
+def _from_array(array: Any, like: Tensor) -> Tensor:
+    """A tensor of like's dtype over a NumPy array's memory (its bits for bfloat16)."""
+    import numpy as np
+
+    dense = np.ascontiguousarray(array).reshape(array.shape)
+    strides = tuple(step // dense.itemsize for step in dense.strides)
+    return _core.from_buffer(dense, dense.ctypes.data, dense.shape, strides, like.dtype)
+
+
+def index_put_(
+    self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool
+) -> Tensor:
+    """``values`` written, or with ``accumulate`` added, at index tensors or masks."""
+    import numpy as np
+
+    if self.dtype is not values.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {self.dtype} for the destination and "
+            f"{values.dtype} for the source."
+        )
+    keys = _keys(self, indices)
+    target = _bits(self)
+    picked = target[keys].shape
+    given = tuple(values.shape)
+    while len(given) > len(picked) and given[0] == 1:
+        given = given[1:]
+    if _core.broadcast_shapes(given, picked) != picked:
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
+                           f"result of shape {list(picked)}")
+    if accumulate and self.dtype is _BF16:
+        wide = self.float()
+        self.copy_(index_put_(wide, indices, values.float(), True))
+    elif accumulate:
+        np.add.at(target, keys, _bits(values).reshape(given))
+    else:
+        target[keys] = _bits(values).reshape(given)
+    return self
+
+
+def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Slices of a dimension in the order of an index tensor."""
+    if index.dim() > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    d = wrap_dim(dim, self.dim())
+    order = _checked(self.reshape((1,)) if self.dim() == 0 else self, index.reshape((-1,)), d)
+    if len(order) and order.min() < 0:
+        raise IndexError("index out of range in self")
+    array = _bits(self)
+    return _from_array((array.reshape(1) if self.dim() == 0 else array).take(order, axis=d).reshape(_selected(self, d, len(order))), self)
+
+
+def _selected(self: Tensor, d: int, count: int) -> tuple[int, ...]:
+    return (*self.shape[:d], count, *self.shape[d + 1 :]) if self.dim() else ()
+
+
+def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Elements along a dimension, at an index of their own each."""
+    if self.dim() == 0:
+        return self.reshape((1,)).gather(0, index.reshape((-1,))).reshape(index.shape)  # type: ignore[no-any-return]
+    return _from_array(_bits(self)[_places(self, wrap_dim(dim, self.dim()), index)], self)
+
+
+def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
+    """For each element of ``index``, the coordinates in self that it stands for."""
+    import numpy as np
+
+    if index.dim() != self.dim():
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    if index.dtype is not _I64:
+        raise RuntimeError(f"gather(): Expected dtype int64 for index, got {index.dtype}")
+    for k, size in enumerate(index.shape):
+        if k != d and size > self.shape[k]:
+            raise RuntimeError(
+                f"Size does not match at dimension {k} expected index {list(index.shape)} to be no larger than self "
+                f"{list(self.shape)} apart from dimension {d}"
+            )
+    array = _bits(index)
+    if array.size and (array.min() < 0 or array.max() >= self.shape[d]):
+        wrong = array[(array < 0) | (array >= self.shape[d])].flat[0]
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension {d} with size {self.shape[d]}")
+    places = list(np.ogrid[tuple(slice(n) for n in index.shape)])
+    places[d] = array
+    return tuple(places)
+
+
+def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """``src`` added along a dimension, at an index of its own each."""
+    import numpy as np
+
+    d = wrap_dim(dim, self.dim())
+    if self.dim() == 0:
+        self.reshape((1,)).scatter_add_(0, index.reshape((-1,)), src.reshape((-1,)))
+        return self
+    if self.dtype is not src.dtype:
+        raise RuntimeError(f"scatter(): Expected self.dtype to be equal to src.dtype, got {self.dtype} and {src.dtype}")
+    part = src[tuple(slice(n) for n in index.shape)]
+    if self.dtype is _BF16:
+        wide = scatter_add_(self.float(), dim, index, part.float())
+        self.copy_(wide)
+    else:
+        np.add.at(_bits(self), _places(self, d, index), _bits(part))
+    return self
+
+
+def index_fake(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    """The result of `index` without its values; what a mask selects depends on its values."""
+    if any(index is not None and index.dtype in (_BOOL, _U8) for index in indices):
+        raise RuntimeError("aten::index: how many elements a mask selects is data-dependent, and a fake rule has no data")
+    given = [d for d, index in enumerate(indices) if index is not None]
+    picked = _core.broadcast_shapes(*(index.shape for index in indices if index is not None))
+    together = given == list(range(given[0], given[-1] + 1))
+    rest = [size for d, size in enumerate(self.shape) if d not in given]
+    place = given[0] if together else 0
+    return _core.alloc((*rest[:place], *picked, *rest[place:]), self.dtype, self.device)
+
+
+def nonzero_fake(self: Tensor) -> Tensor:
+    """Always an error: how many elements are not 0 depends on their values."""
+    raise RuntimeError("aten::nonzero: how many elements are not 0 is data-dependent, and a fake rule has no data")
+
+
+def nonzero(self: Tensor) -> Tensor:
+    """The indices of all elements that are not 0, a row each."""
+    import numpy as np
+
+    truth = _bits(self.float() if self.dtype is _BF16 else self)
+    rows = np.argwhere(truth).astype("int64")
+    if self.dim() == 0:
+        rows = np.zeros((int(bool(truth)), 0), "int64")
+    return _from_array(rows, _core.alloc((), _I64, "meta"))
+
+
+# ---------------------------------------------------------------- gradients
+def index_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the shape and the indices."""
+    self, indices = inputs
+    ctx.shape = self.shape
+    ctx.save_for_backward(*indices)
+
+
+def index_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """The gradient added where the elements came from."""
+    zeros = grad.new_zeros(ctx.shape)
+    return zeros.index_put(list(ctx.saved_tensors), grad, True), None
+
+
+def index_put_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the indices and the values' shape."""
+    _, indices, values, ctx.accumulate = inputs
+    ctx.values_shape = values.shape
+    ctx.save_for_backward(*indices)
+
+
+def index_put_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """What was overwritten gets no gradient; the values get that of their places."""
+    import mindtorch_v2 as torch
+
+    indices = list(ctx.saved_tensors)
+    own = grad
+    if not ctx.accumulate and ctx.needs_input_grad[0]:
+        own = grad.index_put(indices, grad.new_zeros(()), False)
+    values = None
+    if ctx.needs_input_grad[2]:
+        values = torch.ops.aten.index.Tensor(grad, indices)
+        lead = len(ctx.values_shape) - values.dim()
+        if lead > 0:
+            values = values.reshape((*(1,) * lead, *values.shape))
+    return own, None, values, None
+
+
+def index_select_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the shape and the indices."""
+    self, dim, index = inputs
+    ctx.shape, ctx.dim = self.shape, wrap_dim(dim, self.dim())
+    ctx.save_for_backward(index)
+
+
+def index_select_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """The gradient added where the slices came from."""
+    (index,) = ctx.saved_tensors
+    zeros = grad.new_zeros(ctx.shape)
+    if len(ctx.shape) == 0:
+        return grad, None, None
+    return zeros.index_put([*[None] * ctx.dim, index.reshape((-1,))], grad, True), None, None
+
+
+def gather_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the shape and the indices."""
+    self, dim, index = inputs[:3]
+    ctx.shape, ctx.dim = self.shape, dim
+    ctx.save_for_backward(index)
+
+
+def gather_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """The gradient added where the elements came from."""
+    (index,) = ctx.saved_tensors
+    return grad.new_zeros(ctx.shape).scatter_add(ctx.dim, index, grad), None, None, None

@@ -1,0 +1,100 @@
+"""The negative log-likelihood, by NumPy on the tensors' own memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+
+__all__ = ["nll_loss_backward", "nll_loss_fake", "nll_loss_forward"]
+
+NONE, MEAN, SUM = 0, 1, 2
+
+
+def _rows(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores as (N, classes) and targets as (N,); a single row stands for a batch of one. Checks shapes and dtype."""
+    if self.dim() not in (1, 2):
+        raise RuntimeError("input tensor should be 1D or 2D")
+    if target.dim() != self.dim() - 1 or tuple(target.shape) != tuple(self.shape[:-1]):
+        raise ValueError(
+            f"Expected input batch_size ({self.shape[0]}) to match target batch_size "
+            f"({target.shape[0] if target.dim() else 1})."
+        )
+    if target.is_floating_point() or target.dtype is _core.dtypes["bool"]:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype}")
+    return (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.reshape((1,)))
+
+
+def _arrays(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Any, Any, Any]:
+    """Targets, a weight for each row (0 where ignored), and row numbers, as NumPy arrays."""
+    import numpy as np
+
+    scores, targets = _rows(self, target)
+    labels = targets.numpy()
+    kept = labels != ignore_index
+    classes = scores.shape[1]
+    wrong = labels[kept & ((labels < 0) | (labels >= classes))]
+    if wrong.size:
+        raise IndexError(f"Target {wrong[0]} is out of bounds: there are {classes} classes.")
+    safe = np.where(kept, labels, 0)
+    each = np.ones(len(labels)) if weight is None else weight.to(_core.dtypes["float64"]).numpy()[safe]
+    return safe, np.where(kept, each, 0.0), np.arange(len(labels))
+
+
+def nll_loss_fake(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Shapes of `nll_loss_forward`."""
+    shape = target.shape if reduction == NONE else ()
+    return _core.alloc(shape, self.dtype, self.device), _core.alloc((), self.dtype, self.device)
+
+
+def nll_loss_forward(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Minus the score of each row's target times its class weight; and the weights' sum, which a mean is taken by."""
+    import numpy as np
+
+    labels, weights, rows = _arrays(self, target, weight, ignore_index)
+    scores = _rows(self, target)[0].to(_core.dtypes["float64"]).numpy()
+    losses = -scores[rows, labels] * weights
+    losses[weights == 0] = 0
+    total = weights.sum()
+    output, total_weight = nll_loss_fake(self, target, weight, reduction, ignore_index)
+    with np.errstate(invalid="ignore"):
+        value = losses if reduction == NONE else losses.sum() / (total if reduction == MEAN else 1)
+    output.copy_(_wrap(np.asarray(value, "float64")).reshape(output.shape))
+    total_weight.fill_(0.0 if reduction == NONE else float(total))
+    return output, total_weight
+
+
+def nll_loss_backward(
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Tensor,
+) -> Tensor:
+    """Minus the class weight at each row's target, 0 elsewhere, times the gradient."""
+    import numpy as np
+
+    labels, weights, rows = _arrays(self, target, weight, ignore_index)
+    grad = grad_output.to(_core.dtypes["float64"]).numpy().reshape(-1)
+    if reduction == MEAN:
+        grad = grad / total_weight.item()
+    result = np.zeros(_rows(self, target)[0].shape)
+    result[rows, labels] = -weights * grad
+    output: Tensor = _core.alloc(self.shape, self.dtype, self.device).copy_(_wrap(result).reshape(self.shape))
+    return output
+
+
+def _wrap(array: Any) -> Tensor:
+    """A tensor over a contiguous float64 array."""
+    step, strides = 1, []
+    for size in reversed(array.shape):
+        strides.insert(0, step)
+        step *= size
+    return _core.from_buffer(array, array.ctypes.data, array.shape, strides, _core.dtypes["float64"])

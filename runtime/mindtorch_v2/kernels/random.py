@@ -1,0 +1,140 @@
+"""Random numbers from NumPy's generators; seeded by ``torch.manual_seed``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from .._core import Tensor, device, dtype
+from .creation import to_copy
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Generator", "bernoulli_", "default_generator", "normal_", "rand", "randint", "randint_low", "randn", "randperm",
+           "uniform_"]  # fmt: skip
+
+
+class Generator:
+    """A source of random numbers with a seed of its own, as ``torch.Generator``."""
+
+    def __init__(self, device: device | str = "cpu") -> None:
+        self.device = _core.device(device)
+        self._seed = 67280421310721  # PyTorch's default seed
+        self._state: np.random.Generator | None = None
+
+    @property
+    def numpy(self) -> np.random.Generator:
+        """The NumPy generator behind it, made at the first use."""
+        if self._state is None:
+            import numpy
+
+            self._state = numpy.random.Generator(numpy.random.PCG64(self._seed))
+        return self._state
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts the sequence that belongs to ``seed``."""
+        self._seed, self._state = int(seed) % 2**64, None
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed that the sequence started from."""
+        return self._seed
+
+    def seed(self) -> int:
+        """Starts a sequence from a seed that the operating system draws, and returns it."""
+        import secrets
+
+        self.manual_seed(secrets.randbits(63))
+        return self._seed
+
+
+default_generator = Generator()
+
+
+def _draw(
+    size: Sequence[int], target: dtype, where: device | None, draw: Any
+) -> Tensor:
+    """A tensor whose values ``draw(generator)`` gives as a NumPy array of the right size."""
+    wanted = where or _core.get_default_device()
+    if wanted.type == "meta":
+        return _core.alloc(size, target, wanted)
+    result = _write(_core.alloc(size, target, _core.device("cpu")), draw(default_generator.numpy))
+    return result if wanted.type == "cpu" else to_copy(result, device=wanted)
+
+
+def _write(tensor: Tensor, values: Any) -> Tensor:
+    """Stores a NumPy array of the tensor's shape in it."""
+    import numpy as np
+
+    if tensor.dtype is _core.dtypes["bfloat16"]:
+        single = _core.alloc(tensor.shape, _core.dtypes["float32"], tensor.device)
+        _write(single, values)
+        tensor.copy_(single)
+    else:
+        np.asarray(_core.as_memoryview(tensor))[...] = values
+    return tensor
+
+
+def _require_float(name: str, target: dtype) -> dtype:
+    if not target.is_floating_point:
+        raise NotImplementedError(f'"{name}" not implemented for {target}: it gives floating-point numbers')
+    return target
+
+
+def rand(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
+    """Random numbers, evenly distributed over [0, 1)."""
+    target = _require_float("rand", dtype or _core.get_default_dtype())
+    single = "float64" if target is _core.dtypes["float64"] else "float32"
+    return _draw(size, target, device, lambda generator: generator.random(size, single))
+
+
+def randn(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
+    """Random numbers, normally distributed with mean 0 and variance 1."""
+    target = _require_float("randn", dtype or _core.get_default_dtype())
+    single = "float64" if target is _core.dtypes["float64"] else "float32"
+    return _draw(size, target, device, lambda generator: generator.standard_normal(size, single))
+
+
+def randint(high: int, size: Sequence[int], **options: Any) -> Tensor:
+    """Random integers from 0 to high - 1."""
+    return randint_low(0, high, size, **options)
+
+
+def randint_low(
+    low: int, high: int, size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any
+) -> Tensor:
+    """Random integers from low to high - 1."""
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    return _draw(size, dtype or _core.dtypes["int64"], device, lambda generator: generator.integers(low, high, size))
+
+
+def randperm(n: int, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
+    """The integers from 0 to n - 1 in random order."""
+    return _draw((n,), dtype or _core.dtypes["int64"], device, lambda generator: generator.permutation(n))
+
+
+def normal_(self: Tensor, mean: float, std: float, *, generator: Generator | None = None) -> Tensor:
+    """Every element drawn from a normal distribution."""
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    source = (generator or default_generator).numpy
+    return _write(self, source.normal(mean, std, tuple(self.shape)))
+
+
+def uniform_(self: Tensor, from_: float, to: float, *, generator: Generator | None = None) -> Tensor:
+    """Every element drawn evenly from [from, to)."""
+    if from_ > to:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
+    source = (generator or default_generator).numpy
+    return _write(self, from_ + (to - from_) * source.random(tuple(self.shape), "float32" if self.itemsize < 8 else "float64"))
+
+
+def bernoulli_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Every element 1 with probability p, else 0."""
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    source = (generator or default_generator).numpy
+    return _write(self, source.random(tuple(self.shape), "float32") < p)

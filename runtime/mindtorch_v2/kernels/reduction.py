@@ -1,0 +1,262 @@
+"""Reductions: dimensions are settled here, the sums are made in C++."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _core
+from .._core import Tensor, dtype
+from ._native import native
+
+__all__ = [
+    "all_all", "all_dim", "amax", "amax_backward", "amax_setup", "amin", "any_all", "any_dim", "argmax", "argmin", "equal",
+    "extreme_dim_backward", "extreme_dim_setup", "max_all", "max_dim", "mean_all", "mean_dim", "mean_dim_backward",
+    "mean_dim_setup", "min_all", "min_dim", "prod_all", "prod_dim", "prod_dim_backward", "prod_dim_setup", "sum_all",
+    "sum_dim", "sum_dim_backward", "sum_dim_setup", "wrap_dim", "wrap_dims",
+]  # fmt: skip
+
+_BOOL, _I64, _U8 = (_core.dtypes[n] for n in ("bool", "int64", "uint8"))
+
+
+def wrap_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """Dimensions counted from 0; all of them for None and for an empty list."""
+    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
+        return tuple(range(ndim))
+    wrapped = tuple(wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim))
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return wrapped if ndim else ()
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A dimension counted from 0. A tensor without dimensions is taken to have one."""
+    size = max(ndim, 1)
+    if not -size <= dim < size:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
+    return dim % size
+
+
+def _reduce(
+    name: str, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool, target: dtype
+) -> Tensor:
+    """Runs a reduction of libmindtorch_cpu over dimensions into a new tensor."""
+    dims = wrap_dims(dim, self.dim())
+    out = _core.alloc(_reduced_shape(self, dims, keepdim), target, self.device)
+    if not self.is_meta:
+        native(f"mt_{name}", "desc", "desc", "u64")(self, out, sum(1 << d for d in dims))
+    return out
+
+
+def _reduced_shape(self: Tensor, dims: Sequence[int], keepdim: bool) -> list[int]:
+    return [1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims]
+
+
+def _sum_dtype(self: Tensor, given: dtype | None) -> dtype:
+    return given or (self.dtype if self.is_floating_point() or self.is_complex() else _I64)
+
+
+def sum_all(self: Tensor, *, dtype: dtype | None = None) -> Tensor:
+    """The sum of all elements."""
+    return _reduce("sum", self, None, False, _sum_dtype(self, dtype))
+
+
+def sum_dim(
+    self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: dtype | None = None
+) -> Tensor:
+    """Sums over dimensions."""
+    return _reduce("sum", self, dim, keepdim, _sum_dtype(self, dtype))
+
+
+def _mean_dtype(self: Tensor, given: dtype | None) -> dtype:
+    target = given or self.dtype
+    if not target.is_floating_point:
+        what = "Input" if given is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
+            f"Got: {target}"
+        )
+    return target
+
+
+def mean_all(self: Tensor, *, dtype: dtype | None = None) -> Tensor:
+    """The mean of all elements."""
+    return _reduce("mean", self, None, False, _mean_dtype(self, dtype))
+
+
+def mean_dim(
+    self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: dtype | None = None
+) -> Tensor:
+    """Means over dimensions."""
+    return _reduce("mean", self, dim, keepdim, _mean_dtype(self, dtype))
+
+
+def prod_all(self: Tensor, *, dtype: dtype | None = None) -> Tensor:
+    """The product of all elements."""
+    return _reduce("prod", self, None, False, _sum_dtype(self, dtype))
+
+
+def prod_dim(self: Tensor, dim: int, keepdim: bool, *, dtype: dtype | None = None) -> Tensor:
+    """Products over a dimension."""
+    return _reduce("prod", self, dim, keepdim, _sum_dtype(self, dtype))
+
+
+def _require_elements(name: str, self: Tensor, dims: Sequence[int]) -> None:
+    if self.numel() == 0 and any(self.shape[d] == 0 for d in dims):
+        raise RuntimeError(f"{name}(): Expected reduction dim to have a non-zero size: the tensor has shape {list(self.shape)}")
+
+
+def _extreme(name: str, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
+    _require_elements(name, self, wrap_dims(dim, self.dim()))
+    return _reduce(name, self, dim, keepdim, self.dtype)
+
+
+def max_all(self: Tensor) -> Tensor:
+    """The largest element; NaN if there is one."""
+    return _extreme("amax", self, None, False)
+
+
+def min_all(self: Tensor) -> Tensor:
+    """The smallest element; NaN if there is one."""
+    return _extreme("amin", self, None, False)
+
+
+def amax(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
+    """The largest elements over dimensions."""
+    return _extreme("amax", self, dim, keepdim)
+
+
+def amin(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
+    """The smallest elements over dimensions."""
+    return _extreme("amin", self, dim, keepdim)
+
+
+def max_dim(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """The largest elements along a dimension, and where they are."""
+    return _extreme("amax", self, dim, keepdim), _argument("argmax", self, dim, keepdim)
+
+
+def min_dim(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """The smallest elements along a dimension, and where they are."""
+    return _extreme("amin", self, dim, keepdim), _argument("argmin", self, dim, keepdim)
+
+
+def _argument(name: str, self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    _require_elements(name, self, wrap_dims(dim, self.dim()))
+    return _reduce(name, self, dim, keepdim, _I64)
+
+
+def argmax(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    """Where the largest elements along a dimension are, or the largest of the flattened tensor."""
+    return _argument("argmax", self, dim, keepdim)
+
+
+def argmin(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    """Where the smallest elements along a dimension are, or the smallest of the flattened tensor."""
+    return _argument("argmin", self, dim, keepdim)
+
+
+def _truth_dtype(self: Tensor) -> dtype:
+    return _U8 if self.dtype is _U8 else _BOOL
+
+
+def any_all(self: Tensor) -> Tensor:
+    """Whether any element is true."""
+    return _reduce("any", self, None, False, _truth_dtype(self))
+
+
+def any_dim(self: Tensor, dim: int, keepdim: bool) -> Tensor:
+    """Whether any element along a dimension is true."""
+    return _reduce("any", self, dim, keepdim, _truth_dtype(self))
+
+
+def all_all(self: Tensor) -> Tensor:
+    """Whether all elements are true."""
+    return _reduce("all", self, None, False, _truth_dtype(self))
+
+
+def all_dim(self: Tensor, dim: int, keepdim: bool) -> Tensor:
+    """Whether all elements along a dimension are true."""
+    return _reduce("all", self, dim, keepdim, _truth_dtype(self))
+
+
+def equal(self: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same size and the same elements."""
+    return self.shape == other.shape and bool((self == other).all().item())
+
+
+# ---------------------------------------------------------------- gradients
+def _spread(value: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
+    """A reduced tensor, broadcast back to the shape it was reduced from."""
+    if not keepdim:
+        for d in sorted(dims):
+            value = value.unsqueeze(d)
+    result: Tensor = value.expand(shape)
+    return result
+
+
+def sum_dim_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the shape and the dimensions."""
+    self, dim, keepdim = inputs[:3]
+    ctx.shape, ctx.dims, ctx.keepdim = self.shape, wrap_dims(dim, self.dim()), keepdim
+
+
+def sum_dim_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """Every summand gets the sum's gradient."""
+    return _spread(grad, ctx.shape, ctx.dims, ctx.keepdim), None, None, None
+
+
+mean_dim_setup = sum_dim_setup
+
+
+def mean_dim_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """Every summand gets its share of the mean's gradient."""
+    count = math.prod(ctx.shape[d] for d in ctx.dims)
+    return _spread(grad / count, ctx.shape, ctx.dims, ctx.keepdim), None, None, None
+
+
+def prod_dim_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the factors and the product."""
+    self, dim, keepdim = inputs[:3]
+    ctx.dims, ctx.keepdim = wrap_dims(dim, self.dim()), keepdim
+    ctx.save_for_backward(self, output)
+
+
+def prod_dim_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """The product without the factor, for factors that are not 0."""
+    self, result = ctx.saved_tensors
+    return _spread(grad * result, self.shape, ctx.dims, ctx.keepdim) / self, None, None, None
+
+
+def amax_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the elements and their extreme."""
+    self, dim, keepdim = inputs
+    ctx.dims, ctx.keepdim = wrap_dims(dim, self.dim()), keepdim
+    ctx.save_for_backward(self, output)
+
+
+def amax_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """Equal extremes share the gradient evenly."""
+    self, result = ctx.saved_tensors
+    hits = self == _spread(result, self.shape, ctx.dims, ctx.keepdim)
+    share = grad / hits.sum(ctx.dims, ctx.keepdim)
+    return hits * _spread(share, self.shape, ctx.dims, ctx.keepdim), None, None
+
+
+def extreme_dim_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps where the extremes were."""
+    self, dim, keepdim = inputs
+    values, indices = output
+    ctx.shape, ctx.dim, ctx.keepdim = self.shape, wrap_dim(dim, self.dim()), keepdim
+    ctx.mark_non_differentiable(indices)
+    ctx.save_for_backward(indices)
+
+
+def extreme_dim_backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Any, ...]:
+    """The gradient goes to where the extremes were."""
+    (indices,) = ctx.saved_tensors
+    if not ctx.keepdim and len(ctx.shape) > 0:
+        grad, indices = grad.unsqueeze(ctx.dim), indices.unsqueeze(ctx.dim)
+    return grad.new_zeros(ctx.shape).scatter_add(ctx.dim, indices, grad), None, None
