@@ -175,7 +175,9 @@ cdef object align_gradients(FunctionCtx ctx, object result):
     if not PyTuple_Check(result):
         result = tuple(result) if PyList_Check(result) else (result,)
     given, expected = len(result), len(ctx.needs_input_grad)
-    if given > expected and not ctx.is_operator:
+    if ctx.is_operator and given == (<OpOverload>ctx.function).sig.positional:
+        result += (None,) * (expected - given)         # PyTorch has no gradients for keyword-only arguments
+    elif given > expected and not ctx.is_operator:
         extra = result[expected:]
         if any([g is not None for g in extra]):
             raise wrong_count(ctx, expected, given)
@@ -217,7 +219,7 @@ cdef object list_gradients(FunctionCtx ctx, OpOverload op, int at, object g):
 
 
 cdef object not_a_tensor_input(FunctionCtx ctx, int at):
-    return RuntimeError(f"function {ctx.node_name} returned a gradient different than None at position {at}, but the corresponding "
+    return RuntimeError(f"function {ctx.node_name} returned a gradient different than None at position {at + 1}, but the corresponding "
                         "forward input was not a Variable")
 
 
@@ -236,14 +238,17 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     cdef uint64_t outside = mt_state.excluded
     cdef bint record = not mt_state.grad_off and any_requires_grad(op, bound)
     cdef FunctionCtx ctx = None
+    cdef int64_t versions[MAX_ARGS]
     if record:
         ctx = new_operator_node(op, bound)
+    read_versions(op, bound, versions)
     mt_state.excluded = outside | BELOW_AUTOGRAD
     try:
         result = run_below_autograd(op, bound, keys)
         check_result(op, bound, result)
+        check_unchanged(op, bound, versions)
         if op.mutates:
-            bump_mutated(op, bound)
+            bump_mutated(op, bound, versions)
         if record and op.setup_function is not None:
             call_setup(op, bound, ctx, result)
     finally:
@@ -253,6 +258,54 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     if record:
         attach(op, bound, ctx, result)
     return result
+
+
+cdef inline int64_t version_of(int kind, PyObject* value):
+    """A tensor's version; of a list the sum, which changes when any of them does; 0 for anything else."""
+    cdef int64_t total = 0
+    if value == <PyObject*>None:
+        return 0
+    if kind == ARG_TENSOR:
+        return (<Tensor>value).storage.version
+    if kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
+        for item in <object>value:
+            if item is not None:
+                total += (<Tensor>item).storage.version
+    return total
+
+
+cdef inline int read_versions(OpOverload op, Bound* bound, int64_t* versions) except -1:
+    cdef int i
+    for i in range(op.sig.count):
+        versions[i] = version_of(op.sig.args[i].kind, bound.slots[i])
+    return 0
+
+
+cdef inline int check_unchanged(OpOverload op, Bound* bound, int64_t* versions) except -1:
+    """Refuses a kernel that changed an argument in place which the schema does not declare as written."""
+    cdef int i
+    for i in range(op.sig.count):
+        if not op.aliases[i].written and version_of(op.sig.args[i].kind, bound.slots[i]) != versions[i]:
+            refuse_mutation(op, bound, i)
+    return 0
+
+
+cdef int refuse_mutation(OpOverload op, Bound* bound, int at) except -1:
+    cdef set written = set()
+    cdef int i
+    for i in range(op.sig.count):                         # another argument over the same memory may be declared
+        if op.aliases[i].written:
+            written.update([id(t.untyped_storage()) for t in tensors_of(<object>bound.slots[i])])
+    if all([id(t.untyped_storage()) in written for t in tensors_of(<object>bound.slots[at])]):
+        return 0
+    raise RuntimeError(f"{op.sig.qualname}: the kernel changed argument '{op.sig.names[at]}' in place, but the schema does not declare "
+                       f"it. Declare it (`Tensor(a!) {op.sig.names[at]}`), or change a copy.\n  schema: {op._schema}")
+
+
+cdef list tensors_of(object value):
+    if isinstance(value, Tensor):
+        return [value]
+    return [t for t in value if t is not None] if isinstance(value, (list, tuple)) else []
 
 
 cdef object run_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
@@ -355,11 +408,13 @@ cdef object call_setup(OpOverload op, Bound* bound, FunctionCtx ctx, object outp
     return PyObject_Vectorcall(op.setup_function, args, 3, NULL)
 
 
-cdef int bump_mutated(OpOverload op, Bound* bound) except -1:
-    """Counts a change on every argument that the schema declares as written, and on no other."""
+cdef int bump_mutated(OpOverload op, Bound* bound, int64_t* before) except -1:
+    """Counts a change on every argument that the schema declares as written, unless the kernel's own operators did."""
     cdef int i
     for i in range(op.sig.count):
         if not op.aliases[i].written or bound.slots[i] == <PyObject*>None:
+            continue
+        if before != NULL and version_of(op.sig.args[i].kind, bound.slots[i]) != before[i]:
             continue
         if op.sig.args[i].kind == ARG_TENSOR:
             (<Tensor>bound.slots[i]).storage.version += 1
@@ -420,7 +475,7 @@ cdef list flatten_outputs(object result):
 cdef int attach_output(OpOverload op, Bound* bound, FunctionCtx ctx, Tensor output, int number) except -1:
     cdef int i
     if output.dt.category < CATEGORY_FLOAT:
-        return 0
+        return record_meta(ctx.meta(number), output)      # no history, but backward sees zeros for it
     if op.makes_views:
         for i in range(op.sig.count):
             if bound.slots[i] == <PyObject*>output:       # `contiguous()` of what is contiguous: nothing happened

@@ -130,7 +130,8 @@ cdef object runtime_default(object argument):
     value = argument.default_value
     name = getattr(value, "name", None)
     if name is not None:
-        return NAMED_DEFAULTS.get(name, name)
+        value = NAMED_DEFAULTS.get(name)
+        return dtypes.get(name, name) if value is None else value
     if isinstance(value, str) and str(argument.type).startswith("Device"):
         return device(value)
     if isinstance(value, int) and not isinstance(value, bool) and str(argument.type).startswith("float"):
@@ -299,6 +300,10 @@ cdef int place_keyword(Signature sig, object name, PyObject* value, Py_ssize_t p
     return 1
 
 
+class ArgumentError(TypeError, RuntimeError):
+    """A call does not fit an operator's schema. PyTorch raises TypeError from functions, RuntimeError from torch.ops."""
+
+
 cdef object wrong_type(Signature sig, int at, object value):
     spec = sig.args[at]
     expected = KIND_NAMES.get(spec.kind, str(sig.schema.arguments[at].type))
@@ -308,28 +313,28 @@ cdef object wrong_type(Signature sig, int at, object value):
     if isinstance(value, (list, tuple)) and value:
         got += " of " + ", ".join(sorted({_type_name(v) for v in value}))
     where = f"position {at + 1}" if at < sig.positional else "keyword-only"
-    return TypeError(f"{sig.qualname}(): argument '{sig.names[at]}' ({where}) must be {expected}, not {got}\n"
+    return ArgumentError(f"{sig.qualname}(): argument '{sig.names[at]}' ({where}) must be {expected}, not {got}\n"
                      f"  schema: {sig.schema}")
 
 
 cdef object too_many(Signature sig, Py_ssize_t nargs):
     plural = "" if sig.positional == 1 else "s"
-    return TypeError(f"{sig.qualname}() takes {sig.positional} positional argument{plural} but {nargs} were given\n"
+    return ArgumentError(f"{sig.qualname}() takes {sig.positional} positional argument{plural} but {nargs} were given\n"
                      f"  schema: {sig.schema}")
 
 
 cdef object unexpected_keyword(Signature sig, object name, int at):
     if at >= 0:
-        return TypeError(f"{sig.qualname}() got multiple values for argument '{name}'\n  schema: {sig.schema}")
+        return ArgumentError(f"{sig.qualname}() got multiple values for argument '{name}'\n  schema: {sig.schema}")
     import difflib
     near = difflib.get_close_matches(name, sig.names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
-    return TypeError(f"{sig.qualname}() got an unexpected keyword argument '{name}'{hint}\n  schema: {sig.schema}")
+    return ArgumentError(f"{sig.qualname}() got an unexpected keyword argument '{name}'{hint}\n  schema: {sig.schema}")
 
 
 cdef object missing(Signature sig, Bound* bound):
     names = [f"'{sig.names[i]}'" for i in range(sig.count)
              if bound.slots[i] == NULL and sig.defaults[i] is NO_DEFAULT or bound.slots[i] == <PyObject*>NO_DEFAULT]
     plural = "" if len(names) == 1 else "s"
-    return TypeError(f"{sig.qualname}() missing {len(names)} required argument{plural}: {', '.join(names)}\n"
+    return ArgumentError(f"{sig.qualname}() missing {len(names)} required argument{plural}: {', '.join(names)}\n"
                      f"  schema: {sig.schema}")

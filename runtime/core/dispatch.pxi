@@ -63,6 +63,7 @@ cdef class OpOverload:
     cdef uint64_t composite_at           # autograd keys that run a composite kernel, recorded by its own operators
     cdef Alias aliases[MAX_ARGS]
     cdef bint mutates, makes_views, returns_self
+    cdef uint64_t aliased_returns        # bit i: the schema declares that output i shares memory with an argument
     cdef int returns                     # number of declared returns
     cdef int return_kind                 # of each: ARG_TENSOR, ARG_TENSOR_LIST or ARG_ANY
     cdef readonly object backward_function, setup_function, autograd_source
@@ -84,6 +85,9 @@ cdef class OpOverload:
                 self.aliases[i].written = argument.alias.write
                 self.mutates = self.mutates or argument.alias.write
                 self.makes_views = self.makes_views or not argument.alias.write
+        for i, output in enumerate(schema.returns):
+            if output.alias is not None:
+                self.aliased_returns |= <uint64_t>1 << i
         self.returns = len(schema.returns)
         self.return_kind = arg_spec(schema.returns[0].type).kind if self.returns else ARG_ANY
         self.returns_self = self.returns == 1 and schema.returns[0].alias is not None and schema.returns[0].alias.write
@@ -99,6 +103,10 @@ cdef class OpOverload:
     @property
     def __name__(self):
         return self._schema.name if not self._schema.overload else f"{self._schema.name}.{self._schema.overload}"
+
+    @property
+    def _opname(self):
+        return self._schema.name
 
     @property
     def _overloadname(self):
@@ -330,7 +338,10 @@ cdef object dispatch(OpOverload op, Bound* bound, uint64_t keys):
 cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     if AUTOGRAD_KEYS >> key & 1 and not op.composite_at >> key & 1:
         return call_below_autograd(op, bound, keys & ~BELOW_AUTOGRAD)
-    return run_at(op, key, bound, keys)
+    result = run_at(op, key, bound, keys)
+    if op.mutates and key <= KEY_META:
+        bump_mutated(op, bound, NULL)                     # called by a kernel: its own operator finds out by this
+    return result
 
 
 cdef object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
@@ -385,6 +396,8 @@ cdef int check_result(OpOverload op, Bound* bound, object result) except -1:
         raise RuntimeError(f"{op.sig.qualname}: the schema declares {op.returns} returns, but the kernel returned {got}")
     for i in range(op.returns):
         check_output(op, bound, result[i], i)
+    if not op.aliased_returns:
+        check_distinct(op, result)
     return 0
 
 
@@ -396,7 +409,7 @@ cdef int check_output(OpOverload op, Bound* bound, object value, Py_ssize_t at) 
                 return 0                        # an output that was not asked for
             raise RuntimeError(f"{op.sig.qualname}: the schema declares that output {at} is a Tensor, but the kernel returned "
                                f"{_type_name(value)}")
-        if not (op.mutates or op.makes_views):
+        if not op.aliased_returns >> at & 1:
             check_no_alias(op, bound, <Tensor>value, at)
     elif kind == ARG_TENSOR_LIST:
         if not (PyTuple_Check(value) or PyList_Check(value)):
@@ -405,8 +418,20 @@ cdef int check_output(OpOverload op, Bound* bound, object value, Py_ssize_t at) 
         for item in value:
             if not is_tensor(<PyObject*>item):
                 raise RuntimeError(f"{op.sig.qualname}: output {at} must be a list of tensors, but it holds {_type_name(item)}")
-            if not (op.mutates or op.makes_views):
+            if not op.aliased_returns >> at & 1:
                 check_no_alias(op, bound, <Tensor>item, at)
+    return 0
+
+
+cdef int check_distinct(OpOverload op, object result) except -1:
+    """Refuses outputs that share memory with each other."""
+    cdef set seen = set()
+    for output in flatten_outputs(result):
+        if isinstance(output, Tensor):
+            if id((<Tensor>output).storage) in seen:
+                raise RuntimeError(f"{op.sig.qualname}: two outputs share memory. An output of an operator may not alias another: "
+                                   f"return a copy (`.clone()`).\n  schema: {op._schema}")
+            seen.add(id((<Tensor>output).storage))
     return 0
 
 

@@ -283,7 +283,7 @@ cdef object fit_gradient(OutputMeta* meta, object grad, str source, int slot):
     cdef int i
     cdef bint same
     if not isinstance(grad, Tensor):
-        raise TypeError(f"expected Variable or None (got {_type_name(grad)}) from {source} at index {slot}")
+        raise RuntimeError(f"expected Variable or None (got {_type_name(grad)}) from {source} at index {slot}")
     if not meta.known:
         return grad
     g = <Tensor>grad

@@ -94,6 +94,8 @@ cdef tuple wrap_outputs(FunctionCtx ctx, tuple args, tuple outputs, bint record)
     for value in outputs:
         if isinstance(value, Tensor):
             value = wrap_output(ctx, args, <Tensor>value, number, record)
+            if record and (<Tensor>value).base_ is not None and not holds(ctx.dirty, value):
+                (<Tensor>value).made = MADE_WITH_OTHERS if len(outputs) > 1 else MADE_BY_FUNCTION
         wrapped.append(value)
         number += 1
     return tuple(wrapped)
@@ -121,11 +123,15 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
     if is_dirty:
         if record and output.wants_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        output.storage.version += 1
     elif holds(args, output):
         view = shallow_copy(output)
         view.base_ = output if output.base_ is None else output.base_
+        view.epoch = view.base_.epoch
         output = view
     if record and differentiable:
         set_history(output, ctx, number)
+    elif record:
+        record_meta(ctx.meta(number), output)             # no history, but backward sees zeros for it
     return output
 

@@ -49,6 +49,8 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output) except -1:
     cdef Tensor base = view.base_
     cdef CopySlices node = CopySlices.__new__(CopySlices)
     cdef int i
+    if view.made != MADE_BY_OPERATOR:
+        raise forbidden_on_view(view, operation)
     if not base.contig:
         raise RuntimeError(f"{operation.node_name}: in-place on a view of a tensor that is not contiguous is not supported where a "
                            "gradient is needed; make the base contiguous first")
@@ -69,6 +71,17 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output) except -1:
     base.epoch += 1
     refresh_view(view)
     return 0
+
+
+cdef object forbidden_on_view(Tensor view, FunctionCtx operation):
+    where = f"{operation.node_name}: output {view.output_nr_} of {view.grad_fn_.node_name} is a view and is being modified inplace. "
+    if view.made == MADE_WITH_OTHERS:
+        return RuntimeError(where + "This view is the output of a function that returns multiple views. Such functions do not allow "
+                            "the output views to be modified inplace. You should replace the inplace operation by an out-of-place "
+                            "one.")
+    return RuntimeError(where + "This view was created inside a custom Function (or because an input was returned as-is), and its "
+                        "backward would not see the change. Return a clone from the custom Function, or use the out-of-place "
+                        "operation.")
 
 
 cdef int refresh_view(Tensor view) except -1:

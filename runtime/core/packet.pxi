@@ -81,5 +81,5 @@ cdef object no_overload(OpOverloadPacket packet, PyObject** args, Py_ssize_t nar
     if kwnames != NULL:
         given += [f"{name}={_type_name(<object>args[nargs + i])}" for i, name in enumerate(<object>kwnames)]
     schemas = "\n".join([f"  {op._schema}" for op in packet.ops])
-    return TypeError(f"{packet.namespace}::{packet.__name__}() received an invalid combination of arguments - got "
+    return ArgumentError(f"{packet.namespace}::{packet.__name__}() received an invalid combination of arguments - got "
                      f"({', '.join(given)}), but expected one of:\n{schemas}")

@@ -64,6 +64,10 @@ cdef int read_ints(object values, int64_t* out, str what) except -1:
     return i
 
 
+cdef enum ViewMaker:
+    MADE_BY_OPERATOR, MADE_BY_FUNCTION, MADE_WITH_OTHERS      # by a custom Function; as one of several of its outputs
+
+
 @cython.freelist(256)
 cdef class Tensor:
     """A multi-dimensional array of one dtype on one device, with PyTorch's semantics.
@@ -89,6 +93,7 @@ cdef class Tensor:
     cdef Node grad_fn_
     cdef PyObject* accumulator     # borrowed: the AccumulateGrad node holds the tensor, not the reverse (no cycle)
     cdef Tensor base_              # what this is a view of
+    cdef int made                  # a ViewMaker: whether a view may be changed in place
     cdef int epoch                 # of a base: how often its history changed in place; of a view: the base's when last seen
     cdef object grad_
     cdef object hooks              # of a leaf: list, or None
@@ -252,6 +257,9 @@ cdef class Tensor:
     @property
     def _base(self):
         return self.base_
+
+    def _is_view(self):
+        return self.base_ is not None
 
     @property
     def grad(self):
