@@ -100,8 +100,8 @@ class KernelLauncher:
         named = Path(self.name)
         places = [self._base / named]
         if not named.is_absolute():
-            folders = filter(None, os.environ.get("MINDTORCH_LIBRARY_PATH", "").split(os.pathsep))
-            places += [Path(folder) / named for folder in (*folders, *paths.library_dirs())]
+            given = [Path(folder) for folder in os.environ.get("MINDTORCH_LIBRARY_PATH", "").split(os.pathsep) if folder]
+            places += [folder / named.name for folder in (*given, *paths.library_dirs())]
         for place in places:
             if place.is_file():
                 return place.resolve()
@@ -189,7 +189,9 @@ def _system_library(name: str) -> tuple[Path | None, str]:
 
 def _missing_symbol(path: Path, symbol: str) -> str:
     exported = [name for name in elf.exported_symbols(path) if not name.startswith(("_", "mtsim_signature_"))]
-    near = difflib.get_close_matches(symbol, exported, n=3)
+    # Without the prefix that all share, which would make every name look near.
+    by_kernel = {name.removeprefix(_PREFIX): name for name in exported}
+    near = [by_kernel[name] for name in difflib.get_close_matches(symbol.removeprefix(_PREFIX), by_kernel, n=3)]
     if near:
         hint = f"did you mean {' or '.join(repr(name) for name in near)}?"
     elif exported:

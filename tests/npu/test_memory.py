@@ -1,0 +1,165 @@
+"""The caching allocator: what is counted, what is reused and when, and running out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from mindtorch_v2 import _core, npu
+from tests.npu.conftest import Gate, on, values
+
+U8 = _core.dtypes["uint8"]
+
+
+@pytest.fixture(autouse=True)
+def empty():
+    npu.synchronize()
+    npu.empty_cache()
+
+
+def test_counters():
+    before = npu.memory_allocated()
+    npu.reset_peak_memory_stats()
+    tensors = [npu.alloc((1000,), U8, "npu") for _ in range(3)]
+    assert npu.memory_allocated() == before + 3 * 1024
+    del tensors
+    assert npu.memory_allocated() == before
+    assert npu.max_memory_allocated() == before + 3 * 1024
+    assert npu.memory_reserved() >= before + 3 * 1024
+    npu.empty_cache()
+    assert npu.memory_reserved() == before
+
+
+def test_npus_are_counted_apart():
+    before = npu.memory_allocated(0), npu.memory_allocated(1)
+    held = npu.alloc((4096,), U8, "npu:1")
+    assert (npu.memory_allocated(0), npu.memory_allocated(1)) == (before[0], before[1] + 4096)
+    del held
+
+
+@pytest.mark.parametrize("nbytes", [1, 511, 512, 513, 5000, 10**6, 10**7 + 1])
+def test_a_block_is_at_most_an_eighth_too_large(nbytes):
+    before = npu.memory_allocated()
+    held = npu.alloc((nbytes,), U8, "npu")
+    size = npu.memory_allocated() - before
+    assert nbytes <= size <= max(512 * -(-nbytes // 512), nbytes * 9 / 8)
+    del held
+
+
+def test_a_freed_block_is_reused():
+    first = npu.alloc((1000,), U8, "npu")
+    address = first.data_ptr()
+    del first
+    assert npu.alloc((900,), U8, "npu").data_ptr() == address
+
+
+def test_a_block_is_not_reused_on_another_stream():
+    first = npu.alloc((1000,), U8, "npu")
+    address = first.data_ptr()
+    del first
+    with npu.stream(npu.Stream()):
+        second = npu.alloc((1000,), U8, "npu")
+    assert second.data_ptr() != address
+
+
+def test_a_temporary_lives_until_its_stream_has_passed_it(gate, scale):
+    """Its memory is handed out at once on its own stream, where whatever uses it next is queued behind."""
+    ones = on("npu", np.ones(4, np.float32))
+    with npu.stream(gate.stream):
+        temporary, out = npu.alloc_like(ones), npu.alloc_like(ones)
+        scale(1, ones, temporary, 7.0, 4)
+        scale(1, temporary, out, 1.0, 4)
+        address = temporary.data_ptr()
+        del temporary
+        reused = npu.alloc_like(ones)
+        assert reused.data_ptr() == address
+        scale(1, ones, reused, 0.0, 4)
+    gate.open()
+    gate.stream.synchronize()
+    np.testing.assert_array_equal(values(out), [7, 7, 7, 7])
+
+
+def test_a_block_used_on_another_stream_is_not_overwritten_before_that_stream_is_done(gate, scale):
+    """The tensor belongs to the default stream; a held-up one reads it after it was freed and its memory reused."""
+    x, ones = on("npu", np.full(4, 5, np.float32)), on("npu", np.ones(4, np.float32))
+    address = x.data_ptr()
+    with npu.stream(gate.stream):
+        out = npu.alloc_like(x)
+        scale(1, x, out, 1.0, 4)
+    del x
+    reused = npu.alloc_like(ones)
+    assert reused.data_ptr() == address
+    scale(1, ones, reused, 0.0, 4)
+    gate.open()
+    gate.stream.synchronize()
+    np.testing.assert_array_equal(values(out), [5, 5, 5, 5])
+
+
+def test_many_launches_keep_memory_flat(scale):
+    x = on("npu", np.ones(100, np.float32))
+    streams = [npu.Stream() for _ in range(4)]
+
+    def burst():
+        for i in range(400):
+            with npu.stream(streams[i % 4]):
+                out = npu.alloc_like(x)
+                scale(1, x, out, 2.0, 100)
+                del out
+        for stream in streams:
+            stream.synchronize()
+
+    burst()
+    reserved = npu.memory_reserved()
+    burst()
+    assert npu.memory_reserved() == reserved
+
+
+OUT_OF_MEMORY = """
+from mindtorch_v2 import _core, npu
+half = npu.mem_get_info()[0] // 2
+u8 = _core.dtypes["uint8"]
+cached = [npu.alloc((half // 2,), u8, "npu") for _ in range(2)]
+del cached
+big = npu.alloc((half + half // 2,), u8, "npu")     # fits only once the cache is emptied
+try:
+    npu.alloc((half,), u8, "npu")
+except npu.OutOfMemoryError as error:
+    print(isinstance(error, RuntimeError), error.requested >= half, error.free < half)
+    print(error)
+"""
+
+
+def test_running_out_empties_the_cache_then_says_what_there_is(child_env):
+    done = subprocess.run(
+        [sys.executable, "-c", OUT_OF_MEMORY], capture_output=True, text=True, env=child_env, check=False
+    )
+    assert done.stderr == ""
+    flags, text = done.stdout.splitlines()
+    assert flags == "True True True"
+    assert text.startswith("npu:0 is out of memory: tried to allocate ")
+    assert text.endswith(" are in live tensors (the cache was emptied)")
+
+
+def test_an_empty_tensor_takes_no_memory():
+    before = npu.memory_allocated()
+    held = npu.alloc((0, 3), U8, "npu")
+    assert (npu.memory_allocated(), held.data_ptr()) == (before, 0)
+
+
+def test_device_memory_faults_on_the_host(child_env):
+    if not npu.is_simulated():
+        pytest.skip("the simulator's protection")
+    code = "import ctypes; from mindtorch_v2 import npu; ctypes.string_at(npu.upload(b'x').data_ptr(), 1)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=child_env, check=False)
+    assert done.returncode < 0
+
+
+def test_a_gate_on_each_npu(kernels):
+    gates = [Gate(kernels, f"npu:{index}") for index in range(2)]
+    assert not any(gate.stream.query() for gate in gates)
+    for gate in gates:
+        gate.open()
+        gate.stream.synchronize()
