@@ -124,10 +124,8 @@ def _fits(first: list[_Item], rest: Sequence[_Item], room: int) -> bool:
             room -= len(item)
         elif isinstance(item, tuple):
             stack += [(level, broken, part) for part in reversed(item)]
-        elif isinstance(item, _Nest):
+        elif isinstance(item, _Nest | _Group):
             stack.append((level, broken, item.body))
-        elif isinstance(item, _Group):
-            stack.append((level, False if first else broken, item.body))
         elif isinstance(item, _IfBreak):
             room -= len(item.text) if broken else 0
         elif broken:
@@ -232,7 +230,9 @@ def _splits_at_end(node: ast.expr) -> bool:
         chain = _chain(node)
         last = chain[-1][1]
         return len(chain) == 2 and isinstance(last, ast.Call) and bool(last.args or last.keywords)
-    return isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Call)
+    if not isinstance(node, ast.UnaryOp):
+        return False
+    return isinstance(node.operand, ast.Call) or _precedence(node.operand) < _UNARY[type(node.op)][1]
 
 
 # ---------------------------------------------------------------- expressions
@@ -307,6 +307,10 @@ def _constant(node: ast.Constant, inside: bool) -> _Doc:
     return _Group(_join(pieces(node.value, WIDTH - 16), _Line()))
 
 
+def _starred(node: ast.Starred, inside: bool) -> _Doc:
+    return ("*", _operand(node.value, 6, inside))
+
+
 def _attribute(node: ast.Attribute, inside: bool) -> _Doc:
     return (_operand(node.value, _ATOM, inside), f".{node.attr}")
 
@@ -320,9 +324,24 @@ def _call(node: ast.Call, inside: bool) -> _Doc:
 
 def _subscript(node: ast.Subscript, inside: bool) -> _Doc:
     value = _operand(node.value, _ATOM, inside)
-    if isinstance(node.slice, ast.Tuple | ast.Slice):
-        return (value, f"[{_flat(node.slice)}]")
+    if isinstance(node.slice, ast.Slice):
+        return (value, f"[{_slice(node.slice)}]")
+    if isinstance(node.slice, ast.Tuple):
+        items = [_slice(item) if isinstance(item, ast.Slice) else ast.unparse(item) for item in node.slice.elts]
+        return (value, f"[{', '.join(items)}{',' if len(items) == 1 else ''}]")
     return (value, _brackets("[", _expression(node.slice, True), "]"))
+
+
+def _slice(node: ast.Slice) -> str:
+    """``[a:b]``, with spaces around the colon where a bound is more than a name or a number."""
+    bounds = [node.lower, node.upper, *([node.step] if node.step is not None else [])]
+    texts = ["" if bound is None else ast.unparse(bound) for bound in bounds]
+    if all(text.lstrip("-").isidentifier() or text.lstrip("-").isdigit() or not text for text in texts):
+        return ":".join(texts)
+    result = texts[0]
+    for text in texts[1:]:
+        result += f"{' ' if result and not result.endswith(':') else ''}:{' ' if text else ''}{text}"
+    return result
 
 
 def _binary(node: ast.BinOp, inside: bool) -> _Doc:
@@ -354,7 +373,7 @@ def _compare(node: ast.Compare, inside: bool) -> _Doc:
 
 def _boolean(node: ast.BoolOp, inside: bool) -> _Doc:
     word = "or" if isinstance(node.op, ast.Or) else "and"
-    items = [_operand(value, _precedence(node) + 1, inside) for value in node.values]
+    items = [_operand(value, _UNARY[ast.Not][1], inside) for value in node.values]
     parts = _join(items, (_Line() if inside else " ", f"{word} "))
     return _Group(parts) if inside else parts
 
@@ -398,6 +417,7 @@ def _dict(node: ast.Dict, inside: bool) -> _Doc:
 
 _EXPRESSIONS: dict[type[ast.expr], Callable[..., _Doc]] = {
     ast.Constant: _constant,
+    ast.Starred: _starred,
     ast.Attribute: _attribute,
     ast.Call: _call,
     ast.Subscript: _subscript,

@@ -98,7 +98,7 @@ def _render(target: Target, files: Mapping[pathlib.Path, File], progress: Callab
     texts: dict[str, str] = {}
     for item in target.inputs:
         progress(f"rendering {item.name}")
-        module, stub = render_module(plan_module(files[item.path.resolve()], target.folder))
+        module, stub = render_module(plan_module(files[item.path.resolve()], item.path, target.folder))
         texts |= {f"{item.path.stem}.py": module, f"{item.path.stem}.pyi": stub}
     if target.package:
         texts["__init__.py"] = render_package(target.package, [item.path.stem for item in target.inputs])

@@ -58,17 +58,18 @@ class Module:
     operators: tuple[Operator, ...]
     exports: tuple[tuple[str, str], ...]  # name, value
     stubs: tuple[Stub, ...]
+    has_odd_names: bool  # that linters would rather not see: upper-case arguments, operators like `__and__`
 
 
-def plan_module(file: File, folder: pathlib.Path) -> Module:
-    """Plan the module for ``file``, to be written to ``folder``, from which libraries are found."""
+def plan_module(file: File, path: pathlib.Path, folder: pathlib.Path) -> Module:
+    """Plan the module for ``file``, read from ``path``; libraries beside that are found from ``folder``, the output."""
     schemas = [spec.schema for spec in file.ops]
     exports = _exports(schemas)
     arguments = {argument.name for schema in schemas for argument in schema.arguments}
     names = Names({*IMPORTED, *BUILTINS, *(name for name, _ in exports.values()), *arguments})
     namespaces = tuple(dict.fromkeys(schema.namespace or "" for schema in schemas))
     libraries = {ns: names.unique("_lib" if len(namespaces) == 1 else f"_lib_{ns}") for ns in namespaces}
-    launchers = _launchers(file, folder, names)
+    launchers = _launchers(file, path.resolve().parent, folder.resolve(), names)
     builtins = {name: f"builtins.{name}" for name in BUILTINS & {name for name, _ in exports.values()}}
     last = {_base(schema): i for i, schema in enumerate(schemas)}
     operators = [
@@ -85,6 +86,7 @@ def plan_module(file: File, folder: pathlib.Path) -> Module:
         operators=tuple(operators),
         exports=tuple(exports.values()),
         stubs=tuple(_stubs(file.ops, exports)),
+        has_odd_names=any(name != name.lower() for name in arguments) or any(s.name.startswith("__") for s in schemas),
     )
 
 
@@ -151,10 +153,11 @@ def _default(value: object) -> str:
 # ---------------------------------------------------------------- libraries and sources
 
 
-def _launchers(file: File, folder: pathlib.Path, names: Names) -> dict[tuple[str, ...], tuple[str, str]]:
+def _launchers(
+    file: File, base: pathlib.Path, folder: pathlib.Path, names: Names
+) -> dict[tuple[str, ...], tuple[str, str]]:
     """A variable for every library and every set of sources: its name, and the call that opens it."""
     found: dict[tuple[str, ...], tuple[str, str]] = {}
-    base = pathlib.Path(file.path).resolve().parent
     for spec in file.ops:
         for kernel in spec.kernels:
             key = launcher_key(kernel)
@@ -195,7 +198,7 @@ def _relative(path: Scalar, base: pathlib.Path, folder: pathlib.Path) -> str:
     """A path beside the YAML file as seen from the module."""
     if pathlib.PurePosixPath(path.value).is_absolute():
         return path.value
-    return pathlib.PurePath(os.path.relpath(base / path.value, folder.resolve())).as_posix()
+    return pathlib.PurePath(os.path.relpath(base / path.value, folder)).as_posix()
 
 
 # ---------------------------------------------------------------- one operator

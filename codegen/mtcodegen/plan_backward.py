@@ -186,15 +186,12 @@ class _BackwardFunction:
             return [_unpack(targets, "ctx.saved_tensors")]
         rest = self.names.unique("tensors")
         lines = [_unpack([*plain, f"*{rest}"], "ctx.saved_tensors")]
-        start = "0"
+        start = ""
         for item in lists:
-            last = item is lists[-1]
-            end = "" if last else f"{start} + ctx.{item.attr_name}_count".removeprefix("0 + ")
-            lower = "" if start == "0" else start
-            space = " " if "+" in lower + end else ""
-            lines.append(
-                f"{self.tensors[item.attr_name]} = {rest}[{lower}{space if lower else ''}:{space if end else ''}{end}]"
-            )
+            counts = [text for text in (start, f"ctx.{item.attr_name}_count") if text]
+            end = "" if item is lists[-1] else " + ".join(counts)
+            bounds = f"{start} : {end}".strip()
+            lines.append(f"{self.tensors[item.attr_name]} = {rest}[{bounds}]")
             start = end
         return lines
 

@@ -22,6 +22,7 @@ def render_module(module: Module) -> tuple[str, str]:
     """The texts of the module and of its stub."""
     exported = _sorted_names(name for name, _ in module.exports)
     common = {"module": module, "header": _header(module.source), "exported": exported}
+    common["noqa"] = "# ruff: noqa: N803, N806, N807, RUF100\n" if module.has_odd_names else ""
     body = _render("module.py.j2", {**common, "docstring": _docstring(module), "imports": ()})
     text = _render("module.py.j2", {**common, "docstring": _docstring(module), "imports": _module_imports(body)})
     stub = _render("module.pyi.j2", {**common, "overloaded": False, "imports": ()})
@@ -137,15 +138,23 @@ def _literal(text: str, indent: int, prefix: str) -> str:
     if indent + len(prefix) + len(literal) + 1 <= WIDTH:
         return prefix + literal
     inner = indent + 4 if prefix else indent
-    parts = pieces(text, WIDTH - inner - 1) if inner + len(literal) > WIDTH else [literal]
+    parts = [literal] if prefix and inner + len(literal) <= WIDTH else pieces(text, WIDTH - inner - 1)
     lines = f"\n{' ' * inner}".join(parts)
     return f"{prefix}(\n{' ' * inner}{lines}\n{' ' * indent})" if prefix else lines
+
+
+def _folded(line: str) -> list[str]:
+    """A line of a docstring as lines that fit."""
+    import textwrap
+
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.wrap(line, WIDTH - 12, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def _stub_docstring(doc: str) -> str:
     """A docstring in a stub, indented with its function."""
     text = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    lines = [line.rstrip() for line in text.split("\n")]
+    lines = [part for line in text.split("\n") for part in _folded(line.rstrip())]
     ending = " " if lines[-1].endswith('"') else ""
     body = "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
     closing = '\n    """' if len(lines) > 1 else f'{ending}"""'

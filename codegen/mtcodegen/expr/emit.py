@@ -82,7 +82,8 @@ class _Emitter:
                 return " ".join(parts), COMPARISON
             case BoolOp(op=op, values=values):
                 binding = AND if op == "and" else OR
-                return f" {op} ".join(self.emit(value, binding + 1) for value in values), binding
+                # `a and b or c` is right without parentheses, and nobody likes to read it.
+                return f" {op} ".join(self.emit(value, NOT) for value in values), binding
             case Conditional(condition=condition, body=body, orelse=orelse):
                 text = f"{self.emit(body, OR)} if {self.emit(condition, OR)} else {self.emit(orelse, CONDITIONAL)}"
                 return text, CONDITIONAL

@@ -1,0 +1,126 @@
+"""Generated modules: formatted, lint-free, typed, with no name undefined, and the same every time."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mtcodegen.pipeline import Input, Target, generate
+from tests.codegen.support import ZOO, run
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what is generated from zoo.yaml, which has an operator of every kind."""
+    folder = tmp_path_factory.mktemp("zoo")
+    files, text = run(folder, ZOO.read_text())
+    assert text == ""
+    (folder / "generated").mkdir()
+    for name, content in files.items():
+        (folder / "generated" / name).write_text(content)
+    return folder / "generated"
+
+
+@pytest.fixture(scope="module")
+def built_in(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
+    """The built-in operators' modules, generated into a folder."""
+    folder = tmp_path_factory.mktemp("built_in")
+    inputs = tuple(Input(path, path.name) for path in sorted((repo_root / "ops_yaml").glob("*.yaml")))
+    generated, found = generate([Target(inputs, folder, "ops_yaml")])
+    assert found == []
+    for name, content in generated[0].files.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+@pytest.mark.parametrize("folder", ["zoo", "built_in"])
+def test_formatted_as_ruff_leaves_it(folder, request, repo_root):
+    path = request.getfixturevalue(folder)
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--no-cache",
+        "--diff",
+        "--config",
+        repo_root / "pyproject.toml",
+        path,
+    ]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("folder", ["zoo", "built_in"])
+def test_lint_finds_nothing(folder, request, repo_root):
+    path = request.getfixturevalue(folder)
+    command = [sys.executable, "-m", "ruff", "check", "--no-cache", "--config", repo_root / "pyproject.toml", path]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout
+
+
+def test_types_are_right(zoo, repo_root, child_env, tmp_path):
+    for name in ("ops.py", "ops.pyi"):
+        command = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", tmp_path, zoo / name]
+        result = subprocess.run(command, capture_output=True, text=True, cwd=repo_root, env=child_env)
+        assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("folder", ["zoo", "built_in"])
+def test_it_compiles_in_the_oldest_supported_python(folder, request):
+    for path in request.getfixturevalue(folder).iterdir():
+        ast.parse(path.read_text(), feature_version=(3, 10))
+
+
+def test_generation_is_a_pure_function(tmp_path):
+    first = run(tmp_path, ZOO.read_text())[0]
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    assert run(other, ZOO.read_text())[0] == first
+
+
+def test_no_operator_has_a_name_in_the_generator(repo_root):
+    """Operators are data: only the examples of the diagnostics' table may name one."""
+    names = {"scaled_add", "matmul", "softmax", "relu", "addmm"}
+    sources = [*(repo_root / "templates").iterdir(), *(repo_root / "codegen" / "mtcodegen").glob("*.py")]
+    for path in sources:
+        if path.name != "codes.py":
+            text = path.read_text()
+            assert not [name for name in names if f"{name}(" in text or f'"{name}"' in text], path
+
+
+DOUBLE = """\
+namespace: my
+library: libk.so
+ops:
+- func: double(Tensor x, *, float scale=1.0) -> Tensor
+  check: [x.dim() == 1 and x.numel() > 0]
+  fake: {like: x}
+  kernels:
+  - {device: cpu, symbol: double, args: [x, out, f32(scale), u64(x.numel())]}
+  backward: {x: grad * scale}
+"""
+
+
+def test_the_module_in_full(tmp_path):
+    files, _ = run(tmp_path, DOUBLE)
+    assert files["ops.py"] == (Path(__file__).parent / "golden" / "double.py.txt").read_text()
+    assert files["ops.pyi"] == (Path(__file__).parent / "golden" / "double.pyi.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("library", "written"),
+    [
+        ("libk.so", "../libk.so"),
+        ("lib/libk.so", "../lib/libk.so"),
+        ("../libk.so", "../../libk.so"),
+        ("/x/k.so", "/x/k.so"),
+    ],
+)
+def test_libraries_are_found_from_the_module(tmp_path, library, written):
+    files, _ = run(tmp_path, DOUBLE.replace("libk.so", library))
+    assert f'npu.KernelLauncher("{written}", relative_to=__file__)' in files["ops.py"]
