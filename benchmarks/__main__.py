@@ -18,6 +18,8 @@ def main() -> None:
     parser.add_argument("--no-write", action="store_true", help="leave docs/benchmarks.md as it is")
     options = parser.parse_args()
     console = Console()
+    if not console.is_terminal:  # whose width is then a guess, too narrow for the table
+        console = Console(width=140)
     found = []
     for name, results in GROUPS.items():
         with console.status(f"measuring {name}"):
