@@ -36,7 +36,7 @@ def custom(torch: Any, schema: str, kernel: Callable[..., Any], backward: Callab
 def three_inputs(torch: Any, calls: list[Any]) -> Any:
     """x and y positional, a list of tensors, an int; three outputs of which one is an integer tensor."""
 
-    def kernel(x: Any, zs: Any, n: int = 2, y: Any = None) -> Any:
+    def kernel(x: Any, zs: Any, n: int, y: Any) -> Any:
         total = x * n + zs[0] * 5 + zs[1] * 7
         return total if y is None else total + y * 3, x * 11, (x * 2).long()
 
@@ -55,16 +55,17 @@ def three_inputs(torch: Any, calls: list[Any]) -> Any:
             total * 3 if ctx.with_y and needs_y else None,
         )
 
-    schema = "(Tensor x, Tensor[] zs, int n=2, Tensor? y=None) -> (Tensor, Tensor, Tensor)"
+    # Without defaults: PyTorch drops trailing arguments that equal them, and then wants as many gradients less.
+    schema = "(Tensor x, Tensor[] zs, int n, Tensor? y) -> (Tensor, Tensor, Tensor)"
     return custom(torch, schema, kernel, backward, setup)
 
 
 CALLS: dict[str, Callable[..., Any]] = {
     "positional": lambda op, x, y, a, b: op(x, [a, b], 4, y),
-    "keywords": lambda op, x, y, a, b: op(y=y, zs=[a, b], x=x),
+    "keywords": lambda op, x, y, a, b: op(y=y, zs=[a, b], n=2, x=x),
     "mixed": lambda op, x, y, a, b: op(x, zs=(a, b), y=y, n=3),
     "without y": lambda op, x, y, a, b: op(x, [a, b], 2, None),
-    "one tensor twice": lambda op, x, y, a, b: op(x, [x, b], y=x),
+    "one tensor twice": lambda op, x, y, a, b: op(x, [x, b], 2, y=x),
 }
 
 
