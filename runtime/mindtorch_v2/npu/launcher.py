@@ -100,7 +100,9 @@ class KernelLauncher:
         named = Path(self.name)
         places = [self._base / named]
         if not named.is_absolute():
-            given = [Path(folder) for folder in os.environ.get("MINDTORCH_LIBRARY_PATH", "").split(os.pathsep) if folder]
+            given = [
+                Path(folder) for folder in os.environ.get("MINDTORCH_LIBRARY_PATH", "").split(os.pathsep) if folder
+            ]
             places += [folder / named.name for folder in (*given, *paths.library_dirs())]
         for place in places:
             if place.is_file():
@@ -188,14 +190,18 @@ def _system_library(name: str) -> tuple[Path | None, str]:
 
 
 def _missing_symbol(path: Path, symbol: str) -> str:
-    exported = [name for name in elf.exported_symbols(path) if not name.startswith(("_", "mtsim_signature_"))]
-    # Without the prefix that all share, which would make every name look near.
-    by_kernel = {name.removeprefix(_PREFIX): name for name in exported}
-    near = [by_kernel[name] for name in difflib.get_close_matches(symbol.removeprefix(_PREFIX), by_kernel, n=3)]
+    # Only what could have been meant, and compared without the prefix, which would make every name look near.
+    prefix = _PREFIX if symbol.startswith(_PREFIX) else ""
+    exported = [
+        name.removeprefix(prefix)
+        for name in elf.exported_symbols(path)
+        if name.startswith(prefix) and not name.startswith(("_", "mtsim_signature_"))
+    ]
+    near = difflib.get_close_matches(symbol.removeprefix(prefix), exported, n=3)
     if near:
-        hint = f"did you mean {' or '.join(repr(name) for name in near)}?"
+        hint = f"did you mean {' or '.join(repr(prefix + name) for name in near)}?"
     elif exported:
-        shown = ", ".join(exported[:10]) + (", ..." if len(exported) > 10 else "")
+        shown = ", ".join(prefix + name for name in exported[:10]) + (", ..." if len(exported) > 10 else "")
         hint = f"it exports {shown}"
     else:
         hint = "it exports nothing"

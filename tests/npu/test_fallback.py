@@ -1,0 +1,176 @@
+"""Operators without an NPU kernel run on the CPU; nothing else about them changes."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2 import library, npu
+from mindtorch_v2.npu import fallback
+from tests.npu.conftest import on, values
+
+
+@pytest.fixture
+def lib():
+    lib = library.Library("fallback_tests", "FRAGMENT")
+    yield lib
+    lib._destroy()
+
+
+def define(lib, schema, kernel):
+    lib.define(schema)
+    name = schema.partition("(")[0]
+    lib.impl(name, kernel, "CPU")
+    return getattr(torch.ops.fallback_tests, name)
+
+
+def test_a_result_comes_back_to_the_device(lib):
+    seen = []
+
+    def double(x):
+        seen.append(x.device.type)
+        return x + x
+
+    op = define(lib, "double(Tensor x) -> Tensor", double)
+    out = op(on("npu:1", [1, 2], np.float32))
+    assert (seen, out.device) == (["cpu"], torch.device("npu:1"))
+    np.testing.assert_array_equal(values(out), [2, 4])
+
+
+def test_a_strided_argument_keeps_its_geometry(lib):
+    seen = []
+    op = define(lib, "strides(Tensor x) -> Tensor", lambda x: seen.append(x.stride()) or x + 0)
+    x = on("npu", np.arange(6).reshape(2, 3), np.float32).t()
+    np.testing.assert_array_equal(values(op(x)), np.arange(6).reshape(2, 3).T)
+    assert seen == [(1, 3)]
+
+
+def test_a_changed_argument_is_copied_back_and_returned_as_itself(lib):
+    op = define(lib, "add_one_(Tensor(a!) x) -> Tensor(a!)", lambda x: x.add_(1))
+    x = on("npu", np.arange(4), np.float32)
+    view = x[1:3]
+    version = x._version
+    assert op(view) is view
+    np.testing.assert_array_equal(values(x), [0, 2, 3, 3])
+    assert x._version > version
+
+
+def test_lists_and_several_outputs(lib):
+    def both(xs, n):
+        return xs[0] + n, xs[1] - n
+
+    op = define(lib, "both(Tensor[] xs, int n) -> (Tensor, Tensor)", both)
+    a, b = op([on("npu", [1], np.float32), on("npu", [2], np.float32)], 1)
+    assert (values(a)[0], values(b)[0], b.device.type) == (2, 1, "npu")
+
+
+def test_a_device_argument(lib):
+    op = define(lib, "three(*, Device? device=None) -> Tensor", lambda *, device: torch.full((3,), 3.0, device=device))
+    out = op(device="npu:1")
+    assert out.device == torch.device("npu:1")
+    np.testing.assert_array_equal(values(out), [3, 3, 3])
+
+
+def test_gradients(lib):
+    op = define(lib, "square(Tensor x) -> Tensor", lambda x: x * x)
+    lib.register_autograd(
+        "square",
+        lambda ctx, grad: grad * 2 * ctx.saved_tensors[0],
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    x = on("npu", [1, 2, 3], np.float32).requires_grad_()
+    op(x).sum().backward()
+    np.testing.assert_array_equal(values(x.grad), [2, 4, 6])
+
+
+def test_a_view_is_refused(lib):
+    op = define(lib, "head(Tensor(a) x) -> Tensor(a)", lambda x: x[:1])
+    with pytest.raises(NotImplementedError) as caught:
+        op(on("npu", [1, 2], np.float32))
+    assert str(caught.value) == (
+        "fallback_tests::head returns a view of an argument, which only a kernel on the NPU can make; "
+        'register one with library.impl("fallback_tests::head", "NPU")'
+    )
+
+
+def test_it_can_be_forbidden(lib, monkeypatch):
+    op = define(lib, "never(Tensor x) -> Tensor", lambda x: x + 1)
+    monkeypatch.setenv("MINDTORCH_NPU_FALLBACK", "error")
+    with pytest.raises(NotImplementedError) as caught:
+        op(on("npu", [1], np.float32))
+    assert str(caught.value) == (
+        "fallback_tests::never has no NPU kernel, and MINDTORCH_NPU_FALLBACK=error forbids running it on the CPU; "
+        'register one with library.impl("fallback_tests::never", "NPU")'
+    )
+
+
+def test_each_operator_is_logged_once(lib, caplog):
+    fallback._told.discard("fallback_tests::logged")
+    op = define(lib, "logged(Tensor x) -> Tensor", lambda x: x + 1)
+    with caplog.at_level(logging.DEBUG, "mindtorch_v2.npu"):
+        op(on("npu", [1], np.float32))
+        op(on("npu", [1], np.float32))
+    told = [record.message for record in caplog.records if "fallback_tests" in record.message]
+    assert told == ["fallback_tests::logged has no NPU kernel: it runs on the CPU"]
+
+
+def test_an_operator_without_any_kernel(lib):
+    lib.define("nothing(Tensor x) -> Tensor")
+    with pytest.raises(NotImplementedError, match="fallback_tests::nothing"):
+        torch.ops.fallback_tests.nothing(on("npu", [1], np.float32))
+
+
+# ---------------------------------------------------------------- ascendc_op
+def test_ascendc_op(kernels):
+    scale = kernels.bind("scale", (npu.ptr, npu.ptr, npu.f32, npu.u32))
+
+    @npu.ascendc_op("fallback_tests::scaled")
+    def scaled(x: torch.Tensor, factor: float) -> torch.Tensor:
+        out = npu.alloc_like(x)
+        scale(npu.ceil_div(x.numel(), 64), x, out, factor, x.numel())
+        return out
+
+    scaled.register_autograd(
+        lambda ctx, grad: (scaled(grad.contiguous(), ctx.factor), None),
+        setup_context=lambda ctx, inputs, output: setattr(ctx, "factor", inputs[1]),
+    )
+    x = on("npu", np.arange(100), np.float32).requires_grad_()
+    y = scaled(x, 2.5)
+    y.sum().backward()
+    np.testing.assert_array_equal(values(y.detach()), np.arange(100) * np.float32(2.5))
+    np.testing.assert_array_equal(values(x.grad), np.full(100, 2.5))
+    like = scaled(npu.alloc((3, 2), torch.float16, "meta"), 1.0)
+    assert (like.shape, like.dtype, like.device.type) == ((3, 2), torch.float16, "meta")
+
+
+def test_ascendc_op_on_the_cpu_says_what_is_missing():
+    @npu.ascendc_op("fallback_tests::npu_only")
+    def npu_only(x: torch.Tensor) -> torch.Tensor:
+        return npu.alloc_like(x)
+
+    with pytest.raises(NotImplementedError, match="does not have a kernel registered for cpu"):
+        npu_only(on("cpu", [1], np.float32))
+
+
+def test_ascendc_op_with_its_own_fake_rule():
+    @npu.ascendc_op("fallback_tests::rows")
+    def rows(x: torch.Tensor) -> torch.Tensor:
+        return npu.alloc((x.shape[0],), x.dtype, x.device)
+
+    rows.register_fake(lambda x: npu.alloc((x.shape[0],), x.dtype, x.device))
+    assert rows(npu.alloc((3, 2), torch.float32, "meta")).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"), [(0, 4, 0), (1, 4, 1), (4, 4, 1), (5, 4, 2), (2**40 + 1, 2, 2**39 + 1)]
+)
+def test_ceil_div(a, b, expected):
+    assert npu.ceil_div(a, b) == expected
+
+
+@pytest.mark.parametrize(("n", "alignment", "expected"), [(0, 32, 0), (1, 32, 32), (32, 32, 32), (33, 32, 64)])
+def test_align_up(n, alignment, expected):
+    assert npu.align_up(n, alignment) == expected
