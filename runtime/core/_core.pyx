@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, cdivision=True, initializedcheck=False
 # cython: nonecheck=False, embedsignature=False
 """The compiled core of mindtorch_v2: what runs on every operator call.
 

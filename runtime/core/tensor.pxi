@@ -163,6 +163,12 @@ cdef class Tensor:
         """Whether the elements lie in row-major order without gaps."""
         return self.contig
 
+    def contiguous(self, memory_format=None):
+        """The tensor itself if it is contiguous, else a contiguous copy (recorded for backward)."""
+        if self.contig and (memory_format is None or memory_format == "contiguous_format"):
+            return self
+        return aten("contiguous")(self) if memory_format is None else aten("contiguous")(self, memory_format=memory_format)
+
     def element_size(self):
         """Bytes of one element."""
         return self.dt.itemsize
@@ -615,8 +621,14 @@ def alloc_like(Tensor t not None, dtype=None):
     return result
 
 
+cdef object NATIVE_METHODS = frozenset(Tensor.__dict__)
+
+
 def install_method(str name not None, value):
-    """Gives every tensor a method or property; special names (``__add__``) are the core's own."""
+    """Gives every tensor a method or property. What the core defines itself (``contiguous``, which nearly always returns
+    its argument, ...) stays; special names (``__add__``) are refused: they live in type slots.
+    """
     if name.startswith("__") and name.endswith("__"):
         raise ValueError(f"install_method(): special method {name!r} must be written in the core")
-    mt_install_attribute(TensorType, sys.intern(name), value)
+    if name not in NATIVE_METHODS:
+        mt_install_attribute(TensorType, sys.intern(name), value)
