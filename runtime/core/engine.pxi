@@ -297,14 +297,22 @@ cdef object fit_gradient(OutputMeta* meta, object grad, str source, int slot):
         if not expands_to(meta, g):
             raise RuntimeError(f"Function {source} returned an invalid gradient at index {slot} - got {list(g.shape)} but expected "
                                f"shape compatible with {list(make_size(meta.nd, meta.sizes))}")
-        grad = call2(aten("sum_to_size"), g, make_size(meta.nd, meta.sizes))
+        grad = summed_down(meta, g)
         g = <Tensor>grad
     if <PyObject*>g.dev != meta.dev:
         raise RuntimeError(f"Function {source} returned an invalid gradient at index {slot} - expected device "
                            f"{<object>meta.dev} but got {g.dev}")
     if <PyObject*>g.dt != meta.dt:
-        grad = call2(aten("to"), g, <object>meta.dt)
+        grad = aten("_to_copy")(g, dtype=<object>meta.dt)
     return grad
+
+
+cdef object summed_down(OutputMeta* meta, Tensor g):
+    """Undoes broadcasting: sums over the dimensions that it added or stretched."""
+    cdef int i, added = g.nd - meta.nd
+    dims = [i for i in range(g.nd) if i < added or meta.sizes[i - added] != g.sizes[i]]
+    total = aten("sum")(g, dims, keepdim=True)
+    return call2(aten("reshape"), total, make_size(meta.nd, meta.sizes)) if added else total
 
 
 cdef bint expands_to(OutputMeta* meta, Tensor g) noexcept:
