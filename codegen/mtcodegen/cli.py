@@ -6,10 +6,14 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from mtcodegen.diagnostics import FORMATS, Diagnostic
 from mtcodegen.pipeline import Generated, Target, generate
 from mtcodegen.targets import UsageError, find_targets
+
+if TYPE_CHECKING:
+    from mtcodegen.output import Change
 
 __all__ = ["main"]
 
@@ -84,30 +88,25 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _generate(options: argparse.Namespace) -> int:
-    from mtcodegen.output import apply, changes
+    from mtcodegen.output import apply
 
     generated, found = _run(options)
-    written = 0
-    for item in generated:
-        done, refused = apply(changes(item.target.folder, item.files, _neighbours(item.target)))
-        found += refused
-        written += len(done)
-        for path in done:
-            verb = "wrote" if path.exists() else "removed"
-            _say(options, f"{verb} {os.path.relpath(path)}")
+    done, refused = apply(_changes(generated, found))
+    found += refused
+    for path in done:
+        verb = "wrote" if path.exists() else "removed"
+        _say(options, f"{verb} {os.path.relpath(path)}")
     _report(options, found)
-    if generated and not written and not found:
+    if generated and not done and not found:
         _say(options, "everything is up to date")
     return _status(found)
 
 
 def _check(options: argparse.Namespace) -> int:
-    from mtcodegen.output import changes, findings, unified_diff
+    from mtcodegen.output import findings, unified_diff
 
     generated, found = _run(options)
-    stale = [
-        change for item in generated for change in changes(item.target.folder, item.files, _neighbours(item.target))
-    ]
+    stale = _changes(generated, found)
     if options.format == "text":
         sys.stdout.write(unified_diff(stale))
     _report(options, [*found, *findings(stale)])
@@ -117,11 +116,10 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    from mtcodegen.output import changes, unified_diff
+    from mtcodegen.output import unified_diff
 
     generated, found = _run(options)
-    for item in generated:
-        sys.stdout.write(unified_diff(changes(item.target.folder, item.files, _neighbours(item.target))))
+    sys.stdout.write(unified_diff(_changes(generated, found)))
     _report(options, found)
     return _status(found)
 
@@ -153,6 +151,20 @@ def _run(options: argparse.Namespace) -> tuple[list[Generated], list[Diagnostic]
         return generate(targets, progress)
     finally:
         progress("")
+
+
+def _changes(generated: Sequence[Generated], found: list[Diagnostic]) -> list[Change]:
+    """What would have to change; what cannot be read is added to ``found``."""
+    from mtcodegen.output import changes
+
+    result = []
+    for item in generated:
+        try:
+            result += changes(item.target.folder, item.files, _neighbours(item.target))
+        except OSError as error:
+            message = f"cannot be read: {error.strerror or error}"
+            found.append(Diagnostic("MT503", message, None, path=str(error.filename or item.target.folder)))
+    return result
 
 
 def _neighbours(target: Target) -> set[str]:

@@ -52,7 +52,7 @@ def changes(folder: pathlib.Path, files: Mapping[str, str], neighbours: Set[str]
 def _read(path: pathlib.Path) -> str | None:
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

@@ -1,0 +1,277 @@
+"""Bad input: each fault with its exact text, at its place, all of them at once and in order."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import pytest
+
+from mtcodegen.codes import CODES, explanation, markdown
+from mtcodegen.diagnostics import Diagnostic, in_source_order, render_github, render_json, render_text
+from mtcodegen.source import Source, Span
+from tests.codegen.support import findings
+
+GOOD = """\
+namespace: fused
+library: libk.so
+ops:
+- func: scaled_add(Tensor x, Tensor y, *, float scale=1.0) -> Tensor
+  fake: {like: x}
+  kernels:
+  - device: npu
+    symbol: scaled_add
+    block_dim: 40
+    args: [x, y, out, f32(scale), u32(x.numel())]
+  backward:
+    x: grad
+    y: grad * scale
+"""
+
+
+def test_nothing_is_wrong_with_the_good_one(tmp_path):
+    assert findings(tmp_path, GOOD) == ""
+
+
+FAULTS = [
+    (
+        "a missing key",
+        ("func: scaled_add(Tensor x, Tensor y, *, float scale=1.0) -> Tensor", "doc: It has no schema."),
+        """\
+        ops.yaml:4:3: error[MT111]: an operator needs the key `func`
+          |
+        4 | - doc: It has no schema.
+          |   ^
+        """,
+    ),
+    (
+        "an unknown key",
+        ("backward:", "bakward:"),
+        """\
+        ops.yaml:11:3: error[MT110]: an operator has no key `bakward`
+           |
+        11 |   bakward:
+           |   ^^^^^^^ did you mean `backward`?
+        """,
+    ),
+    (
+        "a wrong type",
+        ("args: [x, y, out, f32(scale), u32(x.numel())]", "args: {x: y}"),
+        """\
+        ops.yaml:10:11: error[MT112]: `args` must be a list, not a mapping
+           |
+        10 |     args: {x: y}
+           |           ^
+        """,
+    ),
+    (
+        "a value that is missing",
+        ("block_dim: 40", "block_dim:"),
+        """\
+        ops.yaml:9:14: error[MT112]: `block_dim` must be a string, not nothing
+          |
+        9 |     block_dim:
+          |              ^
+        """,
+    ),
+    (
+        "a schema that does not parse",
+        ("float scale=1.0", "flaot scale=1.0"),
+        """\
+        ops.yaml:4:43: error[MT150]: unknown type `flaot`
+          |
+        4 | - func: scaled_add(Tensor x, Tensor y, *, flaot scale=1.0) -> Tensor
+          |                                           ^^^^^ did you mean `float`?
+        """,
+    ),
+    (
+        "a formula with a misspelt name",
+        ("grad * scale", "grad * sclae"),
+        """\
+        ops.yaml:13:15: error[MT204]: `sclae` is not an argument of fused::scaled_add
+           |
+        13 |     y: grad * sclae
+           |               ^^^^^ did you mean `scale`?
+        """,
+    ),
+    (
+        "a kernel argument without a C type",
+        ("f32(scale)", "scale"),
+        """\
+        ops.yaml:10:23: error[MT215]: `scale` has no C type
+           |
+        10 |     args: [x, y, out, scale, u32(x.numel())]
+           |                       ^^^^^ write `f32(scale)` or `f64(scale)`
+        """,
+    ),
+    (
+        "a misspelt gradient",
+        ("    y: grad *", "    yy: grad *"),
+        """\
+        ops.yaml:11:3: error[MT410]: there is no gradient for `y`
+           |
+        11 |   backward:
+           |   ^^^^^^^^ add `y: <formula>` or `y: not_differentiable`
+        ops.yaml:13:5: error[MT412]: `yy` is not an argument of fused::scaled_add
+           |
+        13 |     yy: grad * scale
+           |     ^^ did you mean `y`?
+        """,
+    ),
+    (
+        "a key that comes later",
+        ("backward:", "autocast: fp32\n  backward:"),
+        """\
+        ops.yaml:11:3: error[MT116]: the key `autocast` is not supported yet
+           |
+        11 |   autocast: fp32
+           |   ^^^^^^^^ remove it; ignoring it would change what the operator means
+        """,
+    ),
+    (
+        "a comma that YAML takes for its own",
+        ("u32(x.numel())]", "u32(min(x.numel(), 8))]"),
+        """\
+        ops.yaml:10:42: error[MT200]: `(` is never closed
+           |
+        10 |     args: [x, y, out, f32(scale), u32(min(x.numel(), 8))]
+           |                                          ^ quote the value: between [ ] or { } a comma ends it
+        ops.yaml:10:55: error[MT200]: `)` is not expected here
+           |
+        10 |     args: [x, y, out, f32(scale), u32(min(x.numel(), 8))]
+           |                                                       ^ quote the value: between [ ] or { } a comma ends it
+        """,
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "text"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
+def test_a_fault_and_its_exact_text(tmp_path, change, text):
+    assert GOOD.count(change[0]) == 1
+    assert findings(tmp_path, GOOD.replace(*change)) == textwrap.dedent(text)
+
+
+def test_a_duplicate_operator_names_both_places(tmp_path):
+    assert findings(tmp_path, GOOD, GOOD) == textwrap.dedent(
+        """\
+        ops2.yaml:4:9: error[MT120]: fused::scaled_add is declared twice
+          |
+        4 | - func: scaled_add(Tensor x, Tensor y, *, float scale=1.0) -> Tensor
+          |         ^^^^^^^^^^ first declared at ops.yaml:4
+        """
+    )
+
+
+def test_all_faults_at_once_in_the_order_of_the_file(tmp_path):
+    bad = GOOD.replace("like: x", "like: z").replace("f32(scale)", "scale").replace("grad * scale", "grad * sclae")
+    places = [line for line in findings(tmp_path, bad).splitlines() if "error[" in line]
+    assert [place.split(": ", 1)[0] for place in places] == ["ops.yaml:5:16", "ops.yaml:10:23", "ops.yaml:13:15"]
+
+
+@pytest.mark.parametrize("code", sorted(code for code in CODES if CODES[code].example))
+def test_every_example_shows_its_code(code):
+    text = explanation(code)
+    assert text is not None
+    assert text.startswith(f"{code}: {CODES[code].title}\n")
+    assert f"error[{code}]: " in text
+
+
+def test_codes_without_an_example_are_those_about_files():
+    assert {code for code in CODES if not CODES[code].example} == {
+        *("MT501", "MT502", "MT503", "MT504"),
+        *("MT510", "MT511", "MT512"),
+    }
+
+
+def test_every_code_in_use_is_in_the_table(repo_root):
+    import re
+
+    used = set()
+    for path in (repo_root / "codegen" / "mtcodegen").glob("*.py"):
+        used |= set(re.findall(r'"(MT\d+)"', path.read_text()))
+    assert used <= set(CODES)
+
+
+def test_the_documentation_is_up_to_date(repo_root):
+    assert (repo_root / "docs" / "diagnostics.md").read_text() == markdown()
+
+
+# ---------------------------------------------------------------- forms
+
+
+def _one(text: str = "y: grad * sclae") -> Diagnostic:
+    return Diagnostic("MT204", "`sclae` is no argument", Span(Source("a,b.yaml", text), text.index("sclae"), 5), "hint")
+
+
+def test_as_json():
+    assert json.loads(render_json([_one()])) == [
+        {
+            "code": "MT204",
+            "severity": "error",
+            "file": "a,b.yaml",
+            "line": 1,
+            "column": 11,
+            "length": 5,
+            "message": "`sclae` is no argument",
+            "hint": "hint",
+        }
+    ]
+
+
+def test_as_a_github_command():
+    expected = "::error file=a%2Cb.yaml,line=1,col=11,endColumn=16,title=MT204::`sclae` is no argument (hint)\n"
+    assert render_github([_one()]) == expected
+
+
+def test_colour_is_only_added():
+    import re
+
+    coloured = render_text([_one()], colour=True)
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == render_text([_one()])
+
+
+def test_a_long_line_is_cut_around_the_fault():
+    text = render_text([_one("x" * 100_000 + " sclae " + "y" * 100_000)])
+    line, caret = text.splitlines()[2:4]
+    assert len(line) < 200
+    assert line[caret.index("^") : caret.rindex("^") + 1] == "sclae"
+
+
+def test_a_tab_keeps_the_caret_below():
+    line, caret = render_text([_one("a\tsclae")]).splitlines()[2:4]
+    assert caret == "  | " + " " + "\t" + "^^^^^ hint"
+    assert line == "1 | a\tsclae"
+
+
+def test_findings_are_listed_once():
+    assert in_source_order([_one(text := "sclae")] * 2, []) != []
+    same = Diagnostic("MT101", "m", None, path="f")
+    assert in_source_order([same, same], ["f"]) == [same]
+    assert text
+
+
+# ---------------------------------------------------------------- places in scalars of every style
+
+_STYLES = {
+    "plain": "    y: grad * sclae\n",
+    "plain over lines": "    y: grad\n      * sclae\n",
+    "single quoted": "    y: 'grad * sclae'\n",
+    "double quoted": '    y: "grad * sclae"\n',
+    "escapes": '    y: "\\x67rad \\u002a sclae"\n',
+    "literal": "    y: |\n      grad\n      * sclae\n",
+    "folded": "    y: >\n      grad *\n\n      sclae\n",
+    "folded, stripped": "    y: >-\n        grad\n        * sclae\n",
+    "after other characters": "    y: 'grad * (1 if \"\u00e4\u4e2d\" == ''b'' else 2) * sclae'\n",
+}
+
+
+@pytest.mark.parametrize("style", _STYLES)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_the_caret_stands_below_the_name_in_every_style(tmp_path, style, ending):
+    text = GOOD.replace("    y: grad * scale\n", _STYLES[style]).replace("\n", ending)
+    lines = findings(tmp_path, text.encode()).splitlines()
+    shown, caret = lines[2:4]
+    assert lines[0].endswith("error[MT204]: `sclae` is not an argument of fused::scaled_add")
+    assert shown[caret.index("^") : caret.rindex("^") + 1] == "sclae"
+    assert shown.split("| ", 1)[1] in text
