@@ -144,6 +144,8 @@ def broadcast_shapes(*shapes):
     cdef int64_t sizes[MAX_DIMS]
     cdef int64_t given[MAX_DIMS]
     cdef int nd = 0, n, i, shift
+    if len(shapes) == 2 and isinstance(shapes[0], Size) and shapes[0] == shapes[1]:
+        return shapes[0]                    # the common case
     for shape in shapes:
         n = read_ints(shape, given, "broadcast_shapes(): shape")
         if n > nd:                          # right-align what was there
