@@ -33,6 +33,8 @@ ops:
   kernels:
   - device: [cpu, npu]
     compute: x + x
+  backward:
+    x: grad * 2
 """
 
 
