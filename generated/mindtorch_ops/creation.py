@@ -39,6 +39,7 @@ __all__ = [
     "randn_like",
     "randperm",
     "scalar_tensor",
+    "to",
     "uniform_",
     "zero_",
     "zeros",
@@ -1279,20 +1280,61 @@ _lib.register_autograd("bernoulli_.float", _bernoulli__float_backward, source="c
 bernoulli_ = torch.ops.aten.bernoulli_.float
 
 
-# ---------------------------------------------------------------- _local_scalar_dense (creation.yaml:260)
+# ---------------------------------------------------------------- to.dtype (creation.yaml:260)
+_lib.define(
+    "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)",
+    doc="The tensor in another dtype; itself where it is of it already.",
+    tags=(),
+    variants=("function",),
+    source="creation.yaml:260",
+)
+
+
+@library.register(_lib, "to.dtype", "CompositeImplicitAutograd", source="creation.yaml:263")
+def _to_dtype_kernel(self: Tensor, dtype: torch.dtype, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
+    result: Tensor = self if self.dtype == dtype and not copy else torch.ops.aten._to_copy(self, dtype=dtype)
+    return result
+
+
+# ---------------------------------------------------------------- to.other (creation.yaml:264)
+_lib.define(
+    "to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)",
+    doc="The tensor in another's dtype and on its device; itself where it is so already.",
+    tags=(),
+    variants=("function",),
+    source="creation.yaml:264",
+)
+
+
+@library.register(_lib, "to.other", "CompositeImplicitAutograd", source="creation.yaml:267")
+def _to_other_kernel(self: Tensor, other: Tensor, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
+    result: Tensor = (
+        self
+        if self.dtype == other.dtype and self.device == other.device and not copy
+        else torch.ops.aten._to_copy(self, dtype=other.dtype, device=other.device)
+    )
+    return result
+
+
+to = torch.ops.aten.to
+
+
+# ---------------------------------------------------------------- _local_scalar_dense (creation.yaml:270)
 _lib.define(
     "_local_scalar_dense(Tensor self) -> Scalar",
     doc="The value of a tensor of one element, as a Python number.",
     tags=(),
     variants=("function",),
-    source="creation.yaml:260",
+    source="creation.yaml:270",
 )
 _local_scalar_dense_cpu_python = library.python_function("mindtorch_v2.kernels.creation:local_scalar_dense")
 
 
-@library.register(_lib, "_local_scalar_dense", "CPU", source="creation.yaml:263")
-@library.register(_lib, "_local_scalar_dense", "NPU", source="creation.yaml:263")
-@library.register(_lib, "_local_scalar_dense", "Meta", source="creation.yaml:263")
+@library.register(_lib, "_local_scalar_dense", "CPU", source="creation.yaml:273")
+@library.register(_lib, "_local_scalar_dense", "NPU", source="creation.yaml:273")
+@library.register(_lib, "_local_scalar_dense", "Meta", source="creation.yaml:273")
 def _local_scalar_dense_cpu_npu_meta_kernel(self: Tensor) -> float:
     result: float = _local_scalar_dense_cpu_python(self)
     return result
@@ -1310,22 +1352,22 @@ _lib.register_autograd(
     "_local_scalar_dense",
     _local_scalar_dense_backward,
     setup_context=_local_scalar_dense_setup,
-    source="creation.yaml:265",
+    source="creation.yaml:275",
 )
 _local_scalar_dense = torch.ops.aten._local_scalar_dense.default
 
 
-# ---------------------------------------------------------------- item (creation.yaml:266)
+# ---------------------------------------------------------------- item (creation.yaml:276)
 _lib.define(
     "item(Tensor self) -> Scalar",
     doc="The value of a tensor of one element, as a Python number.",
     tags=(),
     variants=("method",),
-    source="creation.yaml:266",
+    source="creation.yaml:276",
 )
 
 
-@library.register(_lib, "item", "CompositeImplicitAutograd", source="creation.yaml:270")
+@library.register(_lib, "item", "CompositeImplicitAutograd", source="creation.yaml:280")
 def _item_kernel(self: Tensor) -> float:
     result: float = torch.ops.aten._local_scalar_dense(self)
     return result

@@ -36,6 +36,7 @@ __all__ = [
     "randn_like",
     "randperm",
     "scalar_tensor",
+    "to",
     "uniform_",
     "zero_",
     "zeros",
@@ -359,6 +360,18 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
 
 def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
     """Every element 1 with probability p, else 0."""
+
+@overload
+def to(
+    self: Tensor, dtype: torch.dtype, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+) -> Tensor:
+    """The tensor in another dtype; itself where it is of it already."""
+
+@overload
+def to(
+    self: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+) -> Tensor:
+    """The tensor in another's dtype and on its device; itself where it is so already."""
 
 def _local_scalar_dense(self: Tensor) -> float:
     """The value of a tensor of one element, as a Python number."""

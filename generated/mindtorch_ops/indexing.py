@@ -113,7 +113,7 @@ def _index_select_fake(self: Tensor, dim: int, index: Tensor) -> Tensor:
     return npu.alloc(
         self.shape
         if self.dim() == 0
-        else (*self.shape[:dim % self.dim()], index.numel(), *self.shape[dim % self.dim() + 1:]),
+        else (*self.shape[: dim % self.dim()], index.numel(), *self.shape[dim % self.dim() + 1 :]),
         self.dtype,
         self.device,
     )

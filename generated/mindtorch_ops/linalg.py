@@ -286,27 +286,23 @@ def _matmul_kernel(self: Tensor, other: Tensor) -> Tensor:
         if self.dim() == 2 and other.dim() == 1
         else torch.ops.aten.mm(self.unsqueeze(0), other).squeeze(0)
         if self.dim() == 1 and other.dim() == 2
-        else torch.ops.aten.mv(
-            self.reshape((math.prod(self.shape[:-1]), self.size(-1))), other
-        ).reshape(self.shape[:-1])
+        else torch.ops.aten.mv(self.reshape((math.prod(self.shape[:-1]), self.size(-1))), other).reshape(
+            self.shape[:-1]
+        )
         if other.dim() == 1
         else torch.ops.aten.mv(
             other.transpose(-1, -2).reshape((math.prod(other.shape[:-2]) * other.size(-1), other.size(-2))), self
         ).reshape((*other.shape[:-2], other.size(-1)))
         if self.dim() == 1
-        else torch.ops.aten.mm(
-            self.reshape((math.prod(self.shape[:-1]), self.size(-1))), other
-        ).reshape((*self.shape[:-1], other.size(-1)))
+        else torch.ops.aten.mm(self.reshape((math.prod(self.shape[:-1]), self.size(-1))), other).reshape(
+            (*self.shape[:-1], other.size(-1))
+        )
         if other.dim() == 2
         else torch.ops.aten.bmm(
-            self.expand(
-                (*torch.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *self.shape[-2:])
-            ).reshape(
+            self.expand((*torch.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *self.shape[-2:])).reshape(
                 (math.prod(torch.broadcast_shapes(self.shape[:-2], other.shape[:-2])), self.size(-2), self.size(-1))
             ),
-            other.expand(
-                (*torch.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *other.shape[-2:])
-            ).reshape(
+            other.expand((*torch.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *other.shape[-2:])).reshape(
                 (math.prod(torch.broadcast_shapes(self.shape[:-2], other.shape[:-2])), other.size(-2), other.size(-1))
             ),
         ).reshape((*torch.broadcast_shapes(self.shape[:-2], other.shape[:-2]), self.size(-2), other.size(-1)))

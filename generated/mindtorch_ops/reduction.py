@@ -7,9 +7,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import Tensor, library
+from mindtorch_v2 import Tensor, library, npu
 
-__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "equal", "max", "mean", "min", "prod", "sum"]
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "equal",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "sum",
+    "sum_to_size",
+]
 
 _lib = library.Library("aten", "FRAGMENT")
 
@@ -695,20 +709,59 @@ _lib.register_autograd("all.dim", _all_dim_backward, setup_context=_all_dim_setu
 all = torch.ops.aten.all
 
 
-# ---------------------------------------------------------------- equal (reduction.yaml:179)
+# ---------------------------------------------------------------- sum_to_size (reduction.yaml:179)
+_lib.define(
+    "sum_to_size(Tensor self, SymInt[] size) -> Tensor",
+    doc="Sums over leading dimensions, and over those that are 1 in `size`.",
+    tags=(),
+    variants=("method",),
+    source="reduction.yaml:179",
+)
+_sum_to_size_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:sum_to_size")
+
+
+@library.register(_lib, "sum_to_size", "Meta", source="reduction.yaml:182")
+def _sum_to_size_fake(self: Tensor, size: Sequence[int]) -> Tensor:
+    return npu.alloc(size, self.dtype, self.device)
+
+
+@library.register(_lib, "sum_to_size", "CPU", source="reduction.yaml:184")
+def _sum_to_size_cpu_kernel(self: Tensor, size: Sequence[int]) -> Tensor:
+    result: Tensor = _sum_to_size_cpu_python(self, size)
+    return result
+
+
+def _sum_to_size_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    self, _ = inputs
+    ctx.self_shape = self.shape
+
+
+def _sum_to_size_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    needs_self, _ = ctx.needs_input_grad
+    grad_self = grad.expand(ctx.self_shape) if needs_self else None
+    return grad_self, None
+
+
+_lib.register_autograd(
+    "sum_to_size", _sum_to_size_backward, setup_context=_sum_to_size_setup, source="reduction.yaml:186"
+)
+sum_to_size = torch.ops.aten.sum_to_size.default
+
+
+# ---------------------------------------------------------------- equal (reduction.yaml:188)
 _lib.define(
     "equal(Tensor self, Tensor other) -> bool",
     doc="Whether two tensors have the same size and the same elements.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:179",
+    source="reduction.yaml:188",
 )
 _equal_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:equal")
 
 
-@library.register(_lib, "equal", "CPU", source="reduction.yaml:183")
-@library.register(_lib, "equal", "NPU", source="reduction.yaml:183")
-@library.register(_lib, "equal", "Meta", source="reduction.yaml:183")
+@library.register(_lib, "equal", "CPU", source="reduction.yaml:192")
+@library.register(_lib, "equal", "NPU", source="reduction.yaml:192")
+@library.register(_lib, "equal", "Meta", source="reduction.yaml:192")
 def _equal_cpu_npu_meta_kernel(self: Tensor, other: Tensor) -> bool:
     result: bool = _equal_cpu_python(self, other)
     return result
@@ -722,5 +775,5 @@ def _equal_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None
 
 
-_lib.register_autograd("equal", _equal_backward, setup_context=_equal_setup, source="reduction.yaml:185")
+_lib.register_autograd("equal", _equal_backward, setup_context=_equal_setup, source="reduction.yaml:194")
 equal = torch.ops.aten.equal.default

@@ -6,7 +6,21 @@ from typing import overload
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
-__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "equal", "max", "mean", "min", "prod", "sum"]
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "equal",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "sum",
+    "sum_to_size",
+]
 
 @overload
 def sum(self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
@@ -87,6 +101,9 @@ def all(self: Tensor) -> Tensor:
 @overload
 def all(self: Tensor, dim: int, keepdim: bool = False) -> Tensor:
     """Whether all elements are true, along a dimension."""
+
+def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
+    """Sums over leading dimensions, and over those that are 1 in `size`."""
 
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size and the same elements."""

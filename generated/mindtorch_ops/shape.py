@@ -559,9 +559,9 @@ def _flatten_using_ints_kernel(self: Tensor, start_dim: int, end_dim: int) -> Te
         if self.dim() == 0
         else self.reshape(
             (
-                *self.shape[:start_dim % self.dim()],
-                math.prod(self.shape[start_dim % self.dim():end_dim % self.dim() + 1]),
-                *self.shape[end_dim % self.dim() + 1:],
+                *self.shape[: start_dim % self.dim()],
+                math.prod(self.shape[start_dim % self.dim() : end_dim % self.dim() + 1]),
+                *self.shape[end_dim % self.dim() + 1 :],
             ),
         )
     )
@@ -866,7 +866,8 @@ select_backward = torch.ops.aten.select_backward.default
 
 # ---------------------------------------------------------------- slice_backward (shape.yaml:212)
 _lib.define(
-    "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor",
+    "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> "
+    "Tensor",
     doc="Zeros of the given size, with `grad_output` in a range of a dimension.",
     tags=(),
     variants=("function",),

@@ -14,7 +14,7 @@ __all__ = [
     "all_all", "all_dim", "amax", "amax_backward", "amax_setup", "amin", "any_all", "any_dim", "argmax", "argmin", "equal",
     "extreme_dim_backward", "extreme_dim_setup", "max_all", "max_dim", "mean_all", "mean_dim", "mean_dim_backward",
     "mean_dim_setup", "min_all", "min_dim", "prod_all", "prod_dim", "prod_dim_backward", "prod_dim_setup", "sum_all",
-    "sum_dim", "sum_dim_backward", "sum_dim_setup", "wrap_dim", "wrap_dims",
+    "sum_dim", "sum_dim_backward", "sum_dim_setup", "sum_to_size", "wrap_dim", "wrap_dims",
 ]  # fmt: skip
 
 _BOOL, _I64, _U8 = (_core.dtypes[n] for n in ("bool", "int64", "uint8"))
@@ -180,6 +180,19 @@ def all_all(self: Tensor) -> Tensor:
 def all_dim(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     """Whether all elements along a dimension are true."""
     return _reduce("all", self, dim, keepdim, _truth_dtype(self))
+
+
+def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
+    """Sums over leading dimensions, and over those that are 1 in ``size``."""
+    lead = self.dim() - len(size)
+    padded = (*(1,) * lead, *size)
+    if lead < 0 or any(n not in (1, own) for n, own in zip(padded, self.shape, strict=False)):
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+    dims = [d for d, (n, own) in enumerate(zip(padded, self.shape, strict=True)) if n != own or d < lead]
+    if not dims:
+        return _core.shallow_detach(self).clone()  # type: ignore[no-any-return]
+    total = _reduce("sum", self, dims, True, self.dtype)
+    return _core.as_strided(total, tuple(size), total.stride()[lead:])
 
 
 def equal(self: Tensor, other: Tensor) -> bool:

@@ -1,0 +1,215 @@
+"""Layers and activations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._core import dtype as DType  # noqa: N812  (PyTorch's parameters are called `dtype`)
+from . import functional, init
+from .module import Module
+from .parameter import Parameter
+
+__all__ = ["GELU", "Dropout", "Embedding", "Flatten", "Identity", "LeakyReLU", "Linear", "LogSoftmax", "ReLU", "SiLU", "Sigmoid",
+           "Softmax", "Tanh"]  # fmt: skip
+
+
+class Identity(Module):
+    """Gives its input back; any arguments are ignored."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input."""
+        return input
+
+
+class Linear(Module):
+    """``x @ weight.T + bias``, weight (out_features, in_features), from (..., in_features) to (..., out_features)."""
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: DType | None = None
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = Parameter(_core.alloc((out_features, in_features), dtype, device))
+        if bias:
+            self.bias = Parameter(_core.alloc((out_features,), dtype, device))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias evenly from +-1/sqrt(in_features)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """``input @ weight.T + bias``."""
+        return functional.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Sizes, and whether there is a bias."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Embedding(Module):
+    """Rows of a table, weight (num_embeddings, embedding_dim), at indices."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, device: Any = None, dtype: DType | None = None) -> None:
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.weight = Parameter(_core.alloc((num_embeddings, embedding_dim), dtype, device))
+        init.normal_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The rows at the indices ``input``, in a new last dimension."""
+        return functional.embedding(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        return f"{self.num_embeddings}, {self.embedding_dim}"
+
+
+class ReLU(Module):
+    """max(x, 0)."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """max(input, 0)."""
+        return functional.relu(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        """Whether it works in place."""
+        return "inplace=True" if self.inplace else ""
+
+
+class LeakyReLU(Module):
+    """x where it is positive, else ``negative_slope * x``."""
+
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
+        super().__init__()
+        self.negative_slope, self.inplace = negative_slope, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The leaky rectifier of the input."""
+        return functional.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The slope, and whether it works in place."""
+        return f"negative_slope={self.negative_slope}{', inplace=True' if self.inplace else ''}"
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """tanh(input)."""
+        return functional.tanh(input)
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-x))."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """sigmoid(input)."""
+        return functional.sigmoid(input)
+
+
+class SiLU(Module):
+    """x * sigmoid(x)."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """silu(input)."""
+        return functional.silu(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        """Whether it works in place."""
+        return "inplace=True" if self.inplace else ""
+
+
+class GELU(Module):
+    """The Gaussian error linear unit."""
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        """gelu(input)."""
+        return functional.gelu(input, self.approximate)
+
+    def extra_repr(self) -> str:
+        """How it is approximated."""
+        return f"approximate={self.approximate!r}"
+
+
+class Softmax(Module):
+    """exp(x) / sum(exp(x)) along a dimension."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """softmax(input)."""
+        return functional.softmax(input, self.dim)
+
+    def extra_repr(self) -> str:
+        """The dimension."""
+        return f"dim={self.dim}"
+
+
+class LogSoftmax(Softmax):
+    """The logarithm of `Softmax`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """log_softmax(input)."""
+        return functional.log_softmax(input, self.dim)
+
+
+class Dropout(Module):
+    """Zeroes elements with probability p while training, and scales the rest."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if p < 0 or p > 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p, self.inplace = p, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """dropout(input)."""
+        return functional.dropout(input, self.p, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The probability."""
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Flatten(Module):
+    """A range of dimensions made one."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with the dimensions made one."""
+        result: Tensor = input.flatten(self.start_dim, self.end_dim)
+        return result
+
+    def extra_repr(self) -> str:
+        """The range."""
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"

@@ -1,0 +1,372 @@
+"""``Module``: parameters, buffers and submodules by name; modes, devices, state."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from .._core import RemovableHandle, Tensor, device, dtype
+from ..autograd import no_grad
+from .parameter import Parameter
+
+__all__ = ["IncompatibleKeys", "Module"]
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict` did not find, and what it did not expect."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Module:
+    """The base class of neural network modules, as ``torch.nn.Module``."""
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+    _non_persistent: set[str]
+    _forward_hooks: dict[Any, Callable[..., Any]]
+    _forward_pre_hooks: dict[Any, Callable[..., Any]]
+
+    def __init__(self) -> None:
+        for name in ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks"):
+            object.__setattr__(self, name, {})
+        object.__setattr__(self, "_non_persistent", set())
+        object.__setattr__(self, "training", True)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call computes; every subclass has its own."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._forward_hooks and not self._forward_pre_hooks:
+            return self.forward(*args, **kwargs)
+        for hook in tuple(self._forward_pre_hooks.values()):
+            changed = hook(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        result = self.forward(*args, **kwargs)
+        for hook in tuple(self._forward_hooks.values()):
+            changed = hook(self, args, result)
+            result = result if changed is None else changed
+        return result
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> Any:
+        """Calls ``hook(module, args, output)`` after every forward; what it returns, if not None, is the output."""
+        return RemovableHandle(self._forward_hooks, hook)  # type: ignore[call-arg]
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Any:
+        """Calls ``hook(module, args)`` before every forward; what it returns, if not None, replaces the arguments."""
+        return RemovableHandle(self._forward_pre_hooks, hook)  # type: ignore[call-arg]
+
+    # ---- attributes
+    def __setattr__(self, name: str, value: Any) -> None:
+        registries = self.__dict__.get("_parameters"), self.__dict__.get("_buffers"), self.__dict__.get("_modules")
+        if isinstance(value, (Parameter, Module)) and registries[0] is None:
+            kind = "parameters" if isinstance(value, Parameter) else "module"
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+        parameters, buffers, modules = registries
+        if isinstance(value, Parameter):
+            self._forget(name)
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            self._forget(name)
+            assert modules is not None  # noqa: S101  (checked above)
+            modules[name] = value
+        elif parameters is not None and name in parameters:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_type(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                )
+            parameters[name] = None
+        elif modules is not None and name in modules:
+            if value is not None:
+                raise TypeError(f"cannot assign '{_type(value)}' as child module '{name}' (torch.nn.Module or None expected)")
+            modules[name] = None
+        elif buffers is not None and name in buffers:
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"cannot assign '{_type(value)}' object to buffer '{name}' (torch.Tensor or None required)")
+            buffers[name] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        for registry in ("_parameters", "_buffers", "_modules"):
+            found = self.__dict__.get(registry)
+            if found is not None and name in found:
+                return found[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __delattr__(self, name: str) -> None:
+        for registry in (self._parameters, self._buffers, self._modules):
+            if name in registry:
+                del registry[name]  # type: ignore[attr-defined]
+                self._non_persistent.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+
+    def _forget(self, name: str) -> None:
+        self.__dict__.pop(name, None)
+        for registry in (self._parameters, self._buffers, self._modules):
+            registry.pop(name, None)  # type: ignore[attr-defined]
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Adds a parameter under a name; None keeps the name for one that does not exist."""
+        self._check_name(name, "parameter", self._parameters)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(f"cannot assign '{_type(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)")
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly."
+            )
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Adds a tensor that is state, but not trained; one that is not persistent is left out of the state dict."""
+        self._check_name(name, "buffer", self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"cannot assign '{_type(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+        self._buffers[name] = tensor
+        if not persistent:
+            self._non_persistent.add(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Adds a submodule under a name."""
+        self._check_name(name, "module", self._modules)
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{_type(module)} is not a Module subclass")
+        self._modules[name] = module
+
+    register_module = add_module
+
+    def _check_name(self, name: str, kind: str, registry: Mapping[str, Any]) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {_type(name)}")
+        if "." in name:
+            raise KeyError(f'{kind} name can\'t contain "."')
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in registry:
+            raise KeyError(f"attribute '{name}' already exists")
+
+    # ---- what there is
+    def named_modules(self, memo: set[int] | None = None, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module and all below it, each once, with their names."""
+        seen = set() if memo is None else memo
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(seen, f"{prefix}.{name}" if prefix else name)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The submodules, each once, with their names."""
+        seen: set[int] = set()
+        for name, module in self._modules.items():
+            if module is not None and id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The submodules."""
+        return (module for _, module in self.named_children())
+
+    def _named_members(self, registry: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        for name, module in self.named_modules(prefix=prefix) if recurse else [(prefix, self)]:
+            for key, value in getattr(module, registry).items():
+                if value is not None and id(value) not in seen:
+                    seen.add(id(value))
+                    yield (f"{name}.{key}" if name else key), value
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """The parameters, each once, with their names."""
+        return self._named_members("_parameters", prefix, recurse)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The buffers, each once, with their names."""
+        return self._named_members("_buffers", prefix, recurse)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers, each once."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target: str) -> Module:
+        """The submodule ``target``, a path with points."""
+        module = self
+        for name in target.split(".") if target else []:
+            found = module._modules.get(name)
+            if found is None:
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = found
+        return module
+
+    # ---- modes, devices and gradients
+    def train(self, mode: bool = True) -> Any:
+        """Sets training mode here and below; returns the module."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        for module in self.modules():
+            object.__setattr__(module, "training", mode)
+        return self
+
+    def eval(self) -> Any:
+        """Sets evaluation mode; returns the module."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Sets whether the parameters are trained; returns the module."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clears the parameters' gradients."""
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                parameter.grad = None if set_to_none else parameter.grad.detach().zero_()
+
+    def apply(self, fn: Callable[[Module], None]) -> Any:
+        """Calls ``fn`` on every module, submodules first; returns the module."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Any:
+        for module in self.modules():
+            for parameter in module._parameters.values():
+                if parameter is not None:
+                    parameter.data = fn(parameter.data)
+                    if parameter.grad is not None:
+                        grad = fn(parameter.grad.detach())
+                        parameter.grad = None
+                        parameter.grad = grad
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    module._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """Moves parameters and buffers to a device, and the floating-point ones to a dtype; returns the module."""
+        target_dtype = kwargs.get("dtype")
+        target_device = kwargs.get("device")
+        for arg in args:
+            if isinstance(arg, Tensor):
+                target_dtype, target_device = arg.dtype, arg.device
+            elif isinstance(arg, dtype):
+                target_dtype = arg
+            elif arg is not None and not isinstance(arg, bool):
+                target_device = device(arg)
+        if target_dtype is not None and not (target_dtype.is_floating_point or target_dtype.is_complex):
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={target_dtype}")
+
+        def convert(tensor: Tensor) -> Tensor:
+            wanted = target_dtype if tensor.is_floating_point() else None
+            result: Tensor = tensor.to(device=target_device or tensor.device, dtype=wanted)
+            return result
+
+        return self._apply(convert)
+
+    def cpu(self) -> Any:
+        """Moves everything to the CPU; returns the module."""
+        return self.to("cpu")
+
+    def npu(self, device: Any = None) -> Any:
+        """Moves everything to an NPU; returns the module."""
+        return self._apply(lambda tensor: tensor.npu(device))
+
+    def float(self) -> Any:
+        """Parameters and buffers as float32; returns the module."""
+        return self._apply(lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
+
+    def double(self) -> Any:
+        """Parameters and buffers as float64; returns the module."""
+        return self._apply(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
+
+    def half(self) -> Any:
+        """Parameters and buffers as float16; returns the module."""
+        return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
+
+    # ---- state
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """Parameters and persistent buffers by name, detached unless ``keep_vars``."""
+        state = OrderedDict() if destination is None else destination
+        for name, value in self._own_state():
+            state[prefix + name] = value if keep_vars else value.detach()
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        return state
+
+    def _own_state(self) -> Iterator[tuple[str, Tensor]]:
+        for name, value in {**self._parameters, **self._buffers}.items():
+            if value is not None and name not in self._non_persistent:
+                yield name, value
+
+    def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> IncompatibleKeys:
+        """Copies values into parameters and buffers of the same names.
+
+        Raises RuntimeError for a size that does not match, and with ``strict`` for missing and unexpected names.
+        """
+        own = self.state_dict(keep_vars=True)
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        faults = []
+        if strict and unexpected:
+            faults.append("Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{name}"' for name in unexpected)))
+        if strict and missing:
+            faults.append("Missing key(s) in state_dict: {}. ".format(", ".join(f'"{name}"' for name in missing)))
+        with no_grad():
+            for name, value in own.items():
+                given = state_dict.get(name)
+                if given is None:
+                    continue
+                if given.shape != value.shape:
+                    faults.append(
+                        f"size mismatch for {name}: copying a param with shape {given.shape} from checkpoint, the shape in "
+                        f"current model is {value.shape}."
+                    )
+                    continue
+                value.copy_(given)
+        if faults:
+            raise RuntimeError(
+                "Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(faults))
+            )
+        return IncompatibleKeys(missing, unexpected)
+
+    # ---- printing
+    def extra_repr(self) -> str:
+        """What the module's line says besides its class."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        lines = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        extra = self.extra_repr().split("\n") if self.extra_repr() else []
+        if not lines and len(extra) <= 1:
+            return f"{self._get_name()}({''.join(extra)})"
+        return f"{self._get_name()}(\n  " + "\n  ".join([*extra, *lines]) + "\n)"
+
+
+def _type(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

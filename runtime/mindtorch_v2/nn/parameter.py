@@ -1,0 +1,22 @@
+"""Parameters: tensors that modules own and optimisers change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+
+__all__ = ["Parameter"]
+
+
+class _ParameterType(type(Tensor)):  # type: ignore[misc]
+    def __call__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
+        source = _core.alloc((0,)) if data is None else data.detach()
+        return Tensor._make_subclass(cls, source, requires_grad)
+
+
+class Parameter(Tensor, metaclass=_ParameterType):
+    """``Parameter(data=None, requires_grad=True)``: a leaf tensor; as an attribute of a module, one of its parameters."""
+
+    __torch_function__ = _core.disabled_torch_function

@@ -1,0 +1,87 @@
+"""Adam, and AdamW with weight decay apart from the gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from .. import _creation
+from .._core import Tensor
+from .optimizer import Group, Optimizer
+
+__all__ = ["Adam", "AdamW"]
+
+
+class Adam(Optimizer):
+    """Steps by running means of the gradient and of its square, both corrected for their start at 0."""
+
+    _decoupled = False
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if eps < 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        for i, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        if weight_decay < 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, {**options, "amsgrad": amsgrad, "maximize": maximize})
+
+    def _update(self, group: Group, param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        beta1, beta2 = group["betas"]
+        if group["maximize"]:
+            grad = -grad
+        if not state:
+            state["step"] = _creation.tensor(0.0)
+            state["exp_avg"] = _creation.zeros_like(param)
+            state["exp_avg_sq"] = _creation.zeros_like(param)
+            if group["amsgrad"]:
+                state["max_exp_avg_sq"] = _creation.zeros_like(param)
+        state["step"] += 1
+        step = state["step"].item()
+        if group["weight_decay"] != 0:
+            if self._decoupled:
+                param.mul_(1 - group["lr"] * group["weight_decay"])
+            else:
+                grad = grad.add(param, alpha=group["weight_decay"])
+        state["exp_avg"].lerp_(grad, 1 - beta1)
+        state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        square = state["exp_avg_sq"]
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"].copy_(state["max_exp_avg_sq"].maximum(square))
+            square = state["max_exp_avg_sq"]
+        size = (square.sqrt() / math.sqrt(1 - beta2**step)).add_(group["eps"])
+        param.addcdiv_(state["exp_avg"], size, value=-group["lr"] / (1 - beta1**step))
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameters themselves, by ``lr * weight_decay`` a step."""
+
+    _decoupled = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
