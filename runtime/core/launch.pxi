@@ -99,6 +99,23 @@ cdef class Kernel:
         finally:
             npu_swap_stream(index, previous)
 
+    def launch(self, block_dim, tuple args not None):
+        """As calling a kernel of abi 'ascendc', with the arguments in a tuple."""
+        if not self.ascendc:
+            raise TypeError(f"kernel {self.name}: a kernel of abi 'c' has no block_dim")
+        launch_on_npu(self, read_block_dim(self, block_dim), <PyObject**>&(<PyTupleObject*>args).ob_item[0],
+                      PyTuple_GET_SIZE(args), -1)
+
+    def accepts(self, tuple args not None):
+        """Whether these arguments carry exactly this kernel's types, see `argument_types`."""
+        cdef int i
+        if PyTuple_GET_SIZE(args) != self.nargs:
+            return False
+        for i in range(self.nargs):
+            if carried_type(<object>PyTuple_GET_ITEM(args, i)) is not <object>PyTuple_GET_ITEM(self.types, i):
+                return False
+        return True
+
     def __repr__(self):
         return f"<Kernel {self.name}({', '.join([t.name for t in self.types])}), abi={self.abi!r}>"
 
@@ -393,19 +410,26 @@ def argument_types(str name not None, args):
     """
     cdef list types = []
     for i, value in enumerate(args):
-        if isinstance(value, TypedScalar):
-            types.append((<TypedScalar>value).ctype)
-        elif value is None or isinstance(value, (Tensor, DevicePointer)):
-            types.append(ctype_ptr)
-        elif isinstance(value, (bytes, bytearray, memoryview)):
-            types.append(ctype_host)
-        elif isinstance(value, (int, float)):
+        carried = carried_type(value)
+        if carried is None and isinstance(value, (int, float)):
             raise TypeError(f"kernel {name}, argument {i + 1}: a bare number has no C type, got {describe(value)}; "
                             f"write npu.f32({value!r}) or another of {SCALAR_NAMES}, as the kernel declares it")
-        else:
+        if carried is None:
             raise TypeError(f"kernel {name}, argument {i + 1}: expected a tensor, tensor_ptr(tensor), None, bytes or a "
                             f"typed scalar ({SCALAR_NAMES}), got {describe(value)}")
+        types.append(carried)
     return tuple(types)
+
+
+cdef CType carried_type(object value):
+    """The C type that a value says itself; None where it says none."""
+    if isinstance(value, TypedScalar):
+        return (<TypedScalar>value).ctype
+    if value is None or isinstance(value, (Tensor, DevicePointer)):
+        return ctype_ptr
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return ctype_host
+    return None
 
 
 def tensor_ptr(Tensor t not None):

@@ -110,6 +110,20 @@ cdef class UntypedStorage:
     def __len__(self):
         return self.nbytes_
 
+    def resize_(self, size_t nbytes):
+        """Frees the memory (`nbytes` 0), tensors over it keep their shapes; nothing else is supported.
+
+        Raises RuntimeError for another size, and for memory that belongs to something else.
+        """
+        if nbytes != 0:
+            raise RuntimeError(f"UntypedStorage.resize_: only 0, which frees the memory, is supported, got {nbytes}")
+        if self.data != NULL and self.allocator is None:
+            raise RuntimeError("UntypedStorage.resize_: this memory is not the storage's own")
+        if self.data != NULL:
+            self.allocator.release(self.data, self.nbytes_, self.dev.index_code)
+        self.data, self.nbytes_ = NULL, 0
+        return self
+
     @property
     def device(self):
         return self.dev

@@ -105,6 +105,8 @@ cdef class ArrayView:
                             "host memory first.")
         if tensor.dt.buffer_format is None:
             raise TypeError(f"Got unsupported ScalarType {tensor.dt.name}: NumPy has no such type")
+        if tensor.storage.data == NULL and tensor.nelem > 0:
+            raise RuntimeError("the memory of this tensor was freed")
         self.tensor = shallow_copy(tensor)
         for i in range(tensor.nd):
             self.shape[i] = tensor.sizes[i]

@@ -229,6 +229,20 @@ def test_a_wrong_dtype(scale):
     )
 
 
+def test_a_freed_tensor(scale, x):
+    out = npu.alloc_like(x)
+    out.untyped_storage().resize_(0)
+    assert message(lambda: scale(1, x, out, 1.0, 5), RuntimeError) == (
+        "kernel scale, argument 2 (npu.ptr): expected a tensor with memory, got one whose storage was freed"
+    )
+
+
+def test_launching_a_c_kernel_by_name_needs_no_block_dim(tmp_path):
+    library = compile_c(tmp_path / "libk.so", "int k(void) { return 0; }")
+    kernel = npu.KernelLauncher(library).bind("k", (), abi="c")
+    assert message(lambda: kernel.launch(1, ()), TypeError) == "kernel k: a kernel of abi 'c' has no block_dim"
+
+
 def test_a_strided_tensor(scale, x):
     view = _core.as_strided(x, (2,), (2,))
     assert message(lambda: scale(1, x, view, 1.0, 2), RuntimeError) == (

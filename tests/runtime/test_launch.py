@@ -264,6 +264,14 @@ def test_not_contiguous(scale):
     )
 
 
+def test_a_freed_tensor(scale):
+    x, out = tensor([1]), tensor([1])
+    x.untyped_storage().resize_(0)
+    assert message(lambda: scale(out, x, 1.0, 1), RuntimeError) == (
+        "kernel scale, argument 2 (npu.ptr): expected a tensor with memory, got one whose storage was freed"
+    )
+
+
 def test_data_that_is_not_bytes(bind):
     kernel = bind("copy_bytes", "host ptr u32")
     assert message(lambda: kernel(3, None, 0), TypeError) == (

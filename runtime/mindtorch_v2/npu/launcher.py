@@ -33,7 +33,7 @@ class KernelLauncher:
         self._base = _folder(relative_to)
         self._sources: tuple[Path, ...] = ()
         self._opened: dict[str, _Library] = {}
-        self._kernels: dict[tuple[str, tuple[CType, ...]], Kernel] = {}
+        self._kernels: dict[str, list[Kernel]] = {}  # by name, one for each list of types it was launched with
 
     @classmethod
     def from_source(
@@ -66,12 +66,14 @@ class KernelLauncher:
         as ``npu.f32(2.0)``. A bare number is refused: nothing would say what it is in C.
         """
         args = tuple(args)
-        key = name, argument_types(name, args)
-        kernel = self._kernels.get(key)
-        if kernel is None:
-            kernel = self._kernels[key] = self.bind(name.removeprefix(_PREFIX), key[1])
+        for kernel in self._kernels.get(name, ()):
+            if kernel.accepts(args):
+                break
+        else:
+            kernel = self.bind(name.removeprefix(_PREFIX), argument_types(name, args))
+            self._kernels.setdefault(name, []).append(kernel)
         if stream is None:
-            kernel(block_dim, *args)
+            kernel.launch(block_dim, args)
         elif isinstance(stream, Stream):
             kernel.launch_on(stream.device_index, stream.npu_stream, block_dim, args)
         else:
