@@ -1010,7 +1010,7 @@ def _to_copy_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 def _to_copy_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     needs_self, _, _, _, _, _, _ = ctx.needs_input_grad
-    grad_self = grad._to_copy(dtype=ctx.self_dtype, device=ctx.self_device) if needs_self else None
+    grad_self = torch.ops.aten._to_copy(grad, dtype=ctx.self_dtype, device=ctx.self_device) if needs_self else None
     return grad_self, None, None, None, None, None, None
 
 

@@ -39,7 +39,9 @@ _lib.define(
 
 @library.register(_lib, "softmax.int", "CompositeImplicitAutograd", source="nn.yaml:12")
 def _softmax_int_kernel(self: Tensor, dim: int, dtype: torch.dtype | None) -> Tensor:
-    result: Tensor = torch.ops.aten._softmax(self if dtype is None else self._to_copy(dtype=dtype), dim, False)
+    result: Tensor = torch.ops.aten._softmax(
+        self if dtype is None else torch.ops.aten._to_copy(self, dtype=dtype), dim, False
+    )
     return result
 
 
@@ -161,7 +163,9 @@ _lib.define(
 
 @library.register(_lib, "log_softmax.int", "CompositeImplicitAutograd", source="nn.yaml:38")
 def _log_softmax_int_kernel(self: Tensor, dim: int, dtype: torch.dtype | None) -> Tensor:
-    result: Tensor = torch.ops.aten._log_softmax(self if dtype is None else self._to_copy(dtype=dtype), dim, False)
+    result: Tensor = torch.ops.aten._log_softmax(
+        self if dtype is None else torch.ops.aten._to_copy(self, dtype=dtype), dim, False
+    )
     return result
 
 
