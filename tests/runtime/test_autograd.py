@@ -148,6 +148,28 @@ def test_next_functions() -> None:
     agree(graph_of)
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3), (2, 1), (1, 1), (2, 3), (4, 1, 3), (4, 2, 1), (1, 2, 1)])
+def test_gradients_have_their_inputs_shape(shape: tuple[int, ...]) -> None:
+    """What broadcasting repeated is summed, so formulas need not."""
+
+    def case(torch: Any) -> Any:
+        x = torch.ones(shape, requires_grad=True)
+        (x * torch.arange(24.0).reshape(4, 2, 3)).sum().backward()
+        return x.grad
+
+    agree(case)
+
+
+def test_gradients_have_their_inputs_dtype() -> None:
+    def case(torch: Any) -> Any:
+        x = leaf(torch)
+        (x.double() * torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)).sum().backward()
+        (x * torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)).sum().backward()
+        return x.grad
+
+    agree(case)
+
+
 def not_scalar(torch: Any) -> None:
     (leaf(torch) * 2).backward()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -314,6 +315,37 @@ def test_what_a_library_defined_goes_with_it() -> None:
         assert ops.f.default.kernel_sources() == {}
     finally:
         gc.enable()
+
+
+MODULE = """
+from mindtorch_v2 import library
+
+_lib = library.Library("{namespace}", "FRAGMENT")
+_lib.define("f(Tensor x) -> Tensor", source="ops.yaml:1")
+
+
+@library.register(_lib, "f", "CPU", source="ops.yaml:2")
+def _f_cpu(x):
+    return x * {factor}
+
+
+_lib.register_autograd("f", lambda ctx, grad: grad * {factor}, source="ops.yaml:3")
+"""
+
+
+def test_a_module_of_operators_may_be_loaded_again() -> None:
+    namespace = fresh_namespace()
+    module = ModuleType("operators")
+    packet = None
+    for factor in (2, 3):
+        exec(compile(MODULE.format(namespace=namespace, factor=factor), "operators.py", "exec"), module.__dict__)
+        found = getattr(mindtorch_v2.ops, namespace).f
+        assert packet in (None, found)
+        packet = found
+        x = mindtorch_v2.ones(1).requires_grad_()
+        y = packet(x)
+        y.sum().backward()
+        assert (y.tolist(), x.grad.tolist()) == ([factor], [factor])
 
 
 def test_a_destroyed_library_is_unusable() -> None:

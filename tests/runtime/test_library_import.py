@@ -1,0 +1,49 @@
+"""What importing the package loads, and what it says where operators are missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def python(code: str, env: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+    """Runs code in a fresh interpreter."""
+    command = [sys.executable, *options, "-c", code]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+def test_import_loads_no_framework(child_env: dict[str, str]) -> None:
+    code = """
+import sys, mindtorch_v2
+print(sorted({name.partition(".")[0] for name in sys.modules} & {"mindspore", "torch", "numpy", "mtcodegen", "jinja2"}))
+"""
+    done = python(code, child_env)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_submodules_are_there_when_asked_for(child_env: dict[str, str]) -> None:
+    code = "import mindtorch_v2 as torch; print(torch.npu.__name__, torch.nn.__name__, torch.optim.__name__)"
+    done = python(code, child_env)
+    assert done.stdout == "mindtorch_v2.npu mindtorch_v2.nn mindtorch_v2.optim\n", done.stderr
+
+
+def test_a_name_that_does_not_exist(child_env: dict[str, str]) -> None:
+    done = python("import mindtorch_v2; mindtorch_v2.nothing", child_env)
+    assert "AttributeError: module 'mindtorch_v2' (PyTorch's API) has no attribute 'nothing'" in done.stderr
+
+
+def test_missing_operators_are_a_clear_error(child_env: dict[str, str], repo_root: Path) -> None:
+    """A finder that knows everything but mindtorch_ops stands for a half-installed package."""
+    code = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name == "mindtorch_ops":
+            raise ModuleNotFoundError("No module named 'mindtorch_ops'", name=name)
+sys.meta_path.insert(0, Hidden())
+import mindtorch_v2
+"""
+    done = python(code, child_env)
+    assert "ImportError: mindtorch_v2 has no operators: the package mindtorch_ops is not installed" in done.stderr
+    assert "mtcodegen ops_yaml" in done.stderr
