@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import _tensor_methods, autograd, library  # (the first installs methods of Tensor)
+from . import _tensor_methods, autograd, library  # noqa: F401  (the first installs methods of Tensor)
 from ._core import (
     Size,
     Tensor,

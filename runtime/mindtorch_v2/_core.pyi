@@ -56,6 +56,7 @@ class Tensor:
     requires_grad: bool
     grad: Tensor | None
     data: Tensor
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     @property
     def shape(self) -> Size: ...
     @overload
