@@ -30,6 +30,10 @@ _TAIL = f"  fake: {{like: x}}\n{_KERNEL}  backward: not_differentiable\n"
 
 
 CODES: dict[str, Code] = {
+    "MT100": Code(
+        "more findings than are shown",
+        "Only the first 200 are. Mend those, and run the tool again.",
+    ),
     "MT101": Code(
         "a file that cannot be read as YAML",
         "The file is missing or unreadable, is not UTF-8, has a character that YAML does not allow, or breaks YAML's "

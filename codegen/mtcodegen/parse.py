@@ -32,6 +32,7 @@ __all__ = ["expression_fault", "parse"]
 
 _MARKERS = ("not_differentiable", "not_implemented")
 _LAUNCH_KEYS = ("library", "source", "symbol", "abi", "block_dim", "args", "workspace", "tiling")
+_LONGEST = 10_000  # characters of an expression
 _BODIES = ("symbol", "python", "mindspore", "compute")
 
 
@@ -123,6 +124,10 @@ class _Reader:
         text = node.value
         if not node.style and text in ("true", "false"):
             text = text.capitalize()  # YAML's spelling, where it is the whole value
+        if len(text) > _LONGEST:
+            message = f"the expression has {len(text)} characters, more than {_LONGEST}"
+            self.diagnostics.append(Diagnostic("MT202", message, node.span, "declare an operator for a part of it"))
+            return None
         try:
             return Formula(node, parse_expression(text))
         except ExpressionError as error:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["Generated", "Input", "Target", "generate"]
 
 
+_MOST_FINDINGS = 200  # nobody reads on, and a hostile file could make millions
+
+
 @dataclass(frozen=True)
 class Input:
     """A YAML file, and how the user named it."""
@@ -70,6 +73,9 @@ def generate(
     found += duplicates(list(files.values()))
     found += _name_faults(targets)
     found = in_source_order(found, [item.name for item in inputs.values()])
+    if len(found) > _MOST_FINDINGS:
+        more = f"{len(found) - _MOST_FINDINGS} more findings are not shown"
+        found = [*found[:_MOST_FINDINGS], Diagnostic("MT100", more, None, path=found[_MOST_FINDINGS].file)]
     if any(item.severity == "error" for item in found):
         return [], found
     return [_render(target, files, progress) for target in targets], found
