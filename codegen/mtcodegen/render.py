@@ -23,8 +23,9 @@ def render_module(module: Module) -> tuple[str, str]:
     exported = _sorted_names(name for name, _ in module.exports)
     common = {"module": module, "header": _header(module.source), "exported": exported}
     common["noqa"] = "# ruff: noqa: N803, N806, N807, RUF100\n" if module.has_odd_names else ""
-    body = _render("module.py.j2", {**common, "docstring": _docstring(module), "imports": ()})
-    text = _render("module.py.j2", {**common, "docstring": _docstring(module), "imports": _module_imports(body)})
+    body = _render("operators.py.j2", {"module": module})
+    head = {"docstring": _docstring(module), "imports": _module_imports(body), "body": body}
+    text = _render("module.py.j2", {**common, **head})
     stub = _render("module.pyi.j2", {**common, "overloaded": False, "imports": ()})
     overloaded = any(item.overloaded for item in module.stubs)
     stub_text = _render(
