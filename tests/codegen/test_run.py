@@ -1,0 +1,87 @@
+"""Generated modules at work in the runtime: what the example does not show."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+import mindtorch_v2 as torch
+from tests.codegen.support import run
+
+TEXT = """\
+namespace: codegen_run
+ops:
+- func: cube(Tensor x) -> Tensor
+  kernels: [{compute: x * x * x}]
+- func: halve_(Tensor(a!) self) -> Tensor(a!)
+  kernels: [{compute: self / 2}]
+  backward: {self: grad / 2}
+- func: choose(Tensor x, int n, *, bool flag=True) -> Tensor
+  check: [n > 0 and n < 10]
+  fake: {like: x}
+  kernels:
+  - {device: cpu, compute: x * n, when: flag}
+  - {device: cpu, compute: x + n, when: n > 5}
+  backward: {x: grad * n if flag else grad}
+- func: both(Tensor x, Tensor y) -> (Tensor, Tensor)
+  fake: [{like: x}, {like: y}]
+  kernels: [{device: cpu, compute: [x * y, x + y]}]
+  backward:
+    x: grads[0] * y + grads[1]
+    y: grads[0] * x + grads[1]
+"""
+
+
+@pytest.fixture(scope="module")
+def ops(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    files, shown = run(folder, TEXT)
+    assert shown == ""
+    path = folder / "codegen_run_ops.py"
+    path.write_text(files["ops.py"])
+    spec = importlib.util.spec_from_file_location("codegen_run_ops", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_composed_operator_has_gradients_through_its_parts(ops):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    ops.cube(x).sum().backward()
+    assert x.grad.tolist() == [3.0, 12.0]
+
+
+def test_in_place_writes_to_its_argument_and_returns_it(ops):
+    x = torch.tensor([2.0, 4.0])
+    assert ops.halve_(x) is x
+    assert x.tolist() == [1.0, 2.0]
+    leaf = torch.tensor([2.0], requires_grad=True)
+    ops.halve_(leaf * 1).sum().backward()
+    assert leaf.grad.tolist() == [0.5]
+
+
+def test_the_first_kernel_that_fits_runs_and_none_is_an_error(ops):
+    x = torch.tensor([1.0], requires_grad=True)
+    assert ops.choose(x, 3).tolist() == [3.0]
+    assert ops.choose(x, 6, flag=False).tolist() == [7.0]
+    with pytest.raises(RuntimeError) as caught:
+        ops.choose(x, 3, flag=False)
+    assert str(caught.value) == (
+        "codegen_run::choose: expected arguments that a cpu kernel takes: `flag` (ops.yaml:12); or `n > 5` "
+        "(ops.yaml:13), got flag = False, n = 3"
+    )
+
+
+def test_a_precondition_names_the_values(ops):
+    with pytest.raises(RuntimeError) as caught:
+        ops.choose(torch.tensor([1.0]), 12)
+    assert str(caught.value) == "codegen_run::choose: expected n < 10, got n = 12"
+
+
+def test_several_outputs_of_which_one_is_used(ops):
+    x, y = torch.tensor([2.0], requires_grad=True), torch.tensor([3.0], requires_grad=True)
+    ops.both(x, y)[0].sum().backward()
+    assert (x.grad.tolist(), y.grad.tolist()) == ([3.0], [2.0])
