@@ -24,6 +24,7 @@ cdef extern from "mindtorch_kernel.h":
 cdef extern from *:
     char* PyBytes_AS_STRING(object value)
     bint PyBytes_Check(object value)
+    Py_ssize_t PyBytes_GET_SIZE(object value)
     object PyMemoryView_FromObject(object value)
     Py_buffer* PyMemoryView_GET_BUFFER(object view)
     bint PyBuffer_IsContiguous(Py_buffer* view, char order)
@@ -59,7 +60,8 @@ cdef class Kernel:
     ``uint32_t f(uint32_t block_dim, void* stream, ...)``. ``abi="c"``: called as ``kernel(*args)``, for a symbol
     ``int f(...)`` on CPU memory. Either returns 0 for success; anything else raises RuntimeError.
 
-    ``address`` is the function's address, or a callable that returns it at the first launch. ``dtypes`` are those the
+    ``address`` is the function's address, or a callable that is asked for it at the first launch; it returns the address,
+    or a pair of the address and the sizes in bytes that ``host`` arguments must have, {position: size}. ``dtypes`` are those the
     kernel is compiled for: one tuple for all tensors (a tensor of a category that is not listed, such as an integer
     workspace of a float kernel, is not checked), or one entry an argument, each a tuple of dtypes or None.
     """
@@ -73,6 +75,7 @@ cdef class Kernel:
     cdef readonly str name, abi
     cdef readonly tuple types, dtypes
     cdef object resolve
+    cdef dict host_sizes                     # position -> bytes; None: nothing known
     cdef object __weakref__
 
     def __init__(self, str name not None, address, types, *, str abi="ascendc", dtypes=None):
@@ -194,7 +197,10 @@ cdef object allowed_mask(object given):
 
 
 cdef int resolve_address(Kernel self) except -1:
-    self.address = <void*><uintptr_t>self.resolve()
+    address = self.resolve()
+    if isinstance(address, tuple):
+        address, self.host_sizes = address
+    self.address = <void*><uintptr_t>address
     return 0
 
 
@@ -215,10 +221,10 @@ cdef object launch_on_cpu(Kernel self, PyObject** args, Py_ssize_t n):
     cdef Launch call
     cdef int32_t status
     cdef list held = [] if self.has_host else None
-    call.elements, call.device = 0, 0
-    fill_arguments(self, args, n, &call, held)
     if self.address == NULL:
         resolve_address(self)
+    call.elements, call.device = 0, 0
+    fill_arguments(self, args, n, &call, held)
     if call.elements < RELEASE_GIL_FROM:
         status = mt_invoke(self.address, &call.frame, self.floats, self.words)
     else:
@@ -237,10 +243,10 @@ cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_s
     cdef void* stream
     cdef int previous
     cdef list held = [] if self.has_host else None
-    call.elements, call.device, call.device_from = 0, index, -1
-    fill_arguments(self, args, n, &call, held)
     if self.address == NULL:
         resolve_address(self)
+    call.elements, call.device, call.device_from = 0, index, -1
+    fill_arguments(self, args, n, &call, held)
     if call.device < 0:
         call.device = npu_current()
     previous = npu_enter(call.device)
@@ -352,16 +358,28 @@ cdef uint64_t read_pointer(Kernel self, int i, object value, Launch* call) excep
 
 
 cdef void* host_address(Kernel self, int i, object value, list held) except? NULL:
+    cdef Py_buffer* buffer
     if PyBytes_Check(value):
+        check_host_size(self, i, PyBytes_GET_SIZE(value))
         return PyBytes_AS_STRING(value)
     try:
         view = PyMemoryView_FromObject(value)
     except TypeError:
         raise TypeError(f"{where(self, i)}: expected bytes-like data, got {describe(value)}") from None
-    if isinstance(value, Tensor) or not PyBuffer_IsContiguous(PyMemoryView_GET_BUFFER(view), b"C"):
+    buffer = PyMemoryView_GET_BUFFER(view)
+    if isinstance(value, Tensor) or not PyBuffer_IsContiguous(buffer, b"C"):
         raise TypeError(f"{where(self, i)}: expected contiguous bytes-like data, got {describe(value)}")
+    check_host_size(self, i, buffer.len)
     held.append(view)
-    return PyMemoryView_GET_BUFFER(view).buf
+    return buffer.buf
+
+
+cdef int check_host_size(Kernel self, int i, Py_ssize_t nbytes) except -1:
+    if self.host_sizes is not None:
+        expected = self.host_sizes.get(i)
+        if expected is not None and expected != nbytes:
+            raise ValueError(f"{where(self, i)}: expected {expected} bytes, the size of the kernel's struct, got {nbytes}")
+    return 0
 
 
 cdef object untyped(Kernel self, int i, TypedScalar value):

@@ -299,7 +299,13 @@ class Kernel:
     types: tuple[CType, ...]
     dtypes: tuple[Any, ...] | None
     def __init__(
-        self, name: str, address: int | Callable[[], int], types: Any, *, abi: str = "ascendc", dtypes: Any = None
+        self,
+        name: str,
+        address: int | Callable[[], int] | Callable[[], tuple[int, dict[int, int]]],
+        types: Any,
+        *,
+        abi: str = "ascendc",
+        dtypes: Any = None,
     ) -> None: ...
     def __call__(self, *args: Any) -> None: ...
     def launch(self, block_dim: int, args: tuple[Any, ...]) -> None: ...

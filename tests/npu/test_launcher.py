@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,23 @@ def test_a_struct_by_value_and_in_global_memory(kernels):
     np.testing.assert_array_equal(values(out), [1.5, 2.5, 3.5, 4.5])
     kernels.bind("iota_global", (npu.ptr, npu.ptr))(1, out, npu.upload(tiling(4, False, -1)))
     np.testing.assert_array_equal(values(out), [-1, 0, 1, 2])
+
+
+def test_a_struct_of_another_size(kernels):
+    out = npu.alloc((4,), _core.dtypes["float32"], "npu")
+    expected = "kernel iota, argument 2 (npu.host): expected 16 bytes, the size of the kernel's struct, got 12"
+    for tiling in (bytes(12), bytearray(12)):
+        assert (
+            message(lambda data=tiling: kernels.launch("iota", block_dim=1, args=[out, data]), ValueError) == expected
+        )
+
+
+def test_a_thread_that_never_chose_a_device(scale, x):
+    out = npu.alloc_like(x)
+    thread = threading.Thread(target=lambda: scale(1, x, out, 2.0, 5))
+    thread.start()
+    thread.join()
+    np.testing.assert_array_equal(values(out), [0, 2, 4, 6, 8])
 
 
 def test_nothing_is_opened_before_the_first_launch(tmp_path):

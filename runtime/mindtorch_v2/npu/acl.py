@@ -1,7 +1,7 @@
 """The ACL library: one table of its symbols, and which library provides them.
 
 The library is CANN's ``libascendcl.so``, or the simulated NPU, which exports the same symbols. ``MINDTORCH_NPU``
-chooses: ``real``, ``sim``, or ``auto`` (the default: CANN's where it can be opened and has a device, else the simulator).
+chooses: ``real``, ``sim``, or ``auto`` (the default: CANN's where it opens and has a device, else the simulator).
 """
 
 from __future__ import annotations

@@ -121,15 +121,19 @@ class KernelLauncher:
             + "\nbuild it, or add its folder to MINDTORCH_LIBRARY_PATH"
         )
 
-    def _address(self, kernel: str, types: tuple[CType, ...], abi: str) -> int:
+    def _address(self, kernel: str, types: tuple[CType, ...], abi: str) -> tuple[int, dict[int, int]]:
+        """The kernel's address, and the sizes of its structs as far as the library tells them."""
         library = self._open(abi)
         symbol = _PREFIX + kernel if abi == "ascendc" else kernel
         address = library.address(symbol)
         if address is None:
             raise RuntimeError(_missing_symbol(library.path, symbol))
-        if abi == "ascendc":
-            _check_signature(library, kernel, types)
-        return address
+        signature = library.text(f"mtsim_signature_{kernel}") if abi == "ascendc" else None
+        if signature is None:
+            return address, {}
+        words = [word for word in signature.split(",") if word]
+        _check_signature(kernel, [_declared_as(word) for word in words], [t.name for t in types])
+        return address, {i: int(word.partition(":")[2]) for i, word in enumerate(words) if word.startswith("struct:")}
 
     def __repr__(self) -> str:
         return f"<KernelLauncher {self.name!r}>"
@@ -210,13 +214,8 @@ def _missing_symbol(path: Path, symbol: str) -> str:
     return f"kernel library {path} has no symbol {symbol!r}; {hint}"
 
 
-def _check_signature(library: _Library, kernel: str, types: tuple[CType, ...]) -> None:
+def _check_signature(kernel: str, compiled: list[str], declared: list[str]) -> None:
     """Compares declared types with those the kernel was compiled with, where the library tells (the simulator's do)."""
-    text = library.text(f"mtsim_signature_{kernel}")
-    if text is None:
-        return
-    compiled = [_declared_as(word) for word in text.split(",") if word]
-    declared = [t.name for t in types]
     if declared == compiled:
         return
     where = next((i for i, pair in enumerate(zip(declared, compiled, strict=False)) if pair[0] != pair[1]), None)

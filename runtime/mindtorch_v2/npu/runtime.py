@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
 import os
 import threading
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ def is_simulated() -> bool:
     return opened().simulated
 
 
+@functools.cache
 def device_count() -> int:
     """The number of NPUs."""
     count = ctypes.c_uint32()
