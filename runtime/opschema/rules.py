@@ -64,8 +64,6 @@ def _return_fault(schema: Schema) -> SchemaError | None:
     seen: set[str] = set()
     first = schema.returns[0] if schema.returns else None
     for i, ret in enumerate(schema.returns):
-        if first is not None and (ret.name is None) != (first.name is None):
-            return _fault("either every return has a name or none has", "return", i)
         if ret.name is not None:
             if ret.name in seen:
                 return _fault(f"return `{ret.name}` is there twice", "return", i)

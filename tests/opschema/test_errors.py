@@ -62,7 +62,6 @@ FAULTS = [
     ("f_(Tensor(a!)[] x) -> «Tensor(a!)»", "an in-place operator on a list returns nothing", "write `-> ()`"),
     ("f(Tensor x, *, Tensor(a!) out, «int y») -> ()", "`y` follows an out argument", "out arguments come last"),
     ("f(Tensor(a!) x) -> (Tensor(a!), «Tensor»)", "either every return is a mutated argument or none is", ""),
-    ("f(Tensor x) -> (Tensor a, «Tensor»)", "either every return has a name or none has", ""),
     ("f(Tensor x) -> (Tensor a, «Tensor a»)", "return `a` is there twice", ""),
     ("f(Tensor x) -> «Tensor(a!)»", "no argument is annotated (a!)", ""),
     (
