@@ -676,7 +676,7 @@ _lib.define(
 
 @library.register(_lib, "mul_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:161")
 def _mul__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.mul(self, other))
+    self.copy_(torch.ops.aten.mul(self.clone(), other))
     return self
 
 
@@ -1385,7 +1385,7 @@ _lib.define(
 
 @library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:318")
 def _remainder__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.remainder(self, other))
+    self.copy_(torch.ops.aten.remainder(self.clone(), other))
     return self
 
 
@@ -1588,7 +1588,7 @@ _lib.define(
 
 @library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:370")
 def _fmod__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.fmod(self, other))
+    self.copy_(torch.ops.aten.fmod(self.clone(), other))
     return self
 
 
@@ -1846,7 +1846,7 @@ _lib.define(
 
 @library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:427")
 def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
-    self.copy_(torch.ops.aten.pow(self, exponent))
+    self.copy_(torch.ops.aten.pow(self.clone(), exponent))
     return self
 
 

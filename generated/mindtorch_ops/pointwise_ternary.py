@@ -352,7 +352,7 @@ _lib.define(
 
 @library.register(_lib, "lerp_.Tensor", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:97")
 def _lerp__tensor_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.lerp(self, end, weight))
+    self.copy_(torch.ops.aten.lerp(self.clone(), end, weight))
     return self
 
 
@@ -847,7 +847,7 @@ _lib.define(
 
 @library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:215")
 def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
-    self.copy_(torch.ops.aten.clamp(self, min_, max_))
+    self.copy_(torch.ops.aten.clamp(self.clone(), min_, max_))
     return self
 
 

@@ -202,7 +202,7 @@ _lib.define(
 
 @library.register(_lib, "abs_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:45")
 def _abs_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.abs(self))
+    self.copy_(torch.ops.aten.abs(self.clone()))
     return self
 
 
@@ -924,7 +924,7 @@ _lib.define(
 
 @library.register(_lib, "log_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:264")
 def _log_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.log(self))
+    self.copy_(torch.ops.aten.log(self.clone()))
     return self
 
 
@@ -982,7 +982,7 @@ _lib.define(
 
 @library.register(_lib, "log2_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:281")
 def _log2_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.log2(self))
+    self.copy_(torch.ops.aten.log2(self.clone()))
     return self
 
 
@@ -1040,7 +1040,7 @@ _lib.define(
 
 @library.register(_lib, "log10_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:298")
 def _log10_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.log10(self))
+    self.copy_(torch.ops.aten.log10(self.clone()))
     return self
 
 
@@ -1098,7 +1098,7 @@ _lib.define(
 
 @library.register(_lib, "log1p_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:315")
 def _log1p_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.log1p(self))
+    self.copy_(torch.ops.aten.log1p(self.clone()))
     return self
 
 
@@ -1535,7 +1535,7 @@ _lib.define(
 
 @library.register(_lib, "sin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:437")
 def _sin_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.sin(self))
+    self.copy_(torch.ops.aten.sin(self.clone()))
     return self
 
 
@@ -1593,7 +1593,7 @@ _lib.define(
 
 @library.register(_lib, "cos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:454")
 def _cos_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.cos(self))
+    self.copy_(torch.ops.aten.cos(self.clone()))
     return self
 
 
@@ -1726,7 +1726,7 @@ _lib.define(
 
 @library.register(_lib, "asin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:492")
 def _asin_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.asin(self))
+    self.copy_(torch.ops.aten.asin(self.clone()))
     return self
 
 
@@ -1784,7 +1784,7 @@ _lib.define(
 
 @library.register(_lib, "acos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:509")
 def _acos_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.acos(self))
+    self.copy_(torch.ops.aten.acos(self.clone()))
     return self
 
 
@@ -1842,7 +1842,7 @@ _lib.define(
 
 @library.register(_lib, "atan_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:526")
 def _atan_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.atan(self))
+    self.copy_(torch.ops.aten.atan(self.clone()))
     return self
 
 
@@ -1900,7 +1900,7 @@ _lib.define(
 
 @library.register(_lib, "sinh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:543")
 def _sinh_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.sinh(self))
+    self.copy_(torch.ops.aten.sinh(self.clone()))
     return self
 
 
@@ -1958,7 +1958,7 @@ _lib.define(
 
 @library.register(_lib, "cosh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:560")
 def _cosh_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.cosh(self))
+    self.copy_(torch.ops.aten.cosh(self.clone()))
     return self
 
 
@@ -2016,7 +2016,7 @@ _lib.define(
 
 @library.register(_lib, "erf_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:577")
 def _erf_kernel(self: Tensor) -> Tensor:
-    self.copy_(torch.ops.aten.erf(self))
+    self.copy_(torch.ops.aten.erf(self.clone()))
     return self
 
 

@@ -764,7 +764,6 @@ _lib.register_autograd(
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
     source="shape.yaml:181",
 )
-split = torch.ops.aten.split.Tensor
 
 
 # ---------------------------------------------------------------- split_with_sizes (shape.yaml:184)
@@ -795,20 +794,48 @@ _lib.register_autograd(
 split_with_sizes = torch.ops.aten.split_with_sizes.default
 
 
-# ---------------------------------------------------------------- chunk (shape.yaml:193)
+# ---------------------------------------------------------------- split.sizes (shape.yaml:193)
+_lib.define(
+    "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
+    doc="Parts of the given sizes along a dimension.",
+    tags=(),
+    variants=("function", "method"),
+    source="shape.yaml:193",
+)
+_split_sizes_cpu_python = library.python_function("mindtorch_v2.kernels.shape:split_with_sizes")
+
+
+@library.register(_lib, "split.sizes", "CPU", source="shape.yaml:197")
+@library.register(_lib, "split.sizes", "NPU", source="shape.yaml:197")
+@library.register(_lib, "split.sizes", "Meta", source="shape.yaml:197")
+def _split_sizes_cpu_npu_meta_kernel(self: Tensor, split_size: Sequence[int], dim: int) -> list[Tensor]:
+    result: list[Tensor] = _split_sizes_cpu_python(self, split_size, dim)
+    return result
+
+
+_lib.register_autograd(
+    "split.sizes",
+    library.python_function("mindtorch_v2.kernels.shape:split_backward"),
+    setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
+    source="shape.yaml:199",
+)
+split = torch.ops.aten.split
+
+
+# ---------------------------------------------------------------- chunk (shape.yaml:202)
 _lib.define(
     "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
     doc="At most `chunks` parts of equal size along a dimension; the last may be smaller.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:193",
+    source="shape.yaml:202",
 )
 _chunk_cpu_python = library.python_function("mindtorch_v2.kernels.shape:chunk")
 
 
-@library.register(_lib, "chunk", "CPU", source="shape.yaml:197")
-@library.register(_lib, "chunk", "NPU", source="shape.yaml:197")
-@library.register(_lib, "chunk", "Meta", source="shape.yaml:197")
+@library.register(_lib, "chunk", "CPU", source="shape.yaml:206")
+@library.register(_lib, "chunk", "NPU", source="shape.yaml:206")
+@library.register(_lib, "chunk", "Meta", source="shape.yaml:206")
 def _chunk_cpu_npu_meta_kernel(self: Tensor, chunks: int, dim: int) -> list[Tensor]:
     result: list[Tensor] = _chunk_cpu_python(self, chunks, dim)
     return result
@@ -818,29 +845,29 @@ _lib.register_autograd(
     "chunk",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:199",
+    source="shape.yaml:208",
 )
 chunk = torch.ops.aten.chunk.default
 
 
-# ---------------------------------------------------------------- select_backward (shape.yaml:204)
+# ---------------------------------------------------------------- select_backward (shape.yaml:213)
 _lib.define(
     "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
     doc="Zeros of the given size, with `grad_output` at one index of a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:204",
+    source="shape.yaml:213",
 )
 _select_backward_cpu_python = library.python_function("mindtorch_v2.kernels.shape:select_backward")
 
 
-@library.register(_lib, "select_backward", "Meta", source="shape.yaml:206")
+@library.register(_lib, "select_backward", "Meta", source="shape.yaml:215")
 def _select_backward_fake(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
     return npu.alloc(input_sizes, grad_output.dtype, grad_output.device)
 
 
-@library.register(_lib, "select_backward", "CPU", source="shape.yaml:208")
-@library.register(_lib, "select_backward", "NPU", source="shape.yaml:208")
+@library.register(_lib, "select_backward", "CPU", source="shape.yaml:217")
+@library.register(_lib, "select_backward", "NPU", source="shape.yaml:217")
 def _select_backward_cpu_npu_kernel(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
     result: Tensor = _select_backward_cpu_python(grad_output, input_sizes, dim, index)
     return result
@@ -859,32 +886,32 @@ def _select_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "select_backward", _select_backward_backward, setup_context=_select_backward_setup, source="shape.yaml:210"
+    "select_backward", _select_backward_backward, setup_context=_select_backward_setup, source="shape.yaml:219"
 )
 select_backward = torch.ops.aten.select_backward.default
 
 
-# ---------------------------------------------------------------- slice_backward (shape.yaml:212)
+# ---------------------------------------------------------------- slice_backward (shape.yaml:221)
 _lib.define(
     "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> "
     "Tensor",
     doc="Zeros of the given size, with `grad_output` in a range of a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:212",
+    source="shape.yaml:221",
 )
 _slice_backward_cpu_python = library.python_function("mindtorch_v2.kernels.shape:slice_backward")
 
 
-@library.register(_lib, "slice_backward", "Meta", source="shape.yaml:214")
+@library.register(_lib, "slice_backward", "Meta", source="shape.yaml:223")
 def _slice_backward_fake(
     grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
 ) -> Tensor:
     return npu.alloc(input_sizes, grad_output.dtype, grad_output.device)
 
 
-@library.register(_lib, "slice_backward", "CPU", source="shape.yaml:216")
-@library.register(_lib, "slice_backward", "NPU", source="shape.yaml:216")
+@library.register(_lib, "slice_backward", "CPU", source="shape.yaml:225")
+@library.register(_lib, "slice_backward", "NPU", source="shape.yaml:225")
 def _slice_backward_cpu_npu_kernel(
     grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
 ) -> Tensor:
@@ -907,31 +934,31 @@ def _slice_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "slice_backward", _slice_backward_backward, setup_context=_slice_backward_setup, source="shape.yaml:218"
+    "slice_backward", _slice_backward_backward, setup_context=_slice_backward_setup, source="shape.yaml:227"
 )
 slice_backward = torch.ops.aten.slice_backward.default
 
 
-# ---------------------------------------------------------------- cat (shape.yaml:222)
+# ---------------------------------------------------------------- cat (shape.yaml:231)
 _lib.define(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     doc="Tensors joined along a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:222",
+    source="shape.yaml:231",
 )
 _cat_fake_python = library.python_function("mindtorch_v2.kernels.shape:cat_fake")
 _cat_cpu_python = library.python_function("mindtorch_v2.kernels.shape:cat")
 
 
-@library.register(_lib, "cat", "Meta", source="shape.yaml:224")
+@library.register(_lib, "cat", "Meta", source="shape.yaml:233")
 def _cat_fake(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _cat_fake_python(tensors, dim)
     return result
 
 
-@library.register(_lib, "cat", "CPU", source="shape.yaml:226")
-@library.register(_lib, "cat", "NPU", source="shape.yaml:226")
+@library.register(_lib, "cat", "CPU", source="shape.yaml:235")
+@library.register(_lib, "cat", "NPU", source="shape.yaml:235")
 def _cat_cpu_npu_kernel(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _cat_cpu_python(tensors, dim)
     return result
@@ -941,31 +968,31 @@ _lib.register_autograd(
     "cat",
     library.python_function("mindtorch_v2.kernels.shape:cat_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:cat_setup"),
-    source="shape.yaml:228",
+    source="shape.yaml:237",
 )
 cat = torch.ops.aten.cat.default
 
 
-# ---------------------------------------------------------------- stack (shape.yaml:231)
+# ---------------------------------------------------------------- stack (shape.yaml:240)
 _lib.define(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     doc="Tensors joined along a new dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:231",
+    source="shape.yaml:240",
 )
 _stack_fake_python = library.python_function("mindtorch_v2.kernels.shape:stack_fake")
 _stack_cpu_python = library.python_function("mindtorch_v2.kernels.shape:stack")
 
 
-@library.register(_lib, "stack", "Meta", source="shape.yaml:233")
+@library.register(_lib, "stack", "Meta", source="shape.yaml:242")
 def _stack_fake(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _stack_fake_python(tensors, dim)
     return result
 
 
-@library.register(_lib, "stack", "CPU", source="shape.yaml:235")
-@library.register(_lib, "stack", "NPU", source="shape.yaml:235")
+@library.register(_lib, "stack", "CPU", source="shape.yaml:244")
+@library.register(_lib, "stack", "NPU", source="shape.yaml:244")
 def _stack_cpu_npu_kernel(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _stack_cpu_python(tensors, dim)
     return result
@@ -975,25 +1002,25 @@ _lib.register_autograd(
     "stack",
     library.python_function("mindtorch_v2.kernels.shape:stack_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:stack_setup"),
-    source="shape.yaml:237",
+    source="shape.yaml:246",
 )
 stack = torch.ops.aten.stack.default
 
 
-# ---------------------------------------------------------------- repeat (shape.yaml:240)
+# ---------------------------------------------------------------- repeat (shape.yaml:249)
 _lib.define(
     "repeat(Tensor self, SymInt[] repeats) -> Tensor",
     doc="The tensor repeated along its dimensions, in memory of its own.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:240",
+    source="shape.yaml:249",
 )
 _repeat_cpu_python = library.python_function("mindtorch_v2.kernels.shape:repeat")
 
 
-@library.register(_lib, "repeat", "CPU", source="shape.yaml:244")
-@library.register(_lib, "repeat", "NPU", source="shape.yaml:244")
-@library.register(_lib, "repeat", "Meta", source="shape.yaml:244")
+@library.register(_lib, "repeat", "CPU", source="shape.yaml:253")
+@library.register(_lib, "repeat", "NPU", source="shape.yaml:253")
+@library.register(_lib, "repeat", "Meta", source="shape.yaml:253")
 def _repeat_cpu_npu_meta_kernel(self: Tensor, repeats: Sequence[int]) -> Tensor:
     result: Tensor = _repeat_cpu_python(self, repeats)
     return result
@@ -1003,6 +1030,6 @@ _lib.register_autograd(
     "repeat",
     library.python_function("mindtorch_v2.kernels.shape:repeat_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:repeat_setup"),
-    source="shape.yaml:246",
+    source="shape.yaml:255",
 )
 repeat = torch.ops.aten.repeat.default

@@ -101,8 +101,13 @@ def movedim(self: Tensor, source: int, destination: int) -> Tensor:
 def unbind(self: Tensor, dim: int = 0) -> list[Tensor]:
     """The slices along a dimension, which is left out."""
 
+@overload
 def split(self: Tensor, split_size: int, dim: int = 0) -> list[Tensor]:
     """Parts of `split_size` along a dimension; the last may be smaller."""
+
+@overload
+def split(self: Tensor, split_size: Sequence[int], dim: int = 0) -> list[Tensor]:
+    """Parts of the given sizes along a dimension."""
 
 def split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
     """Parts of the given sizes along a dimension."""

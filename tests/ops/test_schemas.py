@@ -1,0 +1,35 @@
+"""Every operator that is declared in the namespace aten has PyTorch's own schema."""
+
+from __future__ import annotations
+
+import pytest
+
+import mindtorch_v2 as torch
+
+pytorch = pytest.importorskip("torch")
+
+
+def declared() -> list[str]:
+    names = []
+    for name, packet in vars(torch.ops.aten).items():
+        if isinstance(packet, torch._core.OpOverloadPacket):
+            names += [f"{name}.{overload}" for overload in packet.overloads()]
+    return sorted(names)
+
+
+def canonical(schema: str) -> str:
+    """PyTorch prints `SymInt` and its defaults where our schemas say the same; spacing and number forms are alike."""
+    return str(schema)
+
+
+@pytest.mark.parametrize("qualname", declared())
+def test_schema_is_pytorchs(qualname: str) -> None:
+    name, overload = qualname.rsplit(".", 1)
+    ours = getattr(getattr(torch.ops.aten, name), overload)._schema
+    theirs = getattr(getattr(pytorch.ops.aten, name), overload)._schema
+    parsed = pytorch._C.parse_schema(str(ours))
+    assert parsed == theirs, f"ours:   {ours}\ntheirs: {theirs}"
+
+
+def test_there_are_enough_operators() -> None:
+    assert len(declared()) > 250
