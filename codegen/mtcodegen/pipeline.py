@@ -74,8 +74,8 @@ def generate(
     found += _name_faults(targets)
     found = in_source_order(found, [item.name for item in inputs.values()])
     if len(found) > _MOST_FINDINGS:
-        more = f"{len(found) - _MOST_FINDINGS} more findings are not shown"
-        found = [*found[:_MOST_FINDINGS], Diagnostic("MT100", more, None, path=found[_MOST_FINDINGS].file)]
+        rest = f"{len(found) - _MOST_FINDINGS} more findings are not shown"
+        found = [*found[:_MOST_FINDINGS], Diagnostic("MT100", rest, None, path=found[_MOST_FINDINGS].file)]
     if any(item.severity == "error" for item in found):
         return [], found
     return [_render(target, files, progress) for target in targets], found
