@@ -32,12 +32,30 @@ std::shared_ptr<Context> create_context(Runtime& runtime, Device* device, bool p
     return context;
 }
 
+// Captures of the context's streams end without a graph, and the context's graphs go with it.
+void destroy_graphs(Runtime& runtime, const Context* context) {
+    for (const auto& capture : runtime.captures.all()) {
+        if (capture->uses(context)) {
+            capture->cancel();
+            runtime.captures.remove(capture.get());
+            runtime.forget(*capture->model);
+        }
+    }
+    for (const auto& model : runtime.models.all()) {
+        if (model->context == context) {
+            runtime.forget(*model);
+        }
+    }
+}
+
 // Needs the lifecycle lock. The last context takes the device's memory with it.
 void destroy_context(Runtime& runtime, const std::shared_ptr<Context>& context) {
     context->alive.store(false);
     runtime.contexts.remove(context->handle);
+    destroy_graphs(runtime, context.get());
     for (const auto& stream : runtime.streams.all()) {
         if (stream->context == context.get() && runtime.streams.remove(stream->handle) != nullptr) {
+            stream->stop_recording();  // an update
             stream->abandon();
         }
     }

@@ -25,6 +25,7 @@ struct Argument {
 
 struct CopyTask {
     static constexpr bool kAlways = false;
+    static constexpr const char* kKind = "copy";
     char* target;
     const char* source;
     std::size_t count;
@@ -33,6 +34,7 @@ struct CopyTask {
 
 struct FillTask {
     static constexpr bool kAlways = false;
+    static constexpr const char* kKind = "fill";
     char* target;
     int value;
     std::size_t count;
@@ -121,9 +123,18 @@ aclError check_fill(const char* function, void* pointer, std::size_t room, std::
     return locate(function, {"devPtr", pointer, Side::kEither}, count, target);
 }
 
-// Queues the task; with pageable host memory also waits for it, since that memory may be gone when the call returns.
+// Queues the task; with pageable host memory also waits for it, since that memory may be gone when the call returns. A
+// capture that allows so synchronous a copy has it made at once and keeps nothing of it.
 template <class Task>
 aclError queue(const char* function, Stream& stream, Task task, bool pageable) {
+    if (pageable) {
+        MTSIM_TRY(Runtime::get().captures.allow_synchronous(function, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC));
+        if (const std::shared_ptr<Recorder> recorder = stream.recorder()) {
+            MTSIM_TRY(recorder->bypass(function, stream));
+            task.run(stream);
+            return ACL_SUCCESS;
+        }
+    }
     std::uint64_t ticket = 0;
     MTSIM_TRY(stream.push(function, task, &ticket));
     if (pageable && !stream.on_worker_thread()) {
@@ -140,6 +151,7 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, a
     Copy copy;
     MTSIM_TRY(require_context("aclrtMemcpy", &context));
     MTSIM_TRY(check_copy("aclrtMemcpy", dst, destMax, src, count, kind, &copy));
+    MTSIM_TRY(context->runtime->captures.allow_synchronous("aclrtMemcpy", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT));
     std::memmove(copy.target.address, copy.source.address, count);
     return ACL_SUCCESS;
 }
@@ -159,6 +171,7 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
     Place target;
     MTSIM_TRY(require_context("aclrtMemset", &context));
     MTSIM_TRY(check_fill("aclrtMemset", devPtr, maxCount, count, &target));
+    MTSIM_TRY(context->runtime->captures.allow_synchronous("aclrtMemset", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT));
     std::memset(target.address, value, count);
     return ACL_SUCCESS;
 }

@@ -1,5 +1,6 @@
 #include "event.hpp"
 
+#include "capture.hpp"
 #include "error.hpp"
 #include "runtime.hpp"
 #include "spin.hpp"
@@ -33,8 +34,8 @@ void Recording::poke() {
 
 // ---------------------------------------------------------------------------------------------------- Event
 
-Event::Event(bool ex, bool timed) : timed_(timed), latest_(std::make_shared<Recording>()) {
-    if (ex) {
+Event::Event(EventKind kind, bool timed) : kind_(kind), timed_(timed), latest_(std::make_shared<Recording>()) {
+    if (kind == EventKind::kEx) {
         latest_->complete(ACL_SUCCESS, std::string());
     }
 }
@@ -46,7 +47,27 @@ std::shared_ptr<Recording> Event::begin_recording() {
         latest_ = std::make_shared<Recording>();
     }
     recorded_ = true;
+    mark_.reset();
     return latest_;
+}
+
+void Event::complete(aclError status, const std::string& message) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (latest_->done()) {
+        latest_ = std::make_shared<Recording>();
+    }
+    recorded_ = true;
+    latest_->complete(status, message);
+}
+
+void Event::set_mark(Mark mark) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    mark_ = std::move(mark);
+}
+
+std::optional<Mark> Event::mark() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return mark_;
 }
 
 void Event::reset() {
@@ -71,10 +92,36 @@ namespace {
 
 // ---------------------------------------------------------------------------------------------------- tasks
 
+// The tasks of external events read and change the event when they run, every time.
+struct SetTask {
+    static constexpr bool kAlways = true;
+    static constexpr const char* kKind = "event record";
+    std::shared_ptr<Event> event;
+    void run(Stream& stream) {
+        const std::optional<Failure> failure = stream.failure();
+        event->complete(failure ? failure->code : ACL_SUCCESS, failure ? failure->message : std::string());
+    }
+};
+
+struct ClearTask {
+    static constexpr bool kAlways = true;
+    static constexpr const char* kKind = "event reset";
+    std::shared_ptr<Event> event;
+    void run(Stream&) { event->reset(); }
+};
+
+struct WaitForFlagTask {
+    static constexpr bool kAlways = true;
+    static constexpr const char* kKind = "event wait";
+    std::shared_ptr<Event> event;
+    void run(Stream& stream) { stream.wait_for(event->latest()); }
+};
+
 // Completes its recording when it runs, and also when it is dropped unrun, as others may wait for it.
 class RecordTask {
 public:
     static constexpr bool kAlways = true;
+    static constexpr const char* kKind = nullptr;
 
     explicit RecordTask(std::shared_ptr<Recording> recording) : recording_(std::move(recording)) {}
     RecordTask(RecordTask&&) = default;
@@ -95,18 +142,36 @@ private:
 
 struct WaitTask {
     static constexpr bool kAlways = true;
+    static constexpr const char* kKind = nullptr;
     std::shared_ptr<Recording> recording;
     void run(Stream& stream) { stream.wait_for(recording); }
 };
 
-aclError create(const char* function, aclrtEvent* event, bool ex, bool timed) {
+aclError create(const char* function, aclrtEvent* event, EventKind kind, bool timed) {
     MTSIM_TRY(require_pointer(function, "event", event));
     std::shared_ptr<Context> context;
     MTSIM_TRY(require_context(function, &context));
-    const auto created = std::make_shared<Event>(ex, timed);
+    const auto created = std::make_shared<Event>(kind, timed);
     Runtime::get().events.add(created);
     *event = created->handle;
     return ACL_SUCCESS;
+}
+
+// Finds the capture that records `stream`, NULL when none does. Fails when it is an update, where events have no place.
+aclError find_capture(const char* function, Stream& stream, std::shared_ptr<Capture>* capture) {
+    const std::shared_ptr<Recorder> recorder = stream.recorder();
+    *capture = std::dynamic_pointer_cast<Capture>(recorder);
+    return recorder != nullptr && *capture == nullptr ? recorder->refuse(function, stream) : ACL_SUCCESS;
+}
+
+aclError require_uncaptured(const char* function, const Event& event) {
+    const std::shared_ptr<Capture> capture = capture_of(event);
+    if (capture == nullptr) {
+        return ACL_SUCCESS;
+    }
+    return capture->invalidate(ACL_ERROR_RT_EVENT_CAPTURED, function,
+                               format("the event %p was recorded in a capture, which does not allow this call before "
+                                      "aclmdlRICaptureEnd", event.handle));
 }
 
 }  // namespace
@@ -114,7 +179,7 @@ aclError create(const char* function, aclrtEvent* event, bool ex, bool timed) {
 
 using namespace mtsim;
 
-aclError aclrtCreateEvent(aclrtEvent* event) { return create("aclrtCreateEvent", event, false, true); }
+aclError aclrtCreateEvent(aclrtEvent* event) { return create("aclrtCreateEvent", event, EventKind::kPlain, true); }
 
 aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
     constexpr uint32_t known =
@@ -123,7 +188,8 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
         return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtCreateEventExWithFlag",
                     "argument flag: expected a combination of 0x1, 0x2, 0x8 and 0x20, got 0x%x", flag);
     }
-    return create("aclrtCreateEventExWithFlag", event, true, (flag & ACL_EVENT_TIME_LINE) != 0);
+    const EventKind kind = (flag & ACL_EVENT_EXTERNAL) != 0 ? EventKind::kExternal : EventKind::kEx;
+    return create("aclrtCreateEventExWithFlag", event, kind, (flag & ACL_EVENT_TIME_LINE) != 0);
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
@@ -138,16 +204,46 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
     std::shared_ptr<Stream> target;
     MTSIM_TRY(Runtime::get().events.require("aclrtRecordEvent", "event", event, &found));
     MTSIM_TRY(require_stream("aclrtRecordEvent", stream, &target));
+    if (found->external()) {
+        return target->push("aclrtRecordEvent", SetTask{found});
+    }
+    std::shared_ptr<Capture> capture;
+    MTSIM_TRY(find_capture("aclrtRecordEvent", *target, &capture));
+    if (capture != nullptr) {
+        Mark mark;
+        MTSIM_TRY(capture->mark("aclrtRecordEvent", *target, &mark));
+        found->set_mark(std::move(mark));
+        return ACL_SUCCESS;
+    }
     return target->push("aclrtRecordEvent", RecordTask(found->begin_recording()));
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
+    const char* function = "aclrtStreamWaitEvent";
     std::shared_ptr<Event> found;
     std::shared_ptr<Stream> target;
-    MTSIM_TRY(Runtime::get().events.require("aclrtStreamWaitEvent", "event", event, &found));
-    MTSIM_TRY(require_stream("aclrtStreamWaitEvent", stream, &target));
+    MTSIM_TRY(Runtime::get().events.require(function, "event", event, &found));
+    MTSIM_TRY(require_stream(function, stream, &target));
+    if (found->external()) {
+        return target->push(function, WaitForFlagTask{found});
+    }
+    Mark mark;
+    std::shared_ptr<Capture> capture;
+    MTSIM_TRY(find_capture(function, *target, &capture));
+    const std::shared_ptr<Capture> recorded_in = capture_of(*found, &mark);
+    if (capture != nullptr) {
+        return capture->wait(function, *target, recorded_in, mark);
+    }
+    if (recorded_in != nullptr && stream == nullptr) {
+        return recorded_in->invalidate(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT, function,
+                                       "argument stream: the default stream cannot join a capture, which waiting for "
+                                       "an event that was recorded in one does");
+    }
+    if (recorded_in != nullptr) {
+        return recorded_in->join(function, target, mark);
+    }
     std::shared_ptr<Recording> recording = found->latest();
-    return recording->done() ? ACL_SUCCESS : target->push("aclrtStreamWaitEvent", WaitTask{std::move(recording)});
+    return recording->done() ? ACL_SUCCESS : target->push(function, WaitTask{std::move(recording)});
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
@@ -155,6 +251,13 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
     std::shared_ptr<Stream> target;
     MTSIM_TRY(Runtime::get().events.require("aclrtResetEvent", "event", event, &found));
     MTSIM_TRY(require_stream("aclrtResetEvent", stream, &target));
+    if (found->external()) {
+        return target->push("aclrtResetEvent", ClearTask{found});
+    }
+    MTSIM_TRY(require_uncaptured("aclrtResetEvent", *found));
+    if (const std::shared_ptr<Recorder> recorder = target->recorder()) {
+        return recorder->refuse("aclrtResetEvent", *target);  // only an external event is reset by the stream
+    }
     found->reset();  // what was queued before holds its own recording, so nothing has to wait for the stream
     return ACL_SUCCESS;
 }
@@ -163,6 +266,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
     std::shared_ptr<Event> found;
     MTSIM_TRY(require_pointer("aclrtQueryEventStatus", "status", status));
     MTSIM_TRY(Runtime::get().events.require("aclrtQueryEventStatus", "event", event, &found));
+    MTSIM_TRY(require_uncaptured("aclrtQueryEventStatus", *found));
     *status = found->latest()->done() ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
     return ACL_SUCCESS;
 }
@@ -170,8 +274,9 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
     std::shared_ptr<Event> found;
     MTSIM_TRY(Runtime::get().events.require("aclrtSynchronizeEvent", "event", event, &found));
+    MTSIM_TRY(require_uncaptured("aclrtSynchronizeEvent", *found));
     const std::shared_ptr<Recording> recording = found->latest();
-    if (!recording->done() && !found->was_recorded()) {
+    if (!recording->done() && !found->was_recorded() && !found->external()) {
         return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtSynchronizeEvent",
                     "argument event: expected an event that was recorded since it was created or reset, got %p, which "
                     "was not and would be waited for forever", event);
@@ -192,6 +297,7 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endE
     for (int i = 0; i < 2; ++i) {
         std::shared_ptr<Event> event;
         MTSIM_TRY(Runtime::get().events.require(function, names[i], handles[i], &event));
+        MTSIM_TRY(require_uncaptured(function, *event));
         const std::shared_ptr<Recording> recording = event->latest();
         const char* problem = !event->timed()          ? "was created without ACL_EVENT_TIME_LINE"
                               : !event->was_recorded() ? "was not recorded"

@@ -4,11 +4,14 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "acl/acl.h"
 
@@ -41,26 +44,50 @@ private:
     std::chrono::steady_clock::time_point time_;
 };
 
+class Capture;
+
+// A point in a captured stream: where an event was recorded.
+struct Mark {
+    std::weak_ptr<Capture> capture;
+    std::size_t lane = 0;           // the stream's
+    std::vector<std::size_t> seen;  // of each lane, the steps that happen before this point
+};
+
+enum class EventKind {
+    kPlain,     // not ready until it is recorded
+    kEx,        // complete until it is recorded
+    kExternal,  // a flag that is set and cleared when the stream gets there, and not when the call is made
+};
+
 class Event {
 public:
-    // An Ex event counts as complete until it is recorded; a plain one as not ready.
-    Event(bool ex, bool timed);
+    Event(EventKind kind, bool timed);
 
     // The recording that the next record in a stream completes.
     std::shared_ptr<Recording> begin_recording();
     void reset();
 
+    // Sets the flag of an external event.
+    void complete(aclError status, const std::string& message);
+
+    // Where it was last recorded, if that was in a capture.
+    void set_mark(Mark mark);
+    std::optional<Mark> mark() const;
+
     std::shared_ptr<Recording> latest() const;
     bool was_recorded() const;  // since it was created or reset
     bool timed() const { return timed_; }
+    bool external() const { return kind_ == EventKind::kExternal; }
 
     void* handle = nullptr;
 
 private:
+    const EventKind kind_;
     const bool timed_;
     mutable std::mutex mutex_;
     std::shared_ptr<Recording> latest_;
     bool recorded_ = false;
+    std::optional<Mark> mark_;
 };
 
 }  // namespace mtsim

@@ -72,6 +72,7 @@ void record_fault(aclError code, const char* message) {
 class KernelTask {
 public:
     static constexpr bool kAlways = false;
+    static constexpr const char* kKind = "kernel";
 
     KernelTask(const char* name, std::uint32_t blocks, mtsim_kernel_fn function, const void* arguments,
                std::size_t size, bool concurrent)

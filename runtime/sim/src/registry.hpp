@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -14,9 +15,9 @@
 
 namespace mtsim {
 
-enum class HandleKind : std::uint64_t { kContext = 1, kStream = 2, kEvent = 3 };
+enum class HandleKind : std::uint64_t { kContext = 1, kStream = 2, kEvent = 3, kModel = 4, kTaskGroup = 5 };
 
-constexpr const char* kHandleNames[] = {nullptr, "context", "stream", "event"};
+constexpr const char* kHandleNames[] = {nullptr, "context", "stream", "event", "model", "task group"};
 constexpr std::uint64_t kHandlePrefix = 0x51AULL << 36;  // bits 36 and up; then the kind (4 bits), the serial (32)
 constexpr unsigned kKindShift = 32;
 
@@ -24,7 +25,7 @@ constexpr unsigned kKindShift = 32;
 inline std::string describe_handle(const void* handle, HandleKind expected) {
     const auto value = reinterpret_cast<std::uint64_t>(handle);
     const std::uint64_t kind = (value >> kKindShift) & 0xF;
-    if ((value >> 36) != (kHandlePrefix >> 36) || kind < 1 || kind > 3) {
+    if ((value >> 36) != (kHandlePrefix >> 36) || kind < 1 || kind >= std::size(kHandleNames)) {
         return format("%p, which is no handle", handle);
     }
     const char* state = kind == static_cast<std::uint64_t>(expected) ? ", which was destroyed" : "";

@@ -47,6 +47,15 @@ Runtime::Runtime() : config(read_config()), blocks(std::thread::hardware_concurr
     }
 }
 
+void Runtime::forget(const Model& model) {
+    models.remove(model.handle);
+    for (const auto& group : groups.all()) {
+        if (group->model.lock().get() == &model) {
+            groups.remove(group->handle);
+        }
+    }
+}
+
 std::string Runtime::problem() const {
     if (!config.error.empty()) {
         return config.error;

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "block_pool.hpp"
+#include "capture.hpp"
 #include "config.hpp"
 #include "context.hpp"
 #include "event.hpp"
 #include "host_memory.hpp"
+#include "model.hpp"
 #include "registry.hpp"
 #include "stream.hpp"
 
@@ -26,12 +28,16 @@ public:
     Registry<Context, HandleKind::kContext> contexts;
     Registry<Stream, HandleKind::kStream> streams;
     Registry<Event, HandleKind::kEvent> events;
+    Registry<Model, HandleKind::kModel> models;
+    Registry<TaskGroup, HandleKind::kTaskGroup> groups;
+    Captures captures;
     HostMemory host;
     BlockPool blocks;
 
     std::mutex lifecycle;      // initialise, finalise, contexts, device counts
     bool initialised = false;  // guarded by lifecycle
 
+    void forget(const Model& model);  // and its task groups
     std::string problem() const;  // why the machine cannot be used; empty when it can
 
 private:

@@ -1,5 +1,7 @@
 #include "stream.hpp"
 
+#include <algorithm>
+
 #include "error.hpp"
 #include "event.hpp"
 #include "spin.hpp"
@@ -40,6 +42,26 @@ aclError Stream::admit(const char* function, std::unique_lock<std::mutex>& lock)
         start_worker();
     }
     return ACL_SUCCESS;
+}
+
+bool Stream::start_recording(std::shared_ptr<Recorder> recorder) {
+    std::lock_guard<std::mutex> lock(push_mutex_);
+    if (recorder_ != nullptr) {
+        return false;
+    }
+    recorder_ = std::move(recorder);
+    return true;
+}
+
+void Stream::stop_recording() {
+    std::shared_ptr<Recorder> stopped;  // destroyed after the lock is released
+    std::lock_guard<std::mutex> lock(push_mutex_);
+    stopped.swap(recorder_);
+}
+
+std::shared_ptr<Recorder> Stream::recorder() const {
+    std::lock_guard<std::mutex> lock(push_mutex_);
+    return recorder_;
 }
 
 void Stream::start_worker() {
@@ -112,14 +134,16 @@ void Stream::wait_for(const std::shared_ptr<Recording>& recording) {
     }
     {
         std::lock_guard<std::mutex> lock(failure_mutex_);
-        waiting_for_ = recording;
+        waiting_for_.push_back(recording);
     }
     recording->wait([this] { return abandoned_.load(); });
     std::lock_guard<std::mutex> lock(failure_mutex_);
-    waiting_for_.reset();
+    waiting_for_.erase(std::find(waiting_for_.begin(), waiting_for_.end(), recording));
 }
 
 bool Stream::on_worker_thread() const { return stream_of_thread == this; }
+
+void Stream::adopt_thread() const { stream_of_thread = this; }
 
 // -------------------------------------------------------------------------------------------------- waiting
 
@@ -145,8 +169,18 @@ bool Stream::wait(std::uint64_t ticket, std::optional<Clock::time_point> deadlin
 
 // ------------------------------------------------------------------------------------------------- failures
 
+void Stream::set_replay(Replay* replay) {
+    std::lock_guard<std::mutex> lock(failure_mutex_);
+    replay_ = replay;
+}
+
 void Stream::set_failure(aclError code, std::string message) {
     std::lock_guard<std::mutex> lock(failure_mutex_);
+    if (replay_ != nullptr) {
+        replay_->failed.store(true);
+        message = format("captured model %p failed with %d: %s", replay_->model, code, message.c_str());
+        code = ACL_ERROR_RT_MODEL_EXECUTE;
+    }
     if (!failure_) {
         failure_ = Failure{code, std::move(message)};
         stopped_.store(stop_on_failure_.load(), std::memory_order_release);
@@ -187,8 +221,8 @@ void Stream::abandon(std::optional<Clock::time_point> deadline) {
     wake_worker();
     {
         std::lock_guard<std::mutex> lock(failure_mutex_);
-        if (waiting_for_ != nullptr) {
-            waiting_for_->poke();
+        for (const auto& recording : waiting_for_) {
+            recording->poke();
         }
     }
     join(deadline);

@@ -15,8 +15,10 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "acl/acl.h"
+#include "recorder.hpp"
 
 namespace mtsim {
 
@@ -29,8 +31,15 @@ struct Failure {
     std::string message;
 };
 
-// One place in a stream's ring. A task is any type with `void run(Stream&)` and `static constexpr bool kAlways`, which
-// says whether it runs after the stream stopped on a failure; it lives in the slot, so queueing allocates nothing.
+// One run of a captured graph. The stream's failures during it are failures of the graph.
+struct Replay {
+    const void* const model;
+    std::atomic<bool> failed{false};
+};
+
+// One place in a stream's ring. A task is any type with `void run(Stream&)`, `static constexpr bool kAlways`, which
+// says whether it runs after the stream stopped on a failure, and `static constexpr const char* kKind`, its name in a
+// captured graph (NULL: it cannot be captured). It lives in the slot, so queueing allocates nothing.
 class alignas(64) Slot {
 public:
     static constexpr std::size_t kCapacity = 240;
@@ -71,10 +80,20 @@ public:
     Stream& operator=(const Stream&) = delete;
 
     // Queues a task and returns its ticket through `ticket` (may be NULL); blocks while the ring is full. Fails with
-    // the stream's own error once it stopped on a failure, and with 107000 once it was destroyed.
+    // the stream's own error once it stopped on a failure, and with 107000 once it was destroyed. A recorder takes the
+    // task instead, and then there is no ticket.
     template <class Task>
     aclError push(const char* function, Task&& task, std::uint64_t* ticket = nullptr) {
         std::unique_lock<std::mutex> lock(push_mutex_);
+        if (const std::shared_ptr<Recorder> recorder = recorder_) {
+            lock.unlock();
+            using T = std::decay_t<Task>;
+            if constexpr (T::kKind != nullptr) {
+                return recorder->record(function, *this, std::make_shared<CapturedAs<T>>(std::forward<Task>(task)));
+            } else {
+                return recorder->refuse(function, *this);
+            }
+        }
         if (aclError code = admit(function, lock)) {
             return code;
         }
@@ -89,14 +108,23 @@ public:
         return ACL_SUCCESS;
     }
 
+    // From now on `recorder` gets the tasks; false when the stream has one already.
+    bool start_recording(std::shared_ptr<Recorder> recorder);
+    void stop_recording();
+    std::shared_ptr<Recorder> recorder() const;
+
     std::uint64_t submitted() const { return submitted_.load(std::memory_order_acquire); }
     bool reached(std::uint64_t ticket) const { return finished_.load(std::memory_order_seq_cst) >= ticket; }
 
     // Blocks until the task of `ticket` has run; false when `deadline` passed first.
     bool wait(std::uint64_t ticket, std::optional<Clock::time_point> deadline = std::nullopt);
 
-    // Blocks this stream's worker until the recording is complete or the stream is abandoned.
+    // Blocks a thread that runs the stream's tasks until the recording is complete or the stream is abandoned.
     void wait_for(const std::shared_ptr<Recording>& recording);
+    bool abandoned() const { return abandoned_.load(); }
+
+    // NULL after the run. Only the worker calls this.
+    void set_replay(Replay* replay);
 
     // Records an asynchronous failure; the first one wins.
     void set_failure(aclError code, std::string message);
@@ -111,6 +139,9 @@ public:
     void abandon(std::optional<Clock::time_point> deadline = std::nullopt);
 
     bool on_worker_thread() const;
+
+    // Makes the calling thread count as this stream's worker, which it helps with a graph.
+    void adopt_thread() const;
 
     void* handle = nullptr;
     const Context* const context;  // compared, never dereferenced: the context may be gone
@@ -131,7 +162,8 @@ private:
 
     std::unique_ptr<Slot[]> slots_;
 
-    std::mutex push_mutex_;  // producers; also guards worker_, started_ and closed_
+    mutable std::mutex push_mutex_;  // producers; also guards worker_, started_, closed_ and recorder_
+    std::shared_ptr<Recorder> recorder_;
     bool closed_ = false;
     bool started_ = false;
     std::thread worker_;
@@ -153,11 +185,12 @@ private:
     std::mutex progress_mutex_;
     std::condition_variable progressed_;
 
-    mutable std::mutex failure_mutex_;  // also guards waiting_for_
+    mutable std::mutex failure_mutex_;  // also guards waiting_for_ and replay_
     std::optional<Failure> failure_;
     std::atomic<bool> stop_on_failure_{false};
     std::atomic<bool> stopped_{false};
-    std::shared_ptr<Recording> waiting_for_;
+    std::vector<std::shared_ptr<Recording>> waiting_for_;  // several when a graph runs on several threads
+    Replay* replay_ = nullptr;
 };
 
 }  // namespace mtsim

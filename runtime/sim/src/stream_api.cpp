@@ -10,6 +10,7 @@ constexpr uint32_t kLowestPriority = 7;
 
 struct HostFunctionTask {
     static constexpr bool kAlways = false;
+    static constexpr const char* kKind = "host function";
     aclrtHostFunc function;
     void* argument;
     void run(Stream&) { function(argument); }
@@ -35,6 +36,11 @@ aclError require_other_thread(const char* function, const Stream& stream) {
                 stream.handle);
 }
 
+aclError require_unrecorded(const char* function, Stream& stream) {
+    const std::shared_ptr<Recorder> recorder = stream.recorder();
+    return recorder != nullptr ? recorder->refuse(function, stream) : ACL_SUCCESS;
+}
+
 aclError report(const char* function, const Failure& failure) {
     return fail(failure.code, function, "a task queued earlier failed, not this call: %s", failure.message.c_str());
 }
@@ -43,6 +49,7 @@ aclError synchronize(const char* function, aclrtStream handle, std::optional<int
     std::shared_ptr<Stream> stream;
     MTSIM_TRY(require_stream(function, handle, &stream));
     MTSIM_TRY(require_other_thread(function, *stream));
+    MTSIM_TRY(require_unrecorded(function, *stream));
     std::optional<Stream::Clock::time_point> deadline;
     if (milliseconds) {
         deadline = Stream::Clock::now() + std::chrono::milliseconds(*milliseconds);
@@ -75,6 +82,7 @@ aclError aclrtDestroyStream(aclrtStream stream) {
     std::shared_ptr<Stream> found;
     MTSIM_TRY(require_stream(function, stream, &found));
     MTSIM_TRY(require_other_thread(function, *found));
+    MTSIM_TRY(require_unrecorded(function, *found));
     if (Runtime::get().streams.remove(stream) != nullptr) {
         found->drain();
     }
@@ -98,6 +106,7 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
     std::shared_ptr<Stream> found;
     MTSIM_TRY(require_pointer("aclrtStreamQuery", "status", status));
     MTSIM_TRY(require_stream("aclrtStreamQuery", stream, &found));
+    MTSIM_TRY(require_unrecorded("aclrtStreamQuery", *found));
     const bool done = found->reached(found->submitted());
     *status = done ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
     const std::optional<Failure> failure = found->failure();
@@ -109,6 +118,13 @@ aclError aclrtSynchronizeDevice() {
     std::shared_ptr<Context> context;
     MTSIM_TRY(require_context(function, &context));
     const std::int32_t device = context->device->id;
+    for (const auto& capture : context->runtime->captures.all()) {
+        if (capture->uses_device(device)) {
+            return capture->invalidate(ACL_ERROR_RT_STREAM_CAPTURED, function,
+                                       format("a stream of device %d is being captured, which does not allow this "
+                                              "call before aclmdlRICaptureEnd", device));
+        }
+    }
     aclError code = ACL_SUCCESS;
     for (const auto& stream : context->runtime->streams.all()) {
         if (stream->device != device) {

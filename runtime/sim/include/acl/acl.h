@@ -22,6 +22,8 @@ typedef int aclError;
 typedef void* aclrtStream;
 typedef void* aclrtEvent;
 typedef void* aclrtContext;
+typedef void* aclmdlRI;     /* a captured graph: "model running instance" */
+typedef void* aclrtTaskGrp; /* tasks of a captured graph that can be updated together */
 
 /* ------------------------------------------------------------------------------------------------ error codes */
 
@@ -34,15 +36,33 @@ typedef void* aclrtContext;
 #define ACL_ERROR_RT_INVALID_DEVICEID 107001
 #define ACL_ERROR_RT_CONTEXT_NULL 107002
 #define ACL_ERROR_RT_STREAM_CONTEXT 107003
+#define ACL_ERROR_RT_MODEL_CONTEXT 107004
 #define ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID 107006
 #define ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL 107007
+#define ACL_ERROR_RT_CAPTURE_DEPENDENCY 107024
+#define ACL_ERROR_RT_STREAM_UNJOINED 107025
+#define ACL_ERROR_RT_MODEL_CAPTURED 107026
+#define ACL_ERROR_RT_STREAM_CAPTURED 107027
+#define ACL_ERROR_RT_EVENT_CAPTURED 107028
+#define ACL_ERROR_RT_STREAM_NOT_CAPTURED 107029
+#define ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT 107030
+#define ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT 107031
+#define ACL_ERROR_STREAM_CAPTURE_CONFLICT 107032
+#define ACL_ERROR_STREAM_TASK_GROUP_STATUS 107033
+#define ACL_ERROR_STREAM_TASK_GROUP_INTR 107034
+#define ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED 107036
+#define ACL_ERROR_RT_MODEL_RUNNING 107037
+#define ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD 107038
+#define ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC 107041
 #define ACL_ERROR_RT_MEMORY_ALLOCATION 207001
 #define ACL_ERROR_RT_INTERNAL_ERROR 507000
+#define ACL_ERROR_RT_MODEL_EXECUTE 507011
 #define ACL_ERROR_RT_AICORE_TIMEOUT 507014
 #define ACL_ERROR_RT_AICORE_EXCEPTION 507015
 #define ACL_ERROR_RT_VECTOR_CORE_TIMEOUT 507034
 #define ACL_ERROR_RT_VECTOR_CORE_EXCEPTION 507035
 #define ACL_ERROR_RT_STREAM_SYNC_TIMEOUT 507046
+#define ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED 507903
 
 /* -------------------------------------------------------------------------------------------------- constants */
 
@@ -76,6 +96,18 @@ typedef enum aclrtEventRecordedStatus {
 #define ACL_EVENT_CAPTURE_STREAM_PROGRESS 0x00000002U
 #define ACL_EVENT_TIME_LINE 0x00000008U
 #define ACL_EVENT_EXTERNAL 0x00000020U
+
+typedef enum aclmdlRICaptureMode {
+    ACL_MODEL_RI_CAPTURE_MODE_GLOBAL = 0,
+    ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL = 1,
+    ACL_MODEL_RI_CAPTURE_MODE_RELAXED = 2
+} aclmdlRICaptureMode;
+
+typedef enum aclmdlRICaptureStatus {
+    ACL_MODEL_RI_CAPTURE_STATUS_NONE = 0,
+    ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE = 1,
+    ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED = 2
+} aclmdlRICaptureStatus;
 
 #define ACL_CONTINUE_ON_FAILURE 0U
 #define ACL_STOP_ON_FAILURE 1U
@@ -125,7 +157,11 @@ MTSIM_API aclError aclrtSynchronizeDevice(void);
 MTSIM_API aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 MTSIM_API aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args);
 
-/* ----------------------------------------------------------------------------------------------------- events */
+/* ----------------------------------------------------------------------------------------------------- events
+
+ * An event with ACL_EVENT_EXTERNAL is a flag on the device: its record sets the flag, its reset clears it and its wait
+ * blocks until it is set, each when the stream reaches it. It starts cleared. Captured, the three become tasks of the
+ * graph and make no dependency between the captured streams. */
 
 MTSIM_API aclError aclrtCreateEvent(aclrtEvent* event);
 MTSIM_API aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag);
@@ -136,6 +172,31 @@ MTSIM_API aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 MTSIM_API aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status);
 MTSIM_API aclError aclrtSynchronizeEvent(aclrtEvent event);
 MTSIM_API aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent);
+
+/* ---------------------------------------------------------------------------------------------- graph capture
+
+ * Between begin and end, what is queued on the stream, and on streams that joined by waiting for an event recorded in
+ * the capture, is kept and not run. A call that would break the order of the captured tasks (synchronising with or
+ * querying a captured stream, event or device, a wait from or for the outside) fails and invalidates the capture, which
+ * then ends with 507903. Synchronous copies fail with 107030, asynchronous ones from or to pageable host memory with
+ * 107041, everywhere (GLOBAL), on the capturing thread (THREAD_LOCAL) or nowhere (RELAXED); they leave it valid. */
+
+MTSIM_API aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode);
+MTSIM_API aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI);
+MTSIM_API aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* status, aclmdlRI* modelRI);
+
+/* Runs of one graph never overlap. A task that fails ends its run, and the stream's next synchronisation returns
+ * 507011. A graph that is queued or running cannot be destroyed (107037). */
+MTSIM_API aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
+MTSIM_API aclError aclmdlRIDestroy(aclmdlRI modelRI);
+
+/* What is captured on the stream between begin and end can be replaced later: an update keeps what is queued on its
+ * stream instead of running it, and replaces the group's tasks when the stream gets there. It must bring the same
+ * number and kinds of tasks (107033). */
+MTSIM_API aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream);
+MTSIM_API aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp* handle);
+MTSIM_API aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle);
+MTSIM_API aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
 
 #ifdef __cplusplus
 }
