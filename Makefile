@@ -60,7 +60,7 @@ $(VENV)/.tools: pyproject.toml
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.tools $(NATIVE)
-	$(SAY) "Compiling the runtime and installing mtcodegen (editable) with its few dependencies"
+	$(SAY) "Compiling the runtime (about a minute) and installing mtcodegen, editable, with its few dependencies"
 	@PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --no-build-isolation --editable .
 	@touch $@
 
