@@ -39,7 +39,7 @@ def tensor_repr(self: Tensor) -> str:
     default = _core.get_default_device()
     if self.device.type != default.type or (not self.is_cpu and self.device.index is not None):
         suffixes.append(f"device='{self.device}'")
-    usual = self.dtype in (_core.get_default_dtype(), _core.dtypes["int64"], _core.dtypes["bool"])
+    usual = self.dtype in _implied_dtypes()
     if self.is_meta:
         body = "..."
         suffixes.append(f"size={tuple(self.shape)}")
@@ -57,9 +57,14 @@ def tensor_repr(self: Tensor) -> str:
         suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
-    if prefix.startswith("Parameter"):
-        suffixes = [suffix for suffix in suffixes]
     return prefix + _joined(body, suffixes, indent) + ")"
+
+
+def _implied_dtypes() -> tuple[Any, ...]:
+    """Dtypes that the values themselves show."""
+    default = _core.get_default_dtype()
+    complex_ = "complex128" if default is _core.dtypes["float64"] else "complex64"
+    return default, *(_core.dtypes[name] for name in ("int64", "bool", complex_))
 
 
 def _joined(body: str, suffixes: list[str], indent: int) -> str:
@@ -123,8 +128,7 @@ def _floats(values: Any) -> Callable[[Any], str]:
     exponents = False
     if finite:
         low, high = min(finite), max(finite)
-        exponents = high / low > 1000 or high > 1e8 if whole else high / low > 1000 or high > 1e8 or low < 1e-4
-        exponents = (high / low > 1000.0 or high > 1.0e8) if whole else exponents
+        exponents = high / low > 1000 or high > 1e8 or (low < 1e-4 and not whole)
     if _Options.sci_mode is not None:
         exponents = _Options.sci_mode
 
@@ -135,7 +139,8 @@ def _floats(values: Any) -> Callable[[Any], str]:
             return f"{v:.{digits}f}"
         return f"{v:.0f}." if math.isfinite(v) else f"{v:.0f}"
 
-    width = max((len(text(v)) for v in values.astype("float64").ravel().tolist()), default=1)
+    signed = [v for v in values.astype("float64").ravel().tolist() if math.isfinite(v) and v != 0]
+    width = max(map(len, map(text, signed)), default=1)
     return lambda v: f"{text(float(v)):>{width}}"
 
 

@@ -329,10 +329,10 @@ class Module:
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
         faults = []
-        if strict and unexpected:
-            faults.append("Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{name}"' for name in unexpected)))
         if strict and missing:
             faults.append("Missing key(s) in state_dict: {}. ".format(", ".join(f'"{name}"' for name in missing)))
+        if strict and unexpected:
+            faults.append("Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{name}"' for name in unexpected)))
         with no_grad():
             for name, value in own.items():
                 given = state_dict.get(name)

@@ -24,7 +24,8 @@ class Optimizer:
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         if isinstance(params, Tensor):
             raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got torch.Tensor"
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"{params.type()}"
             )
         self.defaults = defaults
         self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
