@@ -340,21 +340,28 @@ cdef inline void describe_tensor(Tensor t, mt_tensor* descriptor) noexcept:
 
 
 cdef uint64_t read_pointer(Kernel self, int i, object value, Launch* call) except? 0:
-    cdef device dev
+    """The address in a DevicePointer, or the handle of a stream (for a kernel that queues work itself)."""
     if self.kinds[i] == C_PTR and isinstance(value, DevicePointer):
-        dev = value.device
-        if self.ascendc:
-            if dev.type_code != DEVICE_NPU or (call.device >= 0 and dev.index_code != call.device):
-                raise_wrong_device(self, i, "a pointer", dev, call)
-            if call.device < 0:
-                call.device, call.device_from = dev.index_code, i
-        elif dev.type_code != DEVICE_CPU:
-            raise_wrong_device(self, i, "a pointer", dev, call)
+        check_pointer_device(self, i, "a pointer", value.device, call)
         return int(value)
+    if self.kinds[i] == C_PTR and hasattr(value, "npu_stream"):
+        check_pointer_device(self, i, "a stream", value.device, call)
+        return value.npu_stream
     hint = ""
     if isinstance(value, (int, float)):
         hint = f"; where a number is meant, declare its C type: {SCALAR_NAMES}"
     raise TypeError(f"{where(self, i)}: expected {EXPECTED[self.kinds[i]]}, got {describe(value)}{hint}")
+
+
+cdef int check_pointer_device(Kernel self, int i, str what, device dev, Launch* call) except -1:
+    if self.ascendc:
+        if dev.type_code != DEVICE_NPU or (call.device >= 0 and dev.index_code != call.device):
+            raise_wrong_device(self, i, what, dev, call)
+        if call.device < 0:
+            call.device, call.device_from = dev.index_code, i
+    elif dev.type_code != DEVICE_CPU:
+        raise_wrong_device(self, i, what, dev, call)
+    return 0
 
 
 cdef void* host_address(Kernel self, int i, object value, list held) except? NULL:

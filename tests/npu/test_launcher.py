@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import subprocess
 import threading
@@ -76,6 +77,21 @@ def test_a_struct_of_another_size(kernels):
         assert (
             message(lambda data=tiling: kernels.launch("iota", block_dim=1, args=[out, data]), ValueError) == expected
         )
+
+
+def test_a_stream_as_an_argument(tmp_path):
+    """For a launch function that queues work of its own beside the stream it is given."""
+    text = "#include <stdint.h>\nvoid* got; uint32_t aclrtlaunch_k(uint32_t b, void* s, void* p) { got = p; return 0; }"
+    library = compile_c(tmp_path / "libstream.so", text)
+    kernel = npu.KernelLauncher(library).bind("k", (npu.ptr,))
+    stream = npu.Stream()
+    kernel(1, stream)
+    assert ctypes.c_void_p.in_dll(ctypes.CDLL(str(library)), "got").value == stream.npu_stream
+    with npu.stream(npu.Stream("npu:1")), pytest.raises(RuntimeError) as caught:
+        npu.KernelLauncher(library).bind("k", (npu.ptr, npu.ptr))(1, on("npu:1", [1], np.float32), stream)
+    assert str(caught.value) == (
+        "kernel k, argument 2 (npu.ptr): expected a stream on npu:1 like argument 1, got a stream on npu:0"
+    )
 
 
 def test_a_thread_that_never_chose_a_device(scale, x):
