@@ -1,0 +1,141 @@
+"""Sizes, strides and memory of tensors: making, copying and comparing them."""
+
+cdef inline bint is_tensor(PyObject* value) noexcept:
+    return PyObject_TypeCheck(value, TensorType)
+
+
+cdef inline char* tensor_data(Tensor t) noexcept:
+    if t.storage.data == NULL:
+        return NULL
+    return <char*>t.storage.data + t.offset * t.dt.itemsize
+
+
+cdef int wrap_dim(Tensor t, object dim) except -1:
+    cdef int d = dim
+    cdef int n = t.nd if t.nd > 0 else 1
+    if not -n <= d < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
+    if t.nd == 0:
+        raise IndexError(f"Dimension specified as {d} but tensor has no dimensions")
+    return d + n if d < 0 else d
+
+
+cdef bint same_sizes(Tensor a, Tensor b) noexcept:
+    cdef int i
+    if a.nd != b.nd:
+        return False
+    for i in range(a.nd):
+        if a.sizes[i] != b.sizes[i]:
+            return False
+    return True
+
+
+cdef int set_rank(Tensor t, int nd) except -1:
+    """Makes room for `nd` sizes and strides."""
+    if t.sizes != NULL and t.sizes != t.inline_dims:
+        free(t.sizes)
+    t.sizes = t.inline_dims
+    if nd > INLINE_DIMS:
+        t.sizes = <int64_t*>malloc(2 * nd * sizeof(int64_t))
+        if t.sizes == NULL:
+            raise MemoryError()
+    t.strides = t.sizes + nd
+    t.nd = nd
+    t.size_cache = None
+    return 0
+
+
+cdef void finish_geometry(Tensor t) noexcept:
+    """Element count and contiguity from sizes and strides."""
+    cdef int i
+    cdef int64_t expected = 1
+    t.contig = True
+    for i in range(t.nd - 1, -1, -1):
+        if t.sizes[i] != 1 and t.strides[i] != expected:
+            t.contig = False
+        expected *= t.sizes[i]
+    t.nelem = expected
+    if expected == 0:
+        t.contig = True
+
+
+cdef void set_row_major(Tensor t) noexcept:
+    cdef int i
+    cdef int64_t step = 1
+    for i in range(t.nd - 1, -1, -1):
+        t.strides[i] = step
+        step *= t.sizes[i] if t.sizes[i] > 0 else 1
+    finish_geometry(t)
+
+
+cdef int copy_geometry(Tensor source, Tensor target) except -1:
+    set_rank(target, source.nd)
+    memcpy(target.sizes, source.sizes, 2 * source.nd * sizeof(int64_t))
+    target.size_cache = source.size_cache
+    target.nelem, target.contig = source.nelem, source.contig
+    return 0
+
+
+cdef inline Tensor bare_tensor(dtype dt, device dev):
+    cdef Tensor t = Tensor.__new__(Tensor)
+    t.dt, t.dev = dt, dev
+    t.keys = device_keys(dev.type_code)
+    return t
+
+
+cdef Tensor shallow_copy(Tensor source):
+    """Another tensor over the same storage, without autograd state."""
+    cdef Tensor t = bare_tensor(source.dt, source.dev)
+    t.storage, t.offset = source.storage, source.offset
+    copy_geometry(source, t)
+    return t
+
+
+cdef Tensor alloc_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
+    cdef Tensor t = bare_tensor(dt, dev)
+    cdef int i
+    set_rank(t, nd)
+    for i in range(nd):
+        if sizes[i] < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {sizes[i]}: {[sizes[k] for k in range(nd)]}")
+        t.sizes[i] = sizes[i]
+    set_row_major(t)
+    t.storage = new_storage(t.nelem * dt.itemsize, dev)
+    return t
+
+
+def alloc(shape, dtype=None, device=None):
+    """An uninitialised contiguous tensor: `shape` an int or a sequence of ints, the default dtype and device if None."""
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int nd = read_ints(shape, sizes, "alloc(): argument 'shape'")
+    d = default_dtype_ if dtype is None else dtype_from_python(dtype)
+    if d is None:
+        raise TypeError(f"alloc(): argument 'dtype' must be a dtype, not {_type_name(dtype)}")
+    return alloc_sizes(nd, sizes, d, as_device(device))
+
+
+def alloc_like(Tensor t not None, dtype=None):
+    """An uninitialised contiguous tensor of t's shape and device, and of its dtype unless one is given."""
+    cdef Tensor result
+    if not t.contig or t.dev.type_code == DEVICE_META or dtype is not None:
+        d = t.dt if dtype is None else dtype_from_python(dtype)
+        if d is None:
+            raise TypeError(f"alloc_like(): argument 'dtype' must be a dtype, not {_type_name(dtype)}")
+        return alloc_sizes(t.nd, t.sizes, d, t.dev)
+    result = bare_tensor(t.dt, t.dev)
+    copy_geometry(t, result)
+    result.storage = new_storage(t.nelem * t.dt.itemsize, t.dev)
+    return result
+
+
+cdef object NATIVE_METHODS = frozenset(Tensor.__dict__)
+
+
+def install_method(str name not None, value):
+    """Gives every tensor a method or property. What the core defines itself (``contiguous``, which nearly always returns
+    its argument, ...) stays; special names (``__add__``) are refused: they live in type slots.
+    """
+    if name.startswith("__") and name.endswith("__"):
+        raise ValueError(f"install_method(): special method {name!r} must be written in the core")
+    if name not in NATIVE_METHODS:
+        mt_install_attribute(TensorType, sys.intern(name), value)
