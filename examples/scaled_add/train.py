@@ -149,7 +149,7 @@ def main() -> int:
     console = Console(highlight=False)
     console.print(f"npu is: {torch.npu.get_device_name()}")
     build_kernels(console)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TextColumn("loss {task.fields[loss]}"), console=console) as progress:
         runs = {device: fit(device, STEPS, progress) for device in ("cpu", "npu")}
         reference = fit_numpy(STEPS, progress)
