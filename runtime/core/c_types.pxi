@@ -82,7 +82,9 @@ cdef class CType:
         cdef int status = convert_scalar(self.kind, value, &bits)
         if status != CONVERTED:
             raise_bad_scalar(f"npu.{self.name}", self, value, status)
-        return TypedScalar(self, value)
+        cdef TypedScalar typed = TypedScalar.__new__(TypedScalar)
+        typed.ctype, typed.value = self, value
+        return typed
 
     def bits(self, value):
         """The value's C representation, as an unsigned int of `size` bytes; raises as calling the type does."""
@@ -121,6 +123,7 @@ def _ctype_by_name(str name):
 
 
 @cython.final
+@cython.freelist(16)
 cdef class TypedScalar:
     """A number with its C type, as ``f32(2.0)`` makes it."""
     cdef readonly CType ctype
