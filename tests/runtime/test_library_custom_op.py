@@ -146,6 +146,14 @@ def test_a_failed_redefinition_keeps_the_operator() -> None:
         assert made(x).tolist() == [2.0]
 
 
+def test_what_is_no_function_is_refused() -> None:
+    name = f"{fresh_namespace()}::op"
+    with pytest.raises(TypeError, match="fn must be callable, not int"):
+        mindtorch_v2.library.custom_op(name, 3, mutates_args=(), schema="(Tensor x) -> Tensor")
+    with pytest.raises(AttributeError, match="has no attribute 'op'"):
+        _ = getattr(mindtorch_v2.ops, name.partition("::")[0]).op
+
+
 def test_an_operator_of_a_library_is_not_replaced() -> None:
     lib = mindtorch_v2.library.Library(fresh_namespace(), "DEF")
     lib.define("op(Tensor x) -> Tensor")

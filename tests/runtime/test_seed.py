@@ -32,9 +32,12 @@ def test_custom_op_scaled_add() -> None:
     def _(x: Tensor, y: Tensor, scale: float = 1.0) -> Tensor:
         return torch.empty_like(x)
 
+    where = []
+
     @scaled_add.register_kernel("npu")
     def scaled_add_npu(x: Tensor, y: Tensor, scale: float = 1.0) -> Tensor:
-        raise NotImplementedError("not reached on the CPU")
+        where.append(x.device.type)
+        return x + y * scale
 
     seen = []
 
@@ -58,6 +61,11 @@ def test_custom_op_scaled_add() -> None:
     assert y.grad.tolist() == [2.0, 2.0]
     scaled_add(x, y).sum().backward()
     assert seen == [2.0, 1.0]
+    assert where == []
+    on_npu = scaled_add(x.detach().npu(), y.detach().npu(), scale=3.0)
+    assert where == ["npu"]
+    assert on_npu.device.type == "npu"
+    assert on_npu.cpu().tolist() == [31.0, 62.0]
     meta = scaled_add(torch.empty(2, device="meta"), torch.empty(2, device="meta"))
     assert meta.device.type == "meta"
     assert meta.shape == (2,)

@@ -133,6 +133,8 @@ def custom_op(
     namespace, op_name = _ops.split_name(name)
 
     def make(function: Callable[..., Any]) -> CustomOpHandle:
+        if not callable(function):
+            raise TypeError(f"custom_op({name!r}, fn): fn must be callable, not {type(function).__name__}")
         text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
         if not text.lstrip().startswith("("):
             raise ValueError(f'expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{text}"')
