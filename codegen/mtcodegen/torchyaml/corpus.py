@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from dataclasses import dataclass
 
-from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.diagnostics import Diagnostic, in_source_order
 from mtcodegen.load import load, read
 from mtcodegen.source import Node
 from mtcodegen.torchyaml.check import check_derivatives
@@ -37,7 +37,8 @@ def read_corpus(native_functions: pathlib.Path, derivatives: pathlib.Path | None
         entries, faults = read_derivatives(document, functions)
         found += faults
         found += check_derivatives(entries, words_of(functions))
-    return Corpus(tuple(functions), tuple(entries), tuple(found))
+    paths = [str(path) for path in (native_functions, derivatives) if path is not None]
+    return Corpus(tuple(functions), tuple(entries), tuple(in_source_order(found, paths)))
 
 
 def read_document(path: pathlib.Path) -> tuple[Node | None, list[Diagnostic]]:

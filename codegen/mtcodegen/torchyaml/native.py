@@ -263,7 +263,7 @@ class _Reader(EntryReader):
         if not _OPERATOR.fullmatch(name):
             self.fault("MT114", f"`{name[:60]}` is not the name of an operator", value, "write `name.overload`")
         # A functional and an in-place entry may both ask for the variant that they share.
-        elif first is not function and (name in by_name or _family(first) != _family(function)):
+        elif name in by_name or _family(first) != _family(function):
             self.fault("MT120", f"`{name}` is declared already", value, f"on line {first.node.line}")
 
 

@@ -52,6 +52,10 @@ def gradient_counts(formula: CppExpr, words: Words) -> set[int]:
     return {1}
 
 
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 class _Resolver:
     def __init__(self, scope: Scope, words: Words) -> None:
         self.scope = scope
@@ -101,8 +105,10 @@ class _Resolver:
         if self.words.is_function(name):
             self.fault("MT204", f"`{name}` is a function and is not called", node.offset, node.length, "")
         elif name[-2:] in ("_t", "_p") and name[:-2] in self.scope.names:
-            message = f"`{name[:-2]}` has no tangent: `{name[-2:]}` belongs to forward-mode formulas of its gradient"
-            self.fault("MT204", message, node.offset, node.length, hint)
+            message = f"there is no `{name}`: `{name[:-2]}` has no gradient formula"
+            if self.scope.mask_size:
+                message = f"`{name}` exists only in forward-mode formulas"
+            self.fault("MT204", message, node.offset, node.length, f"its value is `{name[:-2]}`")
         else:
             message = f"`{name}` is not an argument of {self.scope.subject}"
             self.fault("MT204", message, node.offset, node.length, hint)
@@ -154,10 +160,12 @@ class _Resolver:
     def index(self, name: str, index: int, node: Literal) -> None:
         kind = self.scope.names.get(name)
         if kind is NameKind.GRADIENTS and index >= self.scope.returns:
-            message = f"`grads[{index}]` is out of range: {self.scope.subject} has {self.scope.returns} outputs"
+            outputs = _counted(self.scope.returns, "output")
+            message = f"`grads[{index}]` is out of range: {self.scope.subject} has {outputs}"
             self.fault("MT214", message, node.offset, node.length)
         elif kind is NameKind.MASK and index >= self.scope.mask_size:
-            message = f"`{name}[{index}]` is out of range: the formula has {self.scope.mask_size} gradients"
+            gradients = _counted(self.scope.mask_size, "gradient")
+            message = f"`{name}[{index}]` is out of range: the formula has {gradients}"
             self.fault("MT214", message, node.offset, node.length)
 
     def function_body(self, node: Lambda) -> None:
