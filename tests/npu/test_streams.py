@@ -132,6 +132,27 @@ def test_each_thread_has_its_own_current_stream(gate):
     assert seen == [True]
 
 
+def test_threads_launch_on_streams_of_their_own(scale):
+    results = {}
+
+    def work(index):
+        with npu.stream(npu.Stream(index % 2)):
+            x = on("npu", np.full(64, index), np.float32)
+            for _ in range(50):
+                doubled = npu.alloc_like(x)
+                scale(2, x, doubled, 2.0, 64)
+                scale(2, doubled, x, 0.5, 64)
+            results[index] = values(x)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for index in range(4):
+        np.testing.assert_array_equal(results[index], np.full(64, index))
+
+
 # ---------------------------------------------------------------- events
 def test_an_event(gate):
     event = gate.stream.record_event()
