@@ -8,16 +8,39 @@ from typing import Any
 
 from . import _core
 from ._core import Tensor
-from ._core import device as Device  # noqa: N812  (PyTorch's parameters are called `device` and `dtype`)
-from ._core import dtype as DType  # noqa: N812
+from ._core import device as Device
+from ._core import dtype as DType
 from ._ops import ops
 from .kernels.random import Generator, default_generator
 
 __all__ = [
-    "Generator", "arange", "as_tensor", "default_generator", "empty", "empty_like", "eye", "from_numpy", "full", "full_like",
-    "initial_seed", "linspace", "manual_seed", "ones", "ones_like", "rand", "rand_like", "randint", "randn", "randn_like",
-    "randperm", "scalar_tensor", "seed", "tensor", "zeros", "zeros_like",
-]  # fmt: skip
+    "Generator",
+    "arange",
+    "as_tensor",
+    "default_generator",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_numpy",
+    "full",
+    "full_like",
+    "initial_seed",
+    "linspace",
+    "manual_seed",
+    "ones",
+    "ones_like",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "randperm",
+    "scalar_tensor",
+    "seed",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
 
 
 def _sizes(size: tuple[Any, ...]) -> Any:
@@ -105,16 +128,19 @@ def from_numpy(ndarray: Any) -> Tensor:
     found = _core.dtypes.get(ndarray.dtype.name)
     if found is None or not ndarray.dtype.isnative:
         raise TypeError(
-            f"can't convert np.ndarray of type {ndarray.dtype}. The only supported types are: float64, float32, float16, "
-            "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+            f"can't convert np.ndarray of type {ndarray.dtype}. The only supported types are: float64, float32, "
+            "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
         )
     if any(step < 0 for step in ndarray.strides):
         raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
-            "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are "
+            "not currently supported. (You can probably work around this by making a copy of your array "
+            " with array.copy().) "
         )
     if any(step % ndarray.itemsize for step in ndarray.strides):
-        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array first.")
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array first."
+        )
     if not ndarray.flags.writeable:
         warnings.warn(
             "The given NumPy array is not writable: writing to the tensor is undefined. Copy the array first.",
@@ -142,8 +168,10 @@ def seed() -> int:
 
 def _converted(source: Tensor, dtype: DType | None, device: Any) -> Tensor:
     where = _core.get_default_device() if device is None else Device(device)
-    if (dtype is None or source.dtype is dtype) and where.type == source.device.type and (
-        where.index is None or where.index == source.device.index
+    if (
+        (dtype is None or source.dtype is dtype)
+        and where.type == source.device.type
+        and (where.index is None or where.index == source.device.index)
     ):
         return source
     result: Tensor = ops.aten._to_copy(source, dtype=dtype, device=where)

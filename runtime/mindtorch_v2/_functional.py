@@ -8,15 +8,26 @@ from typing import Any
 
 from . import _core
 from ._core import Tensor
-from ._core import dtype as DType  # noqa: N812  (PyTorch's parameters are called `dtype`)
+from ._core import dtype as DType
 
-__all__ = ["allclose", "broadcast_tensors", "can_cast", "is_complex", "is_floating_point", "isclose", "norm", "numel", "std", "var"]
+__all__ = [
+    "allclose",
+    "broadcast_tensors",
+    "can_cast",
+    "is_complex",
+    "is_floating_point",
+    "isclose",
+    "norm",
+    "numel",
+    "std",
+    "var",
+]
 
 Dims = int | Sequence[int] | None
 
 
 def can_cast(from_: DType, to: DType) -> bool:
-    """Whether a result of dtype ``from_`` may be stored in ``to``: never into a lower category (float into int, ...)."""
+    """Whether a result of dtype ``from_`` may be stored in ``to``: never into a lower category (float into int)."""
     return _category(from_) <= _category(to)
 
 
@@ -58,7 +69,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     if rtol == 0 and atol == 0:
         return close
     distance = (input - other).abs()
-    return close | (distance.isfinite() & (distance <= atol + (rtol * other).abs()))
+    near: Tensor = distance.isfinite() & (distance <= atol + (rtol * other).abs())
+    return close | near
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:

@@ -15,20 +15,21 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     """``self[index]``, as PyTorch indexes."""
     view, picks = _basic(self, index)
     if picks is None:
-        return view if view is not self else ops.aten.alias.default(self)  # type: ignore[no-any-return]
+        return view if view is not self else ops.aten.alias.default(self)
     result: Tensor = ops.aten.index.Tensor(view, picks)
     return result
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``self[index] = value``; a value of another dtype is converted."""
-    if isinstance(index, Tensor) and index.dtype is _core.dtypes["bool"] and not isinstance(value, Tensor):
-        if index.shape == self.shape:
-            self.masked_fill_(index, value)
-            return
+    if _is_whole_mask(self, index) and _is_number(value):
+        self.masked_fill_(index, value)
+        return
     view, picks = _basic(self, index)
     if not isinstance(value, Tensor):
-        value = ops.aten.scalar_tensor(value, dtype=self.dtype, device=self.device) if _is_number(value) else _array(value)
+        value = (
+            ops.aten.scalar_tensor(value, dtype=self.dtype, device=self.device) if _is_number(value) else _array(value)
+        )
     if picks is None:
         while value.dim() > view.dim() and value.shape[0] == 1:
             value = value.squeeze(0)
@@ -37,6 +38,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if value.dtype is not self.dtype or value.device != self.device:
         value = ops.aten._to_copy(value, dtype=self.dtype, device=self.device)
     ops.aten.index_put_(view, picks, value)
+
+
+def _is_whole_mask(self: Tensor, index: Any) -> bool:
+    return isinstance(index, Tensor) and index.dtype is _core.dtypes["bool"] and index.shape == self.shape
 
 
 def _is_number(value: Any) -> bool:
@@ -51,8 +56,7 @@ def _array(value: Any) -> Tensor:
 
 def _basic(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None] | None]:
     """The view that integers, slices, None and ``...`` make; and what index tensors there are, by its dimensions."""
-    items = _items(index)
-    items = _with_ellipsis(self, items)
+    items = _with_ellipsis(self, _items(index))
     view, dim = self, 0
     picks: list[Tensor | None] = []
     covered = 0  # dimensions of the view that the picks stand for: a mask stands for as many as it has
@@ -75,7 +79,7 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None] | None
 
 
 def _pick(self: Tensor, item: bool | Tensor) -> tuple[Tensor, int]:
-    """An index tensor, and how many dimensions it stands for. A single truth value picks all or nothing of a new one."""
+    """An index tensor, and how many dimensions it stands for. One truth value picks all or nothing."""
     if isinstance(item, bool):
         result: Tensor = ops.aten.arange(1 if item else 0, device=self.device)
         return result, 1
@@ -159,8 +163,8 @@ def _sliced(view: Tensor, dim: int, item: slice) -> Tensor:
 def _selected(self: Tensor, view: Tensor, dim: int, index: int) -> Tensor:
     if self.dim() == 0:
         raise IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
-            "tensor to a number"
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
+            "a 0-dim tensor to a number"
         )
     size = view.shape[dim]
     if not -size <= index < size:

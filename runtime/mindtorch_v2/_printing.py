@@ -22,7 +22,10 @@ class _Options:
 
 
 def set_printoptions(
-    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None, sci_mode: bool | None = None
+    precision: int | None = None,
+    threshold: int | None = None,
+    edgeitems: int | None = None,
+    sci_mode: bool | None = None,
 ) -> None:
     """How tensors print: digits after the point, how many elements are shown in full, and of longer ones how many."""
     _Options.precision = _Options.precision if precision is None else precision
@@ -112,7 +115,9 @@ def _edges(values: Any) -> Any:
 def _formatter(values: Any, self: Tensor) -> Callable[[Any], str]:
     if self.is_complex():
         real, imaginary = _floats(values.real), _floats(values.imag)
-        return lambda v: f"{real(v.real)}{'-' if math.copysign(1, v.imag) < 0 else '+'}{imaginary(abs(v.imag)).lstrip()}j"
+        return lambda v: (
+            f"{real(v.real)}{'-' if math.copysign(1, v.imag) < 0 else '+'}{imaginary(abs(v.imag)).lstrip()}j"
+        )
     if self.is_floating_point():
         return _floats(values)
     texts = [str(v) for v in values.ravel().tolist()]
@@ -150,14 +155,15 @@ def _nested(values: Any, indent: int, summarize: bool, show: Callable[[Any], str
     if values.ndim == 1:
         return _vector(values, indent, summarize, show)
     edge = _Options.edgeitems
-    rows = list(values)
+    rows: list[Any] = list(values)
+    separator = "," + "\n" * int(values.ndim - 1) + " " * (indent + 1)
     if summarize and len(rows) > 2 * edge:
         parts = [_nested(row, indent + 1, summarize, show) for row in rows[:edge]]
         parts += ["..."]
         parts += [_nested(row, indent + 1, summarize, show) for row in rows[-edge:]]
     else:
         parts = [_nested(row, indent + 1, summarize, show) for row in rows]
-    return "[" + ("," + "\n" * (values.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+    return "[" + separator.join(parts) + "]"
 
 
 def _vector(values: Any, indent: int, summarize: bool, show: Callable[[Any], str]) -> str:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import Tensor
-from ._core import device as Device  # noqa: N812  (PyTorch's parameters are called `device` and `dtype`)
-from ._core import dtype as DType  # noqa: N812
+from ._core import device as Device
+from ._core import dtype as DType
 from ._ops import ops
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
     source = self.detach().cpu() if force else self
     if source.requires_grad:
-        raise RuntimeError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-        )
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return np.asarray(_core.as_memoryview(source))
 
 
@@ -76,8 +74,18 @@ def type_(self: Tensor, dtype: DType | None = None) -> Any:
     """The name of the tensor's type, or the tensor as ``dtype``."""
     if dtype is not None:
         return to(self, dtype)
-    names = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int", "int16": "Short",
-             "int8": "Char", "uint8": "Byte", "bool": "Bool", "bfloat16": "BFloat16"}  # fmt: skip
+    names = {
+        "float32": "Float",
+        "float64": "Double",
+        "float16": "Half",
+        "int64": "Long",
+        "int32": "Int",
+        "int16": "Short",
+        "int8": "Char",
+        "uint8": "Byte",
+        "bool": "Bool",
+        "bfloat16": "BFloat16",
+    }
     prefix = "torch" if self.is_cpu else f"torch.{self.device.type}"
     return f"{prefix}.{names.get(self.dtype.name, self.dtype.name)}Tensor"
 
@@ -96,7 +104,9 @@ def transposed(self: Tensor) -> Tensor:
 def matrix_transposed(self: Tensor) -> Tensor:
     """The last two dimensions exchanged: ``x.mT``."""
     if self.dim() < 2:
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.dim()}-D tensor.")
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {self.dim()}-D tensor."
+        )
     result: Tensor = ops.aten.transpose.int(self, -2, -1)
     return result
 
@@ -121,13 +131,29 @@ def resize_(self: Tensor, *shape: Any) -> Tensor:
 
 
 _METHODS: dict[str, Any] = {
-    "to": to, "cpu": cpu, "npu": npu, "numpy": numpy, "tolist": tolist, "type": type_, "type_as": type_as,
-    "new_tensor": new_tensor, "resize_": resize_, "resize_as_": resize_as_, "T": property(transposed),
-    "mT": property(matrix_transposed), "float": _conversion("float32"), "double": _conversion("float64"),
-    "half": _conversion("float16"), "bfloat16": _conversion("bfloat16"), "int": _conversion("int32"),
-    "long": _conversion("int64"), "short": _conversion("int16"), "char": _conversion("int8"), "byte": _conversion("uint8"),
+    "to": to,
+    "cpu": cpu,
+    "npu": npu,
+    "numpy": numpy,
+    "tolist": tolist,
+    "type": type_,
+    "type_as": type_as,
+    "new_tensor": new_tensor,
+    "resize_": resize_,
+    "resize_as_": resize_as_,
+    "T": property(transposed),
+    "mT": property(matrix_transposed),
+    "float": _conversion("float32"),
+    "double": _conversion("float64"),
+    "half": _conversion("float16"),
+    "bfloat16": _conversion("bfloat16"),
+    "int": _conversion("int32"),
+    "long": _conversion("int64"),
+    "short": _conversion("int16"),
+    "char": _conversion("int8"),
+    "byte": _conversion("uint8"),
     "bool": _conversion("bool"),
-}  # fmt: skip
+}
 
 for _name, _method in _METHODS.items():
     _core.install_method(_name, _method)

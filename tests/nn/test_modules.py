@@ -23,8 +23,12 @@ def f(*shape: int) -> np.ndarray:
 LOSSES = {
     "mse": lambda torch, x, y, i: [torch.nn.MSELoss(reduction=r)(x, y) for r in ("none", "mean", "sum")],
     "l1": lambda torch, x, y, i: torch.nn.L1Loss()(x, y),
-    "cross entropy": lambda torch, x, y, i: [torch.nn.CrossEntropyLoss(reduction=r)(x, i) for r in ("none", "mean", "sum")],
-    "weights": lambda torch, x, y, i: torch.nn.functional.cross_entropy(x, i, weight=torch.tensor([0.2, 0.5, 1.0, 2.0])),
+    "cross entropy": lambda torch, x, y, i: [
+        torch.nn.CrossEntropyLoss(reduction=r)(x, i) for r in ("none", "mean", "sum")
+    ],
+    "weights": lambda torch, x, y, i: torch.nn.functional.cross_entropy(
+        x, i, weight=torch.tensor([0.2, 0.5, 1.0, 2.0])
+    ),
     "ignored": lambda torch, x, y, i: torch.nn.functional.cross_entropy(x, i, ignore_index=1),
     "smoothing": lambda torch, x, y, i: [
         torch.nn.functional.cross_entropy(x, i, label_smoothing=0.1, reduction=r, weight=w, ignore_index=2)
@@ -48,11 +52,20 @@ LAYERS = {
     "batched linear": lambda torch, x, w, b: torch.nn.functional.linear(x.view(2, 3, 5), w, b),
     "vector linear": lambda torch, x, w, b: torch.nn.functional.linear(x[0], w, b),
     "activations": lambda torch, x, w, b: [
-        torch.nn.ReLU()(x), torch.nn.Tanh()(x), torch.nn.Sigmoid()(x), torch.nn.GELU()(x), torch.nn.SiLU()(x),
-        torch.nn.LeakyReLU(0.2)(x), torch.nn.Softmax(1)(x), torch.nn.LogSoftmax(-1)(x), torch.nn.Identity()(x * 1),
-        torch.nn.ReLU(inplace=True)(x * 1), torch.nn.Flatten()(x.view(2, 3, 5)), torch.nn.Dropout(0.5).eval()(x * 1),
+        torch.nn.ReLU()(x),
+        torch.nn.Tanh()(x),
+        torch.nn.Sigmoid()(x),
+        torch.nn.GELU()(x),
+        torch.nn.SiLU()(x),
+        torch.nn.LeakyReLU(0.2)(x),
+        torch.nn.Softmax(1)(x),
+        torch.nn.LogSoftmax(-1)(x),
+        torch.nn.Identity()(x * 1),
+        torch.nn.ReLU(inplace=True)(x * 1),
+        torch.nn.Flatten()(x.view(2, 3, 5)),
+        torch.nn.Dropout(0.5).eval()(x * 1),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -130,7 +143,9 @@ def wrong_state(torch: Any) -> None:
 
 ERRORS = {
     "state": wrong_state,
-    "no init": lambda torch: type("M", (torch.nn.Module,), {"__init__": lambda s: setattr(s, "x", torch.nn.Linear(1, 1))})(),
+    "no init": lambda torch: type(
+        "M", (torch.nn.Module,), {"__init__": lambda s: setattr(s, "x", torch.nn.Linear(1, 1))}
+    )(),
     "no forward": lambda torch: torch.nn.Module()(1),
     "name": lambda torch: torch.nn.Module().register_buffer("a.b", None),
     "not a parameter": lambda torch: setattr(torch.nn.Linear(1, 1), "weight", torch.ones(1, 1)),
@@ -147,7 +162,12 @@ ERRORS = {
 def test_errors(name: str) -> None:
     mine, theirs = raised(ERRORS[name])
     assert isinstance(mine, type(theirs)), repr(mine)
-    if name not in ("target", "batch", "no forward", "not a parameter"):  # worded with more, or with PyTorch's type names
+    if name not in (
+        "target",
+        "batch",
+        "no forward",
+        "not a parameter",
+    ):  # worded with more, or with PyTorch's type names
         assert str(mine) == str(theirs)
 
 

@@ -9,7 +9,22 @@ from typing import Any
 
 import numpy as np
 
-CODES = {"?": 0, "B": 1, "b": 2, "h": 3, "i": 4, "l": 5, "e": 6, "f": 8, "d": 9, "F": 10, "D": 11, "H": 12, "I": 13, "L": 14}
+CODES = {
+    "?": 0,
+    "B": 1,
+    "b": 2,
+    "h": 3,
+    "i": 4,
+    "l": 5,
+    "e": 6,
+    "f": 8,
+    "d": 9,
+    "F": 10,
+    "D": 11,
+    "H": 12,
+    "I": 13,
+    "L": 14,
+}
 
 
 class Descriptor(ctypes.Structure):
@@ -34,7 +49,8 @@ def descriptor(array: np.ndarray) -> Descriptor:
 
 def load() -> ctypes.CDLL:
     spec = importlib.util.find_spec("mindtorch_v2")
-    assert spec is not None and spec.origin is not None
+    assert spec is not None
+    assert spec.origin is not None
     return ctypes.CDLL(str(Path(spec.origin).parent / "lib" / "libmindtorch_cpu.so"))
 
 

@@ -30,7 +30,7 @@ ALL_DTYPES = ["?", "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8"]
 
 
 @pytest.mark.parametrize("source", ALL_DTYPES)
-@pytest.mark.parametrize("target", ALL_DTYPES + ["c8", "c16"])
+@pytest.mark.parametrize("target", [*ALL_DTYPES, "c8", "c16"])
 def test_copy_converts(kernels: Kernels, source: str, target: str) -> None:
     x = rng.integers(0, 90, (3, 5, 7)).astype(source)
     for layout in layouts(x):
@@ -52,7 +52,9 @@ def test_copy_transposed_and_broadcast(kernels: Kernels, shape: tuple[int, ...])
 
 def test_bfloat16_rounds_to_nearest_even(kernels: Kernels) -> None:
     torch = pytest.importorskip("torch")
-    x = np.concatenate([rng.standard_normal(4000).astype("f4"), np.array([np.nan, np.inf, 1.00390625, 1.01171875], "f4")])
+    x = np.concatenate(
+        [rng.standard_normal(4000).astype("f4"), np.array([np.nan, np.inf, 1.00390625, 1.01171875], "f4")]
+    )
     bits = np.zeros(x.shape, "u2")
     import ctypes
 
@@ -66,15 +68,40 @@ def test_bfloat16_rounds_to_nearest_even(kernels: Kernels) -> None:
 
 
 UNARY = {
-    "neg": np.negative, "abs": np.abs, "sign": lambda x: np.nan_to_num(np.sign(x)), "square": np.square, "floor": np.floor, "ceil": np.ceil,
-    "round": np.rint, "trunc": np.trunc, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2,
-    "log10": np.log10, "log1p": np.log1p, "sqrt": np.sqrt, "reciprocal": np.reciprocal, "tanh": np.tanh, "sin": np.sin,
-    "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "silu": lambda x: x / (1 + np.exp(-x)),
-    "erf": np.vectorize(math.erf, otypes=["f8"]), "relu": lambda x: np.where(np.isnan(x), x, np.maximum(x, 0)),
+    "neg": np.negative,
+    "abs": np.abs,
+    "sign": lambda x: np.nan_to_num(np.sign(x)),
+    "square": np.square,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+    "trunc": np.trunc,
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "reciprocal": np.reciprocal,
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "erf": np.vectorize(math.erf, otypes=["f8"]),
+    "relu": lambda x: np.where(np.isnan(x), x, np.maximum(x, 0)),
     "gelu": lambda x: x * 0.5 * (1 + np.vectorize(math.erf, otypes=["f8"])(x / math.sqrt(2))),
     "gelu_tanh": lambda x: x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", UNARY)
@@ -135,12 +162,32 @@ def test_float_function_of_integers_and_refusals(kernels: Kernels) -> None:
 
 
 BINARY = {
-    "mul": np.multiply, "maximum": np.maximum, "minimum": np.minimum, "div_floor": np.floor_divide, "remainder": np.remainder,
-    "fmod": np.fmod, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-    "ge": np.greater_equal, "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
-}  # fmt: skip
+    "mul": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "div_floor": np.floor_divide,
+    "remainder": np.remainder,
+    "fmod": np.fmod,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+}
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"}
-BROADCASTS = [((4, 5), (4, 5)), ((3, 1, 5), (4, 1)), ((5,), (7, 5)), ((), (6,)), ((2000,), ()), ((300, 7), (7,)), ((0, 3), (3,))]
+BROADCASTS = [
+    ((4, 5), (4, 5)),
+    ((3, 1, 5), (4, 1)),
+    ((5,), (7, 5)),
+    ((), (6,)),
+    ((2000,), ()),
+    ((300, 7), (7,)),
+    ((0, 3), (3,)),
+]
 
 
 @pytest.mark.parametrize("dtypes", [("f4", "f4"), ("f8", "f4"), ("i8", "i8"), ("i4", "u1"), ("f4", "i8"), ("f2", "f2")])
@@ -229,13 +276,25 @@ def test_ternary(kernels: Kernels) -> None:
     np.testing.assert_array_equal(out, np.clip(a, np.float32(-0.5), np.float32(0.25)))
 
 
-REDUCTIONS = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "amax": np.max, "amin": np.min, "any": np.any, "all": np.all}
+REDUCTIONS = {
+    "sum": np.sum,
+    "mean": np.mean,
+    "prod": np.prod,
+    "amax": np.max,
+    "amin": np.min,
+    "any": np.any,
+    "all": np.all,
+}
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "i4", "?"])
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions(kernels: Kernels, name: str, dtype: str) -> None:
-    x = (rng.standard_normal((6, 70, 5)) + 1.2).astype(dtype) if dtype[0] == "f" else rng.integers(0, 2, (6, 70, 5)).astype(dtype)
+    x = (
+        (rng.standard_normal((6, 70, 5)) + 1.2).astype(dtype)
+        if dtype[0] == "f"
+        else rng.integers(0, 2, (6, 70, 5)).astype(dtype)
+    )
     result = {"sum": "i8", "prod": "i8", "mean": "f4", "any": "?", "all": "?"}.get(name, dtype)
     if dtype[0] == "f" and name not in ("any", "all"):
         result = dtype
@@ -248,7 +307,9 @@ def test_reductions(kernels: Kernels, name: str, dtype: str) -> None:
             for layout in layouts(x):
                 out = np.empty(shape, result)
                 kernels(f"mt_{name}", layout, out, mask)
-                np.testing.assert_allclose(out, expected.reshape(shape), rtol=1e-5 if result == "f4" else 1e-12, atol=1e-37)
+                np.testing.assert_allclose(
+                    out, expected.reshape(shape), rtol=1e-5 if result == "f4" else 1e-12, atol=1e-37
+                )
 
 
 def test_float32_sum_is_accurate(kernels: Kernels) -> None:
@@ -322,7 +383,10 @@ def test_softmax_family(kernels: Kernels, dtype: str, axis: int) -> None:
     wide = x.astype("f8")
     shifted = wide - wide.max(axis, keepdims=True)
     y = np.exp(shifted) / np.exp(shifted).sum(axis, keepdims=True)
-    tolerance = {"rtol": {"f2": 5e-3, "f4": 1e-5, "f8": 1e-12}[dtype], "atol": {"f2": 5e-3, "f4": 1e-6, "f8": 1e-13}[dtype]}
+    tolerance = {
+        "rtol": {"f2": 5e-3, "f4": 1e-5, "f8": 1e-12}[dtype],
+        "atol": {"f2": 5e-3, "f4": 1e-6, "f8": 1e-13}[dtype],
+    }
     for layout in layouts(x):
         out = np.empty_like(x)
         kernels("mt_softmax", layout, out, axis)

@@ -11,7 +11,7 @@ import pytest
 import mindtorch_v2 as torch
 
 pytest.importorskip("mindtorch_v2.kernels.mindspore")
-from mindtorch_v2.kernels import mindspore as backend  # noqa: E402
+from mindtorch_v2.kernels import mindspore as backend
 
 pytestmark = [
     pytest.mark.mindspore,
@@ -77,11 +77,13 @@ def test_memory_is_shared_and_outlives_mindspores_tensor() -> None:
 
 
 def test_what_it_gets_wrong_is_refused() -> None:
-    with pytest.raises(RuntimeError, match=r"MindSpore's Exp: a tensor without elements, of shape \[0\], gives no result"):
+    with pytest.raises(
+        RuntimeError, match=r"MindSpore's Exp: a tensor without elements, of shape \[0\], gives no result"
+    ):
         backend.primitive("Exp")(torch.empty(0))
-    with pytest.raises(TypeError, match="MindSpore's Exp: memory of dtype torch.bfloat16 cannot be shared"):
+    with pytest.raises(TypeError, match=r"MindSpore's Exp: memory of dtype torch.bfloat16 cannot be shared"):
         backend.primitive("Exp")(torch.ones(2).bfloat16())
-    with pytest.raises(AttributeError, match="mindspore.ops has no primitive 'NoSuch'"):
+    with pytest.raises(AttributeError, match=r"mindspore\.ops has no primitive 'NoSuch'"):
         backend.primitive("NoSuch")
     empty = torch.zeros(0, 5000) @ torch.zeros(5000, 5000)
     assert tuple(empty.shape) == (0, 5000)

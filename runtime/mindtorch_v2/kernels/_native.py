@@ -14,5 +14,5 @@ _LIBRARY = KernelLauncher("libmindtorch_cpu.so")
 
 @functools.cache
 def native(name: str, *types: str) -> _core.Kernel:
-    """The C function ``name`` of libmindtorch_cpu.so; ``types`` are names of C types (``desc``, ``f64``, ``u64``, ...)."""
+    """The C function ``name`` of libmindtorch_cpu.so; ``types`` names its C types (``desc``, ``f64``, ...)."""
     return _LIBRARY.bind(name, tuple(_core.c_types[t] for t in types), abi="c")

@@ -11,10 +11,33 @@ from .._core import Tensor, device, dtype
 from ._native import native
 
 __all__ = [
-    "arange", "arange_start", "arange_step", "clone", "contiguous", "copy_npu", "empty", "empty_like", "eye", "full",
-    "full_like", "linspace", "local_scalar_dense", "new_empty", "new_full", "new_ones", "new_zeros", "ones", "ones_like",
-    "rand_like", "randn_like", "scalar_tensor", "to_copy", "to_copy_fake", "zeros", "zeros_like",
-]  # fmt: skip
+    "arange",
+    "arange_start",
+    "arange_step",
+    "clone",
+    "contiguous",
+    "copy_npu",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "local_scalar_dense",
+    "new_empty",
+    "new_full",
+    "new_ones",
+    "new_zeros",
+    "ones",
+    "ones_like",
+    "rand_like",
+    "randn_like",
+    "scalar_tensor",
+    "to_copy",
+    "to_copy_fake",
+    "zeros",
+    "zeros_like",
+]
 
 _I64 = _core.dtypes["int64"]
 _BOOL = _core.dtypes["bool"]
@@ -49,9 +72,7 @@ def scalar_tensor(s: Any, *, dtype: dtype | None = None, device: device | None =
     return _fill(_core.alloc((), dtype or _core.result_type(s), device), s)
 
 
-def empty_like(
-    self: Tensor, *, dtype: dtype | None = None, device: device | None = None, **options: Any
-) -> Tensor:
+def empty_like(self: Tensor, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """A tensor of self's size, and of its dtype and device unless others are given."""
     return _core.alloc(self.shape, dtype or self.dtype, device or self.device)
 
@@ -172,16 +193,12 @@ def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
     return result
 
 
-def to_copy_fake(
-    self: Tensor, *, dtype: dtype | None = None, device: device | None = None, **options: Any
-) -> Tensor:
+def to_copy_fake(self: Tensor, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """The result of `to_copy` without its values."""
     return _core.alloc(self.shape, dtype or self.dtype, device or self.device)
 
 
-def to_copy(
-    self: Tensor, *, dtype: dtype | None = None, device: device | None = None, **options: Any
-) -> Tensor:
+def to_copy(self: Tensor, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """A copy in another dtype or on another device."""
     target = _core.alloc(self.shape, dtype or self.dtype, device or self.device)
     return _copy(target, self)
@@ -206,7 +223,7 @@ def _alloc_dense(self: Tensor) -> Tensor:
     """Uninitialised memory with self's strides if those are a permutation of row-major ones, else contiguous."""
     if self.is_contiguous() or self.is_meta:
         return _core.alloc(self.shape, self.dtype, self.device)
-    order = sorted(range(self.dim()), key=lambda d: -self.stride(d))
+    order = sorted(range(self.dim()), key=self.stride().__getitem__, reverse=True)
     strides, step = [0] * self.dim(), 1
     for d in reversed(order):
         strides[d] = step

@@ -10,10 +10,23 @@ from .._core import Tensor
 from .reduction import wrap_dim
 
 __all__ = [
-    "gather", "gather_backward", "gather_setup", "index", "index_backward", "index_put_", "index_put_backward", "index_put_setup",
-    "index_fake", "index_select", "index_select_backward", "index_select_setup", "index_setup", "nonzero", "nonzero_fake",
+    "gather",
+    "gather_backward",
+    "gather_setup",
+    "index",
+    "index_backward",
+    "index_fake",
+    "index_put_",
+    "index_put_backward",
+    "index_put_setup",
+    "index_select",
+    "index_select_backward",
+    "index_select_setup",
+    "index_setup",
+    "nonzero",
+    "nonzero_fake",
     "scatter_add_",
-]  # fmt: skip
+]
 
 _BF16, _I16, _BOOL, _U8, _I64 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8", "int64"))
 
@@ -83,9 +96,7 @@ def _from_array(array: Any, like: Tensor) -> Tensor:
     return _core.from_buffer(dense, dense.ctypes.data, dense.shape, strides, like.dtype)
 
 
-def index_put_(
-    self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool
-) -> Tensor:
+def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
     """``values`` written, or with ``accumulate`` added, at index tensors or masks."""
     import numpy as np
 
@@ -101,8 +112,10 @@ def index_put_(
     while len(given) > len(picked) and given[0] == 1:
         given = given[1:]
     if _core.broadcast_shapes(given, picked) != picked:
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
-                           f"result of shape {list(picked)}")
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
+            f"result of shape {list(picked)}"
+        )
     if accumulate and self.dtype is _BF16:
         wide = self.float()
         self.copy_(index_put_(wide, indices, values.float(), True))
@@ -122,7 +135,10 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if len(order) and order.min() < 0:
         raise IndexError("index out of range in self")
     array = _bits(self)
-    return _from_array((array.reshape(1) if self.dim() == 0 else array).take(order, axis=d).reshape(_selected(self, d, len(order))), self)
+    return _from_array(
+        (array.reshape(1) if self.dim() == 0 else array).take(order, axis=d).reshape(_selected(self, d, len(order))),
+        self,
+    )
 
 
 def _selected(self: Tensor, d: int, count: int) -> tuple[int, ...]:
@@ -181,7 +197,9 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def index_fake(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """The result of `index` without its values; what a mask selects depends on its values."""
     if any(index is not None and index.dtype in (_BOOL, _U8) for index in indices):
-        raise RuntimeError("aten::index: how many elements a mask selects is data-dependent, and a fake rule has no data")
+        raise RuntimeError(
+            "aten::index: how many elements a mask selects is data-dependent, and a fake rule has no data"
+        )
     given = [d for d, index in enumerate(indices) if index is not None]
     picked = _core.broadcast_shapes(*(index.shape for index in indices if index is not None))
     together = given == list(range(given[0], given[-1] + 1))

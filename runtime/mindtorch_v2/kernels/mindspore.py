@@ -20,7 +20,20 @@ __all__ = ["addmm", "available", "calls", "matmul", "primitive"]
 calls: dict[str, int] = {}  # primitive -> how often it has computed something
 _SHARED = frozenset(
     _core.dtypes[n]
-    for n in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
+    for n in (
+        "float16",
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "bool",
+    )
 )
 
 
@@ -42,8 +55,9 @@ def _mindspore() -> Any:
 def primitive(name: str, **attributes: Any) -> Callable[..., Any]:
     """The primitive ``mindspore.ops.<name>(**attributes)`` as a function of tensors.
 
-    Tensors must be on the CPU, not empty (MindSpore leaves such results uninitialised), and of a dtype whose memory both
-    sides share; a tensor that is not contiguous is copied first. Raises ImportError where mindspore is not installed.
+    Tensors must be on the CPU, not empty (MindSpore leaves such results uninitialised), and of a dtype whose memory
+    both sides share; a tensor that is not contiguous is copied first. Raises ImportError where mindspore is not
+    installed.
     """
     operations = importlib.import_module("mindspore.ops") if available() else None
     if operations is None:
@@ -71,7 +85,9 @@ def _share(name: str, tensor: Tensor) -> Any:
     if tensor.dtype not in _SHARED:
         raise TypeError(f"MindSpore's {name}: memory of dtype {tensor.dtype} cannot be shared")
     if tensor.numel() == 0:
-        raise RuntimeError(f"MindSpore's {name}: a tensor without elements, of shape {list(tensor.shape)}, gives no result")
+        raise RuntimeError(
+            f"MindSpore's {name}: a tensor without elements, of shape {list(tensor.shape)}, gives no result"
+        )
     array = np.asarray(_core.as_memoryview(tensor.contiguous()))
     return _mindspore().Tensor.from_numpy(array)
 

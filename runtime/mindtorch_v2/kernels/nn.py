@@ -93,7 +93,8 @@ def nll_loss_backward(
 
 def _wrap(array: Any) -> Tensor:
     """A tensor over a contiguous float64 array."""
-    step, strides = 1, []
+    step = 1
+    strides: list[int] = []
     for size in reversed(array.shape):
         strides.insert(0, step)
         step *= size

@@ -1,6 +1,6 @@
 """Operators of a tensor and a Python number, by way of a tensor without dimensions.
 
-Compiled kernels take numbers as doubles; an integer may exceed what a double holds, and the number then goes as a tensor.
+Compiled kernels take numbers as doubles; an integer may exceed what a double holds, and then goes as a tensor.
 """
 
 from __future__ import annotations
@@ -14,10 +14,35 @@ from .._core import Tensor
 from .creation import scalar_tensor
 
 __all__ = [
-    "add", "add_", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "div_", "div_mode", "eq", "floor_divide", "fmod", "fmod_",
-    "ge", "gt", "le", "lt", "mul", "mul_", "ne", "remainder", "remainder_", "remainder_of", "rsub", "sub", "sub_", "where_both",
-    "where_other", "where_self",
-]  # fmt: skip
+    "add",
+    "add_",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "div",
+    "div_",
+    "div_mode",
+    "eq",
+    "floor_divide",
+    "fmod",
+    "fmod_",
+    "ge",
+    "gt",
+    "le",
+    "lt",
+    "mul",
+    "mul_",
+    "ne",
+    "remainder",
+    "remainder_",
+    "remainder_of",
+    "rsub",
+    "sub",
+    "sub_",
+    "where_both",
+    "where_other",
+    "where_self",
+]
 
 
 def _with_number(name: str) -> Callable[..., Tensor]:

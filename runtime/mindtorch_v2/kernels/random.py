@@ -12,8 +12,18 @@ from .creation import to_copy
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Generator", "bernoulli_", "default_generator", "normal_", "rand", "randint", "randint_low", "randn", "randperm",
-           "uniform_"]  # fmt: skip
+__all__ = [
+    "Generator",
+    "bernoulli_",
+    "default_generator",
+    "normal_",
+    "rand",
+    "randint",
+    "randint_low",
+    "randn",
+    "randperm",
+    "uniform_",
+]
 
 
 class Generator:
@@ -53,9 +63,7 @@ class Generator:
 default_generator = Generator()
 
 
-def _draw(
-    size: Sequence[int], target: dtype, where: device | None, draw: Any
-) -> Tensor:
+def _draw(size: Sequence[int], target: dtype, where: device | None, draw: Any) -> Tensor:
     """A tensor whose values ``draw(generator)`` gives as a NumPy array of the right size."""
     wanted = where or _core.get_default_device()
     if wanted.type == "meta":
@@ -103,7 +111,13 @@ def randint(high: int, size: Sequence[int], **options: Any) -> Tensor:
 
 
 def randint_low(
-    low: int, high: int, size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any
+    low: int,
+    high: int,
+    size: Sequence[int],
+    *,
+    dtype: dtype | None = None,
+    device: device | None = None,
+    **options: Any,
 ) -> Tensor:
     """Random integers from low to high - 1."""
     if low >= high:
@@ -129,7 +143,9 @@ def uniform_(self: Tensor, from_: float, to: float, *, generator: Generator | No
     if from_ > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
     source = (generator or default_generator).numpy
-    return _write(self, from_ + (to - from_) * source.random(tuple(self.shape), "float32" if self.itemsize < 8 else "float64"))
+    return _write(
+        self, from_ + (to - from_) * source.random(tuple(self.shape), "float32" if self.itemsize < 8 else "float64")
+    )
 
 
 def bernoulli_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:

@@ -11,11 +11,39 @@ from .._core import Tensor, dtype
 from ._native import native
 
 __all__ = [
-    "all_all", "all_dim", "amax", "amax_backward", "amax_setup", "amin", "any_all", "any_dim", "argmax", "argmin", "equal",
-    "extreme_dim_backward", "extreme_dim_setup", "max_all", "max_dim", "mean_all", "mean_dim", "mean_dim_backward",
-    "mean_dim_setup", "min_all", "min_dim", "prod_all", "prod_dim", "prod_dim_backward", "prod_dim_setup", "sum_all",
-    "sum_dim", "sum_dim_backward", "sum_dim_setup", "sum_to_size", "wrap_dim", "wrap_dims",
-]  # fmt: skip
+    "all_all",
+    "all_dim",
+    "amax",
+    "amax_backward",
+    "amax_setup",
+    "amin",
+    "any_all",
+    "any_dim",
+    "argmax",
+    "argmin",
+    "equal",
+    "extreme_dim_backward",
+    "extreme_dim_setup",
+    "max_all",
+    "max_dim",
+    "mean_all",
+    "mean_dim",
+    "mean_dim_backward",
+    "mean_dim_setup",
+    "min_all",
+    "min_dim",
+    "prod_all",
+    "prod_dim",
+    "prod_dim_backward",
+    "prod_dim_setup",
+    "sum_all",
+    "sum_dim",
+    "sum_dim_backward",
+    "sum_dim_setup",
+    "sum_to_size",
+    "wrap_dim",
+    "wrap_dims",
+]
 
 _BOOL, _I64, _U8 = (_core.dtypes[n] for n in ("bool", "int64", "uint8"))
 
@@ -39,9 +67,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
     return dim % size
 
 
-def _reduce(
-    name: str, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool, target: dtype
-) -> Tensor:
+def _reduce(name: str, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool, target: dtype) -> Tensor:
     """Runs a reduction of libmindtorch_cpu over dimensions into a new tensor."""
     dims = wrap_dims(dim, self.dim())
     out = _core.alloc(_reduced_shape(self, dims, keepdim), target, self.device)
@@ -63,9 +89,7 @@ def sum_all(self: Tensor, *, dtype: dtype | None = None) -> Tensor:
     return _reduce("sum", self, None, False, _sum_dtype(self, dtype))
 
 
-def sum_dim(
-    self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: dtype | None = None
-) -> Tensor:
+def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: dtype | None = None) -> Tensor:
     """Sums over dimensions."""
     return _reduce("sum", self, dim, keepdim, _sum_dtype(self, dtype))
 
@@ -86,9 +110,7 @@ def mean_all(self: Tensor, *, dtype: dtype | None = None) -> Tensor:
     return _reduce("mean", self, None, False, _mean_dtype(self, dtype))
 
 
-def mean_dim(
-    self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: dtype | None = None
-) -> Tensor:
+def mean_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: dtype | None = None) -> Tensor:
     """Means over dimensions."""
     return _reduce("mean", self, dim, keepdim, _mean_dtype(self, dtype))
 
@@ -105,7 +127,9 @@ def prod_dim(self: Tensor, dim: int, keepdim: bool, *, dtype: dtype | None = Non
 
 def _require_elements(name: str, self: Tensor, dims: Sequence[int]) -> None:
     if self.numel() == 0 and any(self.shape[d] == 0 for d in dims):
-        raise RuntimeError(f"{name}(): Expected reduction dim to have a non-zero size: the tensor has shape {list(self.shape)}")
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to have a non-zero size: the tensor has shape {list(self.shape)}"
+        )
 
 
 def _extreme(name: str, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
@@ -261,7 +285,7 @@ def amax_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 def extreme_dim_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps where the extremes were."""
     self, dim, keepdim = inputs
-    values, indices = output
+    indices = output[1]
     ctx.shape, ctx.dim, ctx.keepdim = self.shape, wrap_dim(dim, self.dim()), keepdim
     ctx.mark_non_differentiable(indices)
     ctx.save_for_backward(indices)

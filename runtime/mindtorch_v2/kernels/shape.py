@@ -13,12 +13,47 @@ from .creation import to_copy
 from .reduction import wrap_dim, wrap_dims
 
 __all__ = [
-    "alias", "as_strided", "as_strided_backward", "as_strided_setup", "cat", "cat_backward", "cat_fake", "cat_setup", "chunk",
-    "expand", "movedim", "permute", "permute_backward", "permute_setup", "repeat", "repeat_backward", "repeat_setup",
-    "reshape", "select", "select_backward", "slice", "slice_backward", "split", "split_backward", "split_setup",
-    "split_with_sizes", "squeeze", "squeeze_dim", "squeeze_dims", "stack", "stack_backward", "stack_fake", "stack_setup", "t",
-    "transpose", "unbind", "unbind_backward", "unbind_setup", "unsqueeze", "view",
-]  # fmt: skip
+    "alias",
+    "as_strided",
+    "as_strided_backward",
+    "as_strided_setup",
+    "cat",
+    "cat_backward",
+    "cat_fake",
+    "cat_setup",
+    "chunk",
+    "expand",
+    "movedim",
+    "permute",
+    "permute_backward",
+    "permute_setup",
+    "repeat",
+    "repeat_backward",
+    "repeat_setup",
+    "reshape",
+    "select",
+    "select_backward",
+    "slice",
+    "slice_backward",
+    "split",
+    "split_backward",
+    "split_setup",
+    "split_with_sizes",
+    "squeeze",
+    "squeeze_dim",
+    "squeeze_dims",
+    "stack",
+    "stack_backward",
+    "stack_fake",
+    "stack_setup",
+    "t",
+    "transpose",
+    "unbind",
+    "unbind_backward",
+    "unbind_setup",
+    "unsqueeze",
+    "view",
+]
 
 
 def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
@@ -29,11 +64,13 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     if wild > 1:
         raise RuntimeError("only one dimension can be inferred")
     if any(n < -1 for n in sizes):
-        raise RuntimeError(f"invalid shape dimension {min(sizes)} at index {sizes.index(min(sizes))} of shape {list(sizes)}")
+        raise RuntimeError(
+            f"invalid shape dimension {min(sizes)} at index {sizes.index(min(sizes))} of shape {list(sizes)}"
+        )
     if wild and known == 0:
         raise RuntimeError(
-            f"cannot reshape tensor of {numel} elements into shape {list(sizes)} because the unspecified dimension size -1 "
-            "can be any value and is ambiguous"
+            f"cannot reshape tensor of {numel} elements into shape {list(sizes)} because the unspecified dimension "
+            "size -1 can be any value and is ambiguous"
         )
     if (numel % known if wild else numel != known) and not (wild and known == 0):
         raise RuntimeError(f"shape '{list(sizes)}' is invalid for input of size {numel}")
@@ -57,7 +94,7 @@ def view_strides(self: Tensor, shape: Sequence[int]) -> tuple[int, ...] | None:
             runs.append([size, stride])
     strides = [1] * len(shape)
     run = len(runs) - 1
-    left, step = (runs[run] if runs else (1, 1))
+    left, step = runs[run] if runs else (1, 1)
     for d in range(len(shape) - 1, -1, -1):
         if shape[d] == 1:
             strides[d] = step
@@ -164,7 +201,9 @@ def as_strided_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         if math.prod(shape) > 0
     ]
     memory = np.zeros(max(reach, default=0))
-    values = np.asarray(_core.as_memoryview(to_copy(grad.detach(), dtype=_core.dtypes["float64"], device=_core.device("cpu"))))
+    values = np.asarray(
+        _core.as_memoryview(to_copy(grad.detach(), dtype=_core.dtypes["float64"], device=_core.device("cpu")))
+    )
     np.add.at(memory, _positions(size, stride, offset - start), values)
     shared = _positions(ctx.shape, ctx.strides, ctx.offset - start)
     counts = np.bincount(shared.ravel(), minlength=len(memory)) if shared.size else np.ones(len(memory))
@@ -188,8 +227,8 @@ def expand(self: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tens
     new = len(size) - self.dim()
     if new < 0:
         raise RuntimeError(
-            f"expand({self.dtype}{list(self.shape)}, size={list(size)}): the number of sizes provided ({len(size)}) must be "
-            f"greater or equal to the number of dimensions in the tensor ({self.dim()})"
+            f"expand({self.dtype}{list(self.shape)}, size={list(size)}): the number of sizes provided ({len(size)}) "
+            f"must be greater or equal to the number of dimensions in the tensor ({self.dim()})"
         )
     shape, strides = [], []
     for d, wanted in enumerate(size):
@@ -215,14 +254,16 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
     d = wrap_dim(dim, self.dim())
     size = self.shape[d]
     if not -size <= index < size:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {dim}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {dim}"
+        )
     shape, strides = list(self.shape), list(self.stride())
     offset = self.storage_offset() + index % size * strides[d]
     del shape[d], strides[d]
     return _core.as_strided(self, shape, strides, offset)
 
 
-def slice(self: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:  # noqa: A001
+def slice(self: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     """A range of a dimension, cut to what there is."""
     if self.dim() == 0:
         raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
@@ -272,9 +313,6 @@ def alias(self: Tensor) -> Tensor:
     return _core.shallow_detach(self)
 
 
-
-
-
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape, as a view where that is possible."""
     sizes = infer_size(shape, self.numel())
@@ -315,8 +353,8 @@ def split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int) -> list
     size = self.shape[wrap_dim(dim, self.dim())]
     if sum(split_sizes) != size or any(n < 0 for n in split_sizes):
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), but got "
-            f"split_sizes={list(split_sizes)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), "
+            f"but got split_sizes={list(split_sizes)}"
         )
     parts, start = [], 0
     for length in split_sizes:
@@ -423,14 +461,12 @@ def _joined(tensors: Sequence[Tensor], dim: int) -> tuple[int, list[Tensor], lis
     shape = list(parts[0].shape)
     for i, part in enumerate(parts[1:], 1):
         if part.dim() != len(shape):
-            raise RuntimeError(
-                f"Tensors must have same number of dimensions: got {len(shape)} and {part.dim()}"
-            )
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(shape)} and {part.dim()}")
         for k, size in enumerate(part.shape):
             if k != d and size != shape[k]:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {d}. Expected size {shape[k]} but got size {size} "
-                    f"for tensor number {i} in the list."
+                    f"Sizes of tensors must match except in dimension {d}. Expected size {shape[k]} but got size "
+                    f"{size} for tensor number {i} in the list."
                 )
         shape[d] += part.shape[d]
     return d, parts, shape, _core.result_type(*tensors)
@@ -464,9 +500,7 @@ def cat_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     """The gradient cut where the parts were joined."""
     starts = [sum(ctx.sizes[:i]) for i in range(len(ctx.sizes))]
     parts = [
-        grad.slice(ctx.dim, start, start + size, 1).reshape(shape)
-        if tuple(shape) != (0,)
-        else grad.new_zeros((0,))
+        grad.slice(ctx.dim, start, start + size, 1).reshape(shape) if tuple(shape) != (0,) else grad.new_zeros((0,))
         for start, size, shape in zip(starts, ctx.sizes, ctx.shapes, strict=True)
     ]
     return parts, None

@@ -24,7 +24,29 @@ from .module import Module
 from .parameter import Parameter
 
 __all__ = [
-    "GELU", "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "Identity", "L1Loss", "LeakyReLU", "Linear", "LogSoftmax",
-    "MSELoss", "Module", "ModuleDict", "ModuleList", "NLLLoss", "Parameter", "ParameterList", "ReLU", "Sequential", "SiLU",
-    "Sigmoid", "Softmax", "Tanh", "functional", "init",
-]  # fmt: skip
+    "GELU",
+    "CrossEntropyLoss",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "Identity",
+    "L1Loss",
+    "LeakyReLU",
+    "Linear",
+    "LogSoftmax",
+    "MSELoss",
+    "Module",
+    "ModuleDict",
+    "ModuleList",
+    "NLLLoss",
+    "Parameter",
+    "ParameterList",
+    "ReLU",
+    "Sequential",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Tanh",
+    "functional",
+    "init",
+]

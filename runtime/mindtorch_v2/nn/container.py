@@ -30,7 +30,7 @@ class Sequential(Module):
     def forward(self, input: Any) -> Any:
         """The last module's output."""
         for module in self._modules.values():
-            assert module is not None  # noqa: S101  (add_module(None) is not used here)
+            assert module is not None
             input = module(input)
         return input
 

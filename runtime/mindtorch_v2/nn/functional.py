@@ -5,13 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import Tensor
-from .._core import dtype as DType  # noqa: N812  (PyTorch's parameters are called `dtype`)
+from .._core import dtype as DType
 from .._ops import ops
 
 __all__ = [
-    "cross_entropy", "dropout", "embedding", "gelu", "l1_loss", "leaky_relu", "linear", "log_softmax", "mse_loss", "nll_loss",
-    "relu", "sigmoid", "silu", "softmax", "tanh",
-]  # fmt: skip
+    "cross_entropy",
+    "dropout",
+    "embedding",
+    "gelu",
+    "l1_loss",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "mse_loss",
+    "nll_loss",
+    "relu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "tanh",
+]
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -43,7 +56,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where it is positive, else ``negative_slope * x``."""
     result: Tensor = ops.aten.where(input > 0, input, input * negative_slope)
-    return input.copy_(result) if inplace else result  # type: ignore[no-any-return]
+    return input.copy_(result) if inplace else result
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -55,7 +68,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x)."""
     result: Tensor = ops.aten.silu.default(input)
-    return input.copy_(result) if inplace else result  # type: ignore[no-any-return]
+    return input.copy_(result) if inplace else result
 
 
 def sigmoid(input: Tensor) -> Tensor:
@@ -87,7 +100,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     result: Tensor = ops.aten.dropout.default(input, p, training)
-    return input.copy_(result) if inplace else result  # type: ignore[no-any-return]
+    return input.copy_(result) if inplace else result
 
 
 def embedding(input: Tensor, weight: Tensor) -> Tensor:
@@ -115,7 +128,7 @@ def nll_loss(
     if input.dim() > 2:
         rows = _classes_last(input)
         loss: Tensor = ops.aten.nll_loss.default(rows, target.reshape((-1,)), weight, chosen, ignore_index)
-        return loss.reshape(target.shape) if chosen == 0 else loss  # type: ignore[no-any-return]
+        return loss.reshape(target.shape) if chosen == 0 else loss
     result: Tensor = ops.aten.nll_loss.default(input, target, weight, chosen, ignore_index)
     return result
 
@@ -138,7 +151,9 @@ def cross_entropy(
     if label_smoothing == 0:
         return loss
     spread = _over_all_classes(scores, target, weight, ignore_index, reduction)
-    return loss * (1 - label_smoothing) + spread * (label_smoothing / scores.shape[0 if scores.dim() == 1 else 1])
+    classes = scores.shape[0 if scores.dim() == 1 else 1]
+    result: Tensor = loss * (1 - label_smoothing) + spread * (label_smoothing / classes)
+    return result
 
 
 def _classes_last(scores: Tensor) -> Tensor:

@@ -7,8 +7,17 @@ import math
 from .._core import Tensor
 from ..autograd import no_grad
 
-__all__ = ["constant_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "uniform_", "xavier_normal_",
-           "xavier_uniform_", "zeros_"]  # fmt: skip
+__all__ = [
+    "constant_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:

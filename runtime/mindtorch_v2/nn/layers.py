@@ -7,13 +7,26 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
-from .._core import dtype as DType  # noqa: N812  (PyTorch's parameters are called `dtype`)
+from .._core import dtype as DType
 from . import functional, init
 from .module import Module
 from .parameter import Parameter
 
-__all__ = ["GELU", "Dropout", "Embedding", "Flatten", "Identity", "LeakyReLU", "Linear", "LogSoftmax", "ReLU", "SiLU", "Sigmoid",
-           "Softmax", "Tanh"]  # fmt: skip
+__all__ = [
+    "GELU",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "Identity",
+    "LeakyReLU",
+    "Linear",
+    "LogSoftmax",
+    "ReLU",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Tanh",
+]
 
 
 class Identity(Module):

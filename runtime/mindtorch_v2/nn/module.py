@@ -42,6 +42,7 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs `forward`, with the hooks around it."""
         if not self._forward_hooks and not self._forward_pre_hooks:
             return self.forward(*args, **kwargs)
         for hook in tuple(self._forward_pre_hooks.values()):
@@ -74,7 +75,7 @@ class Module:
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             self._forget(name)
-            assert modules is not None  # noqa: S101  (checked above)
+            assert modules is not None
             modules[name] = value
         elif parameters is not None and name in parameters:
             if value is not None:
@@ -84,11 +85,15 @@ class Module:
             parameters[name] = None
         elif modules is not None and name in modules:
             if value is not None:
-                raise TypeError(f"cannot assign '{_type(value)}' as child module '{name}' (torch.nn.Module or None expected)")
+                raise TypeError(
+                    f"cannot assign '{_type(value)}' as child module '{name}' (torch.nn.Module or None expected)"
+                )
             modules[name] = None
         elif buffers is not None and name in buffers:
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"cannot assign '{_type(value)}' object to buffer '{name}' (torch.Tensor or None required)")
+                raise TypeError(
+                    f"cannot assign '{_type(value)}' object to buffer '{name}' (torch.Tensor or None required)"
+                )
             buffers[name] = value
         else:
             object.__setattr__(self, name, value)
@@ -103,7 +108,7 @@ class Module:
     def __delattr__(self, name: str) -> None:
         for registry in (self._parameters, self._buffers, self._modules):
             if name in registry:
-                del registry[name]  # type: ignore[attr-defined]
+                del registry[name]
                 self._non_persistent.discard(name)
                 return
         object.__delattr__(self, name)
@@ -114,13 +119,15 @@ class Module:
     def _forget(self, name: str) -> None:
         self.__dict__.pop(name, None)
         for registry in (self._parameters, self._buffers, self._modules):
-            registry.pop(name, None)  # type: ignore[attr-defined]
+            registry.pop(name, None)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Adds a parameter under a name; None keeps the name for one that does not exist."""
         self._check_name(name, "parameter", self._parameters)
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{_type(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign '{_type(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+            )
         if param is not None and param.grad_fn is not None:
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly."
@@ -131,7 +138,9 @@ class Module:
         """Adds a tensor that is state, but not trained; one that is not persistent is left out of the state dict."""
         self._check_name(name, "buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{_type(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{_type(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
         self._buffers[name] = tensor
         if not persistent:
             self._non_persistent.add(name)
@@ -275,7 +284,9 @@ class Module:
             elif arg is not None and not isinstance(arg, bool):
                 target_device = device(arg)
         if target_dtype is not None and not (target_dtype.is_floating_point or target_dtype.is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={target_dtype}")
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={target_dtype}"
+            )
 
         def convert(tensor: Tensor) -> Tensor:
             wanted = target_dtype if tensor.is_floating_point() else None
@@ -340,8 +351,8 @@ class Module:
                     continue
                 if given.shape != value.shape:
                     faults.append(
-                        f"size mismatch for {name}: copying a param with shape {given.shape} from checkpoint, the shape in "
-                        f"current model is {value.shape}."
+                        f"size mismatch for {name}: copying a param with shape {given.shape} from checkpoint, the "
+                        f"shape in current model is {value.shape}."
                     )
                     continue
                 value.copy_(given)

@@ -17,6 +17,6 @@ class _ParameterType(type(Tensor)):  # type: ignore[misc]
 
 
 class Parameter(Tensor, metaclass=_ParameterType):
-    """``Parameter(data=None, requires_grad=True)``: a leaf tensor; as an attribute of a module, one of its parameters."""
+    """``Parameter(data=None, requires_grad=True)``: a leaf tensor; as a module's attribute, its parameter."""
 
     __torch_function__ = _core.disabled_torch_function
