@@ -60,6 +60,7 @@ _lib.define(
     source="pointwise_binary.yaml:10",
 )
 _add_tensor_cpu = _libmindtorch_cpu.bind("mt_add", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
+_add_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:add")
 
 
 @library.register(_lib, "add.Tensor", "Meta", source="pointwise_binary.yaml:14")
@@ -72,6 +73,12 @@ def _add_tensor_cpu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tens
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _add_tensor_cpu(self, other, out, alpha)
     return out
+
+
+@library.register(_lib, "add.Tensor", "NPU", source="pointwise_binary.yaml:19")
+def _add_tensor_npu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
+    result: Tensor = _add_tensor_npu_python(self, other, alpha=alpha)
+    return result
 
 
 def _add_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -87,17 +94,17 @@ def _add_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "add.Tensor", _add_tensor_backward, setup_context=_add_tensor_setup, source="pointwise_binary.yaml:19"
+    "add.Tensor", _add_tensor_backward, setup_context=_add_tensor_setup, source="pointwise_binary.yaml:21"
 )
 
 
-# ---------------------------------------------------------------- add.Scalar (pointwise_binary.yaml:22)
+# ---------------------------------------------------------------- add.Scalar (pointwise_binary.yaml:24)
 _lib.define(
     "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
     doc="`add` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:22",
+    source="pointwise_binary.yaml:24",
 )
 _add_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_add_scalar",
@@ -105,10 +112,11 @@ _add_scalar_cpu = _libmindtorch_cpu.bind(
     abi="c",
     dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
 )
+_add_scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:add_scalar")
 _add_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:add")
 
 
-@library.register(_lib, "add.Scalar", "Meta", source="pointwise_binary.yaml:26")
+@library.register(_lib, "add.Scalar", "Meta", source="pointwise_binary.yaml:28")
 def _add_scalar_fake(self: Tensor, other: float, alpha: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -119,19 +127,29 @@ def _add_scalar_kernel_1(self: Tensor, other: float, alpha: float) -> Tensor:
     return out
 
 
-def _add_scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
+def _add_scalar_kernel_3(self: Tensor, other: float, alpha: float) -> Tensor:
     result: Tensor = _add_scalar_kernel_python(self, other, alpha)
     return result
 
 
-@library.register(_lib, "add.Scalar", "CPU", source="pointwise_binary.yaml:28")
+def _add_scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
+    result: Tensor = _add_scalar_npu_python(self, other, alpha)
+    return result
+
+
+@library.register(_lib, "add.Scalar", "CPU", source="pointwise_binary.yaml:30")
 def _add_scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _add_scalar_kernel_1(self, other, alpha)
+    return _add_scalar_kernel_3(self, other, alpha)
+
+
+@library.register(_lib, "add.Scalar", "NPU", source="pointwise_binary.yaml:34")
+def _add_scalar_npu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     return _add_scalar_kernel_2(self, other, alpha)
 
 
-@library.register(_lib, "add.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:32")
+@library.register(_lib, "add.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:36")
 def _add_scalar_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     result: Tensor = _add_scalar_kernel_python(self, other, alpha)
     return result
@@ -143,19 +161,20 @@ def _add_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("add.Scalar", _add_scalar_backward, source="pointwise_binary.yaml:33")
+_lib.register_autograd("add.Scalar", _add_scalar_backward, source="pointwise_binary.yaml:37")
 add = torch.ops.aten.add
 
 
-# ---------------------------------------------------------------- add_.Tensor (pointwise_binary.yaml:35)
+# ---------------------------------------------------------------- add_.Tensor (pointwise_binary.yaml:39)
 _lib.define(
     "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
     doc="`add` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:35",
+    source="pointwise_binary.yaml:39",
 )
 _add__tensor_cpu = _libmindtorch_cpu.bind("mt_add", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
+_add__tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:add_")
 
 
 def _add__tensor_check(self: Tensor, other: Tensor, alpha: float) -> None:
@@ -171,17 +190,24 @@ def _add__tensor_check(self: Tensor, other: Tensor, alpha: float) -> None:
         )
 
 
-@library.register(_lib, "add_.Tensor", "Meta", source="pointwise_binary.yaml:35")
+@library.register(_lib, "add_.Tensor", "Meta", source="pointwise_binary.yaml:39")
 def _add__tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     _add__tensor_check(self, other, alpha)
     return self
 
 
-@library.register(_lib, "add_.Tensor", "CPU", source="pointwise_binary.yaml:42")
+@library.register(_lib, "add_.Tensor", "CPU", source="pointwise_binary.yaml:46")
 def _add__tensor_cpu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     _add__tensor_check(self, other, alpha)
     _add__tensor_cpu(self, other, self, alpha)
     return self
+
+
+@library.register(_lib, "add_.Tensor", "NPU", source="pointwise_binary.yaml:49")
+def _add__tensor_npu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
+    _add__tensor_check(self, other, alpha)
+    result: Tensor = _add__tensor_npu_python(self, other, alpha=alpha)
+    return result
 
 
 def _add__tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -197,17 +223,17 @@ def _add__tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "add_.Tensor", _add__tensor_backward, setup_context=_add__tensor_setup, source="pointwise_binary.yaml:45"
+    "add_.Tensor", _add__tensor_backward, setup_context=_add__tensor_setup, source="pointwise_binary.yaml:51"
 )
 
 
-# ---------------------------------------------------------------- add_.Scalar (pointwise_binary.yaml:48)
+# ---------------------------------------------------------------- add_.Scalar (pointwise_binary.yaml:54)
 _lib.define(
     "add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)",
     doc="`add` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:48",
+    source="pointwise_binary.yaml:54",
 )
 _add__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_add_scalar",
@@ -241,7 +267,7 @@ def _add__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "add_.Scalar", "CPU", source="pointwise_binary.yaml:55")
+@library.register(_lib, "add_.Scalar", "CPU", source="pointwise_binary.yaml:61")
 def _add__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     _add__scalar_check(self, other, alpha)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -249,7 +275,7 @@ def _add__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     return _add__scalar_kernel_2(self, other, alpha)
 
 
-@library.register(_lib, "add_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:59")
+@library.register(_lib, "add_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:65")
 def _add__scalar_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     _add__scalar_check(self, other, alpha)
     result: Tensor = _add__scalar_kernel_python(self, other, alpha)
@@ -262,31 +288,38 @@ def _add__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("add_.Scalar", _add__scalar_backward, source="pointwise_binary.yaml:60")
+_lib.register_autograd("add_.Scalar", _add__scalar_backward, source="pointwise_binary.yaml:66")
 add_ = torch.ops.aten.add_
 
 
-# ---------------------------------------------------------------- sub.Tensor (pointwise_binary.yaml:62)
+# ---------------------------------------------------------------- sub.Tensor (pointwise_binary.yaml:68)
 _lib.define(
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     doc="self - alpha * other",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:62",
+    source="pointwise_binary.yaml:68",
 )
 _sub_tensor_cpu = _libmindtorch_cpu.bind("mt_sub", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
+_sub_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:sub")
 
 
-@library.register(_lib, "sub.Tensor", "Meta", source="pointwise_binary.yaml:66")
+@library.register(_lib, "sub.Tensor", "Meta", source="pointwise_binary.yaml:72")
 def _sub_tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "sub.Tensor", "CPU", source="pointwise_binary.yaml:68")
+@library.register(_lib, "sub.Tensor", "CPU", source="pointwise_binary.yaml:74")
 def _sub_tensor_cpu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _sub_tensor_cpu(self, other, out, alpha)
     return out
+
+
+@library.register(_lib, "sub.Tensor", "NPU", source="pointwise_binary.yaml:77")
+def _sub_tensor_npu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
+    result: Tensor = _sub_tensor_npu_python(self, other, alpha=alpha)
+    return result
 
 
 def _sub_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -302,17 +335,17 @@ def _sub_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "sub.Tensor", _sub_tensor_backward, setup_context=_sub_tensor_setup, source="pointwise_binary.yaml:71"
+    "sub.Tensor", _sub_tensor_backward, setup_context=_sub_tensor_setup, source="pointwise_binary.yaml:79"
 )
 
 
-# ---------------------------------------------------------------- sub.Scalar (pointwise_binary.yaml:74)
+# ---------------------------------------------------------------- sub.Scalar (pointwise_binary.yaml:82)
 _lib.define(
     "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
     doc="`sub` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:74",
+    source="pointwise_binary.yaml:82",
 )
 _sub_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_sub_scalar",
@@ -323,7 +356,7 @@ _sub_scalar_cpu = _libmindtorch_cpu.bind(
 _sub_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:sub")
 
 
-@library.register(_lib, "sub.Scalar", "Meta", source="pointwise_binary.yaml:78")
+@library.register(_lib, "sub.Scalar", "Meta", source="pointwise_binary.yaml:86")
 def _sub_scalar_fake(self: Tensor, other: float, alpha: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -339,14 +372,14 @@ def _sub_scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "sub.Scalar", "CPU", source="pointwise_binary.yaml:80")
+@library.register(_lib, "sub.Scalar", "CPU", source="pointwise_binary.yaml:88")
 def _sub_scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _sub_scalar_kernel_1(self, other, alpha)
     return _sub_scalar_kernel_2(self, other, alpha)
 
 
-@library.register(_lib, "sub.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:84")
+@library.register(_lib, "sub.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:92")
 def _sub_scalar_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     result: Tensor = _sub_scalar_kernel_python(self, other, alpha)
     return result
@@ -358,17 +391,17 @@ def _sub_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("sub.Scalar", _sub_scalar_backward, source="pointwise_binary.yaml:85")
+_lib.register_autograd("sub.Scalar", _sub_scalar_backward, source="pointwise_binary.yaml:93")
 sub = torch.ops.aten.sub
 
 
-# ---------------------------------------------------------------- sub_.Tensor (pointwise_binary.yaml:87)
+# ---------------------------------------------------------------- sub_.Tensor (pointwise_binary.yaml:95)
 _lib.define(
     "sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
     doc="`sub` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:87",
+    source="pointwise_binary.yaml:95",
 )
 _sub__tensor_cpu = _libmindtorch_cpu.bind("mt_sub", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
@@ -386,13 +419,13 @@ def _sub__tensor_check(self: Tensor, other: Tensor, alpha: float) -> None:
         )
 
 
-@library.register(_lib, "sub_.Tensor", "Meta", source="pointwise_binary.yaml:87")
+@library.register(_lib, "sub_.Tensor", "Meta", source="pointwise_binary.yaml:95")
 def _sub__tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     _sub__tensor_check(self, other, alpha)
     return self
 
 
-@library.register(_lib, "sub_.Tensor", "CPU", source="pointwise_binary.yaml:94")
+@library.register(_lib, "sub_.Tensor", "CPU", source="pointwise_binary.yaml:102")
 def _sub__tensor_cpu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     _sub__tensor_check(self, other, alpha)
     _sub__tensor_cpu(self, other, self, alpha)
@@ -412,17 +445,17 @@ def _sub__tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "sub_.Tensor", _sub__tensor_backward, setup_context=_sub__tensor_setup, source="pointwise_binary.yaml:97"
+    "sub_.Tensor", _sub__tensor_backward, setup_context=_sub__tensor_setup, source="pointwise_binary.yaml:105"
 )
 
 
-# ---------------------------------------------------------------- sub_.Scalar (pointwise_binary.yaml:100)
+# ---------------------------------------------------------------- sub_.Scalar (pointwise_binary.yaml:108)
 _lib.define(
     "sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)",
     doc="`sub` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:100",
+    source="pointwise_binary.yaml:108",
 )
 _sub__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_sub_scalar",
@@ -456,7 +489,7 @@ def _sub__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "sub_.Scalar", "CPU", source="pointwise_binary.yaml:107")
+@library.register(_lib, "sub_.Scalar", "CPU", source="pointwise_binary.yaml:115")
 def _sub__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     _sub__scalar_check(self, other, alpha)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -464,7 +497,7 @@ def _sub__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     return _sub__scalar_kernel_2(self, other, alpha)
 
 
-@library.register(_lib, "sub_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:111")
+@library.register(_lib, "sub_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:119")
 def _sub__scalar_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     _sub__scalar_check(self, other, alpha)
     result: Tensor = _sub__scalar_kernel_python(self, other, alpha)
@@ -477,33 +510,33 @@ def _sub__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("sub_.Scalar", _sub__scalar_backward, source="pointwise_binary.yaml:112")
+_lib.register_autograd("sub_.Scalar", _sub__scalar_backward, source="pointwise_binary.yaml:120")
 sub_ = torch.ops.aten.sub_
 
 
-# ---------------------------------------------------------------- rsub.Tensor (pointwise_binary.yaml:114)
+# ---------------------------------------------------------------- rsub.Tensor (pointwise_binary.yaml:122)
 _lib.define(
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     doc="other - alpha * self",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:114",
+    source="pointwise_binary.yaml:122",
 )
 
 
-@library.register(_lib, "rsub.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:118")
+@library.register(_lib, "rsub.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:126")
 def _rsub_tensor_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     result: Tensor = torch.ops.aten.sub(other, self, alpha=alpha)
     return result
 
 
-# ---------------------------------------------------------------- rsub.Scalar (pointwise_binary.yaml:119)
+# ---------------------------------------------------------------- rsub.Scalar (pointwise_binary.yaml:127)
 _lib.define(
     "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
     doc="other - alpha * self, for a number.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:119",
+    source="pointwise_binary.yaml:127",
 )
 _rsub_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_rsub_scalar",
@@ -514,7 +547,7 @@ _rsub_scalar_cpu = _libmindtorch_cpu.bind(
 _rsub_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:rsub")
 
 
-@library.register(_lib, "rsub.Scalar", "Meta", source="pointwise_binary.yaml:122")
+@library.register(_lib, "rsub.Scalar", "Meta", source="pointwise_binary.yaml:130")
 def _rsub_scalar_fake(self: Tensor, other: float, alpha: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -530,14 +563,14 @@ def _rsub_scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "rsub.Scalar", "CPU", source="pointwise_binary.yaml:124")
+@library.register(_lib, "rsub.Scalar", "CPU", source="pointwise_binary.yaml:132")
 def _rsub_scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _rsub_scalar_kernel_1(self, other, alpha)
     return _rsub_scalar_kernel_2(self, other, alpha)
 
 
-@library.register(_lib, "rsub.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:128")
+@library.register(_lib, "rsub.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:136")
 def _rsub_scalar_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     result: Tensor = _rsub_scalar_kernel_python(self, other, alpha)
     return result
@@ -555,32 +588,39 @@ def _rsub_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "rsub.Scalar", _rsub_scalar_backward, setup_context=_rsub_scalar_setup, source="pointwise_binary.yaml:129"
+    "rsub.Scalar", _rsub_scalar_backward, setup_context=_rsub_scalar_setup, source="pointwise_binary.yaml:137"
 )
 rsub = torch.ops.aten.rsub
 
 
-# ---------------------------------------------------------------- mul.Tensor (pointwise_binary.yaml:131)
+# ---------------------------------------------------------------- mul.Tensor (pointwise_binary.yaml:139)
 _lib.define(
     "mul.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self * other",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:131",
+    source="pointwise_binary.yaml:139",
 )
 _mul_tensor_cpu = _libmindtorch_cpu.bind("mt_mul", (npu.desc, npu.desc, npu.desc), abi="c")
+_mul_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:mul")
 
 
-@library.register(_lib, "mul.Tensor", "Meta", source="pointwise_binary.yaml:135")
+@library.register(_lib, "mul.Tensor", "Meta", source="pointwise_binary.yaml:143")
 def _mul_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "mul.Tensor", "CPU", source="pointwise_binary.yaml:137")
+@library.register(_lib, "mul.Tensor", "CPU", source="pointwise_binary.yaml:145")
 def _mul_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _mul_tensor_cpu(self, other, out)
     return out
+
+
+@library.register(_lib, "mul.Tensor", "NPU", source="pointwise_binary.yaml:148")
+def _mul_tensor_npu_kernel(self: Tensor, other: Tensor) -> Tensor:
+    result: Tensor = _mul_tensor_npu_python(self, other)
+    return result
 
 
 def _mul_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -597,17 +637,17 @@ def _mul_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "mul.Tensor", _mul_tensor_backward, setup_context=_mul_tensor_setup, source="pointwise_binary.yaml:140"
+    "mul.Tensor", _mul_tensor_backward, setup_context=_mul_tensor_setup, source="pointwise_binary.yaml:150"
 )
 
 
-# ---------------------------------------------------------------- mul.Scalar (pointwise_binary.yaml:143)
+# ---------------------------------------------------------------- mul.Scalar (pointwise_binary.yaml:153)
 _lib.define(
     "mul.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`mul` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:143",
+    source="pointwise_binary.yaml:153",
 )
 _mul_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_mul_scalar",
@@ -615,10 +655,11 @@ _mul_scalar_cpu = _libmindtorch_cpu.bind(
     abi="c",
     dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
 )
+_mul_scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:mul_scalar")
 _mul_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:mul")
 
 
-@library.register(_lib, "mul.Scalar", "Meta", source="pointwise_binary.yaml:147")
+@library.register(_lib, "mul.Scalar", "Meta", source="pointwise_binary.yaml:157")
 def _mul_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -629,19 +670,29 @@ def _mul_scalar_kernel_1(self: Tensor, other: float) -> Tensor:
     return out
 
 
-def _mul_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
+def _mul_scalar_kernel_3(self: Tensor, other: float) -> Tensor:
     result: Tensor = _mul_scalar_kernel_python(self, other)
     return result
 
 
-@library.register(_lib, "mul.Scalar", "CPU", source="pointwise_binary.yaml:149")
+def _mul_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
+    result: Tensor = _mul_scalar_npu_python(self, other)
+    return result
+
+
+@library.register(_lib, "mul.Scalar", "CPU", source="pointwise_binary.yaml:159")
 def _mul_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _mul_scalar_kernel_1(self, other)
+    return _mul_scalar_kernel_3(self, other)
+
+
+@library.register(_lib, "mul.Scalar", "NPU", source="pointwise_binary.yaml:163")
+def _mul_scalar_npu_kernel(self: Tensor, other: float) -> Tensor:
     return _mul_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "mul.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:153")
+@library.register(_lib, "mul.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:165")
 def _mul_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _mul_scalar_kernel_python(self, other)
     return result
@@ -659,34 +710,34 @@ def _mul_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "mul.Scalar", _mul_scalar_backward, setup_context=_mul_scalar_setup, source="pointwise_binary.yaml:154"
+    "mul.Scalar", _mul_scalar_backward, setup_context=_mul_scalar_setup, source="pointwise_binary.yaml:166"
 )
 mul = torch.ops.aten.mul
 
 
-# ---------------------------------------------------------------- mul_.Tensor (pointwise_binary.yaml:156)
+# ---------------------------------------------------------------- mul_.Tensor (pointwise_binary.yaml:168)
 _lib.define(
     "mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`mul` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:156",
+    source="pointwise_binary.yaml:168",
 )
 
 
-@library.register(_lib, "mul_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:161")
+@library.register(_lib, "mul_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:173")
 def _mul__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.mul(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- mul_.Scalar (pointwise_binary.yaml:162)
+# ---------------------------------------------------------------- mul_.Scalar (pointwise_binary.yaml:174)
 _lib.define(
     "mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`mul` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:162",
+    source="pointwise_binary.yaml:174",
 )
 _mul__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_mul_scalar",
@@ -694,6 +745,7 @@ _mul__scalar_cpu = _libmindtorch_cpu.bind(
     abi="c",
     dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
 )
+_mul__scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:mul_scalar_")
 _mul__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:mul_")
 
 
@@ -715,20 +767,31 @@ def _mul__scalar_kernel_1(self: Tensor, other: float) -> Tensor:
     return self
 
 
-def _mul__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
+def _mul__scalar_kernel_3(self: Tensor, other: float) -> Tensor:
     result: Tensor = _mul__scalar_kernel_python(self, other)
     return result
 
 
-@library.register(_lib, "mul_.Scalar", "CPU", source="pointwise_binary.yaml:169")
+def _mul__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
+    result: Tensor = _mul__scalar_npu_python(self, other)
+    return result
+
+
+@library.register(_lib, "mul_.Scalar", "CPU", source="pointwise_binary.yaml:181")
 def _mul__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _mul__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _mul__scalar_kernel_1(self, other)
+    return _mul__scalar_kernel_3(self, other)
+
+
+@library.register(_lib, "mul_.Scalar", "NPU", source="pointwise_binary.yaml:185")
+def _mul__scalar_npu_kernel(self: Tensor, other: float) -> Tensor:
+    _mul__scalar_check(self, other)
     return _mul__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "mul_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:173")
+@library.register(_lib, "mul_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:187")
 def _mul__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _mul__scalar_check(self, other)
     result: Tensor = _mul__scalar_kernel_python(self, other)
@@ -747,23 +810,24 @@ def _mul__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "mul_.Scalar", _mul__scalar_backward, setup_context=_mul__scalar_setup, source="pointwise_binary.yaml:174"
+    "mul_.Scalar", _mul__scalar_backward, setup_context=_mul__scalar_setup, source="pointwise_binary.yaml:188"
 )
 mul_ = torch.ops.aten.mul_
 
 
-# ---------------------------------------------------------------- div.Tensor (pointwise_binary.yaml:176)
+# ---------------------------------------------------------------- div.Tensor (pointwise_binary.yaml:190)
 _lib.define(
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self / other; of integers too a floating-point quotient.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:176",
+    source="pointwise_binary.yaml:190",
 )
 _div_tensor_cpu = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, npu.desc), abi="c")
+_div_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:div")
 
 
-@library.register(_lib, "div.Tensor", "Meta", source="pointwise_binary.yaml:180")
+@library.register(_lib, "div.Tensor", "Meta", source="pointwise_binary.yaml:194")
 def _div_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(
         torch.broadcast_shapes(self.shape, other.shape),
@@ -774,7 +838,7 @@ def _div_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "div.Tensor", "CPU", source="pointwise_binary.yaml:182")
+@library.register(_lib, "div.Tensor", "CPU", source="pointwise_binary.yaml:196")
 def _div_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(
         torch.broadcast_shapes(self.shape, other.shape),
@@ -785,6 +849,12 @@ def _div_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     )
     _div_tensor_cpu(self, other, out)
     return out
+
+
+@library.register(_lib, "div.Tensor", "NPU", source="pointwise_binary.yaml:199")
+def _div_tensor_npu_kernel(self: Tensor, other: Tensor) -> Tensor:
+    result: Tensor = _div_tensor_npu_python(self, other)
+    return result
 
 
 def _div_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -801,17 +871,17 @@ def _div_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div.Tensor", _div_tensor_backward, setup_context=_div_tensor_setup, source="pointwise_binary.yaml:185"
+    "div.Tensor", _div_tensor_backward, setup_context=_div_tensor_setup, source="pointwise_binary.yaml:201"
 )
 
 
-# ---------------------------------------------------------------- div.Scalar (pointwise_binary.yaml:188)
+# ---------------------------------------------------------------- div.Scalar (pointwise_binary.yaml:204)
 _lib.define(
     "div.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`div` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:188",
+    source="pointwise_binary.yaml:204",
 )
 _div_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_div_scalar",
@@ -822,7 +892,7 @@ _div_scalar_cpu = _libmindtorch_cpu.bind(
 _div_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div")
 
 
-@library.register(_lib, "div.Scalar", "Meta", source="pointwise_binary.yaml:192")
+@library.register(_lib, "div.Scalar", "Meta", source="pointwise_binary.yaml:208")
 def _div_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
@@ -838,14 +908,14 @@ def _div_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "div.Scalar", "CPU", source="pointwise_binary.yaml:194")
+@library.register(_lib, "div.Scalar", "CPU", source="pointwise_binary.yaml:210")
 def _div_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _div_scalar_kernel_1(self, other)
     return _div_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "div.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:198")
+@library.register(_lib, "div.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:214")
 def _div_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _div_scalar_kernel_python(self, other)
     return result
@@ -863,17 +933,17 @@ def _div_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div.Scalar", _div_scalar_backward, setup_context=_div_scalar_setup, source="pointwise_binary.yaml:199"
+    "div.Scalar", _div_scalar_backward, setup_context=_div_scalar_setup, source="pointwise_binary.yaml:215"
 )
 
 
-# ---------------------------------------------------------------- div_.Tensor (pointwise_binary.yaml:201)
+# ---------------------------------------------------------------- div_.Tensor (pointwise_binary.yaml:217)
 _lib.define(
     "div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`div` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:201",
+    source="pointwise_binary.yaml:217",
 )
 _div__tensor_cpu = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, npu.desc), abi="c")
 
@@ -891,13 +961,13 @@ def _div__tensor_check(self: Tensor, other: Tensor) -> None:
         )
 
 
-@library.register(_lib, "div_.Tensor", "Meta", source="pointwise_binary.yaml:201")
+@library.register(_lib, "div_.Tensor", "Meta", source="pointwise_binary.yaml:217")
 def _div__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     _div__tensor_check(self, other)
     return self
 
 
-@library.register(_lib, "div_.Tensor", "CPU", source="pointwise_binary.yaml:208")
+@library.register(_lib, "div_.Tensor", "CPU", source="pointwise_binary.yaml:224")
 def _div__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _div__tensor_check(self, other)
     _div__tensor_cpu(self, other, self)
@@ -918,17 +988,17 @@ def _div__tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div_.Tensor", _div__tensor_backward, setup_context=_div__tensor_setup, source="pointwise_binary.yaml:211"
+    "div_.Tensor", _div__tensor_backward, setup_context=_div__tensor_setup, source="pointwise_binary.yaml:227"
 )
 
 
-# ---------------------------------------------------------------- div_.Scalar (pointwise_binary.yaml:214)
+# ---------------------------------------------------------------- div_.Scalar (pointwise_binary.yaml:230)
 _lib.define(
     "div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`div` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:214",
+    source="pointwise_binary.yaml:230",
 )
 _div__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_div_scalar",
@@ -962,7 +1032,7 @@ def _div__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "div_.Scalar", "CPU", source="pointwise_binary.yaml:221")
+@library.register(_lib, "div_.Scalar", "CPU", source="pointwise_binary.yaml:237")
 def _div__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _div__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -970,7 +1040,7 @@ def _div__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _div__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "div_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:225")
+@library.register(_lib, "div_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:241")
 def _div__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _div__scalar_check(self, other)
     result: Tensor = _div__scalar_kernel_python(self, other)
@@ -989,18 +1059,18 @@ def _div__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div_.Scalar", _div__scalar_backward, setup_context=_div__scalar_setup, source="pointwise_binary.yaml:226"
+    "div_.Scalar", _div__scalar_backward, setup_context=_div__scalar_setup, source="pointwise_binary.yaml:242"
 )
 div_ = torch.ops.aten.div_
 
 
-# ---------------------------------------------------------------- div.Tensor_mode (pointwise_binary.yaml:228)
+# ---------------------------------------------------------------- div.Tensor_mode (pointwise_binary.yaml:244)
 _lib.define(
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     doc="self / other, rounded by `rounding_mode`: None, `floor` or `trunc`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:228",
+    source="pointwise_binary.yaml:244",
 )
 _div_tensor_mode_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 _div_tensor_mode_cpu_ = _libmindtorch_cpu.bind("mt_div_trunc", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -1016,7 +1086,7 @@ def _div_tensor_mode_check(self: Tensor, other: Tensor, rounding_mode: str | Non
         )
 
 
-@library.register(_lib, "div.Tensor_mode", "Meta", source="pointwise_binary.yaml:234")
+@library.register(_lib, "div.Tensor_mode", "Meta", source="pointwise_binary.yaml:250")
 def _div_tensor_mode_fake(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
     _div_tensor_mode_check(self, other, rounding_mode)
     return npu.alloc(
@@ -1064,7 +1134,7 @@ def _div_tensor_mode_kernel_3(self: Tensor, other: Tensor, *, rounding_mode: str
     return out
 
 
-@library.register(_lib, "div.Tensor_mode", "CPU", source="pointwise_binary.yaml:236")
+@library.register(_lib, "div.Tensor_mode", "CPU", source="pointwise_binary.yaml:252")
 def _div_tensor_mode_cpu_kernel(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
     _div_tensor_mode_check(self, other, rounding_mode)
     if rounding_mode == "floor":
@@ -1096,17 +1166,17 @@ _lib.register_autograd(
     "div.Tensor_mode",
     _div_tensor_mode_backward,
     setup_context=_div_tensor_mode_setup,
-    source="pointwise_binary.yaml:247",
+    source="pointwise_binary.yaml:263",
 )
 
 
-# ---------------------------------------------------------------- div.Scalar_mode (pointwise_binary.yaml:250)
+# ---------------------------------------------------------------- div.Scalar_mode (pointwise_binary.yaml:266)
 _lib.define(
     "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
     doc="self / other for a number, rounded by `rounding_mode`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:250",
+    source="pointwise_binary.yaml:266",
 )
 _div_scalar_mode_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div_mode")
 
@@ -1120,7 +1190,7 @@ def _div_scalar_mode_check(self: Tensor, other: float, rounding_mode: str | None
         )
 
 
-@library.register(_lib, "div.Scalar_mode", "Meta", source="pointwise_binary.yaml:256")
+@library.register(_lib, "div.Scalar_mode", "Meta", source="pointwise_binary.yaml:272")
 def _div_scalar_mode_fake(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
     _div_scalar_mode_check(self, other, rounding_mode)
     return npu.alloc(
@@ -1130,7 +1200,7 @@ def _div_scalar_mode_fake(self: Tensor, other: float, *, rounding_mode: str | No
     )
 
 
-@library.register(_lib, "div.Scalar_mode", "CompositeExplicitAutograd", source="pointwise_binary.yaml:258")
+@library.register(_lib, "div.Scalar_mode", "CompositeExplicitAutograd", source="pointwise_binary.yaml:274")
 def _div_scalar_mode_kernel(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
     _div_scalar_mode_check(self, other, rounding_mode)
     result: Tensor = _div_scalar_mode_kernel_python(self, other, rounding_mode=rounding_mode)
@@ -1155,28 +1225,28 @@ _lib.register_autograd(
     "div.Scalar_mode",
     _div_scalar_mode_backward,
     setup_context=_div_scalar_mode_setup,
-    source="pointwise_binary.yaml:259",
+    source="pointwise_binary.yaml:275",
 )
 div = torch.ops.aten.div
 
 
-# ---------------------------------------------------------------- floor_divide (pointwise_binary.yaml:261)
+# ---------------------------------------------------------------- floor_divide (pointwise_binary.yaml:277)
 _lib.define(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     doc="self / other, rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:261",
+    source="pointwise_binary.yaml:277",
 )
 _floor_divide_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_divide", "Meta", source="pointwise_binary.yaml:265")
+@library.register(_lib, "floor_divide", "Meta", source="pointwise_binary.yaml:281")
 def _floor_divide_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "floor_divide", "CPU", source="pointwise_binary.yaml:267")
+@library.register(_lib, "floor_divide", "CPU", source="pointwise_binary.yaml:283")
 def _floor_divide_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _floor_divide_cpu(self, other, out)
@@ -1192,27 +1262,27 @@ def _floor_divide_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "floor_divide", _floor_divide_backward, setup_context=_floor_divide_setup, source="pointwise_binary.yaml:270"
+    "floor_divide", _floor_divide_backward, setup_context=_floor_divide_setup, source="pointwise_binary.yaml:286"
 )
 
 
-# ---------------------------------------------------------------- floor_divide.Scalar (pointwise_binary.yaml:271)
+# ---------------------------------------------------------------- floor_divide.Scalar (pointwise_binary.yaml:287)
 _lib.define(
     "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="self / other for a number, rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:271",
+    source="pointwise_binary.yaml:287",
 )
 _floor_divide_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:floor_divide")
 
 
-@library.register(_lib, "floor_divide.Scalar", "Meta", source="pointwise_binary.yaml:275")
+@library.register(_lib, "floor_divide.Scalar", "Meta", source="pointwise_binary.yaml:291")
 def _floor_divide_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "floor_divide.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:277")
+@library.register(_lib, "floor_divide.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:293")
 def _floor_divide_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _floor_divide_scalar_kernel_python(self, other)
     return result
@@ -1230,28 +1300,28 @@ _lib.register_autograd(
     "floor_divide.Scalar",
     _floor_divide_scalar_backward,
     setup_context=_floor_divide_scalar_setup,
-    source="pointwise_binary.yaml:278",
+    source="pointwise_binary.yaml:294",
 )
 floor_divide = torch.ops.aten.floor_divide
 
 
-# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:279)
+# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:295)
 _lib.define(
     "floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`floor_divide` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:279",
+    source="pointwise_binary.yaml:295",
 )
 _floor_divide__tensor_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:279")
+@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:295")
 def _floor_divide__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:284")
+@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:300")
 def _floor_divide__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _floor_divide__tensor_cpu(self, other, self)
     return self
@@ -1269,28 +1339,28 @@ _lib.register_autograd(
     "floor_divide_.Tensor",
     _floor_divide__tensor_backward,
     setup_context=_floor_divide__tensor_setup,
-    source="pointwise_binary.yaml:287",
+    source="pointwise_binary.yaml:303",
 )
 floor_divide_ = torch.ops.aten.floor_divide_.Tensor
 
 
-# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:288)
+# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:304)
 _lib.define(
     "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded down: its sign is that of `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:288",
+    source="pointwise_binary.yaml:304",
 )
 _remainder_tensor_cpu = _libmindtorch_cpu.bind("mt_remainder", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:292")
+@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:308")
 def _remainder_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:294")
+@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:310")
 def _remainder_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _remainder_tensor_cpu(self, other, out)
@@ -1314,17 +1384,17 @@ _lib.register_autograd(
     "remainder.Tensor",
     _remainder_tensor_backward,
     setup_context=_remainder_tensor_setup,
-    source="pointwise_binary.yaml:297",
+    source="pointwise_binary.yaml:313",
 )
 
 
-# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:300)
+# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:316)
 _lib.define(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`remainder` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:300",
+    source="pointwise_binary.yaml:316",
 )
 _remainder_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
@@ -1335,7 +1405,7 @@ _remainder_scalar_cpu = _libmindtorch_cpu.bind(
 _remainder_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder")
 
 
-@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:304")
+@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:320")
 def _remainder_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1351,14 +1421,14 @@ def _remainder_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:306")
+@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:322")
 def _remainder_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _remainder_scalar_kernel_1(self, other)
     return _remainder_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:310")
+@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:326")
 def _remainder_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _remainder_scalar_kernel_python(self, other)
     return result
@@ -1370,32 +1440,32 @@ def _remainder_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:311")
+_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:327")
 
 
-# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:313)
+# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:329)
 _lib.define(
     "remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`remainder` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:313",
+    source="pointwise_binary.yaml:329",
 )
 
 
-@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:318")
+@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:334")
 def _remainder__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.remainder(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:319)
+# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:335)
 _lib.define(
     "remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`remainder` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:319",
+    source="pointwise_binary.yaml:335",
 )
 _remainder__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
@@ -1429,7 +1499,7 @@ def _remainder__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:326")
+@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:342")
 def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _remainder__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -1437,7 +1507,7 @@ def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _remainder__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:330")
+@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:346")
 def _remainder__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _remainder__scalar_check(self, other)
     result: Tensor = _remainder__scalar_kernel_python(self, other)
@@ -1450,27 +1520,27 @@ def _remainder__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:331")
+_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:347")
 remainder_ = torch.ops.aten.remainder_
 
 
-# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:333)
+# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:349)
 _lib.define(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
     doc="`remainder` of a number by a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:333",
+    source="pointwise_binary.yaml:349",
 )
 _remainder_scalar_tensor_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder_of")
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:336")
+@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:352")
 def _remainder_scalar_tensor_fake(self: float, other: Tensor) -> Tensor:
     return npu.alloc(other.shape, torch.result_type(other, self), other.device)
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:338")
+@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:354")
 def _remainder_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
     result: Tensor = _remainder_scalar_tensor_kernel_python(self, other)
     return result
@@ -1479,23 +1549,23 @@ def _remainder_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
 remainder = torch.ops.aten.remainder
 
 
-# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:340)
+# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:356)
 _lib.define(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded towards 0: its sign is that of `self`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:340",
+    source="pointwise_binary.yaml:356",
 )
 _fmod_tensor_cpu = _libmindtorch_cpu.bind("mt_fmod", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:344")
+@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:360")
 def _fmod_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:346")
+@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:362")
 def _fmod_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _fmod_tensor_cpu(self, other, out)
@@ -1516,17 +1586,17 @@ def _fmod_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:349"
+    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:365"
 )
 
 
-# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:352)
+# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:368)
 _lib.define(
     "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`fmod` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:352",
+    source="pointwise_binary.yaml:368",
 )
 _fmod_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
@@ -1537,7 +1607,7 @@ _fmod_scalar_cpu = _libmindtorch_cpu.bind(
 _fmod_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:fmod")
 
 
-@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:356")
+@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:372")
 def _fmod_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1553,14 +1623,14 @@ def _fmod_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:358")
+@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:374")
 def _fmod_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _fmod_scalar_kernel_1(self, other)
     return _fmod_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:362")
+@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:378")
 def _fmod_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _fmod_scalar_kernel_python(self, other)
     return result
@@ -1572,33 +1642,33 @@ def _fmod_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:363")
+_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:379")
 fmod = torch.ops.aten.fmod
 
 
-# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:365)
+# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:381)
 _lib.define(
     "fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`fmod` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:365",
+    source="pointwise_binary.yaml:381",
 )
 
 
-@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:370")
+@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:386")
 def _fmod__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.fmod(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:371)
+# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:387)
 _lib.define(
     "fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`fmod` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:371",
+    source="pointwise_binary.yaml:387",
 )
 _fmod__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
@@ -1632,7 +1702,7 @@ def _fmod__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:378")
+@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:394")
 def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _fmod__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -1640,7 +1710,7 @@ def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _fmod__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:382")
+@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:398")
 def _fmod__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _fmod__scalar_check(self, other)
     result: Tensor = _fmod__scalar_kernel_python(self, other)
@@ -1653,27 +1723,27 @@ def _fmod__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:383")
+_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:399")
 fmod_ = torch.ops.aten.fmod_
 
 
-# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:385)
+# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:401)
 _lib.define(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     doc="self to the power of exponent.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:385",
+    source="pointwise_binary.yaml:401",
 )
 _pow_tensor_tensor_cpu = _libmindtorch_cpu.bind("mt_pow", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:389")
+@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:405")
 def _pow_tensor_tensor_fake(self: Tensor, exponent: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, exponent.shape), torch.result_type(self, exponent), self.device)
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:391")
+@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:407")
 def _pow_tensor_tensor_cpu_kernel(self: Tensor, exponent: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, exponent.shape), torch.result_type(self, exponent), self.device)
     _pow_tensor_tensor_cpu(self, exponent, out)
@@ -1711,23 +1781,23 @@ _lib.register_autograd(
     "pow.Tensor_Tensor",
     _pow_tensor_tensor_backward,
     setup_context=_pow_tensor_tensor_setup,
-    source="pointwise_binary.yaml:394",
+    source="pointwise_binary.yaml:410",
 )
 
 
-# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:397)
+# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:413)
 _lib.define(
     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     doc="self to the power of a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:397",
+    source="pointwise_binary.yaml:413",
 )
 _pow_tensor_scalar_cpu = _libmindtorch_cpu.bind("mt_square", (npu.desc, npu.desc), abi="c")
 _pow_tensor_scalar_cpu_ = _libmindtorch_cpu.bind("mt_pow_scalar", (npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:401")
+@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:417")
 def _pow_tensor_scalar_fake(self: Tensor, exponent: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
 
@@ -1744,7 +1814,7 @@ def _pow_tensor_scalar_kernel_2(self: Tensor, exponent: float) -> Tensor:
     return out
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:403")
+@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:419")
 def _pow_tensor_scalar_cpu_kernel(self: Tensor, exponent: float) -> Tensor:
     if exponent == 2:
         return _pow_tensor_scalar_kernel_1(self, exponent)
@@ -1776,27 +1846,27 @@ _lib.register_autograd(
     "pow.Tensor_Scalar",
     _pow_tensor_scalar_backward,
     setup_context=_pow_tensor_scalar_setup,
-    source="pointwise_binary.yaml:410",
+    source="pointwise_binary.yaml:426",
 )
 
 
-# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:412)
+# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:428)
 _lib.define(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
     doc="A number to the power of a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:412",
+    source="pointwise_binary.yaml:428",
 )
 _pow_scalar_cpu = _libmindtorch_cpu.bind("mt_rpow_scalar", (npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:415")
+@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:431")
 def _pow_scalar_fake(self: float, exponent: Tensor) -> Tensor:
     return npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
 
 
-@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:417")
+@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:433")
 def _pow_scalar_cpu_kernel(self: float, exponent: Tensor) -> Tensor:
     out = npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
     _pow_scalar_cpu(exponent, self, out)
@@ -1829,22 +1899,22 @@ def _pow_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:420"
+    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:436"
 )
 pow = torch.ops.aten.pow
 
 
-# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:422)
+# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:438)
 _lib.define(
     "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:422",
+    source="pointwise_binary.yaml:438",
 )
 
 
-@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:427")
+@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:443")
 def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
     self.copy_(torch.ops.aten.pow(self.clone(), exponent))
     return self
@@ -1853,23 +1923,23 @@ def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
 pow_ = torch.ops.aten.pow_.Scalar
 
 
-# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:428)
+# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:444)
 _lib.define(
     "maximum(Tensor self, Tensor other) -> Tensor",
     doc="The larger of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:428",
+    source="pointwise_binary.yaml:444",
 )
 _maximum_cpu = _libmindtorch_cpu.bind("mt_maximum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:432")
+@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:448")
 def _maximum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:434")
+@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:450")
 def _maximum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _maximum_cpu(self, other, out)
@@ -1891,27 +1961,27 @@ def _maximum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:437")
+_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:453")
 maximum = torch.ops.aten.maximum.default
 
 
-# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:440)
+# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:456)
 _lib.define(
     "minimum(Tensor self, Tensor other) -> Tensor",
     doc="The smaller of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:440",
+    source="pointwise_binary.yaml:456",
 )
 _minimum_cpu = _libmindtorch_cpu.bind("mt_minimum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:444")
+@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:460")
 def _minimum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:446")
+@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:462")
 def _minimum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _minimum_cpu(self, other, out)
@@ -1933,22 +2003,22 @@ def _minimum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:449")
+_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:465")
 minimum = torch.ops.aten.minimum.default
 
 
-# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:452)
+# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:468)
 _lib.define(
     "atan2(Tensor self, Tensor other) -> Tensor",
     doc="The angle of the point (other, self), in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:452",
+    source="pointwise_binary.yaml:468",
 )
 _atan2_cpu = _libmindtorch_cpu.bind("mt_atan2", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:456")
+@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:472")
 def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(
         torch.broadcast_shapes(self.shape, other.shape),
@@ -1959,7 +2029,7 @@ def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:458")
+@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:474")
 def _atan2_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(
         torch.broadcast_shapes(self.shape, other.shape),
@@ -1985,27 +2055,27 @@ def _atan2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:461")
+_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:477")
 atan2 = torch.ops.aten.atan2.default
 
 
-# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:466)
+# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:482)
 _lib.define(
     "eq.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self == other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:466",
+    source="pointwise_binary.yaml:482",
 )
 _eq_tensor_cpu = _libmindtorch_cpu.bind("mt_eq", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:470")
+@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:486")
 def _eq_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:472")
+@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:488")
 def _eq_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _eq_tensor_cpu(self, other, out)
@@ -2021,17 +2091,17 @@ def _eq_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:475"
+    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:491"
 )
 
 
-# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:476)
+# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:492)
 _lib.define(
     "eq.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`eq` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:476",
+    source="pointwise_binary.yaml:492",
 )
 _eq_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_eq_scalar",
@@ -2042,7 +2112,7 @@ _eq_scalar_cpu = _libmindtorch_cpu.bind(
 _eq_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:eq")
 
 
-@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:480")
+@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:496")
 def _eq_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2058,14 +2128,14 @@ def _eq_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:482")
+@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:498")
 def _eq_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _eq_scalar_kernel_1(self, other)
     return _eq_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:486")
+@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:502")
 def _eq_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _eq_scalar_kernel_python(self, other)
     return result
@@ -2080,28 +2150,28 @@ def _eq_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:487"
+    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:503"
 )
 eq = torch.ops.aten.eq
 
 
-# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:488)
+# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:504)
 _lib.define(
     "ne.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self != other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:488",
+    source="pointwise_binary.yaml:504",
 )
 _ne_tensor_cpu = _libmindtorch_cpu.bind("mt_ne", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:492")
+@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:508")
 def _ne_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:494")
+@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:510")
 def _ne_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _ne_tensor_cpu(self, other, out)
@@ -2117,17 +2187,17 @@ def _ne_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:497"
+    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:513"
 )
 
 
-# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:498)
+# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:514)
 _lib.define(
     "ne.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ne` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:498",
+    source="pointwise_binary.yaml:514",
 )
 _ne_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ne_scalar",
@@ -2138,7 +2208,7 @@ _ne_scalar_cpu = _libmindtorch_cpu.bind(
 _ne_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ne")
 
 
-@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:502")
+@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:518")
 def _ne_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2154,14 +2224,14 @@ def _ne_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:504")
+@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:520")
 def _ne_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _ne_scalar_kernel_1(self, other)
     return _ne_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:508")
+@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:524")
 def _ne_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ne_scalar_kernel_python(self, other)
     return result
@@ -2176,28 +2246,28 @@ def _ne_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:509"
+    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:525"
 )
 ne = torch.ops.aten.ne
 
 
-# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:510)
+# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:526)
 _lib.define(
     "lt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self < other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:510",
+    source="pointwise_binary.yaml:526",
 )
 _lt_tensor_cpu = _libmindtorch_cpu.bind("mt_lt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:514")
+@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:530")
 def _lt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:516")
+@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:532")
 def _lt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _lt_tensor_cpu(self, other, out)
@@ -2213,17 +2283,17 @@ def _lt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:519"
+    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:535"
 )
 
 
-# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:520)
+# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:536)
 _lib.define(
     "lt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`lt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:520",
+    source="pointwise_binary.yaml:536",
 )
 _lt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_lt_scalar",
@@ -2234,7 +2304,7 @@ _lt_scalar_cpu = _libmindtorch_cpu.bind(
 _lt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:lt")
 
 
-@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:524")
+@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:540")
 def _lt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2250,14 +2320,14 @@ def _lt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:526")
+@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:542")
 def _lt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _lt_scalar_kernel_1(self, other)
     return _lt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:530")
+@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:546")
 def _lt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _lt_scalar_kernel_python(self, other)
     return result
@@ -2272,28 +2342,28 @@ def _lt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:531"
+    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:547"
 )
 lt = torch.ops.aten.lt
 
 
-# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:532)
+# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:548)
 _lib.define(
     "le.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self <= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:532",
+    source="pointwise_binary.yaml:548",
 )
 _le_tensor_cpu = _libmindtorch_cpu.bind("mt_le", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:536")
+@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:552")
 def _le_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:538")
+@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:554")
 def _le_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _le_tensor_cpu(self, other, out)
@@ -2309,17 +2379,17 @@ def _le_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:541"
+    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:557"
 )
 
 
-# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:542)
+# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:558)
 _lib.define(
     "le.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`le` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:542",
+    source="pointwise_binary.yaml:558",
 )
 _le_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_le_scalar",
@@ -2330,7 +2400,7 @@ _le_scalar_cpu = _libmindtorch_cpu.bind(
 _le_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:le")
 
 
-@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:546")
+@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:562")
 def _le_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2346,14 +2416,14 @@ def _le_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:548")
+@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:564")
 def _le_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _le_scalar_kernel_1(self, other)
     return _le_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:552")
+@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:568")
 def _le_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _le_scalar_kernel_python(self, other)
     return result
@@ -2368,28 +2438,28 @@ def _le_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:553"
+    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:569"
 )
 le = torch.ops.aten.le
 
 
-# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:554)
+# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:570)
 _lib.define(
     "gt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self > other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:554",
+    source="pointwise_binary.yaml:570",
 )
 _gt_tensor_cpu = _libmindtorch_cpu.bind("mt_gt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:558")
+@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:574")
 def _gt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:560")
+@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:576")
 def _gt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _gt_tensor_cpu(self, other, out)
@@ -2405,17 +2475,17 @@ def _gt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:563"
+    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:579"
 )
 
 
-# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:564)
+# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:580)
 _lib.define(
     "gt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`gt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:564",
+    source="pointwise_binary.yaml:580",
 )
 _gt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_gt_scalar",
@@ -2426,7 +2496,7 @@ _gt_scalar_cpu = _libmindtorch_cpu.bind(
 _gt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:gt")
 
 
-@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:568")
+@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:584")
 def _gt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2442,14 +2512,14 @@ def _gt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:570")
+@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:586")
 def _gt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _gt_scalar_kernel_1(self, other)
     return _gt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:574")
+@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:590")
 def _gt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _gt_scalar_kernel_python(self, other)
     return result
@@ -2464,28 +2534,28 @@ def _gt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:575"
+    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:591"
 )
 gt = torch.ops.aten.gt
 
 
-# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:576)
+# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:592)
 _lib.define(
     "ge.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self >= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:576",
+    source="pointwise_binary.yaml:592",
 )
 _ge_tensor_cpu = _libmindtorch_cpu.bind("mt_ge", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:580")
+@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:596")
 def _ge_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:582")
+@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:598")
 def _ge_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _ge_tensor_cpu(self, other, out)
@@ -2501,17 +2571,17 @@ def _ge_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:585"
+    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:601"
 )
 
 
-# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:586)
+# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:602)
 _lib.define(
     "ge.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ge` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:586",
+    source="pointwise_binary.yaml:602",
 )
 _ge_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ge_scalar",
@@ -2522,7 +2592,7 @@ _ge_scalar_cpu = _libmindtorch_cpu.bind(
 _ge_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ge")
 
 
-@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:590")
+@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:606")
 def _ge_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2538,14 +2608,14 @@ def _ge_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:592")
+@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:608")
 def _ge_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _ge_scalar_kernel_1(self, other)
     return _ge_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:596")
+@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:612")
 def _ge_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ge_scalar_kernel_python(self, other)
     return result
@@ -2560,28 +2630,28 @@ def _ge_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:597"
+    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:613"
 )
 ge = torch.ops.aten.ge
 
 
-# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:600)
+# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:616)
 _lib.define(
     "logical_and(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:600",
+    source="pointwise_binary.yaml:616",
 )
 _logical_and_cpu = _libmindtorch_cpu.bind("mt_logical_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:604")
+@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:620")
 def _logical_and_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:606")
+@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:622")
 def _logical_and_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _logical_and_cpu(self, other, out)
@@ -2597,28 +2667,28 @@ def _logical_and_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:609"
+    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:625"
 )
 logical_and = torch.ops.aten.logical_and.default
 
 
-# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:610)
+# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:626)
 _lib.define(
     "logical_or(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:610",
+    source="pointwise_binary.yaml:626",
 )
 _logical_or_cpu = _libmindtorch_cpu.bind("mt_logical_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:614")
+@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:630")
 def _logical_or_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:616")
+@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:632")
 def _logical_or_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _logical_or_cpu(self, other, out)
@@ -2634,28 +2704,28 @@ def _logical_or_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:619"
+    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:635"
 )
 logical_or = torch.ops.aten.logical_or.default
 
 
-# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:620)
+# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:636)
 _lib.define(
     "logical_xor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:620",
+    source="pointwise_binary.yaml:636",
 )
 _logical_xor_cpu = _libmindtorch_cpu.bind("mt_logical_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:624")
+@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:640")
 def _logical_xor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:626")
+@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:642")
 def _logical_xor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _logical_xor_cpu(self, other, out)
@@ -2671,28 +2741,28 @@ def _logical_xor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:629"
+    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:645"
 )
 logical_xor = torch.ops.aten.logical_xor.default
 
 
-# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:630)
+# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:646)
 _lib.define(
     "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:630",
+    source="pointwise_binary.yaml:646",
 )
 _bitwise_and_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:634")
+@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:650")
 def _bitwise_and_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:636")
+@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:652")
 def _bitwise_and_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _bitwise_and_tensor_cpu(self, other, out)
@@ -2711,27 +2781,27 @@ _lib.register_autograd(
     "bitwise_and.Tensor",
     _bitwise_and_tensor_backward,
     setup_context=_bitwise_and_tensor_setup,
-    source="pointwise_binary.yaml:639",
+    source="pointwise_binary.yaml:655",
 )
 
 
-# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:640)
+# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:656)
 _lib.define(
     "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_and` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:640",
+    source="pointwise_binary.yaml:656",
 )
 _bitwise_and_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_and")
 
 
-@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:644")
+@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:660")
 def _bitwise_and_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:646")
+@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:662")
 def _bitwise_and_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_and_scalar_kernel_python(self, other)
     return result
@@ -2749,28 +2819,28 @@ _lib.register_autograd(
     "bitwise_and.Scalar",
     _bitwise_and_scalar_backward,
     setup_context=_bitwise_and_scalar_setup,
-    source="pointwise_binary.yaml:647",
+    source="pointwise_binary.yaml:663",
 )
 bitwise_and = torch.ops.aten.bitwise_and
 
 
-# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:648)
+# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:664)
 _lib.define(
     "bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_and` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:648",
+    source="pointwise_binary.yaml:664",
 )
 _bitwise_and__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:648")
+@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:664")
 def _bitwise_and__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:653")
+@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:669")
 def _bitwise_and__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_and__tensor_cpu(self, other, self)
     return self
@@ -2788,28 +2858,28 @@ _lib.register_autograd(
     "bitwise_and_.Tensor",
     _bitwise_and__tensor_backward,
     setup_context=_bitwise_and__tensor_setup,
-    source="pointwise_binary.yaml:656",
+    source="pointwise_binary.yaml:672",
 )
 bitwise_and_ = torch.ops.aten.bitwise_and_.Tensor
 
 
-# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:657)
+# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:673)
 _lib.define(
     "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:657",
+    source="pointwise_binary.yaml:673",
 )
 _bitwise_or_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:661")
+@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:677")
 def _bitwise_or_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:663")
+@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:679")
 def _bitwise_or_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _bitwise_or_tensor_cpu(self, other, out)
@@ -2828,27 +2898,27 @@ _lib.register_autograd(
     "bitwise_or.Tensor",
     _bitwise_or_tensor_backward,
     setup_context=_bitwise_or_tensor_setup,
-    source="pointwise_binary.yaml:666",
+    source="pointwise_binary.yaml:682",
 )
 
 
-# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:667)
+# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:683)
 _lib.define(
     "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_or` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:667",
+    source="pointwise_binary.yaml:683",
 )
 _bitwise_or_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_or")
 
 
-@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:671")
+@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:687")
 def _bitwise_or_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:673")
+@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:689")
 def _bitwise_or_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_or_scalar_kernel_python(self, other)
     return result
@@ -2866,28 +2936,28 @@ _lib.register_autograd(
     "bitwise_or.Scalar",
     _bitwise_or_scalar_backward,
     setup_context=_bitwise_or_scalar_setup,
-    source="pointwise_binary.yaml:674",
+    source="pointwise_binary.yaml:690",
 )
 bitwise_or = torch.ops.aten.bitwise_or
 
 
-# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:675)
+# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:691)
 _lib.define(
     "bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_or` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:675",
+    source="pointwise_binary.yaml:691",
 )
 _bitwise_or__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:675")
+@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:691")
 def _bitwise_or__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:680")
+@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:696")
 def _bitwise_or__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_or__tensor_cpu(self, other, self)
     return self
@@ -2905,28 +2975,28 @@ _lib.register_autograd(
     "bitwise_or_.Tensor",
     _bitwise_or__tensor_backward,
     setup_context=_bitwise_or__tensor_setup,
-    source="pointwise_binary.yaml:683",
+    source="pointwise_binary.yaml:699",
 )
 bitwise_or_ = torch.ops.aten.bitwise_or_.Tensor
 
 
-# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:684)
+# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:700)
 _lib.define(
     "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:684",
+    source="pointwise_binary.yaml:700",
 )
 _bitwise_xor_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:688")
+@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:704")
 def _bitwise_xor_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:690")
+@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:706")
 def _bitwise_xor_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _bitwise_xor_tensor_cpu(self, other, out)
@@ -2945,27 +3015,27 @@ _lib.register_autograd(
     "bitwise_xor.Tensor",
     _bitwise_xor_tensor_backward,
     setup_context=_bitwise_xor_tensor_setup,
-    source="pointwise_binary.yaml:693",
+    source="pointwise_binary.yaml:709",
 )
 
 
-# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:694)
+# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:710)
 _lib.define(
     "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_xor` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:694",
+    source="pointwise_binary.yaml:710",
 )
 _bitwise_xor_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_xor")
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:698")
+@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:714")
 def _bitwise_xor_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:700")
+@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:716")
 def _bitwise_xor_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_xor_scalar_kernel_python(self, other)
     return result
@@ -2983,28 +3053,28 @@ _lib.register_autograd(
     "bitwise_xor.Scalar",
     _bitwise_xor_scalar_backward,
     setup_context=_bitwise_xor_scalar_setup,
-    source="pointwise_binary.yaml:701",
+    source="pointwise_binary.yaml:717",
 )
 bitwise_xor = torch.ops.aten.bitwise_xor
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:702)
+# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:718)
 _lib.define(
     "bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_xor` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:702",
+    source="pointwise_binary.yaml:718",
 )
 _bitwise_xor__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:702")
+@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:718")
 def _bitwise_xor__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:707")
+@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:723")
 def _bitwise_xor__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_xor__tensor_cpu(self, other, self)
     return self
@@ -3022,6 +3092,6 @@ _lib.register_autograd(
     "bitwise_xor_.Tensor",
     _bitwise_xor__tensor_backward,
     setup_context=_bitwise_xor__tensor_setup,
-    source="pointwise_binary.yaml:710",
+    source="pointwise_binary.yaml:726",
 )
 bitwise_xor_ = torch.ops.aten.bitwise_xor_.Tensor

@@ -95,6 +95,7 @@ _lib.define(
     source="pointwise_unary.yaml:8",
 )
 _neg_cpu = _libmindtorch_cpu.bind("mt_neg", (npu.desc, npu.desc), abi="c")
+_neg_npu_python = library.python_function("mindtorch_v2.kernels.npu:neg")
 
 
 @library.register(_lib, "neg", "Meta", source="pointwise_unary.yaml:12")
@@ -109,33 +110,39 @@ def _neg_cpu_kernel(self: Tensor) -> Tensor:
     return out
 
 
+@library.register(_lib, "neg", "NPU", source="pointwise_unary.yaml:17")
+def _neg_npu_kernel(self: Tensor) -> Tensor:
+    result: Tensor = _neg_npu_python(self)
+    return result
+
+
 def _neg_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     (needs_self,) = ctx.needs_input_grad
     grad_self = -grad if needs_self else None
     return (grad_self,)
 
 
-_lib.register_autograd("neg", _neg_backward, source="pointwise_unary.yaml:17")
+_lib.register_autograd("neg", _neg_backward, source="pointwise_unary.yaml:19")
 neg = torch.ops.aten.neg.default
 
 
-# ---------------------------------------------------------------- neg_ (pointwise_unary.yaml:19)
+# ---------------------------------------------------------------- neg_ (pointwise_unary.yaml:21)
 _lib.define(
     "neg_(Tensor(a!) self) -> Tensor(a!)",
     doc="`neg` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:19",
+    source="pointwise_unary.yaml:21",
 )
 _neg_cpu_ = _libmindtorch_cpu.bind("mt_neg", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "neg_", "Meta", source="pointwise_unary.yaml:19")
+@library.register(_lib, "neg_", "Meta", source="pointwise_unary.yaml:21")
 def _neg_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "neg_", "CPU", source="pointwise_unary.yaml:24")
+@library.register(_lib, "neg_", "CPU", source="pointwise_unary.yaml:26")
 def _neg_cpu_kernel_(self: Tensor) -> Tensor:
     _neg_cpu_(self, self)
     return self
@@ -147,27 +154,27 @@ def _neg_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("neg_", _neg_backward_, source="pointwise_unary.yaml:27")
+_lib.register_autograd("neg_", _neg_backward_, source="pointwise_unary.yaml:29")
 neg_ = torch.ops.aten.neg_.default
 
 
-# ---------------------------------------------------------------- abs (pointwise_unary.yaml:29)
+# ---------------------------------------------------------------- abs (pointwise_unary.yaml:31)
 _lib.define(
     "abs(Tensor self) -> Tensor",
     doc="The absolute value of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:29",
+    source="pointwise_unary.yaml:31",
 )
 _abs_cpu = _libmindtorch_cpu.bind("mt_abs", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "abs", "Meta", source="pointwise_unary.yaml:33")
+@library.register(_lib, "abs", "Meta", source="pointwise_unary.yaml:35")
 def _abs_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "abs", "CPU", source="pointwise_unary.yaml:35")
+@library.register(_lib, "abs", "CPU", source="pointwise_unary.yaml:37")
 def _abs_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _abs_cpu(self, out)
@@ -186,21 +193,21 @@ def _abs_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("abs", _abs_backward, setup_context=_abs_setup, source="pointwise_unary.yaml:38")
+_lib.register_autograd("abs", _abs_backward, setup_context=_abs_setup, source="pointwise_unary.yaml:40")
 abs = torch.ops.aten.abs.default
 
 
-# ---------------------------------------------------------------- abs_ (pointwise_unary.yaml:40)
+# ---------------------------------------------------------------- abs_ (pointwise_unary.yaml:42)
 _lib.define(
     "abs_(Tensor(a!) self) -> Tensor(a!)",
     doc="`abs` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:40",
+    source="pointwise_unary.yaml:42",
 )
 
 
-@library.register(_lib, "abs_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:45")
+@library.register(_lib, "abs_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:47")
 def _abs_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.abs(self.clone()))
     return self
@@ -209,23 +216,23 @@ def _abs_kernel(self: Tensor) -> Tensor:
 abs_ = torch.ops.aten.abs_.default
 
 
-# ---------------------------------------------------------------- sign (pointwise_unary.yaml:46)
+# ---------------------------------------------------------------- sign (pointwise_unary.yaml:48)
 _lib.define(
     "sign(Tensor self) -> Tensor",
     doc="-1, 0 or 1 by each element's sign; 0 for NaN.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:46",
+    source="pointwise_unary.yaml:48",
 )
 _sign_cpu = _libmindtorch_cpu.bind("mt_sign", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sign", "Meta", source="pointwise_unary.yaml:50")
+@library.register(_lib, "sign", "Meta", source="pointwise_unary.yaml:52")
 def _sign_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "sign", "CPU", source="pointwise_unary.yaml:52")
+@library.register(_lib, "sign", "CPU", source="pointwise_unary.yaml:54")
 def _sign_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _sign_cpu(self, out)
@@ -238,27 +245,27 @@ def _sign_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sign", _sign_backward, source="pointwise_unary.yaml:55")
+_lib.register_autograd("sign", _sign_backward, source="pointwise_unary.yaml:57")
 sign = torch.ops.aten.sign.default
 
 
-# ---------------------------------------------------------------- sign_ (pointwise_unary.yaml:57)
+# ---------------------------------------------------------------- sign_ (pointwise_unary.yaml:59)
 _lib.define(
     "sign_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sign` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_unary.yaml:57",
+    source="pointwise_unary.yaml:59",
 )
 _sign_cpu_ = _libmindtorch_cpu.bind("mt_sign", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sign_", "Meta", source="pointwise_unary.yaml:57")
+@library.register(_lib, "sign_", "Meta", source="pointwise_unary.yaml:59")
 def _sign_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "sign_", "CPU", source="pointwise_unary.yaml:62")
+@library.register(_lib, "sign_", "CPU", source="pointwise_unary.yaml:64")
 def _sign_cpu_kernel_(self: Tensor) -> Tensor:
     _sign_cpu_(self, self)
     return self
@@ -270,27 +277,27 @@ def _sign_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sign_", _sign_backward_, source="pointwise_unary.yaml:65")
+_lib.register_autograd("sign_", _sign_backward_, source="pointwise_unary.yaml:67")
 sign_ = torch.ops.aten.sign_.default
 
 
-# ---------------------------------------------------------------- square (pointwise_unary.yaml:67)
+# ---------------------------------------------------------------- square (pointwise_unary.yaml:69)
 _lib.define(
     "square(Tensor self) -> Tensor",
     doc="The square of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:67",
+    source="pointwise_unary.yaml:69",
 )
 _square_cpu = _libmindtorch_cpu.bind("mt_square", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "square", "Meta", source="pointwise_unary.yaml:71")
+@library.register(_lib, "square", "Meta", source="pointwise_unary.yaml:73")
 def _square_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "square", "CPU", source="pointwise_unary.yaml:73")
+@library.register(_lib, "square", "CPU", source="pointwise_unary.yaml:75")
 def _square_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _square_cpu(self, out)
@@ -309,27 +316,27 @@ def _square_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("square", _square_backward, setup_context=_square_setup, source="pointwise_unary.yaml:76")
+_lib.register_autograd("square", _square_backward, setup_context=_square_setup, source="pointwise_unary.yaml:78")
 square = torch.ops.aten.square.default
 
 
-# ---------------------------------------------------------------- floor (pointwise_unary.yaml:78)
+# ---------------------------------------------------------------- floor (pointwise_unary.yaml:80)
 _lib.define(
     "floor(Tensor self) -> Tensor",
     doc="Each element rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:78",
+    source="pointwise_unary.yaml:80",
 )
 _floor_cpu = _libmindtorch_cpu.bind("mt_floor", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor", "Meta", source="pointwise_unary.yaml:82")
+@library.register(_lib, "floor", "Meta", source="pointwise_unary.yaml:84")
 def _floor_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "floor", "CPU", source="pointwise_unary.yaml:84")
+@library.register(_lib, "floor", "CPU", source="pointwise_unary.yaml:86")
 def _floor_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _floor_cpu(self, out)
@@ -342,27 +349,27 @@ def _floor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("floor", _floor_backward, source="pointwise_unary.yaml:87")
+_lib.register_autograd("floor", _floor_backward, source="pointwise_unary.yaml:89")
 floor = torch.ops.aten.floor.default
 
 
-# ---------------------------------------------------------------- floor_ (pointwise_unary.yaml:89)
+# ---------------------------------------------------------------- floor_ (pointwise_unary.yaml:91)
 _lib.define(
     "floor_(Tensor(a!) self) -> Tensor(a!)",
     doc="`floor` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:89",
+    source="pointwise_unary.yaml:91",
 )
 _floor_cpu_ = _libmindtorch_cpu.bind("mt_floor", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_", "Meta", source="pointwise_unary.yaml:89")
+@library.register(_lib, "floor_", "Meta", source="pointwise_unary.yaml:91")
 def _floor_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "floor_", "CPU", source="pointwise_unary.yaml:94")
+@library.register(_lib, "floor_", "CPU", source="pointwise_unary.yaml:96")
 def _floor_cpu_kernel_(self: Tensor) -> Tensor:
     _floor_cpu_(self, self)
     return self
@@ -374,27 +381,27 @@ def _floor_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("floor_", _floor_backward_, source="pointwise_unary.yaml:97")
+_lib.register_autograd("floor_", _floor_backward_, source="pointwise_unary.yaml:99")
 floor_ = torch.ops.aten.floor_.default
 
 
-# ---------------------------------------------------------------- ceil (pointwise_unary.yaml:99)
+# ---------------------------------------------------------------- ceil (pointwise_unary.yaml:101)
 _lib.define(
     "ceil(Tensor self) -> Tensor",
     doc="Each element rounded up.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:99",
+    source="pointwise_unary.yaml:101",
 )
 _ceil_cpu = _libmindtorch_cpu.bind("mt_ceil", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ceil", "Meta", source="pointwise_unary.yaml:103")
+@library.register(_lib, "ceil", "Meta", source="pointwise_unary.yaml:105")
 def _ceil_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "ceil", "CPU", source="pointwise_unary.yaml:105")
+@library.register(_lib, "ceil", "CPU", source="pointwise_unary.yaml:107")
 def _ceil_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _ceil_cpu(self, out)
@@ -407,27 +414,27 @@ def _ceil_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("ceil", _ceil_backward, source="pointwise_unary.yaml:108")
+_lib.register_autograd("ceil", _ceil_backward, source="pointwise_unary.yaml:110")
 ceil = torch.ops.aten.ceil.default
 
 
-# ---------------------------------------------------------------- ceil_ (pointwise_unary.yaml:110)
+# ---------------------------------------------------------------- ceil_ (pointwise_unary.yaml:112)
 _lib.define(
     "ceil_(Tensor(a!) self) -> Tensor(a!)",
     doc="`ceil` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:110",
+    source="pointwise_unary.yaml:112",
 )
 _ceil_cpu_ = _libmindtorch_cpu.bind("mt_ceil", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ceil_", "Meta", source="pointwise_unary.yaml:110")
+@library.register(_lib, "ceil_", "Meta", source="pointwise_unary.yaml:112")
 def _ceil_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "ceil_", "CPU", source="pointwise_unary.yaml:115")
+@library.register(_lib, "ceil_", "CPU", source="pointwise_unary.yaml:117")
 def _ceil_cpu_kernel_(self: Tensor) -> Tensor:
     _ceil_cpu_(self, self)
     return self
@@ -439,27 +446,27 @@ def _ceil_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("ceil_", _ceil_backward_, source="pointwise_unary.yaml:118")
+_lib.register_autograd("ceil_", _ceil_backward_, source="pointwise_unary.yaml:120")
 ceil_ = torch.ops.aten.ceil_.default
 
 
-# ---------------------------------------------------------------- round (pointwise_unary.yaml:120)
+# ---------------------------------------------------------------- round (pointwise_unary.yaml:122)
 _lib.define(
     "round(Tensor self) -> Tensor",
     doc="Each element rounded to the nearest integer, ties to the even one.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:120",
+    source="pointwise_unary.yaml:122",
 )
 _round_cpu = _libmindtorch_cpu.bind("mt_round", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "round", "Meta", source="pointwise_unary.yaml:124")
+@library.register(_lib, "round", "Meta", source="pointwise_unary.yaml:126")
 def _round_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "round", "CPU", source="pointwise_unary.yaml:126")
+@library.register(_lib, "round", "CPU", source="pointwise_unary.yaml:128")
 def _round_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _round_cpu(self, out)
@@ -472,27 +479,27 @@ def _round_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("round", _round_backward, source="pointwise_unary.yaml:129")
+_lib.register_autograd("round", _round_backward, source="pointwise_unary.yaml:131")
 round = torch.ops.aten.round.default
 
 
-# ---------------------------------------------------------------- round_ (pointwise_unary.yaml:131)
+# ---------------------------------------------------------------- round_ (pointwise_unary.yaml:133)
 _lib.define(
     "round_(Tensor(a!) self) -> Tensor(a!)",
     doc="`round` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:131",
+    source="pointwise_unary.yaml:133",
 )
 _round_cpu_ = _libmindtorch_cpu.bind("mt_round", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "round_", "Meta", source="pointwise_unary.yaml:131")
+@library.register(_lib, "round_", "Meta", source="pointwise_unary.yaml:133")
 def _round_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "round_", "CPU", source="pointwise_unary.yaml:136")
+@library.register(_lib, "round_", "CPU", source="pointwise_unary.yaml:138")
 def _round_cpu_kernel_(self: Tensor) -> Tensor:
     _round_cpu_(self, self)
     return self
@@ -504,27 +511,27 @@ def _round_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("round_", _round_backward_, source="pointwise_unary.yaml:139")
+_lib.register_autograd("round_", _round_backward_, source="pointwise_unary.yaml:141")
 round_ = torch.ops.aten.round_.default
 
 
-# ---------------------------------------------------------------- trunc (pointwise_unary.yaml:141)
+# ---------------------------------------------------------------- trunc (pointwise_unary.yaml:143)
 _lib.define(
     "trunc(Tensor self) -> Tensor",
     doc="Each element without its fraction.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:141",
+    source="pointwise_unary.yaml:143",
 )
 _trunc_cpu = _libmindtorch_cpu.bind("mt_trunc", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "trunc", "Meta", source="pointwise_unary.yaml:145")
+@library.register(_lib, "trunc", "Meta", source="pointwise_unary.yaml:147")
 def _trunc_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "trunc", "CPU", source="pointwise_unary.yaml:147")
+@library.register(_lib, "trunc", "CPU", source="pointwise_unary.yaml:149")
 def _trunc_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _trunc_cpu(self, out)
@@ -537,27 +544,27 @@ def _trunc_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("trunc", _trunc_backward, source="pointwise_unary.yaml:150")
+_lib.register_autograd("trunc", _trunc_backward, source="pointwise_unary.yaml:152")
 trunc = torch.ops.aten.trunc.default
 
 
-# ---------------------------------------------------------------- trunc_ (pointwise_unary.yaml:152)
+# ---------------------------------------------------------------- trunc_ (pointwise_unary.yaml:154)
 _lib.define(
     "trunc_(Tensor(a!) self) -> Tensor(a!)",
     doc="`trunc` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:152",
+    source="pointwise_unary.yaml:154",
 )
 _trunc_cpu_ = _libmindtorch_cpu.bind("mt_trunc", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "trunc_", "Meta", source="pointwise_unary.yaml:152")
+@library.register(_lib, "trunc_", "Meta", source="pointwise_unary.yaml:154")
 def _trunc_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "trunc_", "CPU", source="pointwise_unary.yaml:157")
+@library.register(_lib, "trunc_", "CPU", source="pointwise_unary.yaml:159")
 def _trunc_cpu_kernel_(self: Tensor) -> Tensor:
     _trunc_cpu_(self, self)
     return self
@@ -569,31 +576,38 @@ def _trunc_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("trunc_", _trunc_backward_, source="pointwise_unary.yaml:160")
+_lib.register_autograd("trunc_", _trunc_backward_, source="pointwise_unary.yaml:162")
 trunc_ = torch.ops.aten.trunc_.default
 
 
-# ---------------------------------------------------------------- relu (pointwise_unary.yaml:162)
+# ---------------------------------------------------------------- relu (pointwise_unary.yaml:164)
 _lib.define(
     "relu(Tensor self) -> Tensor",
     doc="max(x, 0) of each element; NaN stays.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:162",
+    source="pointwise_unary.yaml:164",
 )
 _relu_cpu = _libmindtorch_cpu.bind("mt_relu", (npu.desc, npu.desc), abi="c")
+_relu_npu_python = library.python_function("mindtorch_v2.kernels.npu:relu")
 
 
-@library.register(_lib, "relu", "Meta", source="pointwise_unary.yaml:166")
+@library.register(_lib, "relu", "Meta", source="pointwise_unary.yaml:168")
 def _relu_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "relu", "CPU", source="pointwise_unary.yaml:168")
+@library.register(_lib, "relu", "CPU", source="pointwise_unary.yaml:170")
 def _relu_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _relu_cpu(self, out)
     return out
+
+
+@library.register(_lib, "relu", "NPU", source="pointwise_unary.yaml:173")
+def _relu_npu_kernel(self: Tensor) -> Tensor:
+    result: Tensor = _relu_npu_python(self)
+    return result
 
 
 def _relu_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -607,27 +621,27 @@ def _relu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("relu", _relu_backward, setup_context=_relu_setup, source="pointwise_unary.yaml:171")
+_lib.register_autograd("relu", _relu_backward, setup_context=_relu_setup, source="pointwise_unary.yaml:175")
 relu = torch.ops.aten.relu.default
 
 
-# ---------------------------------------------------------------- relu_ (pointwise_unary.yaml:173)
+# ---------------------------------------------------------------- relu_ (pointwise_unary.yaml:177)
 _lib.define(
     "relu_(Tensor(a!) self) -> Tensor(a!)",
     doc="`relu` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:173",
+    source="pointwise_unary.yaml:177",
 )
 _relu_cpu_ = _libmindtorch_cpu.bind("mt_relu", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "relu_", "Meta", source="pointwise_unary.yaml:173")
+@library.register(_lib, "relu_", "Meta", source="pointwise_unary.yaml:177")
 def _relu_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "relu_", "CPU", source="pointwise_unary.yaml:178")
+@library.register(_lib, "relu_", "CPU", source="pointwise_unary.yaml:182")
 def _relu_cpu_kernel_(self: Tensor) -> Tensor:
     _relu_cpu_(self, self)
     return self
@@ -644,31 +658,38 @@ def _relu_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("relu_", _relu_backward_, setup_context=_relu_setup_, source="pointwise_unary.yaml:181")
+_lib.register_autograd("relu_", _relu_backward_, setup_context=_relu_setup_, source="pointwise_unary.yaml:185")
 relu_ = torch.ops.aten.relu_.default
 
 
-# ---------------------------------------------------------------- exp (pointwise_unary.yaml:185)
+# ---------------------------------------------------------------- exp (pointwise_unary.yaml:189)
 _lib.define(
     "exp(Tensor self) -> Tensor",
     doc="e to the power of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:185",
+    source="pointwise_unary.yaml:189",
 )
 _exp_cpu = _libmindtorch_cpu.bind("mt_exp", (npu.desc, npu.desc), abi="c")
+_exp_npu_python = library.python_function("mindtorch_v2.kernels.npu:exp")
 
 
-@library.register(_lib, "exp", "Meta", source="pointwise_unary.yaml:189")
+@library.register(_lib, "exp", "Meta", source="pointwise_unary.yaml:193")
 def _exp_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "exp", "CPU", source="pointwise_unary.yaml:191")
+@library.register(_lib, "exp", "CPU", source="pointwise_unary.yaml:195")
 def _exp_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _exp_cpu(self, out)
     return out
+
+
+@library.register(_lib, "exp", "NPU", source="pointwise_unary.yaml:198")
+def _exp_npu_kernel(self: Tensor) -> Tensor:
+    result: Tensor = _exp_npu_python(self)
+    return result
 
 
 def _exp_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -682,27 +703,27 @@ def _exp_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp", _exp_backward, setup_context=_exp_setup, source="pointwise_unary.yaml:194")
+_lib.register_autograd("exp", _exp_backward, setup_context=_exp_setup, source="pointwise_unary.yaml:200")
 exp = torch.ops.aten.exp.default
 
 
-# ---------------------------------------------------------------- exp_ (pointwise_unary.yaml:196)
+# ---------------------------------------------------------------- exp_ (pointwise_unary.yaml:202)
 _lib.define(
     "exp_(Tensor(a!) self) -> Tensor(a!)",
     doc="`exp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:196",
+    source="pointwise_unary.yaml:202",
 )
 _exp_cpu_ = _libmindtorch_cpu.bind("mt_exp", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "exp_", "Meta", source="pointwise_unary.yaml:196")
+@library.register(_lib, "exp_", "Meta", source="pointwise_unary.yaml:202")
 def _exp_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "exp_", "CPU", source="pointwise_unary.yaml:201")
+@library.register(_lib, "exp_", "CPU", source="pointwise_unary.yaml:207")
 def _exp_cpu_kernel_(self: Tensor) -> Tensor:
     _exp_cpu_(self, self)
     return self
@@ -719,27 +740,27 @@ def _exp_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp_", _exp_backward_, setup_context=_exp_setup_, source="pointwise_unary.yaml:204")
+_lib.register_autograd("exp_", _exp_backward_, setup_context=_exp_setup_, source="pointwise_unary.yaml:210")
 exp_ = torch.ops.aten.exp_.default
 
 
-# ---------------------------------------------------------------- exp2 (pointwise_unary.yaml:206)
+# ---------------------------------------------------------------- exp2 (pointwise_unary.yaml:212)
 _lib.define(
     "exp2(Tensor self) -> Tensor",
     doc="2 to the power of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:206",
+    source="pointwise_unary.yaml:212",
 )
 _exp2_cpu = _libmindtorch_cpu.bind("mt_exp2", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "exp2", "Meta", source="pointwise_unary.yaml:210")
+@library.register(_lib, "exp2", "Meta", source="pointwise_unary.yaml:216")
 def _exp2_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "exp2", "CPU", source="pointwise_unary.yaml:212")
+@library.register(_lib, "exp2", "CPU", source="pointwise_unary.yaml:218")
 def _exp2_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _exp2_cpu(self, out)
@@ -757,27 +778,27 @@ def _exp2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp2", _exp2_backward, setup_context=_exp2_setup, source="pointwise_unary.yaml:215")
+_lib.register_autograd("exp2", _exp2_backward, setup_context=_exp2_setup, source="pointwise_unary.yaml:221")
 exp2 = torch.ops.aten.exp2.default
 
 
-# ---------------------------------------------------------------- exp2_ (pointwise_unary.yaml:217)
+# ---------------------------------------------------------------- exp2_ (pointwise_unary.yaml:223)
 _lib.define(
     "exp2_(Tensor(a!) self) -> Tensor(a!)",
     doc="`exp2` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:217",
+    source="pointwise_unary.yaml:223",
 )
 _exp2_cpu_ = _libmindtorch_cpu.bind("mt_exp2", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "exp2_", "Meta", source="pointwise_unary.yaml:217")
+@library.register(_lib, "exp2_", "Meta", source="pointwise_unary.yaml:223")
 def _exp2_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "exp2_", "CPU", source="pointwise_unary.yaml:222")
+@library.register(_lib, "exp2_", "CPU", source="pointwise_unary.yaml:228")
 def _exp2_cpu_kernel_(self: Tensor) -> Tensor:
     _exp2_cpu_(self, self)
     return self
@@ -794,27 +815,27 @@ def _exp2_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp2_", _exp2_backward_, setup_context=_exp2_setup_, source="pointwise_unary.yaml:225")
+_lib.register_autograd("exp2_", _exp2_backward_, setup_context=_exp2_setup_, source="pointwise_unary.yaml:231")
 exp2_ = torch.ops.aten.exp2_.default
 
 
-# ---------------------------------------------------------------- expm1 (pointwise_unary.yaml:227)
+# ---------------------------------------------------------------- expm1 (pointwise_unary.yaml:233)
 _lib.define(
     "expm1(Tensor self) -> Tensor",
     doc="exp(x) - 1, accurate near 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:227",
+    source="pointwise_unary.yaml:233",
 )
 _expm1_cpu = _libmindtorch_cpu.bind("mt_expm1", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "expm1", "Meta", source="pointwise_unary.yaml:231")
+@library.register(_lib, "expm1", "Meta", source="pointwise_unary.yaml:237")
 def _expm1_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "expm1", "CPU", source="pointwise_unary.yaml:233")
+@library.register(_lib, "expm1", "CPU", source="pointwise_unary.yaml:239")
 def _expm1_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _expm1_cpu(self, out)
@@ -832,27 +853,27 @@ def _expm1_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("expm1", _expm1_backward, setup_context=_expm1_setup, source="pointwise_unary.yaml:236")
+_lib.register_autograd("expm1", _expm1_backward, setup_context=_expm1_setup, source="pointwise_unary.yaml:242")
 expm1 = torch.ops.aten.expm1.default
 
 
-# ---------------------------------------------------------------- expm1_ (pointwise_unary.yaml:238)
+# ---------------------------------------------------------------- expm1_ (pointwise_unary.yaml:244)
 _lib.define(
     "expm1_(Tensor(a!) self) -> Tensor(a!)",
     doc="`expm1` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:238",
+    source="pointwise_unary.yaml:244",
 )
 _expm1_cpu_ = _libmindtorch_cpu.bind("mt_expm1", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "expm1_", "Meta", source="pointwise_unary.yaml:238")
+@library.register(_lib, "expm1_", "Meta", source="pointwise_unary.yaml:244")
 def _expm1_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "expm1_", "CPU", source="pointwise_unary.yaml:243")
+@library.register(_lib, "expm1_", "CPU", source="pointwise_unary.yaml:249")
 def _expm1_cpu_kernel_(self: Tensor) -> Tensor:
     _expm1_cpu_(self, self)
     return self
@@ -869,27 +890,27 @@ def _expm1_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("expm1_", _expm1_backward_, setup_context=_expm1_setup_, source="pointwise_unary.yaml:246")
+_lib.register_autograd("expm1_", _expm1_backward_, setup_context=_expm1_setup_, source="pointwise_unary.yaml:252")
 expm1_ = torch.ops.aten.expm1_.default
 
 
-# ---------------------------------------------------------------- log (pointwise_unary.yaml:248)
+# ---------------------------------------------------------------- log (pointwise_unary.yaml:254)
 _lib.define(
     "log(Tensor self) -> Tensor",
     doc="The natural logarithm of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:248",
+    source="pointwise_unary.yaml:254",
 )
 _log_cpu = _libmindtorch_cpu.bind("mt_log", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log", "Meta", source="pointwise_unary.yaml:252")
+@library.register(_lib, "log", "Meta", source="pointwise_unary.yaml:258")
 def _log_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log", "CPU", source="pointwise_unary.yaml:254")
+@library.register(_lib, "log", "CPU", source="pointwise_unary.yaml:260")
 def _log_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log_cpu(self, out)
@@ -908,21 +929,21 @@ def _log_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log", _log_backward, setup_context=_log_setup, source="pointwise_unary.yaml:257")
+_lib.register_autograd("log", _log_backward, setup_context=_log_setup, source="pointwise_unary.yaml:263")
 log = torch.ops.aten.log.default
 
 
-# ---------------------------------------------------------------- log_ (pointwise_unary.yaml:259)
+# ---------------------------------------------------------------- log_ (pointwise_unary.yaml:265)
 _lib.define(
     "log_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:259",
+    source="pointwise_unary.yaml:265",
 )
 
 
-@library.register(_lib, "log_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:264")
+@library.register(_lib, "log_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:270")
 def _log_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.log(self.clone()))
     return self
@@ -931,23 +952,23 @@ def _log_kernel(self: Tensor) -> Tensor:
 log_ = torch.ops.aten.log_.default
 
 
-# ---------------------------------------------------------------- log2 (pointwise_unary.yaml:265)
+# ---------------------------------------------------------------- log2 (pointwise_unary.yaml:271)
 _lib.define(
     "log2(Tensor self) -> Tensor",
     doc="The logarithm to base 2 of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:265",
+    source="pointwise_unary.yaml:271",
 )
 _log2_cpu = _libmindtorch_cpu.bind("mt_log2", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log2", "Meta", source="pointwise_unary.yaml:269")
+@library.register(_lib, "log2", "Meta", source="pointwise_unary.yaml:275")
 def _log2_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log2", "CPU", source="pointwise_unary.yaml:271")
+@library.register(_lib, "log2", "CPU", source="pointwise_unary.yaml:277")
 def _log2_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log2_cpu(self, out)
@@ -966,21 +987,21 @@ def _log2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log2", _log2_backward, setup_context=_log2_setup, source="pointwise_unary.yaml:274")
+_lib.register_autograd("log2", _log2_backward, setup_context=_log2_setup, source="pointwise_unary.yaml:280")
 log2 = torch.ops.aten.log2.default
 
 
-# ---------------------------------------------------------------- log2_ (pointwise_unary.yaml:276)
+# ---------------------------------------------------------------- log2_ (pointwise_unary.yaml:282)
 _lib.define(
     "log2_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log2` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:276",
+    source="pointwise_unary.yaml:282",
 )
 
 
-@library.register(_lib, "log2_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:281")
+@library.register(_lib, "log2_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:287")
 def _log2_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.log2(self.clone()))
     return self
@@ -989,23 +1010,23 @@ def _log2_kernel(self: Tensor) -> Tensor:
 log2_ = torch.ops.aten.log2_.default
 
 
-# ---------------------------------------------------------------- log10 (pointwise_unary.yaml:282)
+# ---------------------------------------------------------------- log10 (pointwise_unary.yaml:288)
 _lib.define(
     "log10(Tensor self) -> Tensor",
     doc="The logarithm to base 10 of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:282",
+    source="pointwise_unary.yaml:288",
 )
 _log10_cpu = _libmindtorch_cpu.bind("mt_log10", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log10", "Meta", source="pointwise_unary.yaml:286")
+@library.register(_lib, "log10", "Meta", source="pointwise_unary.yaml:292")
 def _log10_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log10", "CPU", source="pointwise_unary.yaml:288")
+@library.register(_lib, "log10", "CPU", source="pointwise_unary.yaml:294")
 def _log10_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log10_cpu(self, out)
@@ -1024,21 +1045,21 @@ def _log10_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log10", _log10_backward, setup_context=_log10_setup, source="pointwise_unary.yaml:291")
+_lib.register_autograd("log10", _log10_backward, setup_context=_log10_setup, source="pointwise_unary.yaml:297")
 log10 = torch.ops.aten.log10.default
 
 
-# ---------------------------------------------------------------- log10_ (pointwise_unary.yaml:293)
+# ---------------------------------------------------------------- log10_ (pointwise_unary.yaml:299)
 _lib.define(
     "log10_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log10` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:293",
+    source="pointwise_unary.yaml:299",
 )
 
 
-@library.register(_lib, "log10_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:298")
+@library.register(_lib, "log10_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:304")
 def _log10_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.log10(self.clone()))
     return self
@@ -1047,23 +1068,23 @@ def _log10_kernel(self: Tensor) -> Tensor:
 log10_ = torch.ops.aten.log10_.default
 
 
-# ---------------------------------------------------------------- log1p (pointwise_unary.yaml:299)
+# ---------------------------------------------------------------- log1p (pointwise_unary.yaml:305)
 _lib.define(
     "log1p(Tensor self) -> Tensor",
     doc="log(1 + x), accurate near 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:299",
+    source="pointwise_unary.yaml:305",
 )
 _log1p_cpu = _libmindtorch_cpu.bind("mt_log1p", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log1p", "Meta", source="pointwise_unary.yaml:303")
+@library.register(_lib, "log1p", "Meta", source="pointwise_unary.yaml:309")
 def _log1p_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log1p", "CPU", source="pointwise_unary.yaml:305")
+@library.register(_lib, "log1p", "CPU", source="pointwise_unary.yaml:311")
 def _log1p_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log1p_cpu(self, out)
@@ -1082,21 +1103,21 @@ def _log1p_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log1p", _log1p_backward, setup_context=_log1p_setup, source="pointwise_unary.yaml:308")
+_lib.register_autograd("log1p", _log1p_backward, setup_context=_log1p_setup, source="pointwise_unary.yaml:314")
 log1p = torch.ops.aten.log1p.default
 
 
-# ---------------------------------------------------------------- log1p_ (pointwise_unary.yaml:310)
+# ---------------------------------------------------------------- log1p_ (pointwise_unary.yaml:316)
 _lib.define(
     "log1p_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log1p` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:310",
+    source="pointwise_unary.yaml:316",
 )
 
 
-@library.register(_lib, "log1p_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:315")
+@library.register(_lib, "log1p_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:321")
 def _log1p_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.log1p(self.clone()))
     return self
@@ -1105,23 +1126,23 @@ def _log1p_kernel(self: Tensor) -> Tensor:
 log1p_ = torch.ops.aten.log1p_.default
 
 
-# ---------------------------------------------------------------- sqrt (pointwise_unary.yaml:316)
+# ---------------------------------------------------------------- sqrt (pointwise_unary.yaml:322)
 _lib.define(
     "sqrt(Tensor self) -> Tensor",
     doc="The square root of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:316",
+    source="pointwise_unary.yaml:322",
 )
 _sqrt_cpu = _libmindtorch_cpu.bind("mt_sqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sqrt", "Meta", source="pointwise_unary.yaml:320")
+@library.register(_lib, "sqrt", "Meta", source="pointwise_unary.yaml:326")
 def _sqrt_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sqrt", "CPU", source="pointwise_unary.yaml:322")
+@library.register(_lib, "sqrt", "CPU", source="pointwise_unary.yaml:328")
 def _sqrt_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sqrt_cpu(self, out)
@@ -1139,27 +1160,27 @@ def _sqrt_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sqrt", _sqrt_backward, setup_context=_sqrt_setup, source="pointwise_unary.yaml:325")
+_lib.register_autograd("sqrt", _sqrt_backward, setup_context=_sqrt_setup, source="pointwise_unary.yaml:331")
 sqrt = torch.ops.aten.sqrt.default
 
 
-# ---------------------------------------------------------------- sqrt_ (pointwise_unary.yaml:327)
+# ---------------------------------------------------------------- sqrt_ (pointwise_unary.yaml:333)
 _lib.define(
     "sqrt_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sqrt` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:327",
+    source="pointwise_unary.yaml:333",
 )
 _sqrt_cpu_ = _libmindtorch_cpu.bind("mt_sqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sqrt_", "Meta", source="pointwise_unary.yaml:327")
+@library.register(_lib, "sqrt_", "Meta", source="pointwise_unary.yaml:333")
 def _sqrt_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "sqrt_", "CPU", source="pointwise_unary.yaml:332")
+@library.register(_lib, "sqrt_", "CPU", source="pointwise_unary.yaml:338")
 def _sqrt_cpu_kernel_(self: Tensor) -> Tensor:
     _sqrt_cpu_(self, self)
     return self
@@ -1176,27 +1197,27 @@ def _sqrt_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sqrt_", _sqrt_backward_, setup_context=_sqrt_setup_, source="pointwise_unary.yaml:335")
+_lib.register_autograd("sqrt_", _sqrt_backward_, setup_context=_sqrt_setup_, source="pointwise_unary.yaml:341")
 sqrt_ = torch.ops.aten.sqrt_.default
 
 
-# ---------------------------------------------------------------- rsqrt (pointwise_unary.yaml:337)
+# ---------------------------------------------------------------- rsqrt (pointwise_unary.yaml:343)
 _lib.define(
     "rsqrt(Tensor self) -> Tensor",
     doc="1 / sqrt(x) of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:337",
+    source="pointwise_unary.yaml:343",
 )
 _rsqrt_cpu = _libmindtorch_cpu.bind("mt_rsqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "rsqrt", "Meta", source="pointwise_unary.yaml:341")
+@library.register(_lib, "rsqrt", "Meta", source="pointwise_unary.yaml:347")
 def _rsqrt_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "rsqrt", "CPU", source="pointwise_unary.yaml:343")
+@library.register(_lib, "rsqrt", "CPU", source="pointwise_unary.yaml:349")
 def _rsqrt_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _rsqrt_cpu(self, out)
@@ -1214,27 +1235,27 @@ def _rsqrt_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("rsqrt", _rsqrt_backward, setup_context=_rsqrt_setup, source="pointwise_unary.yaml:346")
+_lib.register_autograd("rsqrt", _rsqrt_backward, setup_context=_rsqrt_setup, source="pointwise_unary.yaml:352")
 rsqrt = torch.ops.aten.rsqrt.default
 
 
-# ---------------------------------------------------------------- rsqrt_ (pointwise_unary.yaml:348)
+# ---------------------------------------------------------------- rsqrt_ (pointwise_unary.yaml:354)
 _lib.define(
     "rsqrt_(Tensor(a!) self) -> Tensor(a!)",
     doc="`rsqrt` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:348",
+    source="pointwise_unary.yaml:354",
 )
 _rsqrt_cpu_ = _libmindtorch_cpu.bind("mt_rsqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "rsqrt_", "Meta", source="pointwise_unary.yaml:348")
+@library.register(_lib, "rsqrt_", "Meta", source="pointwise_unary.yaml:354")
 def _rsqrt_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "rsqrt_", "CPU", source="pointwise_unary.yaml:353")
+@library.register(_lib, "rsqrt_", "CPU", source="pointwise_unary.yaml:359")
 def _rsqrt_cpu_kernel_(self: Tensor) -> Tensor:
     _rsqrt_cpu_(self, self)
     return self
@@ -1251,27 +1272,27 @@ def _rsqrt_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("rsqrt_", _rsqrt_backward_, setup_context=_rsqrt_setup_, source="pointwise_unary.yaml:356")
+_lib.register_autograd("rsqrt_", _rsqrt_backward_, setup_context=_rsqrt_setup_, source="pointwise_unary.yaml:362")
 rsqrt_ = torch.ops.aten.rsqrt_.default
 
 
-# ---------------------------------------------------------------- reciprocal (pointwise_unary.yaml:358)
+# ---------------------------------------------------------------- reciprocal (pointwise_unary.yaml:364)
 _lib.define(
     "reciprocal(Tensor self) -> Tensor",
     doc="1 / x of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:358",
+    source="pointwise_unary.yaml:364",
 )
 _reciprocal_cpu = _libmindtorch_cpu.bind("mt_reciprocal", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "reciprocal", "Meta", source="pointwise_unary.yaml:362")
+@library.register(_lib, "reciprocal", "Meta", source="pointwise_unary.yaml:368")
 def _reciprocal_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "reciprocal", "CPU", source="pointwise_unary.yaml:364")
+@library.register(_lib, "reciprocal", "CPU", source="pointwise_unary.yaml:370")
 def _reciprocal_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _reciprocal_cpu(self, out)
@@ -1290,28 +1311,28 @@ def _reciprocal_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "reciprocal", _reciprocal_backward, setup_context=_reciprocal_setup, source="pointwise_unary.yaml:367"
+    "reciprocal", _reciprocal_backward, setup_context=_reciprocal_setup, source="pointwise_unary.yaml:373"
 )
 reciprocal = torch.ops.aten.reciprocal.default
 
 
-# ---------------------------------------------------------------- reciprocal_ (pointwise_unary.yaml:369)
+# ---------------------------------------------------------------- reciprocal_ (pointwise_unary.yaml:375)
 _lib.define(
     "reciprocal_(Tensor(a!) self) -> Tensor(a!)",
     doc="`reciprocal` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:369",
+    source="pointwise_unary.yaml:375",
 )
 _reciprocal_cpu_ = _libmindtorch_cpu.bind("mt_reciprocal", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "reciprocal_", "Meta", source="pointwise_unary.yaml:369")
+@library.register(_lib, "reciprocal_", "Meta", source="pointwise_unary.yaml:375")
 def _reciprocal_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "reciprocal_", "CPU", source="pointwise_unary.yaml:374")
+@library.register(_lib, "reciprocal_", "CPU", source="pointwise_unary.yaml:380")
 def _reciprocal_cpu_kernel_(self: Tensor) -> Tensor:
     _reciprocal_cpu_(self, self)
     return self
@@ -1329,28 +1350,28 @@ def _reciprocal_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "reciprocal_", _reciprocal_backward_, setup_context=_reciprocal_setup_, source="pointwise_unary.yaml:377"
+    "reciprocal_", _reciprocal_backward_, setup_context=_reciprocal_setup_, source="pointwise_unary.yaml:383"
 )
 reciprocal_ = torch.ops.aten.reciprocal_.default
 
 
-# ---------------------------------------------------------------- sigmoid (pointwise_unary.yaml:379)
+# ---------------------------------------------------------------- sigmoid (pointwise_unary.yaml:385)
 _lib.define(
     "sigmoid(Tensor self) -> Tensor",
     doc="1 / (1 + exp(-x)) of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:379",
+    source="pointwise_unary.yaml:385",
 )
 _sigmoid_cpu = _libmindtorch_cpu.bind("mt_sigmoid", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid", "Meta", source="pointwise_unary.yaml:383")
+@library.register(_lib, "sigmoid", "Meta", source="pointwise_unary.yaml:389")
 def _sigmoid_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sigmoid", "CPU", source="pointwise_unary.yaml:385")
+@library.register(_lib, "sigmoid", "CPU", source="pointwise_unary.yaml:391")
 def _sigmoid_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sigmoid_cpu(self, out)
@@ -1368,27 +1389,27 @@ def _sigmoid_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sigmoid", _sigmoid_backward, setup_context=_sigmoid_setup, source="pointwise_unary.yaml:388")
+_lib.register_autograd("sigmoid", _sigmoid_backward, setup_context=_sigmoid_setup, source="pointwise_unary.yaml:394")
 sigmoid = torch.ops.aten.sigmoid.default
 
 
-# ---------------------------------------------------------------- sigmoid_ (pointwise_unary.yaml:390)
+# ---------------------------------------------------------------- sigmoid_ (pointwise_unary.yaml:396)
 _lib.define(
     "sigmoid_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sigmoid` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:390",
+    source="pointwise_unary.yaml:396",
 )
 _sigmoid_cpu_ = _libmindtorch_cpu.bind("mt_sigmoid", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid_", "Meta", source="pointwise_unary.yaml:390")
+@library.register(_lib, "sigmoid_", "Meta", source="pointwise_unary.yaml:396")
 def _sigmoid_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "sigmoid_", "CPU", source="pointwise_unary.yaml:395")
+@library.register(_lib, "sigmoid_", "CPU", source="pointwise_unary.yaml:401")
 def _sigmoid_cpu_kernel_(self: Tensor) -> Tensor:
     _sigmoid_cpu_(self, self)
     return self
@@ -1405,27 +1426,27 @@ def _sigmoid_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sigmoid_", _sigmoid_backward_, setup_context=_sigmoid_setup_, source="pointwise_unary.yaml:398")
+_lib.register_autograd("sigmoid_", _sigmoid_backward_, setup_context=_sigmoid_setup_, source="pointwise_unary.yaml:404")
 sigmoid_ = torch.ops.aten.sigmoid_.default
 
 
-# ---------------------------------------------------------------- tanh (pointwise_unary.yaml:400)
+# ---------------------------------------------------------------- tanh (pointwise_unary.yaml:406)
 _lib.define(
     "tanh(Tensor self) -> Tensor",
     doc="The hyperbolic tangent of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:400",
+    source="pointwise_unary.yaml:406",
 )
 _tanh_cpu = _libmindtorch_cpu.bind("mt_tanh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh", "Meta", source="pointwise_unary.yaml:404")
+@library.register(_lib, "tanh", "Meta", source="pointwise_unary.yaml:410")
 def _tanh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "tanh", "CPU", source="pointwise_unary.yaml:406")
+@library.register(_lib, "tanh", "CPU", source="pointwise_unary.yaml:412")
 def _tanh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _tanh_cpu(self, out)
@@ -1443,27 +1464,27 @@ def _tanh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tanh", _tanh_backward, setup_context=_tanh_setup, source="pointwise_unary.yaml:409")
+_lib.register_autograd("tanh", _tanh_backward, setup_context=_tanh_setup, source="pointwise_unary.yaml:415")
 tanh = torch.ops.aten.tanh.default
 
 
-# ---------------------------------------------------------------- tanh_ (pointwise_unary.yaml:411)
+# ---------------------------------------------------------------- tanh_ (pointwise_unary.yaml:417)
 _lib.define(
     "tanh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`tanh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:411",
+    source="pointwise_unary.yaml:417",
 )
 _tanh_cpu_ = _libmindtorch_cpu.bind("mt_tanh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh_", "Meta", source="pointwise_unary.yaml:411")
+@library.register(_lib, "tanh_", "Meta", source="pointwise_unary.yaml:417")
 def _tanh_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "tanh_", "CPU", source="pointwise_unary.yaml:416")
+@library.register(_lib, "tanh_", "CPU", source="pointwise_unary.yaml:422")
 def _tanh_cpu_kernel_(self: Tensor) -> Tensor:
     _tanh_cpu_(self, self)
     return self
@@ -1480,27 +1501,27 @@ def _tanh_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tanh_", _tanh_backward_, setup_context=_tanh_setup_, source="pointwise_unary.yaml:419")
+_lib.register_autograd("tanh_", _tanh_backward_, setup_context=_tanh_setup_, source="pointwise_unary.yaml:425")
 tanh_ = torch.ops.aten.tanh_.default
 
 
-# ---------------------------------------------------------------- sin (pointwise_unary.yaml:421)
+# ---------------------------------------------------------------- sin (pointwise_unary.yaml:427)
 _lib.define(
     "sin(Tensor self) -> Tensor",
     doc="The sine of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:421",
+    source="pointwise_unary.yaml:427",
 )
 _sin_cpu = _libmindtorch_cpu.bind("mt_sin", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sin", "Meta", source="pointwise_unary.yaml:425")
+@library.register(_lib, "sin", "Meta", source="pointwise_unary.yaml:431")
 def _sin_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sin", "CPU", source="pointwise_unary.yaml:427")
+@library.register(_lib, "sin", "CPU", source="pointwise_unary.yaml:433")
 def _sin_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sin_cpu(self, out)
@@ -1519,21 +1540,21 @@ def _sin_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sin", _sin_backward, setup_context=_sin_setup, source="pointwise_unary.yaml:430")
+_lib.register_autograd("sin", _sin_backward, setup_context=_sin_setup, source="pointwise_unary.yaml:436")
 sin = torch.ops.aten.sin.default
 
 
-# ---------------------------------------------------------------- sin_ (pointwise_unary.yaml:432)
+# ---------------------------------------------------------------- sin_ (pointwise_unary.yaml:438)
 _lib.define(
     "sin_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sin` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:432",
+    source="pointwise_unary.yaml:438",
 )
 
 
-@library.register(_lib, "sin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:437")
+@library.register(_lib, "sin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:443")
 def _sin_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.sin(self.clone()))
     return self
@@ -1542,23 +1563,23 @@ def _sin_kernel(self: Tensor) -> Tensor:
 sin_ = torch.ops.aten.sin_.default
 
 
-# ---------------------------------------------------------------- cos (pointwise_unary.yaml:438)
+# ---------------------------------------------------------------- cos (pointwise_unary.yaml:444)
 _lib.define(
     "cos(Tensor self) -> Tensor",
     doc="The cosine of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:438",
+    source="pointwise_unary.yaml:444",
 )
 _cos_cpu = _libmindtorch_cpu.bind("mt_cos", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "cos", "Meta", source="pointwise_unary.yaml:442")
+@library.register(_lib, "cos", "Meta", source="pointwise_unary.yaml:448")
 def _cos_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "cos", "CPU", source="pointwise_unary.yaml:444")
+@library.register(_lib, "cos", "CPU", source="pointwise_unary.yaml:450")
 def _cos_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _cos_cpu(self, out)
@@ -1577,21 +1598,21 @@ def _cos_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("cos", _cos_backward, setup_context=_cos_setup, source="pointwise_unary.yaml:447")
+_lib.register_autograd("cos", _cos_backward, setup_context=_cos_setup, source="pointwise_unary.yaml:453")
 cos = torch.ops.aten.cos.default
 
 
-# ---------------------------------------------------------------- cos_ (pointwise_unary.yaml:449)
+# ---------------------------------------------------------------- cos_ (pointwise_unary.yaml:455)
 _lib.define(
     "cos_(Tensor(a!) self) -> Tensor(a!)",
     doc="`cos` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:449",
+    source="pointwise_unary.yaml:455",
 )
 
 
-@library.register(_lib, "cos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:454")
+@library.register(_lib, "cos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:460")
 def _cos_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.cos(self.clone()))
     return self
@@ -1600,23 +1621,23 @@ def _cos_kernel(self: Tensor) -> Tensor:
 cos_ = torch.ops.aten.cos_.default
 
 
-# ---------------------------------------------------------------- tan (pointwise_unary.yaml:455)
+# ---------------------------------------------------------------- tan (pointwise_unary.yaml:461)
 _lib.define(
     "tan(Tensor self) -> Tensor",
     doc="The tangent of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:455",
+    source="pointwise_unary.yaml:461",
 )
 _tan_cpu = _libmindtorch_cpu.bind("mt_tan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tan", "Meta", source="pointwise_unary.yaml:459")
+@library.register(_lib, "tan", "Meta", source="pointwise_unary.yaml:465")
 def _tan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "tan", "CPU", source="pointwise_unary.yaml:461")
+@library.register(_lib, "tan", "CPU", source="pointwise_unary.yaml:467")
 def _tan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _tan_cpu(self, out)
@@ -1634,27 +1655,27 @@ def _tan_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tan", _tan_backward, setup_context=_tan_setup, source="pointwise_unary.yaml:464")
+_lib.register_autograd("tan", _tan_backward, setup_context=_tan_setup, source="pointwise_unary.yaml:470")
 tan = torch.ops.aten.tan.default
 
 
-# ---------------------------------------------------------------- tan_ (pointwise_unary.yaml:466)
+# ---------------------------------------------------------------- tan_ (pointwise_unary.yaml:472)
 _lib.define(
     "tan_(Tensor(a!) self) -> Tensor(a!)",
     doc="`tan` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:466",
+    source="pointwise_unary.yaml:472",
 )
 _tan_cpu_ = _libmindtorch_cpu.bind("mt_tan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tan_", "Meta", source="pointwise_unary.yaml:466")
+@library.register(_lib, "tan_", "Meta", source="pointwise_unary.yaml:472")
 def _tan_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "tan_", "CPU", source="pointwise_unary.yaml:471")
+@library.register(_lib, "tan_", "CPU", source="pointwise_unary.yaml:477")
 def _tan_cpu_kernel_(self: Tensor) -> Tensor:
     _tan_cpu_(self, self)
     return self
@@ -1671,27 +1692,27 @@ def _tan_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tan_", _tan_backward_, setup_context=_tan_setup_, source="pointwise_unary.yaml:474")
+_lib.register_autograd("tan_", _tan_backward_, setup_context=_tan_setup_, source="pointwise_unary.yaml:480")
 tan_ = torch.ops.aten.tan_.default
 
 
-# ---------------------------------------------------------------- asin (pointwise_unary.yaml:476)
+# ---------------------------------------------------------------- asin (pointwise_unary.yaml:482)
 _lib.define(
     "asin(Tensor self) -> Tensor",
     doc="The inverse sine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:476",
+    source="pointwise_unary.yaml:482",
 )
 _asin_cpu = _libmindtorch_cpu.bind("mt_asin", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "asin", "Meta", source="pointwise_unary.yaml:480")
+@library.register(_lib, "asin", "Meta", source="pointwise_unary.yaml:486")
 def _asin_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "asin", "CPU", source="pointwise_unary.yaml:482")
+@library.register(_lib, "asin", "CPU", source="pointwise_unary.yaml:488")
 def _asin_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _asin_cpu(self, out)
@@ -1710,21 +1731,21 @@ def _asin_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("asin", _asin_backward, setup_context=_asin_setup, source="pointwise_unary.yaml:485")
+_lib.register_autograd("asin", _asin_backward, setup_context=_asin_setup, source="pointwise_unary.yaml:491")
 asin = torch.ops.aten.asin.default
 
 
-# ---------------------------------------------------------------- asin_ (pointwise_unary.yaml:487)
+# ---------------------------------------------------------------- asin_ (pointwise_unary.yaml:493)
 _lib.define(
     "asin_(Tensor(a!) self) -> Tensor(a!)",
     doc="`asin` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:487",
+    source="pointwise_unary.yaml:493",
 )
 
 
-@library.register(_lib, "asin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:492")
+@library.register(_lib, "asin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:498")
 def _asin_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.asin(self.clone()))
     return self
@@ -1733,23 +1754,23 @@ def _asin_kernel(self: Tensor) -> Tensor:
 asin_ = torch.ops.aten.asin_.default
 
 
-# ---------------------------------------------------------------- acos (pointwise_unary.yaml:493)
+# ---------------------------------------------------------------- acos (pointwise_unary.yaml:499)
 _lib.define(
     "acos(Tensor self) -> Tensor",
     doc="The inverse cosine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:493",
+    source="pointwise_unary.yaml:499",
 )
 _acos_cpu = _libmindtorch_cpu.bind("mt_acos", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "acos", "Meta", source="pointwise_unary.yaml:497")
+@library.register(_lib, "acos", "Meta", source="pointwise_unary.yaml:503")
 def _acos_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "acos", "CPU", source="pointwise_unary.yaml:499")
+@library.register(_lib, "acos", "CPU", source="pointwise_unary.yaml:505")
 def _acos_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _acos_cpu(self, out)
@@ -1768,21 +1789,21 @@ def _acos_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("acos", _acos_backward, setup_context=_acos_setup, source="pointwise_unary.yaml:502")
+_lib.register_autograd("acos", _acos_backward, setup_context=_acos_setup, source="pointwise_unary.yaml:508")
 acos = torch.ops.aten.acos.default
 
 
-# ---------------------------------------------------------------- acos_ (pointwise_unary.yaml:504)
+# ---------------------------------------------------------------- acos_ (pointwise_unary.yaml:510)
 _lib.define(
     "acos_(Tensor(a!) self) -> Tensor(a!)",
     doc="`acos` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:504",
+    source="pointwise_unary.yaml:510",
 )
 
 
-@library.register(_lib, "acos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:509")
+@library.register(_lib, "acos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:515")
 def _acos_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.acos(self.clone()))
     return self
@@ -1791,23 +1812,23 @@ def _acos_kernel(self: Tensor) -> Tensor:
 acos_ = torch.ops.aten.acos_.default
 
 
-# ---------------------------------------------------------------- atan (pointwise_unary.yaml:510)
+# ---------------------------------------------------------------- atan (pointwise_unary.yaml:516)
 _lib.define(
     "atan(Tensor self) -> Tensor",
     doc="The inverse tangent of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:510",
+    source="pointwise_unary.yaml:516",
 )
 _atan_cpu = _libmindtorch_cpu.bind("mt_atan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "atan", "Meta", source="pointwise_unary.yaml:514")
+@library.register(_lib, "atan", "Meta", source="pointwise_unary.yaml:520")
 def _atan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "atan", "CPU", source="pointwise_unary.yaml:516")
+@library.register(_lib, "atan", "CPU", source="pointwise_unary.yaml:522")
 def _atan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _atan_cpu(self, out)
@@ -1826,21 +1847,21 @@ def _atan_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("atan", _atan_backward, setup_context=_atan_setup, source="pointwise_unary.yaml:519")
+_lib.register_autograd("atan", _atan_backward, setup_context=_atan_setup, source="pointwise_unary.yaml:525")
 atan = torch.ops.aten.atan.default
 
 
-# ---------------------------------------------------------------- atan_ (pointwise_unary.yaml:521)
+# ---------------------------------------------------------------- atan_ (pointwise_unary.yaml:527)
 _lib.define(
     "atan_(Tensor(a!) self) -> Tensor(a!)",
     doc="`atan` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:521",
+    source="pointwise_unary.yaml:527",
 )
 
 
-@library.register(_lib, "atan_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:526")
+@library.register(_lib, "atan_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:532")
 def _atan_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.atan(self.clone()))
     return self
@@ -1849,23 +1870,23 @@ def _atan_kernel(self: Tensor) -> Tensor:
 atan_ = torch.ops.aten.atan_.default
 
 
-# ---------------------------------------------------------------- sinh (pointwise_unary.yaml:527)
+# ---------------------------------------------------------------- sinh (pointwise_unary.yaml:533)
 _lib.define(
     "sinh(Tensor self) -> Tensor",
     doc="The hyperbolic sine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:527",
+    source="pointwise_unary.yaml:533",
 )
 _sinh_cpu = _libmindtorch_cpu.bind("mt_sinh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sinh", "Meta", source="pointwise_unary.yaml:531")
+@library.register(_lib, "sinh", "Meta", source="pointwise_unary.yaml:537")
 def _sinh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sinh", "CPU", source="pointwise_unary.yaml:533")
+@library.register(_lib, "sinh", "CPU", source="pointwise_unary.yaml:539")
 def _sinh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sinh_cpu(self, out)
@@ -1884,21 +1905,21 @@ def _sinh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sinh", _sinh_backward, setup_context=_sinh_setup, source="pointwise_unary.yaml:536")
+_lib.register_autograd("sinh", _sinh_backward, setup_context=_sinh_setup, source="pointwise_unary.yaml:542")
 sinh = torch.ops.aten.sinh.default
 
 
-# ---------------------------------------------------------------- sinh_ (pointwise_unary.yaml:538)
+# ---------------------------------------------------------------- sinh_ (pointwise_unary.yaml:544)
 _lib.define(
     "sinh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sinh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:538",
+    source="pointwise_unary.yaml:544",
 )
 
 
-@library.register(_lib, "sinh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:543")
+@library.register(_lib, "sinh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:549")
 def _sinh_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.sinh(self.clone()))
     return self
@@ -1907,23 +1928,23 @@ def _sinh_kernel(self: Tensor) -> Tensor:
 sinh_ = torch.ops.aten.sinh_.default
 
 
-# ---------------------------------------------------------------- cosh (pointwise_unary.yaml:544)
+# ---------------------------------------------------------------- cosh (pointwise_unary.yaml:550)
 _lib.define(
     "cosh(Tensor self) -> Tensor",
     doc="The hyperbolic cosine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:544",
+    source="pointwise_unary.yaml:550",
 )
 _cosh_cpu = _libmindtorch_cpu.bind("mt_cosh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "cosh", "Meta", source="pointwise_unary.yaml:548")
+@library.register(_lib, "cosh", "Meta", source="pointwise_unary.yaml:554")
 def _cosh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "cosh", "CPU", source="pointwise_unary.yaml:550")
+@library.register(_lib, "cosh", "CPU", source="pointwise_unary.yaml:556")
 def _cosh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _cosh_cpu(self, out)
@@ -1942,21 +1963,21 @@ def _cosh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("cosh", _cosh_backward, setup_context=_cosh_setup, source="pointwise_unary.yaml:553")
+_lib.register_autograd("cosh", _cosh_backward, setup_context=_cosh_setup, source="pointwise_unary.yaml:559")
 cosh = torch.ops.aten.cosh.default
 
 
-# ---------------------------------------------------------------- cosh_ (pointwise_unary.yaml:555)
+# ---------------------------------------------------------------- cosh_ (pointwise_unary.yaml:561)
 _lib.define(
     "cosh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`cosh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:555",
+    source="pointwise_unary.yaml:561",
 )
 
 
-@library.register(_lib, "cosh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:560")
+@library.register(_lib, "cosh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:566")
 def _cosh_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.cosh(self.clone()))
     return self
@@ -1965,23 +1986,23 @@ def _cosh_kernel(self: Tensor) -> Tensor:
 cosh_ = torch.ops.aten.cosh_.default
 
 
-# ---------------------------------------------------------------- erf (pointwise_unary.yaml:561)
+# ---------------------------------------------------------------- erf (pointwise_unary.yaml:567)
 _lib.define(
     "erf(Tensor self) -> Tensor",
     doc="The error function of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:561",
+    source="pointwise_unary.yaml:567",
 )
 _erf_cpu = _libmindtorch_cpu.bind("mt_erf", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "erf", "Meta", source="pointwise_unary.yaml:565")
+@library.register(_lib, "erf", "Meta", source="pointwise_unary.yaml:571")
 def _erf_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "erf", "CPU", source="pointwise_unary.yaml:567")
+@library.register(_lib, "erf", "CPU", source="pointwise_unary.yaml:573")
 def _erf_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _erf_cpu(self, out)
@@ -2000,21 +2021,21 @@ def _erf_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("erf", _erf_backward, setup_context=_erf_setup, source="pointwise_unary.yaml:570")
+_lib.register_autograd("erf", _erf_backward, setup_context=_erf_setup, source="pointwise_unary.yaml:576")
 erf = torch.ops.aten.erf.default
 
 
-# ---------------------------------------------------------------- erf_ (pointwise_unary.yaml:572)
+# ---------------------------------------------------------------- erf_ (pointwise_unary.yaml:578)
 _lib.define(
     "erf_(Tensor(a!) self) -> Tensor(a!)",
     doc="`erf` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:572",
+    source="pointwise_unary.yaml:578",
 )
 
 
-@library.register(_lib, "erf_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:577")
+@library.register(_lib, "erf_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:583")
 def _erf_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.erf(self.clone()))
     return self
@@ -2023,23 +2044,23 @@ def _erf_kernel(self: Tensor) -> Tensor:
 erf_ = torch.ops.aten.erf_.default
 
 
-# ---------------------------------------------------------------- silu (pointwise_unary.yaml:580)
+# ---------------------------------------------------------------- silu (pointwise_unary.yaml:586)
 _lib.define(
     "silu(Tensor self) -> Tensor",
     doc="x * sigmoid(x) of each element.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:580",
+    source="pointwise_unary.yaml:586",
 )
 _silu_cpu = _libmindtorch_cpu.bind("mt_silu", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "silu", "Meta", source="pointwise_unary.yaml:583")
+@library.register(_lib, "silu", "Meta", source="pointwise_unary.yaml:589")
 def _silu_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "silu", "CPU", source="pointwise_unary.yaml:585")
+@library.register(_lib, "silu", "CPU", source="pointwise_unary.yaml:591")
 def _silu_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _silu_cpu(self, out)
@@ -2058,17 +2079,17 @@ def _silu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("silu", _silu_backward, setup_context=_silu_setup, source="pointwise_unary.yaml:588")
+_lib.register_autograd("silu", _silu_backward, setup_context=_silu_setup, source="pointwise_unary.yaml:594")
 silu = torch.ops.aten.silu.default
 
 
-# ---------------------------------------------------------------- gelu (pointwise_unary.yaml:590)
+# ---------------------------------------------------------------- gelu (pointwise_unary.yaml:596)
 _lib.define(
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
     doc="The Gaussian error linear unit; `approximate` is `none` (by erf) or `tanh`.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:590",
+    source="pointwise_unary.yaml:596",
 )
 _gelu_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh", (npu.desc, npu.desc), abi="c")
 _gelu_cpu_ = _libmindtorch_cpu.bind("mt_gelu", (npu.desc, npu.desc), abi="c")
@@ -2081,7 +2102,7 @@ def _gelu_check(self: Tensor, approximate: str) -> None:
         )
 
 
-@library.register(_lib, "gelu", "Meta", source="pointwise_unary.yaml:595")
+@library.register(_lib, "gelu", "Meta", source="pointwise_unary.yaml:601")
 def _gelu_fake(self: Tensor, *, approximate: str) -> Tensor:
     _gelu_check(self, approximate)
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
@@ -2099,7 +2120,7 @@ def _gelu_kernel_2(self: Tensor, *, approximate: str) -> Tensor:
     return out
 
 
-@library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:597")
+@library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:603")
 def _gelu_cpu_kernel(self: Tensor, *, approximate: str) -> Tensor:
     _gelu_check(self, approximate)
     if approximate == "tanh":
@@ -2120,27 +2141,27 @@ def _gelu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("gelu", _gelu_backward, setup_context=_gelu_setup, source="pointwise_unary.yaml:604")
+_lib.register_autograd("gelu", _gelu_backward, setup_context=_gelu_setup, source="pointwise_unary.yaml:610")
 gelu = torch.ops.aten.gelu.default
 
 
-# ---------------------------------------------------------------- logical_not (pointwise_unary.yaml:608)
+# ---------------------------------------------------------------- logical_not (pointwise_unary.yaml:614)
 _lib.define(
     "logical_not(Tensor self) -> Tensor",
     doc="Whether each element is 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:608",
+    source="pointwise_unary.yaml:614",
 )
 _logical_not_cpu = _libmindtorch_cpu.bind("mt_logical_not", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_not", "Meta", source="pointwise_unary.yaml:612")
+@library.register(_lib, "logical_not", "Meta", source="pointwise_unary.yaml:618")
 def _logical_not_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "logical_not", "CPU", source="pointwise_unary.yaml:614")
+@library.register(_lib, "logical_not", "CPU", source="pointwise_unary.yaml:620")
 def _logical_not_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _logical_not_cpu(self, out)
@@ -2156,28 +2177,28 @@ def _logical_not_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_not", _logical_not_backward, setup_context=_logical_not_setup, source="pointwise_unary.yaml:617"
+    "logical_not", _logical_not_backward, setup_context=_logical_not_setup, source="pointwise_unary.yaml:623"
 )
 logical_not = torch.ops.aten.logical_not.default
 
 
-# ---------------------------------------------------------------- isnan (pointwise_unary.yaml:618)
+# ---------------------------------------------------------------- isnan (pointwise_unary.yaml:624)
 _lib.define(
     "isnan(Tensor self) -> Tensor",
     doc="Whether each element is NaN.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:618",
+    source="pointwise_unary.yaml:624",
 )
 _isnan_cpu = _libmindtorch_cpu.bind("mt_isnan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isnan", "Meta", source="pointwise_unary.yaml:622")
+@library.register(_lib, "isnan", "Meta", source="pointwise_unary.yaml:628")
 def _isnan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isnan", "CPU", source="pointwise_unary.yaml:624")
+@library.register(_lib, "isnan", "CPU", source="pointwise_unary.yaml:630")
 def _isnan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isnan_cpu(self, out)
@@ -2192,27 +2213,27 @@ def _isnan_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isnan", _isnan_backward, setup_context=_isnan_setup, source="pointwise_unary.yaml:627")
+_lib.register_autograd("isnan", _isnan_backward, setup_context=_isnan_setup, source="pointwise_unary.yaml:633")
 isnan = torch.ops.aten.isnan.default
 
 
-# ---------------------------------------------------------------- isinf (pointwise_unary.yaml:628)
+# ---------------------------------------------------------------- isinf (pointwise_unary.yaml:634)
 _lib.define(
     "isinf(Tensor self) -> Tensor",
     doc="Whether each element is infinite.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:628",
+    source="pointwise_unary.yaml:634",
 )
 _isinf_cpu = _libmindtorch_cpu.bind("mt_isinf", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isinf", "Meta", source="pointwise_unary.yaml:632")
+@library.register(_lib, "isinf", "Meta", source="pointwise_unary.yaml:638")
 def _isinf_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isinf", "CPU", source="pointwise_unary.yaml:634")
+@library.register(_lib, "isinf", "CPU", source="pointwise_unary.yaml:640")
 def _isinf_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isinf_cpu(self, out)
@@ -2227,27 +2248,27 @@ def _isinf_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isinf", _isinf_backward, setup_context=_isinf_setup, source="pointwise_unary.yaml:637")
+_lib.register_autograd("isinf", _isinf_backward, setup_context=_isinf_setup, source="pointwise_unary.yaml:643")
 isinf = torch.ops.aten.isinf.default
 
 
-# ---------------------------------------------------------------- isfinite (pointwise_unary.yaml:638)
+# ---------------------------------------------------------------- isfinite (pointwise_unary.yaml:644)
 _lib.define(
     "isfinite(Tensor self) -> Tensor",
     doc="Whether each element is a finite number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:638",
+    source="pointwise_unary.yaml:644",
 )
 _isfinite_cpu = _libmindtorch_cpu.bind("mt_isfinite", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isfinite", "Meta", source="pointwise_unary.yaml:642")
+@library.register(_lib, "isfinite", "Meta", source="pointwise_unary.yaml:648")
 def _isfinite_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isfinite", "CPU", source="pointwise_unary.yaml:644")
+@library.register(_lib, "isfinite", "CPU", source="pointwise_unary.yaml:650")
 def _isfinite_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isfinite_cpu(self, out)
@@ -2262,27 +2283,27 @@ def _isfinite_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isfinite", _isfinite_backward, setup_context=_isfinite_setup, source="pointwise_unary.yaml:647")
+_lib.register_autograd("isfinite", _isfinite_backward, setup_context=_isfinite_setup, source="pointwise_unary.yaml:653")
 isfinite = torch.ops.aten.isfinite.default
 
 
-# ---------------------------------------------------------------- bitwise_not (pointwise_unary.yaml:648)
+# ---------------------------------------------------------------- bitwise_not (pointwise_unary.yaml:654)
 _lib.define(
     "bitwise_not(Tensor self) -> Tensor",
     doc="The complement of each element's bits; of bool, the logical one.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:648",
+    source="pointwise_unary.yaml:654",
 )
 _bitwise_not_cpu = _libmindtorch_cpu.bind("mt_bitwise_not", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_not", "Meta", source="pointwise_unary.yaml:652")
+@library.register(_lib, "bitwise_not", "Meta", source="pointwise_unary.yaml:658")
 def _bitwise_not_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "bitwise_not", "CPU", source="pointwise_unary.yaml:654")
+@library.register(_lib, "bitwise_not", "CPU", source="pointwise_unary.yaml:660")
 def _bitwise_not_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _bitwise_not_cpu(self, out)
@@ -2298,34 +2319,41 @@ def _bitwise_not_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "bitwise_not", _bitwise_not_backward, setup_context=_bitwise_not_setup, source="pointwise_unary.yaml:657"
+    "bitwise_not", _bitwise_not_backward, setup_context=_bitwise_not_setup, source="pointwise_unary.yaml:663"
 )
 bitwise_not = torch.ops.aten.bitwise_not.default
 
 
-# ---------------------------------------------------------------- threshold_backward (pointwise_unary.yaml:660)
+# ---------------------------------------------------------------- threshold_backward (pointwise_unary.yaml:666)
 _lib.define(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
     doc="`grad_output` where `self > threshold`, else 0.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:660",
+    source="pointwise_unary.yaml:666",
 )
 _threshold_backward_cpu = _libmindtorch_cpu.bind(
     "mt_threshold_backward", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c"
 )
+_threshold_backward_npu_python = library.python_function("mindtorch_v2.kernels.npu:threshold_backward")
 
 
-@library.register(_lib, "threshold_backward", "Meta", source="pointwise_unary.yaml:663")
+@library.register(_lib, "threshold_backward", "Meta", source="pointwise_unary.yaml:669")
 def _threshold_backward_fake(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "threshold_backward", "CPU", source="pointwise_unary.yaml:665")
+@library.register(_lib, "threshold_backward", "CPU", source="pointwise_unary.yaml:671")
 def _threshold_backward_cpu_kernel(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     out = npu.alloc_like(grad_output)
     _threshold_backward_cpu(grad_output, self, out, threshold)
     return out
+
+
+@library.register(_lib, "threshold_backward", "NPU", source="pointwise_unary.yaml:674")
+def _threshold_backward_npu_kernel(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
+    result: Tensor = _threshold_backward_npu_python(grad_output, self, threshold)
+    return result
 
 
 def _threshold_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -2346,28 +2374,28 @@ _lib.register_autograd(
     "threshold_backward",
     _threshold_backward_backward,
     setup_context=_threshold_backward_setup,
-    source="pointwise_unary.yaml:668",
+    source="pointwise_unary.yaml:676",
 )
 threshold_backward = torch.ops.aten.threshold_backward.default
 
 
-# ---------------------------------------------------------------- sigmoid_backward (pointwise_unary.yaml:671)
+# ---------------------------------------------------------------- sigmoid_backward (pointwise_unary.yaml:679)
 _lib.define(
     "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
     doc="The gradient of `sigmoid` from its output.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:671",
+    source="pointwise_unary.yaml:679",
 )
 _sigmoid_backward_cpu = _libmindtorch_cpu.bind("mt_sigmoid_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid_backward", "Meta", source="pointwise_unary.yaml:674")
+@library.register(_lib, "sigmoid_backward", "Meta", source="pointwise_unary.yaml:682")
 def _sigmoid_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "sigmoid_backward", "CPU", source="pointwise_unary.yaml:676")
+@library.register(_lib, "sigmoid_backward", "CPU", source="pointwise_unary.yaml:684")
 def _sigmoid_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _sigmoid_backward_cpu(grad_output, output, out)
@@ -2391,28 +2419,28 @@ _lib.register_autograd(
     "sigmoid_backward",
     _sigmoid_backward_backward,
     setup_context=_sigmoid_backward_setup,
-    source="pointwise_unary.yaml:679",
+    source="pointwise_unary.yaml:687",
 )
 sigmoid_backward = torch.ops.aten.sigmoid_backward.default
 
 
-# ---------------------------------------------------------------- tanh_backward (pointwise_unary.yaml:682)
+# ---------------------------------------------------------------- tanh_backward (pointwise_unary.yaml:690)
 _lib.define(
     "tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
     doc="The gradient of `tanh` from its output.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:682",
+    source="pointwise_unary.yaml:690",
 )
 _tanh_backward_cpu = _libmindtorch_cpu.bind("mt_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh_backward", "Meta", source="pointwise_unary.yaml:685")
+@library.register(_lib, "tanh_backward", "Meta", source="pointwise_unary.yaml:693")
 def _tanh_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "tanh_backward", "CPU", source="pointwise_unary.yaml:687")
+@library.register(_lib, "tanh_backward", "CPU", source="pointwise_unary.yaml:695")
 def _tanh_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _tanh_backward_cpu(grad_output, output, out)
@@ -2433,28 +2461,28 @@ def _tanh_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "tanh_backward", _tanh_backward_backward, setup_context=_tanh_backward_setup, source="pointwise_unary.yaml:690"
+    "tanh_backward", _tanh_backward_backward, setup_context=_tanh_backward_setup, source="pointwise_unary.yaml:698"
 )
 tanh_backward = torch.ops.aten.tanh_backward.default
 
 
-# ---------------------------------------------------------------- silu_backward (pointwise_unary.yaml:693)
+# ---------------------------------------------------------------- silu_backward (pointwise_unary.yaml:701)
 _lib.define(
     "silu_backward(Tensor grad_output, Tensor self) -> Tensor",
     doc="The gradient of `silu` from its input.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:693",
+    source="pointwise_unary.yaml:701",
 )
 _silu_backward_cpu = _libmindtorch_cpu.bind("mt_silu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "silu_backward", "Meta", source="pointwise_unary.yaml:696")
+@library.register(_lib, "silu_backward", "Meta", source="pointwise_unary.yaml:704")
 def _silu_backward_fake(grad_output: Tensor, self: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "silu_backward", "CPU", source="pointwise_unary.yaml:698")
+@library.register(_lib, "silu_backward", "CPU", source="pointwise_unary.yaml:706")
 def _silu_backward_cpu_kernel(grad_output: Tensor, self: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _silu_backward_cpu(grad_output, self, out)
@@ -2464,19 +2492,19 @@ def _silu_backward_cpu_kernel(grad_output: Tensor, self: Tensor) -> Tensor:
 silu_backward = torch.ops.aten.silu_backward.default
 
 
-# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:702)
+# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:710)
 _lib.define(
     "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
     doc="The gradient of `gelu` from its input.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:702",
+    source="pointwise_unary.yaml:710",
 )
 _gelu_backward_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 _gelu_backward_cpu_ = _libmindtorch_cpu.bind("mt_gelu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:705")
+@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:713")
 def _gelu_backward_fake(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     return npu.alloc_like(grad_output)
 
@@ -2493,7 +2521,7 @@ def _gelu_backward_kernel_2(grad_output: Tensor, self: Tensor, *, approximate: s
     return out
 
 
-@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:707")
+@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:715")
 def _gelu_backward_cpu_kernel(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     if approximate == "tanh":
         return _gelu_backward_kernel_1(grad_output, self, approximate=approximate)

@@ -38,6 +38,7 @@ _lib.define(
 )
 _sum_fake_python = library.python_function("mindtorch_v2.kernels.reduction:sum_all")
 _sum_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:sum_all")
+_sum_npu_python = library.python_function("mindtorch_v2.kernels.npu:sum_all")
 
 
 @library.register(_lib, "sum", "Meta", source="reduction.yaml:9")
@@ -52,6 +53,12 @@ def _sum_cpu_kernel(self: Tensor, *, dtype: torch.dtype | None) -> Tensor:
     return result
 
 
+@library.register(_lib, "sum", "NPU", source="reduction.yaml:13")
+def _sum_npu_kernel(self: Tensor, *, dtype: torch.dtype | None) -> Tensor:
+    result: Tensor = _sum_npu_python(self, dtype=dtype)
+    return result
+
+
 def _sum_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     self, _ = inputs
     ctx.self_shape = self.shape
@@ -63,22 +70,22 @@ def _sum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("sum", _sum_backward, setup_context=_sum_setup, source="reduction.yaml:13")
+_lib.register_autograd("sum", _sum_backward, setup_context=_sum_setup, source="reduction.yaml:15")
 
 
-# ---------------------------------------------------------------- sum.dim_IntList (reduction.yaml:15)
+# ---------------------------------------------------------------- sum.dim_IntList (reduction.yaml:17)
 _lib.define(
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="Sums over dimensions; of integers as int64.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:15",
+    source="reduction.yaml:17",
 )
 _sum_dim_intlist_fake_python = library.python_function("mindtorch_v2.kernels.reduction:sum_dim")
 _sum_dim_intlist_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:sum_dim")
 
 
-@library.register(_lib, "sum.dim_IntList", "Meta", source="reduction.yaml:18")
+@library.register(_lib, "sum.dim_IntList", "Meta", source="reduction.yaml:20")
 def _sum_dim_intlist_fake(
     self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: torch.dtype | None
 ) -> Tensor:
@@ -86,7 +93,7 @@ def _sum_dim_intlist_fake(
     return result
 
 
-@library.register(_lib, "sum.dim_IntList", "CPU", source="reduction.yaml:20")
+@library.register(_lib, "sum.dim_IntList", "CPU", source="reduction.yaml:22")
 def _sum_dim_intlist_cpu_kernel(
     self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: torch.dtype | None
 ) -> Tensor:
@@ -98,30 +105,30 @@ _lib.register_autograd(
     "sum.dim_IntList",
     library.python_function("mindtorch_v2.kernels.reduction:sum_dim_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:sum_dim_setup"),
-    source="reduction.yaml:22",
+    source="reduction.yaml:24",
 )
 sum = torch.ops.aten.sum
 
 
-# ---------------------------------------------------------------- mean (reduction.yaml:25)
+# ---------------------------------------------------------------- mean (reduction.yaml:27)
 _lib.define(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     doc="The mean of all elements.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:25",
+    source="reduction.yaml:27",
 )
 _mean_fake_python = library.python_function("mindtorch_v2.kernels.reduction:mean_all")
 _mean_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:mean_all")
 
 
-@library.register(_lib, "mean", "Meta", source="reduction.yaml:28")
+@library.register(_lib, "mean", "Meta", source="reduction.yaml:30")
 def _mean_fake(self: Tensor, *, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = _mean_fake_python(self, dtype=dtype)
     return result
 
 
-@library.register(_lib, "mean", "CPU", source="reduction.yaml:30")
+@library.register(_lib, "mean", "CPU", source="reduction.yaml:32")
 def _mean_cpu_kernel(self: Tensor, *, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = _mean_cpu_python(self, dtype=dtype)
     return result
@@ -139,28 +146,28 @@ def _mean_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("mean", _mean_backward, setup_context=_mean_setup, source="reduction.yaml:32")
+_lib.register_autograd("mean", _mean_backward, setup_context=_mean_setup, source="reduction.yaml:34")
 
 
-# ---------------------------------------------------------------- mean.dim (reduction.yaml:34)
+# ---------------------------------------------------------------- mean.dim (reduction.yaml:36)
 _lib.define(
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="Means over dimensions.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:34",
+    source="reduction.yaml:36",
 )
 _mean_dim_fake_python = library.python_function("mindtorch_v2.kernels.reduction:mean_dim")
 _mean_dim_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:mean_dim")
 
 
-@library.register(_lib, "mean.dim", "Meta", source="reduction.yaml:37")
+@library.register(_lib, "mean.dim", "Meta", source="reduction.yaml:39")
 def _mean_dim_fake(self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = _mean_dim_fake_python(self, dim, keepdim, dtype=dtype)
     return result
 
 
-@library.register(_lib, "mean.dim", "CPU", source="reduction.yaml:39")
+@library.register(_lib, "mean.dim", "CPU", source="reduction.yaml:41")
 def _mean_dim_cpu_kernel(
     self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: torch.dtype | None
 ) -> Tensor:
@@ -172,30 +179,30 @@ _lib.register_autograd(
     "mean.dim",
     library.python_function("mindtorch_v2.kernels.reduction:mean_dim_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:mean_dim_setup"),
-    source="reduction.yaml:41",
+    source="reduction.yaml:43",
 )
 mean = torch.ops.aten.mean
 
 
-# ---------------------------------------------------------------- prod (reduction.yaml:44)
+# ---------------------------------------------------------------- prod (reduction.yaml:46)
 _lib.define(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     doc="The product of all elements; of integers as int64.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:44",
+    source="reduction.yaml:46",
 )
 _prod_fake_python = library.python_function("mindtorch_v2.kernels.reduction:prod_all")
 _prod_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:prod_all")
 
 
-@library.register(_lib, "prod", "Meta", source="reduction.yaml:47")
+@library.register(_lib, "prod", "Meta", source="reduction.yaml:49")
 def _prod_fake(self: Tensor, *, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = _prod_fake_python(self, dtype=dtype)
     return result
 
 
-@library.register(_lib, "prod", "CPU", source="reduction.yaml:49")
+@library.register(_lib, "prod", "CPU", source="reduction.yaml:51")
 def _prod_cpu_kernel(self: Tensor, *, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = _prod_cpu_python(self, dtype=dtype)
     return result
@@ -213,28 +220,28 @@ def _prod_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("prod", _prod_backward, setup_context=_prod_setup, source="reduction.yaml:51")
+_lib.register_autograd("prod", _prod_backward, setup_context=_prod_setup, source="reduction.yaml:53")
 
 
-# ---------------------------------------------------------------- prod.dim_int (reduction.yaml:53)
+# ---------------------------------------------------------------- prod.dim_int (reduction.yaml:55)
 _lib.define(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="Products over a dimension; of integers as int64.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:53",
+    source="reduction.yaml:55",
 )
 _prod_dim_int_fake_python = library.python_function("mindtorch_v2.kernels.reduction:prod_dim")
 _prod_dim_int_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:prod_dim")
 
 
-@library.register(_lib, "prod.dim_int", "Meta", source="reduction.yaml:56")
+@library.register(_lib, "prod.dim_int", "Meta", source="reduction.yaml:58")
 def _prod_dim_int_fake(self: Tensor, dim: int, keepdim: bool, *, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = _prod_dim_int_fake_python(self, dim, keepdim, dtype=dtype)
     return result
 
 
-@library.register(_lib, "prod.dim_int", "CPU", source="reduction.yaml:58")
+@library.register(_lib, "prod.dim_int", "CPU", source="reduction.yaml:60")
 def _prod_dim_int_cpu_kernel(self: Tensor, dim: int, keepdim: bool, *, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = _prod_dim_int_cpu_python(self, dim, keepdim, dtype=dtype)
     return result
@@ -244,30 +251,30 @@ _lib.register_autograd(
     "prod.dim_int",
     library.python_function("mindtorch_v2.kernels.reduction:prod_dim_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:prod_dim_setup"),
-    source="reduction.yaml:60",
+    source="reduction.yaml:62",
 )
 prod = torch.ops.aten.prod
 
 
-# ---------------------------------------------------------------- max (reduction.yaml:63)
+# ---------------------------------------------------------------- max (reduction.yaml:65)
 _lib.define(
     "max(Tensor self) -> Tensor",
     doc="The largest element; NaN if there is one. Equal extremes share the gradient evenly.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:63",
+    source="reduction.yaml:65",
 )
 _max_fake_python = library.python_function("mindtorch_v2.kernels.reduction:max_all")
 _max_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:max_all")
 
 
-@library.register(_lib, "max", "Meta", source="reduction.yaml:66")
+@library.register(_lib, "max", "Meta", source="reduction.yaml:68")
 def _max_fake(self: Tensor) -> Tensor:
     result: Tensor = _max_fake_python(self)
     return result
 
 
-@library.register(_lib, "max", "CPU", source="reduction.yaml:68")
+@library.register(_lib, "max", "CPU", source="reduction.yaml:70")
 def _max_cpu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _max_cpu_python(self)
     return result
@@ -285,28 +292,28 @@ def _max_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("max", _max_backward, setup_context=_max_setup, source="reduction.yaml:70")
+_lib.register_autograd("max", _max_backward, setup_context=_max_setup, source="reduction.yaml:72")
 
 
-# ---------------------------------------------------------------- max.dim (reduction.yaml:72)
+# ---------------------------------------------------------------- max.dim (reduction.yaml:74)
 _lib.define(
     "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     doc="The largest elements along a dimension, and where they are.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:72",
+    source="reduction.yaml:74",
 )
 _max_dim_fake_python = library.python_function("mindtorch_v2.kernels.reduction:max_dim")
 _max_dim_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:max_dim")
 
 
-@library.register(_lib, "max.dim", "Meta", source="reduction.yaml:75")
+@library.register(_lib, "max.dim", "Meta", source="reduction.yaml:77")
 def _max_dim_fake(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     result: tuple[Tensor, Tensor] = _max_dim_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "max.dim", "CPU", source="reduction.yaml:77")
+@library.register(_lib, "max.dim", "CPU", source="reduction.yaml:79")
 def _max_dim_cpu_kernel(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     result: tuple[Tensor, Tensor] = _max_dim_cpu_python(self, dim, keepdim)
     return result
@@ -316,21 +323,21 @@ _lib.register_autograd(
     "max.dim",
     library.python_function("mindtorch_v2.kernels.reduction:extreme_dim_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:extreme_dim_setup"),
-    source="reduction.yaml:79",
+    source="reduction.yaml:81",
 )
 
 
-# ---------------------------------------------------------------- max.other (reduction.yaml:82)
+# ---------------------------------------------------------------- max.other (reduction.yaml:84)
 _lib.define(
     "max.other(Tensor self, Tensor other) -> Tensor",
     doc="Elementwise maximum of two tensors.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:82",
+    source="reduction.yaml:84",
 )
 
 
-@library.register(_lib, "max.other", "CompositeImplicitAutograd", source="reduction.yaml:86")
+@library.register(_lib, "max.other", "CompositeImplicitAutograd", source="reduction.yaml:88")
 def _max_other_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = torch.ops.aten.maximum(self, other)
     return result
@@ -339,25 +346,25 @@ def _max_other_kernel(self: Tensor, other: Tensor) -> Tensor:
 max = torch.ops.aten.max
 
 
-# ---------------------------------------------------------------- amax (reduction.yaml:87)
+# ---------------------------------------------------------------- amax (reduction.yaml:89)
 _lib.define(
     "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
     doc="The largest elements over dimensions.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:87",
+    source="reduction.yaml:89",
 )
 _amax_fake_python = library.python_function("mindtorch_v2.kernels.reduction:amax")
 _amax_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:amax")
 
 
-@library.register(_lib, "amax", "Meta", source="reduction.yaml:90")
+@library.register(_lib, "amax", "Meta", source="reduction.yaml:92")
 def _amax_fake(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     result: Tensor = _amax_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "amax", "CPU", source="reduction.yaml:92")
+@library.register(_lib, "amax", "CPU", source="reduction.yaml:94")
 def _amax_cpu_kernel(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     result: Tensor = _amax_cpu_python(self, dim, keepdim)
     return result
@@ -367,30 +374,30 @@ _lib.register_autograd(
     "amax",
     library.python_function("mindtorch_v2.kernels.reduction:amax_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:amax_setup"),
-    source="reduction.yaml:94",
+    source="reduction.yaml:96",
 )
 amax = torch.ops.aten.amax.default
 
 
-# ---------------------------------------------------------------- argmax (reduction.yaml:97)
+# ---------------------------------------------------------------- argmax (reduction.yaml:99)
 _lib.define(
     "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
     doc="Where the largest elements along a dimension are, or in the flattened tensor.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:97",
+    source="reduction.yaml:99",
 )
 _argmax_fake_python = library.python_function("mindtorch_v2.kernels.reduction:argmax")
 _argmax_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:argmax")
 
 
-@library.register(_lib, "argmax", "Meta", source="reduction.yaml:100")
+@library.register(_lib, "argmax", "Meta", source="reduction.yaml:102")
 def _argmax_fake(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     result: Tensor = _argmax_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "argmax", "CPU", source="reduction.yaml:102")
+@library.register(_lib, "argmax", "CPU", source="reduction.yaml:104")
 def _argmax_cpu_kernel(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     result: Tensor = _argmax_cpu_python(self, dim, keepdim)
     return result
@@ -404,29 +411,29 @@ def _argmax_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None, None
 
 
-_lib.register_autograd("argmax", _argmax_backward, setup_context=_argmax_setup, source="reduction.yaml:104")
+_lib.register_autograd("argmax", _argmax_backward, setup_context=_argmax_setup, source="reduction.yaml:106")
 argmax = torch.ops.aten.argmax.default
 
 
-# ---------------------------------------------------------------- min (reduction.yaml:105)
+# ---------------------------------------------------------------- min (reduction.yaml:107)
 _lib.define(
     "min(Tensor self) -> Tensor",
     doc="The smallest element; NaN if there is one. Equal extremes share the gradient evenly.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:105",
+    source="reduction.yaml:107",
 )
 _min_fake_python = library.python_function("mindtorch_v2.kernels.reduction:min_all")
 _min_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:min_all")
 
 
-@library.register(_lib, "min", "Meta", source="reduction.yaml:108")
+@library.register(_lib, "min", "Meta", source="reduction.yaml:110")
 def _min_fake(self: Tensor) -> Tensor:
     result: Tensor = _min_fake_python(self)
     return result
 
 
-@library.register(_lib, "min", "CPU", source="reduction.yaml:110")
+@library.register(_lib, "min", "CPU", source="reduction.yaml:112")
 def _min_cpu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _min_cpu_python(self)
     return result
@@ -444,28 +451,28 @@ def _min_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("min", _min_backward, setup_context=_min_setup, source="reduction.yaml:112")
+_lib.register_autograd("min", _min_backward, setup_context=_min_setup, source="reduction.yaml:114")
 
 
-# ---------------------------------------------------------------- min.dim (reduction.yaml:114)
+# ---------------------------------------------------------------- min.dim (reduction.yaml:116)
 _lib.define(
     "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     doc="The smallest elements along a dimension, and where they are.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:114",
+    source="reduction.yaml:116",
 )
 _min_dim_fake_python = library.python_function("mindtorch_v2.kernels.reduction:min_dim")
 _min_dim_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:min_dim")
 
 
-@library.register(_lib, "min.dim", "Meta", source="reduction.yaml:117")
+@library.register(_lib, "min.dim", "Meta", source="reduction.yaml:119")
 def _min_dim_fake(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     result: tuple[Tensor, Tensor] = _min_dim_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "min.dim", "CPU", source="reduction.yaml:119")
+@library.register(_lib, "min.dim", "CPU", source="reduction.yaml:121")
 def _min_dim_cpu_kernel(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     result: tuple[Tensor, Tensor] = _min_dim_cpu_python(self, dim, keepdim)
     return result
@@ -475,21 +482,21 @@ _lib.register_autograd(
     "min.dim",
     library.python_function("mindtorch_v2.kernels.reduction:extreme_dim_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:extreme_dim_setup"),
-    source="reduction.yaml:121",
+    source="reduction.yaml:123",
 )
 
 
-# ---------------------------------------------------------------- min.other (reduction.yaml:124)
+# ---------------------------------------------------------------- min.other (reduction.yaml:126)
 _lib.define(
     "min.other(Tensor self, Tensor other) -> Tensor",
     doc="Elementwise minimum of two tensors.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:124",
+    source="reduction.yaml:126",
 )
 
 
-@library.register(_lib, "min.other", "CompositeImplicitAutograd", source="reduction.yaml:128")
+@library.register(_lib, "min.other", "CompositeImplicitAutograd", source="reduction.yaml:130")
 def _min_other_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = torch.ops.aten.minimum(self, other)
     return result
@@ -498,25 +505,25 @@ def _min_other_kernel(self: Tensor, other: Tensor) -> Tensor:
 min = torch.ops.aten.min
 
 
-# ---------------------------------------------------------------- amin (reduction.yaml:129)
+# ---------------------------------------------------------------- amin (reduction.yaml:131)
 _lib.define(
     "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
     doc="The smallest elements over dimensions.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:129",
+    source="reduction.yaml:131",
 )
 _amin_fake_python = library.python_function("mindtorch_v2.kernels.reduction:amin")
 _amin_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:amin")
 
 
-@library.register(_lib, "amin", "Meta", source="reduction.yaml:132")
+@library.register(_lib, "amin", "Meta", source="reduction.yaml:134")
 def _amin_fake(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     result: Tensor = _amin_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "amin", "CPU", source="reduction.yaml:134")
+@library.register(_lib, "amin", "CPU", source="reduction.yaml:136")
 def _amin_cpu_kernel(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     result: Tensor = _amin_cpu_python(self, dim, keepdim)
     return result
@@ -526,30 +533,30 @@ _lib.register_autograd(
     "amin",
     library.python_function("mindtorch_v2.kernels.reduction:amax_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:amax_setup"),
-    source="reduction.yaml:136",
+    source="reduction.yaml:138",
 )
 amin = torch.ops.aten.amin.default
 
 
-# ---------------------------------------------------------------- argmin (reduction.yaml:139)
+# ---------------------------------------------------------------- argmin (reduction.yaml:141)
 _lib.define(
     "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
     doc="Where the smallest elements along a dimension are, or in the flattened tensor.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:139",
+    source="reduction.yaml:141",
 )
 _argmin_fake_python = library.python_function("mindtorch_v2.kernels.reduction:argmin")
 _argmin_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:argmin")
 
 
-@library.register(_lib, "argmin", "Meta", source="reduction.yaml:142")
+@library.register(_lib, "argmin", "Meta", source="reduction.yaml:144")
 def _argmin_fake(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     result: Tensor = _argmin_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "argmin", "CPU", source="reduction.yaml:144")
+@library.register(_lib, "argmin", "CPU", source="reduction.yaml:146")
 def _argmin_cpu_kernel(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     result: Tensor = _argmin_cpu_python(self, dim, keepdim)
     return result
@@ -563,29 +570,29 @@ def _argmin_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None, None
 
 
-_lib.register_autograd("argmin", _argmin_backward, setup_context=_argmin_setup, source="reduction.yaml:146")
+_lib.register_autograd("argmin", _argmin_backward, setup_context=_argmin_setup, source="reduction.yaml:148")
 argmin = torch.ops.aten.argmin.default
 
 
-# ---------------------------------------------------------------- any (reduction.yaml:147)
+# ---------------------------------------------------------------- any (reduction.yaml:149)
 _lib.define(
     "any(Tensor self) -> Tensor",
     doc="Whether any of the elements is true.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:147",
+    source="reduction.yaml:149",
 )
 _any_fake_python = library.python_function("mindtorch_v2.kernels.reduction:any_all")
 _any_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:any_all")
 
 
-@library.register(_lib, "any", "Meta", source="reduction.yaml:150")
+@library.register(_lib, "any", "Meta", source="reduction.yaml:152")
 def _any_fake(self: Tensor) -> Tensor:
     result: Tensor = _any_fake_python(self)
     return result
 
 
-@library.register(_lib, "any", "CPU", source="reduction.yaml:152")
+@library.register(_lib, "any", "CPU", source="reduction.yaml:154")
 def _any_cpu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _any_cpu_python(self)
     return result
@@ -599,28 +606,28 @@ def _any_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("any", _any_backward, setup_context=_any_setup, source="reduction.yaml:154")
+_lib.register_autograd("any", _any_backward, setup_context=_any_setup, source="reduction.yaml:156")
 
 
-# ---------------------------------------------------------------- any.dim (reduction.yaml:155)
+# ---------------------------------------------------------------- any.dim (reduction.yaml:157)
 _lib.define(
     "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
     doc="Whether any of the elements is true, along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:155",
+    source="reduction.yaml:157",
 )
 _any_dim_fake_python = library.python_function("mindtorch_v2.kernels.reduction:any_dim")
 _any_dim_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:any_dim")
 
 
-@library.register(_lib, "any.dim", "Meta", source="reduction.yaml:158")
+@library.register(_lib, "any.dim", "Meta", source="reduction.yaml:160")
 def _any_dim_fake(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     result: Tensor = _any_dim_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "any.dim", "CPU", source="reduction.yaml:160")
+@library.register(_lib, "any.dim", "CPU", source="reduction.yaml:162")
 def _any_dim_cpu_kernel(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     result: Tensor = _any_dim_cpu_python(self, dim, keepdim)
     return result
@@ -634,29 +641,29 @@ def _any_dim_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None, None
 
 
-_lib.register_autograd("any.dim", _any_dim_backward, setup_context=_any_dim_setup, source="reduction.yaml:162")
+_lib.register_autograd("any.dim", _any_dim_backward, setup_context=_any_dim_setup, source="reduction.yaml:164")
 any = torch.ops.aten.any
 
 
-# ---------------------------------------------------------------- all (reduction.yaml:163)
+# ---------------------------------------------------------------- all (reduction.yaml:165)
 _lib.define(
     "all(Tensor self) -> Tensor",
     doc="Whether all elements are true.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:163",
+    source="reduction.yaml:165",
 )
 _all_fake_python = library.python_function("mindtorch_v2.kernels.reduction:all_all")
 _all_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:all_all")
 
 
-@library.register(_lib, "all", "Meta", source="reduction.yaml:166")
+@library.register(_lib, "all", "Meta", source="reduction.yaml:168")
 def _all_fake(self: Tensor) -> Tensor:
     result: Tensor = _all_fake_python(self)
     return result
 
 
-@library.register(_lib, "all", "CPU", source="reduction.yaml:168")
+@library.register(_lib, "all", "CPU", source="reduction.yaml:170")
 def _all_cpu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _all_cpu_python(self)
     return result
@@ -670,28 +677,28 @@ def _all_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("all", _all_backward, setup_context=_all_setup, source="reduction.yaml:170")
+_lib.register_autograd("all", _all_backward, setup_context=_all_setup, source="reduction.yaml:172")
 
 
-# ---------------------------------------------------------------- all.dim (reduction.yaml:171)
+# ---------------------------------------------------------------- all.dim (reduction.yaml:173)
 _lib.define(
     "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
     doc="Whether all elements are true, along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:171",
+    source="reduction.yaml:173",
 )
 _all_dim_fake_python = library.python_function("mindtorch_v2.kernels.reduction:all_dim")
 _all_dim_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:all_dim")
 
 
-@library.register(_lib, "all.dim", "Meta", source="reduction.yaml:174")
+@library.register(_lib, "all.dim", "Meta", source="reduction.yaml:176")
 def _all_dim_fake(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     result: Tensor = _all_dim_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "all.dim", "CPU", source="reduction.yaml:176")
+@library.register(_lib, "all.dim", "CPU", source="reduction.yaml:178")
 def _all_dim_cpu_kernel(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     result: Tensor = _all_dim_cpu_python(self, dim, keepdim)
     return result
@@ -705,27 +712,27 @@ def _all_dim_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None, None
 
 
-_lib.register_autograd("all.dim", _all_dim_backward, setup_context=_all_dim_setup, source="reduction.yaml:178")
+_lib.register_autograd("all.dim", _all_dim_backward, setup_context=_all_dim_setup, source="reduction.yaml:180")
 all = torch.ops.aten.all
 
 
-# ---------------------------------------------------------------- sum_to_size (reduction.yaml:179)
+# ---------------------------------------------------------------- sum_to_size (reduction.yaml:181)
 _lib.define(
     "sum_to_size(Tensor self, SymInt[] size) -> Tensor",
     doc="Sums over leading dimensions, and over those that are 1 in `size`.",
     tags=(),
     variants=("method",),
-    source="reduction.yaml:179",
+    source="reduction.yaml:181",
 )
 _sum_to_size_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:sum_to_size")
 
 
-@library.register(_lib, "sum_to_size", "Meta", source="reduction.yaml:182")
+@library.register(_lib, "sum_to_size", "Meta", source="reduction.yaml:184")
 def _sum_to_size_fake(self: Tensor, size: Sequence[int]) -> Tensor:
     return npu.alloc(size, self.dtype, self.device)
 
 
-@library.register(_lib, "sum_to_size", "CPU", source="reduction.yaml:184")
+@library.register(_lib, "sum_to_size", "CPU", source="reduction.yaml:186")
 def _sum_to_size_cpu_kernel(self: Tensor, size: Sequence[int]) -> Tensor:
     result: Tensor = _sum_to_size_cpu_python(self, size)
     return result
@@ -743,25 +750,25 @@ def _sum_to_size_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "sum_to_size", _sum_to_size_backward, setup_context=_sum_to_size_setup, source="reduction.yaml:186"
+    "sum_to_size", _sum_to_size_backward, setup_context=_sum_to_size_setup, source="reduction.yaml:188"
 )
 sum_to_size = torch.ops.aten.sum_to_size.default
 
 
-# ---------------------------------------------------------------- equal (reduction.yaml:188)
+# ---------------------------------------------------------------- equal (reduction.yaml:190)
 _lib.define(
     "equal(Tensor self, Tensor other) -> bool",
     doc="Whether two tensors have the same size and the same elements.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:188",
+    source="reduction.yaml:190",
 )
 _equal_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:equal")
 
 
-@library.register(_lib, "equal", "CPU", source="reduction.yaml:192")
-@library.register(_lib, "equal", "NPU", source="reduction.yaml:192")
-@library.register(_lib, "equal", "Meta", source="reduction.yaml:192")
+@library.register(_lib, "equal", "CPU", source="reduction.yaml:194")
+@library.register(_lib, "equal", "NPU", source="reduction.yaml:194")
+@library.register(_lib, "equal", "Meta", source="reduction.yaml:194")
 def _equal_cpu_npu_meta_kernel(self: Tensor, other: Tensor) -> bool:
     result: bool = _equal_cpu_python(self, other)
     return result
@@ -775,5 +782,5 @@ def _equal_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None
 
 
-_lib.register_autograd("equal", _equal_backward, setup_context=_equal_setup, source="reduction.yaml:194")
+_lib.register_autograd("equal", _equal_backward, setup_context=_equal_setup, source="reduction.yaml:196")
 equal = torch.ops.aten.equal.default
