@@ -264,7 +264,11 @@ class _Reader(EntryReader):
             self.fault("MT114", f"`{name[:60]}` is not the name of an operator", value, "write `name.overload`")
         # A functional and an in-place entry may both ask for the variant that they share.
         elif name in by_name or _family(first) != _family(function):
-            self.fault("MT120", f"`{name}` is declared already", value, f"on line {first.node.line}")
+            message, hint = f"`{name}` is declared already", f"on line {first.node.line}"
+            if isinstance(value, Scalar):
+                self.fault_in(value, "MT120", message, name, hint)
+            else:
+                self.fault("MT120", message, value, hint)
 
 
 def _family(function: NativeFunction) -> str:
