@@ -190,6 +190,10 @@ def test_reductions(name: str) -> None:
     agree(REDUCTIONS[name], {"x": f(4, 5, 3)})
 
 
+def test_extremes_have_names() -> None:
+    agree(lambda torch, x: [x.max(1).values, x.min(0).indices, torch.max(x, dim=0).indices], {"x": f(4, 5)})
+
+
 def test_reductions_of_integers() -> None:
     agree(
         lambda torch, x: [x.sum(), x.sum(0), x.prod(1), x.max(), *x.min(0), x.argmax()],

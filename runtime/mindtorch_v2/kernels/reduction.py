@@ -11,6 +11,7 @@ from .._core import Tensor, dtype
 from ._native import native
 
 __all__ = [
+    "Extremes",
     "all_all",
     "all_dim",
     "amax",
@@ -157,14 +158,30 @@ def amin(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     return _extreme("amin", self, dim, keepdim)
 
 
-def max_dim(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+class Extremes(tuple[Tensor, ...]):
+    """What ``max`` and ``min`` along a dimension return: a pair whose parts have names."""
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> Tensor:
+        """The extremes."""
+        return self[0]
+
+    @property
+    def indices(self) -> Tensor:
+        """Where they are."""
+        return self[1]
+
+
+def max_dim(self: Tensor, dim: int, keepdim: bool) -> Extremes:
     """The largest elements along a dimension, and where they are."""
-    return _extreme("amax", self, dim, keepdim), _argument("argmax", self, dim, keepdim)
+    return Extremes((_extreme("amax", self, dim, keepdim), _argument("argmax", self, dim, keepdim)))
 
 
-def min_dim(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+def min_dim(self: Tensor, dim: int, keepdim: bool) -> Extremes:
     """The smallest elements along a dimension, and where they are."""
-    return _extreme("amin", self, dim, keepdim), _argument("argmin", self, dim, keepdim)
+    return Extremes((_extreme("amin", self, dim, keepdim), _argument("argmin", self, dim, keepdim)))
 
 
 def _argument(name: str, self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
