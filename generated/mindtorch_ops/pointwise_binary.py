@@ -1305,23 +1305,39 @@ _lib.register_autograd(
 floor_divide = torch.ops.aten.floor_divide
 
 
-# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:295)
+# ---------------------------------------------------------------- floor_divide_.Scalar (pointwise_binary.yaml:295)
+_lib.define(
+    "floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    doc="`floor_divide` with a number, in place.",
+    tags=("pointwise",),
+    variants=("method",),
+    source="pointwise_binary.yaml:295",
+)
+
+
+@library.register(_lib, "floor_divide_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:300")
+def _floor_divide__scalar_kernel(self: Tensor, other: float) -> Tensor:
+    self.copy_(torch.ops.aten.floor_divide(self, other))
+    return self
+
+
+# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:301)
 _lib.define(
     "floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`floor_divide` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:295",
+    source="pointwise_binary.yaml:301",
 )
 _floor_divide__tensor_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:295")
+@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:301")
 def _floor_divide__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:300")
+@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:306")
 def _floor_divide__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _floor_divide__tensor_cpu(self, other, self)
     return self
@@ -1339,28 +1355,28 @@ _lib.register_autograd(
     "floor_divide_.Tensor",
     _floor_divide__tensor_backward,
     setup_context=_floor_divide__tensor_setup,
-    source="pointwise_binary.yaml:303",
+    source="pointwise_binary.yaml:309",
 )
-floor_divide_ = torch.ops.aten.floor_divide_.Tensor
+floor_divide_ = torch.ops.aten.floor_divide_
 
 
-# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:304)
+# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:310)
 _lib.define(
     "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded down: its sign is that of `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:304",
+    source="pointwise_binary.yaml:310",
 )
 _remainder_tensor_cpu = _libmindtorch_cpu.bind("mt_remainder", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:308")
+@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:314")
 def _remainder_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:310")
+@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:316")
 def _remainder_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _remainder_tensor_cpu(self, other, out)
@@ -1384,17 +1400,17 @@ _lib.register_autograd(
     "remainder.Tensor",
     _remainder_tensor_backward,
     setup_context=_remainder_tensor_setup,
-    source="pointwise_binary.yaml:313",
+    source="pointwise_binary.yaml:319",
 )
 
 
-# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:316)
+# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:322)
 _lib.define(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`remainder` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:316",
+    source="pointwise_binary.yaml:322",
 )
 _remainder_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
@@ -1405,7 +1421,7 @@ _remainder_scalar_cpu = _libmindtorch_cpu.bind(
 _remainder_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder")
 
 
-@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:320")
+@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:326")
 def _remainder_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1421,14 +1437,14 @@ def _remainder_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:322")
+@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:328")
 def _remainder_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _remainder_scalar_kernel_1(self, other)
     return _remainder_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:326")
+@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:332")
 def _remainder_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _remainder_scalar_kernel_python(self, other)
     return result
@@ -1440,32 +1456,32 @@ def _remainder_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:327")
+_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:333")
 
 
-# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:329)
+# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:335)
 _lib.define(
     "remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`remainder` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:329",
+    source="pointwise_binary.yaml:335",
 )
 
 
-@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:334")
+@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:340")
 def _remainder__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.remainder(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:335)
+# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:341)
 _lib.define(
     "remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`remainder` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:335",
+    source="pointwise_binary.yaml:341",
 )
 _remainder__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
@@ -1499,7 +1515,7 @@ def _remainder__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:342")
+@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:348")
 def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _remainder__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -1507,7 +1523,7 @@ def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _remainder__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:346")
+@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:352")
 def _remainder__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _remainder__scalar_check(self, other)
     result: Tensor = _remainder__scalar_kernel_python(self, other)
@@ -1520,27 +1536,27 @@ def _remainder__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:347")
+_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:353")
 remainder_ = torch.ops.aten.remainder_
 
 
-# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:349)
+# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:355)
 _lib.define(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
     doc="`remainder` of a number by a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:349",
+    source="pointwise_binary.yaml:355",
 )
 _remainder_scalar_tensor_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder_of")
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:352")
+@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:358")
 def _remainder_scalar_tensor_fake(self: float, other: Tensor) -> Tensor:
     return npu.alloc(other.shape, torch.result_type(other, self), other.device)
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:354")
+@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:360")
 def _remainder_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
     result: Tensor = _remainder_scalar_tensor_kernel_python(self, other)
     return result
@@ -1549,23 +1565,23 @@ def _remainder_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
 remainder = torch.ops.aten.remainder
 
 
-# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:356)
+# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:362)
 _lib.define(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded towards 0: its sign is that of `self`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:356",
+    source="pointwise_binary.yaml:362",
 )
 _fmod_tensor_cpu = _libmindtorch_cpu.bind("mt_fmod", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:360")
+@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:366")
 def _fmod_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:362")
+@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:368")
 def _fmod_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _fmod_tensor_cpu(self, other, out)
@@ -1586,17 +1602,17 @@ def _fmod_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:365"
+    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:371"
 )
 
 
-# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:368)
+# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:374)
 _lib.define(
     "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`fmod` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:368",
+    source="pointwise_binary.yaml:374",
 )
 _fmod_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
@@ -1607,7 +1623,7 @@ _fmod_scalar_cpu = _libmindtorch_cpu.bind(
 _fmod_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:fmod")
 
 
-@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:372")
+@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:378")
 def _fmod_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1623,14 +1639,14 @@ def _fmod_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:374")
+@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:380")
 def _fmod_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _fmod_scalar_kernel_1(self, other)
     return _fmod_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:378")
+@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:384")
 def _fmod_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _fmod_scalar_kernel_python(self, other)
     return result
@@ -1642,33 +1658,33 @@ def _fmod_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:379")
+_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:385")
 fmod = torch.ops.aten.fmod
 
 
-# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:381)
+# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:387)
 _lib.define(
     "fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`fmod` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:381",
+    source="pointwise_binary.yaml:387",
 )
 
 
-@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:386")
+@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:392")
 def _fmod__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.fmod(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:387)
+# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:393)
 _lib.define(
     "fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`fmod` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:387",
+    source="pointwise_binary.yaml:393",
 )
 _fmod__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
@@ -1702,7 +1718,7 @@ def _fmod__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:394")
+@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:400")
 def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _fmod__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -1710,7 +1726,7 @@ def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _fmod__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:398")
+@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:404")
 def _fmod__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _fmod__scalar_check(self, other)
     result: Tensor = _fmod__scalar_kernel_python(self, other)
@@ -1723,27 +1739,27 @@ def _fmod__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:399")
+_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:405")
 fmod_ = torch.ops.aten.fmod_
 
 
-# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:401)
+# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:407)
 _lib.define(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     doc="self to the power of exponent.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:401",
+    source="pointwise_binary.yaml:407",
 )
 _pow_tensor_tensor_cpu = _libmindtorch_cpu.bind("mt_pow", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:405")
+@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:411")
 def _pow_tensor_tensor_fake(self: Tensor, exponent: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, exponent.shape), torch.result_type(self, exponent), self.device)
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:407")
+@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:413")
 def _pow_tensor_tensor_cpu_kernel(self: Tensor, exponent: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, exponent.shape), torch.result_type(self, exponent), self.device)
     _pow_tensor_tensor_cpu(self, exponent, out)
@@ -1781,23 +1797,23 @@ _lib.register_autograd(
     "pow.Tensor_Tensor",
     _pow_tensor_tensor_backward,
     setup_context=_pow_tensor_tensor_setup,
-    source="pointwise_binary.yaml:410",
+    source="pointwise_binary.yaml:416",
 )
 
 
-# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:413)
+# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:419)
 _lib.define(
     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     doc="self to the power of a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:413",
+    source="pointwise_binary.yaml:419",
 )
 _pow_tensor_scalar_cpu = _libmindtorch_cpu.bind("mt_square", (npu.desc, npu.desc), abi="c")
 _pow_tensor_scalar_cpu_ = _libmindtorch_cpu.bind("mt_pow_scalar", (npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:417")
+@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:423")
 def _pow_tensor_scalar_fake(self: Tensor, exponent: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
 
@@ -1814,7 +1830,7 @@ def _pow_tensor_scalar_kernel_2(self: Tensor, exponent: float) -> Tensor:
     return out
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:419")
+@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:425")
 def _pow_tensor_scalar_cpu_kernel(self: Tensor, exponent: float) -> Tensor:
     if exponent == 2:
         return _pow_tensor_scalar_kernel_1(self, exponent)
@@ -1846,27 +1862,27 @@ _lib.register_autograd(
     "pow.Tensor_Scalar",
     _pow_tensor_scalar_backward,
     setup_context=_pow_tensor_scalar_setup,
-    source="pointwise_binary.yaml:426",
+    source="pointwise_binary.yaml:432",
 )
 
 
-# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:428)
+# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:434)
 _lib.define(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
     doc="A number to the power of a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:428",
+    source="pointwise_binary.yaml:434",
 )
 _pow_scalar_cpu = _libmindtorch_cpu.bind("mt_rpow_scalar", (npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:431")
+@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:437")
 def _pow_scalar_fake(self: float, exponent: Tensor) -> Tensor:
     return npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
 
 
-@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:433")
+@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:439")
 def _pow_scalar_cpu_kernel(self: float, exponent: Tensor) -> Tensor:
     out = npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
     _pow_scalar_cpu(exponent, self, out)
@@ -1899,47 +1915,63 @@ def _pow_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:436"
+    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:442"
 )
 pow = torch.ops.aten.pow
 
 
-# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:438)
+# ---------------------------------------------------------------- pow_.Tensor (pointwise_binary.yaml:444)
+_lib.define(
+    "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
+    doc="`pow` in place.",
+    tags=("pointwise",),
+    variants=("method",),
+    source="pointwise_binary.yaml:444",
+)
+
+
+@library.register(_lib, "pow_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:449")
+def _pow__tensor_kernel(self: Tensor, exponent: Tensor) -> Tensor:
+    self.copy_(torch.ops.aten.pow(self.clone(), exponent))
+    return self
+
+
+# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:450)
 _lib.define(
     "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:438",
+    source="pointwise_binary.yaml:450",
 )
 
 
-@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:443")
+@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:455")
 def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
     self.copy_(torch.ops.aten.pow(self.clone(), exponent))
     return self
 
 
-pow_ = torch.ops.aten.pow_.Scalar
+pow_ = torch.ops.aten.pow_
 
 
-# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:444)
+# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:456)
 _lib.define(
     "maximum(Tensor self, Tensor other) -> Tensor",
     doc="The larger of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:444",
+    source="pointwise_binary.yaml:456",
 )
 _maximum_cpu = _libmindtorch_cpu.bind("mt_maximum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:448")
+@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:460")
 def _maximum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:450")
+@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:462")
 def _maximum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _maximum_cpu(self, other, out)
@@ -1961,27 +1993,27 @@ def _maximum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:453")
+_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:465")
 maximum = torch.ops.aten.maximum.default
 
 
-# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:456)
+# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:468)
 _lib.define(
     "minimum(Tensor self, Tensor other) -> Tensor",
     doc="The smaller of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:456",
+    source="pointwise_binary.yaml:468",
 )
 _minimum_cpu = _libmindtorch_cpu.bind("mt_minimum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:460")
+@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:472")
 def _minimum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:462")
+@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:474")
 def _minimum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _minimum_cpu(self, other, out)
@@ -2003,22 +2035,22 @@ def _minimum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:465")
+_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:477")
 minimum = torch.ops.aten.minimum.default
 
 
-# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:468)
+# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:480)
 _lib.define(
     "atan2(Tensor self, Tensor other) -> Tensor",
     doc="The angle of the point (other, self), in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:468",
+    source="pointwise_binary.yaml:480",
 )
 _atan2_cpu = _libmindtorch_cpu.bind("mt_atan2", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:472")
+@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:484")
 def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(
         torch.broadcast_shapes(self.shape, other.shape),
@@ -2029,7 +2061,7 @@ def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:474")
+@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:486")
 def _atan2_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(
         torch.broadcast_shapes(self.shape, other.shape),
@@ -2055,27 +2087,27 @@ def _atan2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:477")
+_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:489")
 atan2 = torch.ops.aten.atan2.default
 
 
-# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:482)
+# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:494)
 _lib.define(
     "eq.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self == other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:482",
+    source="pointwise_binary.yaml:494",
 )
 _eq_tensor_cpu = _libmindtorch_cpu.bind("mt_eq", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:486")
+@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:498")
 def _eq_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:488")
+@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:500")
 def _eq_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _eq_tensor_cpu(self, other, out)
@@ -2091,17 +2123,17 @@ def _eq_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:491"
+    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:503"
 )
 
 
-# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:492)
+# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:504)
 _lib.define(
     "eq.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`eq` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:492",
+    source="pointwise_binary.yaml:504",
 )
 _eq_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_eq_scalar",
@@ -2112,7 +2144,7 @@ _eq_scalar_cpu = _libmindtorch_cpu.bind(
 _eq_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:eq")
 
 
-@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:496")
+@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:508")
 def _eq_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2128,14 +2160,14 @@ def _eq_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:498")
+@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:510")
 def _eq_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _eq_scalar_kernel_1(self, other)
     return _eq_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:502")
+@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:514")
 def _eq_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _eq_scalar_kernel_python(self, other)
     return result
@@ -2150,28 +2182,28 @@ def _eq_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:503"
+    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:515"
 )
 eq = torch.ops.aten.eq
 
 
-# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:504)
+# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:516)
 _lib.define(
     "ne.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self != other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:504",
+    source="pointwise_binary.yaml:516",
 )
 _ne_tensor_cpu = _libmindtorch_cpu.bind("mt_ne", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:508")
+@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:520")
 def _ne_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:510")
+@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:522")
 def _ne_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _ne_tensor_cpu(self, other, out)
@@ -2187,17 +2219,17 @@ def _ne_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:513"
+    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:525"
 )
 
 
-# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:514)
+# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:526)
 _lib.define(
     "ne.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ne` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:514",
+    source="pointwise_binary.yaml:526",
 )
 _ne_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ne_scalar",
@@ -2208,7 +2240,7 @@ _ne_scalar_cpu = _libmindtorch_cpu.bind(
 _ne_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ne")
 
 
-@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:518")
+@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:530")
 def _ne_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2224,14 +2256,14 @@ def _ne_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:520")
+@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:532")
 def _ne_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _ne_scalar_kernel_1(self, other)
     return _ne_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:524")
+@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:536")
 def _ne_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ne_scalar_kernel_python(self, other)
     return result
@@ -2246,28 +2278,28 @@ def _ne_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:525"
+    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:537"
 )
 ne = torch.ops.aten.ne
 
 
-# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:526)
+# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:538)
 _lib.define(
     "lt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self < other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:526",
+    source="pointwise_binary.yaml:538",
 )
 _lt_tensor_cpu = _libmindtorch_cpu.bind("mt_lt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:530")
+@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:542")
 def _lt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:532")
+@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:544")
 def _lt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _lt_tensor_cpu(self, other, out)
@@ -2283,17 +2315,17 @@ def _lt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:535"
+    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:547"
 )
 
 
-# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:536)
+# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:548)
 _lib.define(
     "lt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`lt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:536",
+    source="pointwise_binary.yaml:548",
 )
 _lt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_lt_scalar",
@@ -2304,7 +2336,7 @@ _lt_scalar_cpu = _libmindtorch_cpu.bind(
 _lt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:lt")
 
 
-@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:540")
+@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:552")
 def _lt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2320,14 +2352,14 @@ def _lt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:542")
+@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:554")
 def _lt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _lt_scalar_kernel_1(self, other)
     return _lt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:546")
+@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:558")
 def _lt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _lt_scalar_kernel_python(self, other)
     return result
@@ -2342,28 +2374,28 @@ def _lt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:547"
+    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:559"
 )
 lt = torch.ops.aten.lt
 
 
-# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:548)
+# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:560)
 _lib.define(
     "le.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self <= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:548",
+    source="pointwise_binary.yaml:560",
 )
 _le_tensor_cpu = _libmindtorch_cpu.bind("mt_le", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:552")
+@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:564")
 def _le_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:554")
+@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:566")
 def _le_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _le_tensor_cpu(self, other, out)
@@ -2379,17 +2411,17 @@ def _le_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:557"
+    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:569"
 )
 
 
-# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:558)
+# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:570)
 _lib.define(
     "le.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`le` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:558",
+    source="pointwise_binary.yaml:570",
 )
 _le_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_le_scalar",
@@ -2400,7 +2432,7 @@ _le_scalar_cpu = _libmindtorch_cpu.bind(
 _le_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:le")
 
 
-@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:562")
+@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:574")
 def _le_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2416,14 +2448,14 @@ def _le_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:564")
+@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:576")
 def _le_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _le_scalar_kernel_1(self, other)
     return _le_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:568")
+@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:580")
 def _le_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _le_scalar_kernel_python(self, other)
     return result
@@ -2438,28 +2470,28 @@ def _le_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:569"
+    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:581"
 )
 le = torch.ops.aten.le
 
 
-# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:570)
+# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:582)
 _lib.define(
     "gt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self > other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:570",
+    source="pointwise_binary.yaml:582",
 )
 _gt_tensor_cpu = _libmindtorch_cpu.bind("mt_gt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:574")
+@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:586")
 def _gt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:576")
+@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:588")
 def _gt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _gt_tensor_cpu(self, other, out)
@@ -2475,17 +2507,17 @@ def _gt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:579"
+    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:591"
 )
 
 
-# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:580)
+# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:592)
 _lib.define(
     "gt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`gt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:580",
+    source="pointwise_binary.yaml:592",
 )
 _gt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_gt_scalar",
@@ -2496,7 +2528,7 @@ _gt_scalar_cpu = _libmindtorch_cpu.bind(
 _gt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:gt")
 
 
-@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:584")
+@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:596")
 def _gt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2512,14 +2544,14 @@ def _gt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:586")
+@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:598")
 def _gt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _gt_scalar_kernel_1(self, other)
     return _gt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:590")
+@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:602")
 def _gt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _gt_scalar_kernel_python(self, other)
     return result
@@ -2534,28 +2566,28 @@ def _gt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:591"
+    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:603"
 )
 gt = torch.ops.aten.gt
 
 
-# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:592)
+# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:604)
 _lib.define(
     "ge.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self >= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:592",
+    source="pointwise_binary.yaml:604",
 )
 _ge_tensor_cpu = _libmindtorch_cpu.bind("mt_ge", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:596")
+@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:608")
 def _ge_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:598")
+@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:610")
 def _ge_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _ge_tensor_cpu(self, other, out)
@@ -2571,17 +2603,17 @@ def _ge_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:601"
+    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:613"
 )
 
 
-# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:602)
+# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:614)
 _lib.define(
     "ge.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ge` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:602",
+    source="pointwise_binary.yaml:614",
 )
 _ge_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ge_scalar",
@@ -2592,7 +2624,7 @@ _ge_scalar_cpu = _libmindtorch_cpu.bind(
 _ge_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ge")
 
 
-@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:606")
+@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:618")
 def _ge_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2608,14 +2640,14 @@ def _ge_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:608")
+@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:620")
 def _ge_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _ge_scalar_kernel_1(self, other)
     return _ge_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:612")
+@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:624")
 def _ge_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ge_scalar_kernel_python(self, other)
     return result
@@ -2630,28 +2662,28 @@ def _ge_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:613"
+    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:625"
 )
 ge = torch.ops.aten.ge
 
 
-# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:616)
+# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:628)
 _lib.define(
     "logical_and(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:616",
+    source="pointwise_binary.yaml:628",
 )
 _logical_and_cpu = _libmindtorch_cpu.bind("mt_logical_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:620")
+@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:632")
 def _logical_and_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:622")
+@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:634")
 def _logical_and_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _logical_and_cpu(self, other, out)
@@ -2667,28 +2699,28 @@ def _logical_and_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:625"
+    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:637"
 )
 logical_and = torch.ops.aten.logical_and.default
 
 
-# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:626)
+# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:638)
 _lib.define(
     "logical_or(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:626",
+    source="pointwise_binary.yaml:638",
 )
 _logical_or_cpu = _libmindtorch_cpu.bind("mt_logical_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:630")
+@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:642")
 def _logical_or_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:632")
+@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:644")
 def _logical_or_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _logical_or_cpu(self, other, out)
@@ -2704,28 +2736,28 @@ def _logical_or_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:635"
+    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:647"
 )
 logical_or = torch.ops.aten.logical_or.default
 
 
-# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:636)
+# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:648)
 _lib.define(
     "logical_xor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:636",
+    source="pointwise_binary.yaml:648",
 )
 _logical_xor_cpu = _libmindtorch_cpu.bind("mt_logical_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:640")
+@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:652")
 def _logical_xor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:642")
+@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:654")
 def _logical_xor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _logical_xor_cpu(self, other, out)
@@ -2741,28 +2773,28 @@ def _logical_xor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:645"
+    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:657"
 )
 logical_xor = torch.ops.aten.logical_xor.default
 
 
-# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:646)
+# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:658)
 _lib.define(
     "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:646",
+    source="pointwise_binary.yaml:658",
 )
 _bitwise_and_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:650")
+@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:662")
 def _bitwise_and_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:652")
+@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:664")
 def _bitwise_and_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _bitwise_and_tensor_cpu(self, other, out)
@@ -2781,27 +2813,27 @@ _lib.register_autograd(
     "bitwise_and.Tensor",
     _bitwise_and_tensor_backward,
     setup_context=_bitwise_and_tensor_setup,
-    source="pointwise_binary.yaml:655",
+    source="pointwise_binary.yaml:667",
 )
 
 
-# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:656)
+# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:668)
 _lib.define(
     "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_and` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:656",
+    source="pointwise_binary.yaml:668",
 )
 _bitwise_and_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_and")
 
 
-@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:660")
+@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:672")
 def _bitwise_and_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:662")
+@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:674")
 def _bitwise_and_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_and_scalar_kernel_python(self, other)
     return result
@@ -2819,28 +2851,44 @@ _lib.register_autograd(
     "bitwise_and.Scalar",
     _bitwise_and_scalar_backward,
     setup_context=_bitwise_and_scalar_setup,
-    source="pointwise_binary.yaml:663",
+    source="pointwise_binary.yaml:675",
 )
 bitwise_and = torch.ops.aten.bitwise_and
 
 
-# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:664)
+# ---------------------------------------------------------------- bitwise_and_.Scalar (pointwise_binary.yaml:676)
+_lib.define(
+    "bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    doc="`bitwise_and` with a number, in place.",
+    tags=("pointwise",),
+    variants=("method",),
+    source="pointwise_binary.yaml:676",
+)
+
+
+@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:681")
+def _bitwise_and__scalar_kernel(self: Tensor, other: float) -> Tensor:
+    self.copy_(torch.ops.aten.bitwise_and(self, other))
+    return self
+
+
+# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:682)
 _lib.define(
     "bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_and` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:664",
+    source="pointwise_binary.yaml:682",
 )
 _bitwise_and__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:664")
+@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:682")
 def _bitwise_and__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:669")
+@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:687")
 def _bitwise_and__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_and__tensor_cpu(self, other, self)
     return self
@@ -2858,28 +2906,28 @@ _lib.register_autograd(
     "bitwise_and_.Tensor",
     _bitwise_and__tensor_backward,
     setup_context=_bitwise_and__tensor_setup,
-    source="pointwise_binary.yaml:672",
+    source="pointwise_binary.yaml:690",
 )
-bitwise_and_ = torch.ops.aten.bitwise_and_.Tensor
+bitwise_and_ = torch.ops.aten.bitwise_and_
 
 
-# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:673)
+# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:691)
 _lib.define(
     "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:673",
+    source="pointwise_binary.yaml:691",
 )
 _bitwise_or_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:677")
+@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:695")
 def _bitwise_or_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:679")
+@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:697")
 def _bitwise_or_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _bitwise_or_tensor_cpu(self, other, out)
@@ -2898,27 +2946,27 @@ _lib.register_autograd(
     "bitwise_or.Tensor",
     _bitwise_or_tensor_backward,
     setup_context=_bitwise_or_tensor_setup,
-    source="pointwise_binary.yaml:682",
+    source="pointwise_binary.yaml:700",
 )
 
 
-# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:683)
+# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:701)
 _lib.define(
     "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_or` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:683",
+    source="pointwise_binary.yaml:701",
 )
 _bitwise_or_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_or")
 
 
-@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:687")
+@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:705")
 def _bitwise_or_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:689")
+@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:707")
 def _bitwise_or_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_or_scalar_kernel_python(self, other)
     return result
@@ -2936,28 +2984,44 @@ _lib.register_autograd(
     "bitwise_or.Scalar",
     _bitwise_or_scalar_backward,
     setup_context=_bitwise_or_scalar_setup,
-    source="pointwise_binary.yaml:690",
+    source="pointwise_binary.yaml:708",
 )
 bitwise_or = torch.ops.aten.bitwise_or
 
 
-# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:691)
+# ---------------------------------------------------------------- bitwise_or_.Scalar (pointwise_binary.yaml:709)
+_lib.define(
+    "bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    doc="`bitwise_or` with a number, in place.",
+    tags=("pointwise",),
+    variants=("method",),
+    source="pointwise_binary.yaml:709",
+)
+
+
+@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:714")
+def _bitwise_or__scalar_kernel(self: Tensor, other: float) -> Tensor:
+    self.copy_(torch.ops.aten.bitwise_or(self, other))
+    return self
+
+
+# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:715)
 _lib.define(
     "bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_or` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:691",
+    source="pointwise_binary.yaml:715",
 )
 _bitwise_or__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:691")
+@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:715")
 def _bitwise_or__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:696")
+@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:720")
 def _bitwise_or__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_or__tensor_cpu(self, other, self)
     return self
@@ -2975,28 +3039,28 @@ _lib.register_autograd(
     "bitwise_or_.Tensor",
     _bitwise_or__tensor_backward,
     setup_context=_bitwise_or__tensor_setup,
-    source="pointwise_binary.yaml:699",
+    source="pointwise_binary.yaml:723",
 )
-bitwise_or_ = torch.ops.aten.bitwise_or_.Tensor
+bitwise_or_ = torch.ops.aten.bitwise_or_
 
 
-# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:700)
+# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:724)
 _lib.define(
     "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:700",
+    source="pointwise_binary.yaml:724",
 )
 _bitwise_xor_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:704")
+@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:728")
 def _bitwise_xor_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:706")
+@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:730")
 def _bitwise_xor_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _bitwise_xor_tensor_cpu(self, other, out)
@@ -3015,27 +3079,27 @@ _lib.register_autograd(
     "bitwise_xor.Tensor",
     _bitwise_xor_tensor_backward,
     setup_context=_bitwise_xor_tensor_setup,
-    source="pointwise_binary.yaml:709",
+    source="pointwise_binary.yaml:733",
 )
 
 
-# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:710)
+# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:734)
 _lib.define(
     "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_xor` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:710",
+    source="pointwise_binary.yaml:734",
 )
 _bitwise_xor_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_xor")
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:714")
+@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:738")
 def _bitwise_xor_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:716")
+@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:740")
 def _bitwise_xor_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_xor_scalar_kernel_python(self, other)
     return result
@@ -3053,28 +3117,44 @@ _lib.register_autograd(
     "bitwise_xor.Scalar",
     _bitwise_xor_scalar_backward,
     setup_context=_bitwise_xor_scalar_setup,
-    source="pointwise_binary.yaml:717",
+    source="pointwise_binary.yaml:741",
 )
 bitwise_xor = torch.ops.aten.bitwise_xor
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:718)
+# ---------------------------------------------------------------- bitwise_xor_.Scalar (pointwise_binary.yaml:742)
+_lib.define(
+    "bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    doc="`bitwise_xor` with a number, in place.",
+    tags=("pointwise",),
+    variants=("method",),
+    source="pointwise_binary.yaml:742",
+)
+
+
+@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:747")
+def _bitwise_xor__scalar_kernel(self: Tensor, other: float) -> Tensor:
+    self.copy_(torch.ops.aten.bitwise_xor(self, other))
+    return self
+
+
+# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:748)
 _lib.define(
     "bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_xor` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:718",
+    source="pointwise_binary.yaml:748",
 )
 _bitwise_xor__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:718")
+@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:748")
 def _bitwise_xor__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:723")
+@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:753")
 def _bitwise_xor__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_xor__tensor_cpu(self, other, self)
     return self
@@ -3092,6 +3172,6 @@ _lib.register_autograd(
     "bitwise_xor_.Tensor",
     _bitwise_xor__tensor_backward,
     setup_context=_bitwise_xor__tensor_setup,
-    source="pointwise_binary.yaml:726",
+    source="pointwise_binary.yaml:756",
 )
-bitwise_xor_ = torch.ops.aten.bitwise_xor_.Tensor
+bitwise_xor_ = torch.ops.aten.bitwise_xor_

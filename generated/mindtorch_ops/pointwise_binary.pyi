@@ -130,6 +130,11 @@ def floor_divide(self: Tensor, other: Tensor) -> Tensor:
 def floor_divide(self: Tensor, other: float) -> Tensor:
     """self / other for a number, rounded down."""
 
+@overload
+def floor_divide_(self: Tensor, other: float) -> Tensor:
+    """`floor_divide` with a number, in place."""
+
+@overload
 def floor_divide_(self: Tensor, other: Tensor) -> Tensor:
     """`floor_divide` in place."""
 
@@ -181,6 +186,11 @@ def pow(self: Tensor, exponent: float) -> Tensor:
 def pow(self: float, exponent: Tensor) -> Tensor:
     """A number to the power of a tensor."""
 
+@overload
+def pow_(self: Tensor, exponent: Tensor) -> Tensor:
+    """`pow` in place."""
+
+@overload
 def pow_(self: Tensor, exponent: float) -> Tensor:
     """`pow` in place."""
 
@@ -258,6 +268,11 @@ def bitwise_and(self: Tensor, other: Tensor) -> Tensor:
 def bitwise_and(self: Tensor, other: float) -> Tensor:
     """`bitwise_and` with a number."""
 
+@overload
+def bitwise_and_(self: Tensor, other: float) -> Tensor:
+    """`bitwise_and` with a number, in place."""
+
+@overload
 def bitwise_and_(self: Tensor, other: Tensor) -> Tensor:
     """`bitwise_and` in place."""
 
@@ -269,6 +284,11 @@ def bitwise_or(self: Tensor, other: Tensor) -> Tensor:
 def bitwise_or(self: Tensor, other: float) -> Tensor:
     """`bitwise_or` with a number."""
 
+@overload
+def bitwise_or_(self: Tensor, other: float) -> Tensor:
+    """`bitwise_or` with a number, in place."""
+
+@overload
 def bitwise_or_(self: Tensor, other: Tensor) -> Tensor:
     """`bitwise_or` in place."""
 
@@ -280,5 +300,10 @@ def bitwise_xor(self: Tensor, other: Tensor) -> Tensor:
 def bitwise_xor(self: Tensor, other: float) -> Tensor:
     """`bitwise_xor` with a number."""
 
+@overload
+def bitwise_xor_(self: Tensor, other: float) -> Tensor:
+    """`bitwise_xor` with a number, in place."""
+
+@overload
 def bitwise_xor_(self: Tensor, other: Tensor) -> Tensor:
     """`bitwise_xor` in place."""

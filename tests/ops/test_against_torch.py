@@ -170,6 +170,18 @@ def test_in_place(name: str) -> None:
     agree(IN_PLACE[name], {"x": f(4, 5), "y": positive(4, 5)})
 
 
+def test_augmented_assignment_of_integers() -> None:
+    def run(torch: Any, x: Any, y: Any) -> Any:
+        results = []
+        for change in ("+= 3", "-= y", "*= 2", "//= 3", "//= y", "%= 4", "&= 6", "|= y", "^= 5", "**= 2"):
+            scope = {"t": x.clone(), "y": y}
+            exec(f"t {change}", scope)
+            results.append(scope["t"])
+        return results
+
+    agree(run, {"x": ints(40), "y": ints(40, low=1)}, False)
+
+
 REDUCTIONS = {
     "sum": lambda torch, x: [x.sum(), x.sum(0), x.sum((0, 2)), x.sum(-1, keepdim=True), x.sum(dtype=torch.float64)],
     "mean": lambda torch, x: [x.mean(), x.mean(1), torch.mean(x, (0, 1), keepdim=True)],
