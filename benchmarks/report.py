@@ -36,7 +36,7 @@ class Result:
         else:
             target = f"≤ {duration(self.limit)}" if self.peer is None else f"≤ 1/{1 / self.limit:.0f}"
             met = "yes" if self.measured <= self.limit else "no"
-        ratio = "" if self.peer is None else f"1/{self.peer / self.ours:.1f}"
+        ratio = "" if self.peer is None else f"1/{self.peer / self.ours:.3g}"
         peer = "" if self.peer is None else duration(self.peer)
         return self.what, duration(self.ours), peer, self.peer_is, ratio, target, met
 
