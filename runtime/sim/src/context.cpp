@@ -55,7 +55,6 @@ void destroy_context(Runtime& runtime, const std::shared_ptr<Context>& context) 
     destroy_graphs(runtime, context.get());
     for (const auto& stream : runtime.streams.all()) {
         if (stream->context == context.get() && runtime.streams.remove(stream->handle) != nullptr) {
-            stream->stop_recording();  // an update
             stream->abandon();
         }
     }
@@ -131,6 +130,9 @@ void destroy_all(Runtime& runtime) {
     }
     for (const auto& event : runtime.events.all()) {
         runtime.events.remove(event->handle);
+    }
+    for (const auto& binary : runtime.binaries.all()) {
+        runtime.forget(*binary);
     }
     runtime.host.release_all();
 }

@@ -13,7 +13,8 @@ namespace mtsim {
 // One run of a model: a thread for each lane, and how far each has come.
 class Run {
 public:
-    Run(Model& model, Stream& stream) : model_(model), stream_(stream), replay_{model.handle}, done_(model.lanes_.size()) {
+    Run(Model& model, Stream& stream)
+        : model_(model), stream_(stream), replay_{model.handle}, done_(model.lanes_.size()) {
         stream_.set_replay(&replay_);
     }
     ~Run() {  // also when the thread is unwound

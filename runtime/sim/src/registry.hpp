@@ -15,9 +15,19 @@
 
 namespace mtsim {
 
-enum class HandleKind : std::uint64_t { kContext = 1, kStream = 2, kEvent = 3, kModel = 4, kTaskGroup = 5 };
+enum class HandleKind : std::uint64_t {
+    kContext = 1,
+    kStream = 2,
+    kEvent = 3,
+    kModel = 4,
+    kTaskGroup = 5,
+    kBinary = 6,
+    kFunction = 7,
+    kArgumentList = 8
+};
 
-constexpr const char* kHandleNames[] = {nullptr, "context", "stream", "event", "model", "task group"};
+constexpr const char* kHandleNames[] = {nullptr,      "context", "stream",   "event",        "model",
+                                        "task group", "binary",  "function", "argument list"};
 constexpr std::uint64_t kHandlePrefix = 0x51AULL << 36;  // bits 36 and up; then the kind (4 bits), the serial (32)
 constexpr unsigned kKindShift = 32;
 

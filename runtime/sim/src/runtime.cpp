@@ -56,6 +56,20 @@ void Runtime::forget(const Model& model) {
     }
 }
 
+void Runtime::forget(const Binary& binary) {
+    binaries.remove(binary.handle);
+    for (const auto& function : functions.all()) {
+        if (function->binary.get() == &binary) {
+            functions.remove(function->handle);
+        }
+    }
+    for (const auto& list : argument_lists.all()) {
+        if (list->function->binary.get() == &binary) {
+            argument_lists.remove(list->handle);
+        }
+    }
+}
+
 std::string Runtime::problem() const {
     if (!config.error.empty()) {
         return config.error;

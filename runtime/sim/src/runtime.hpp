@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "binary.hpp"
 #include "block_pool.hpp"
 #include "capture.hpp"
 #include "config.hpp"
@@ -31,13 +32,17 @@ public:
     Registry<Model, HandleKind::kModel> models;
     Registry<TaskGroup, HandleKind::kTaskGroup> groups;
     Captures captures;
+    Registry<Binary, HandleKind::kBinary> binaries;
+    Registry<Function, HandleKind::kFunction> functions;
+    Registry<ArgumentList, HandleKind::kArgumentList> argument_lists;
     HostMemory host;
     BlockPool blocks;
 
     std::mutex lifecycle;      // initialise, finalise, contexts, device counts
     bool initialised = false;  // guarded by lifecycle
 
-    void forget(const Model& model);  // and its task groups
+    void forget(const Model& model);    // and its task groups
+    void forget(const Binary& binary);  // and its functions, and their argument lists
     std::string problem() const;  // why the machine cannot be used; empty when it can
 
 private:

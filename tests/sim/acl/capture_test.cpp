@@ -138,6 +138,28 @@ TEST(captured_streams_run_beside_each_other) {
     CHECK_EQ(meeting.arrived.load(), 2);
 }
 
+TEST(a_captured_callback_cannot_wait_for_the_stream_it_runs_in) {
+    static aclrtStream replay;
+    static std::atomic<int> refused;
+    replay = make_stream();
+    refused = 0;
+    const auto callback = [](void*) {
+        CHECK_OK(aclrtSetDevice(0));
+        refused += aclrtSynchronizeStream(replay) == 107000;
+    };
+    const aclrtStream first = make_stream(), second = make_stream();
+    const aclrtEvent fork = make_event(), join = make_event();
+    begin(first);
+    CHECK_OK(aclrtLaunchHostFunc(first, callback, nullptr));
+    CHECK_OK(aclrtRecordEvent(fork, first));
+    CHECK_OK(aclrtStreamWaitEvent(second, fork));
+    CHECK_OK(aclrtLaunchHostFunc(second, callback, nullptr));
+    CHECK_OK(aclrtRecordEvent(join, second));
+    CHECK_OK(aclrtStreamWaitEvent(first, join));
+    run(end(first), replay);
+    CHECK_EQ(refused.load(), 2);
+}
+
 TEST(runs_of_one_graph_do_not_overlap) {
     Diamond diamond;
     std::vector<aclrtStream> streams;
@@ -423,8 +445,8 @@ TEST(a_dependency_that_leaves_the_capture_invalidates_it) {
     begin(second);
     CHECK_OK(aclrtRecordEvent(inside, stream));
     CHECK_FAILS(aclrtStreamWaitEvent(second, inside), 107032,
-                text("aclrtStreamWaitEvent: argument event: expected one that was recorded in the capture of stream %p, "
-                     "got one of another capture", second));
+                text("aclrtStreamWaitEvent: argument event: expected one that was recorded in the capture of stream "
+                     "%p, got one of another capture", second));
     check_invalidated(stream, "aclrtStreamWaitEvent");
     check_invalidated(second, "aclrtStreamWaitEvent");
 }
@@ -503,8 +525,8 @@ TEST(a_failing_graph_is_reported_at_the_next_synchronise) {
         CHECK_OK(aclmdlRIExecuteAsync(model, replay));
         append(replay, number, 3);  // the stream goes on, the graph does not
         CHECK_FAILS(aclrtSynchronizeStream(replay), 507011,
-                    text("aclrtSynchronizeStream: a task queued earlier failed, not this call: captured model %p failed "
-                         "with 507015: kernel bad, block 0 of 1: broken", model));
+                    text("aclrtSynchronizeStream: a task queued earlier failed, not this call: captured model %p "
+                         "failed with 507015: kernel bad, block 0 of 1: broken", model));
     }
     CHECK_EQ(download(number, 1)[0], 1313);
     CHECK_OK(mtsim_launch("bad", 1, replay, [](const void*) { mtsim_kernel_fault(507015, "broken"); }, nullptr, 0));

@@ -183,8 +183,8 @@ TEST(a_replay_without_its_update_hangs_until_it_is_recorded) {
     run(op.model, op.capture);
     CHECK_OK(aclmdlRIExecuteAsync(op.model, op.capture));
     CHECK_FAILS(aclrtSynchronizeStreamWithTimeout(op.capture, 20), 507046,
-                text("aclrtSynchronizeStreamWithTimeout: stream %p has unfinished tasks after 20 ms: a kernel that does "
-                     "not end, or a wait for an event that nothing records", op.capture));
+                text("aclrtSynchronizeStreamWithTimeout: stream %p has unfinished tasks after 20 ms: a kernel that "
+                     "does not end, or a wait for an event that nothing records", op.capture));
     CHECK_OK(aclrtRecordEvent(op.event, op.updates));
     CHECK_OK(aclrtSynchronizeStream(op.capture));
     CHECK_EQ(op.value(), 15641564);  // the tasks of the last update
@@ -377,8 +377,8 @@ TEST(a_group_lives_as_long_as_its_graph) {
                      "has ended, got %p", early));
     CHECK_EQ(aclrtStreamWaitEvent(nullptr, early), 107000);
     CHECK_OK(aclmdlRIDestroy(end(stream)));
-    const std::string destroyed = "aclmdlRICaptureTaskUpdateBegin: argument handle: expected a live task group, got the "
-                                  "task group %p, which was destroyed";
+    const std::string destroyed = "aclmdlRICaptureTaskUpdateBegin: argument handle: expected a live task group, got "
+                                  "the task group %p, which was destroyed";
     CHECK_FAILS(aclmdlRICaptureTaskUpdateBegin(op.updates, early), 107000, text(destroyed.c_str(), early));
     CHECK_OK(aclmdlRICaptureTaskUpdateBegin(op.updates, op.group));
     append(op.updates, op.number, 5);

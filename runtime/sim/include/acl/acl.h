@@ -24,6 +24,10 @@ typedef void* aclrtEvent;
 typedef void* aclrtContext;
 typedef void* aclmdlRI;     /* a captured graph: "model running instance" */
 typedef void* aclrtTaskGrp; /* tasks of a captured graph that can be updated together */
+typedef void* aclrtBinHandle;
+typedef void* aclrtFuncHandle;
+typedef void* aclrtArgsHandle;
+typedef void* aclrtParamHandle;
 
 /* ------------------------------------------------------------------------------------------------ error codes */
 
@@ -172,6 +176,48 @@ MTSIM_API aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 MTSIM_API aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status);
 MTSIM_API aclError aclrtSynchronizeEvent(aclrtEvent event);
 MTSIM_API aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent);
+
+/* --------------------------------------------------------------------------------- kernel libraries, launches
+
+ * A kernel library of the simulator is a shared object for the host that exports, for each kernel, aclrtlaunch_<kernel>
+ * and the text mtsim_signature_<kernel>; its arguments are checked against that text. Functions and argument lists live
+ * until their library is unloaded. */
+
+typedef struct aclrtBinaryLoadOptions aclrtBinaryLoadOptions;
+typedef struct aclrtLaunchKernelCfg aclrtLaunchKernelCfg;
+
+/* In an argument buffer: the kernel's pointer at addrOffset becomes the address of a copy of what is at dataOffset. */
+typedef struct aclrtPlaceHolderInfo {
+    uint32_t addrOffset;
+    uint32_t dataOffset;
+} aclrtPlaceHolderInfo;
+
+MTSIM_API aclError aclrtBinaryLoadFromFile(const char* binPath, aclrtBinaryLoadOptions* options,
+                                           aclrtBinHandle* binHandle);
+MTSIM_API aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle);
+MTSIM_API aclError aclrtBinaryGetFunction(aclrtBinHandle binHandle, const char* kernelName,
+                                          aclrtFuncHandle* funcHandle);
+
+/* A list gets one argument after the other, by value (a struct too) or as a placeholder: a buffer for data that the
+ * kernel gets the device address of. A final list can be launched any number of times. */
+MTSIM_API aclError aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle* argsHandle);
+MTSIM_API aclError aclrtKernelArgsAppend(aclrtArgsHandle argsHandle, void* param, size_t paramSize,
+                                         aclrtParamHandle* paramHandle);
+MTSIM_API aclError aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle argsHandle, aclrtParamHandle* paramHandle);
+MTSIM_API aclError aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle argsHandle, aclrtParamHandle paramHandle,
+                                                       size_t dataSize, void** bufferAddr);
+MTSIM_API aclError aclrtKernelArgsParaUpdate(aclrtArgsHandle argsHandle, aclrtParamHandle paramHandle, void* param,
+                                             size_t paramSize);
+MTSIM_API aclError aclrtKernelArgsFinalize(aclrtArgsHandle argsHandle);
+
+MTSIM_API aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_t blockDim, aclrtStream stream,
+                                               aclrtLaunchKernelCfg* cfg, aclrtArgsHandle argsHandle, void* reserve);
+
+/* The buffer holds the arguments in order, each aligned to its size, but to at least 4 bytes and a struct to 8; what
+ * placeholders refer to follows. */
+MTSIM_API aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32_t blockDim, aclrtStream stream,
+                                                 aclrtLaunchKernelCfg* cfg, void* hostArgs, size_t argsSize,
+                                                 aclrtPlaceHolderInfo* placeHolderArray, size_t placeHolderNum);
 
 /* ---------------------------------------------------------------------------------------------- graph capture
 
