@@ -70,7 +70,7 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment; "
             "copy `tensor.detach()` instead"
         )
-    result = Tensor._make_subclass(type(tensor), tensor.detach().clone(), tensor.requires_grad)
+    result: Tensor = Tensor._make_subclass(type(tensor), tensor.detach().clone(), tensor.requires_grad)
     memo[id(tensor)] = result
     if tensor.grad is not None:
         result.grad = copy.deepcopy(tensor.grad, memo)
@@ -100,7 +100,7 @@ def rebuild_tensor(
     data = _core.alloc(shape, dtype, "cpu")
     if raw:
         _core.as_memoryview(_as_bytes(data))[:] = raw
-    tensor = Tensor._make_subclass(cls, data.to(device), requires_grad)
+    tensor: Tensor = Tensor._make_subclass(cls, data.to(device), requires_grad)
     for name, value in attributes.items():
         setattr(tensor, name, value)
     return tensor
