@@ -9,8 +9,8 @@ namespace mtsim {
 namespace {
 
 // In the C calling conventions of Linux on x86-64 and AArch64, whole numbers and floating-point numbers fill registers
-// of their own, each in order, and what finds none left goes to the stack, 8 bytes each. So one call with every register
-// and a full stack passes any list of arguments: the callee reads those that its prototype tells it to.
+// of their own, each in order, and what finds none left goes to the stack, 8 bytes each. So one call with every
+// register and a full stack passes any list of arguments: the callee reads those that its prototype tells it to.
 #if defined(__x86_64__)
 constexpr std::size_t kIntegers = 6;
 #elif defined(__aarch64__)
