@@ -1,0 +1,74 @@
+"""``mtcodegen FILES``: write the modules."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+
+from mtcodegen.commands.common import add_format, add_inputs, progress_line, report, say, status
+from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.output import Change, apply, changes
+from mtcodegen.pipeline import Generated, Target, generate
+from mtcodegen.targets import find_targets
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run", "run_pipeline", "wanted_changes"]
+
+DESCRIPTION = """\
+Write one Python module and its stub for each YAML file. Nothing is written if any file has a fault, a file that is up
+to date is not touched, and what no YAML file makes any more is removed if it was generated."""
+EXAMPLES = (
+    ("mtcodegen ops.yaml", "write generated/ops.py and ops.pyi beside ops.yaml"),
+    ("mtcodegen generate ops_yaml -o src/my_ops", "a package of all files in ops_yaml"),
+    ("mtcodegen", "all targets of pyproject.toml"),
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_inputs(parser)
+    parser.add_argument("-o", "--output", metavar="DIR", help="folder for the modules (default: generated)")
+    add_format(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Generate."""
+    generated, found = run_pipeline(options)
+    done, refused = apply(wanted_changes(generated, found))
+    found += refused
+    for path in done:
+        verb = "wrote" if path.exists() else "removed"
+        say(options, f"{verb} {os.path.relpath(path)}")
+    report(options, found)
+    if generated and not done and not found:
+        say(options, "everything is up to date")
+    return status(found)
+
+
+def run_pipeline(options: argparse.Namespace) -> tuple[list[Generated], list[Diagnostic]]:
+    """All that the options ask for, in memory."""
+    targets = find_targets(options.files, options.output)
+    progress = progress_line(sum(len(target.inputs) for target in targets))
+    try:
+        return generate(targets, progress)
+    finally:
+        progress("")
+
+
+def wanted_changes(generated: Sequence[Generated], found: list[Diagnostic]) -> list[Change]:
+    """What would have to change; what cannot be read is added to ``found``."""
+    result = []
+    for item in generated:
+        try:
+            result += changes(item.target.folder, item.files, _neighbours(item.target))
+        except OSError as error:
+            message = f"cannot be read: {error.strerror or error}"
+            found.append(Diagnostic("MT503", message, None, path=str(error.filename or item.target.folder)))
+    return result
+
+
+def _neighbours(target: Target) -> set[str]:
+    """YAML files beside the inputs that this run does not read."""
+    read = {item.path.resolve() for item in target.inputs}
+    folders = {path.parent for path in read}
+    return {path.name for folder in folders for path in folder.glob("*.yaml") if path.resolve() not in read}

@@ -1,0 +1,58 @@
+"""Findings as SARIF 2.1.0, which code-scanning services and editors read."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import urllib.parse
+from collections.abc import Sequence
+from typing import Any
+
+from mtcodegen.codes import CODES
+from mtcodegen.commands.codes import COMMAND_CODES
+from mtcodegen.diagnostics import Diagnostic
+
+__all__ = ["render_sarif"]
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def render_sarif(found: Sequence[Diagnostic]) -> str:
+    """A log of one run; lines and columns count from 1, columns in Unicode code points."""
+    codes = sorted({item.code for item in found})
+    run = {
+        "tool": {"driver": {"name": "mtcodegen", "rules": [_rule(code) for code in codes]}},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(item, codes) for item in found],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(code: str) -> dict[str, Any]:
+    about = CODES.get(code) or COMMAND_CODES.get(code)
+    if about is None:
+        return {"id": code}
+    return {"id": code, "shortDescription": {"text": about.title}, "fullDescription": {"text": about.text}}
+
+
+def _result(item: Diagnostic, codes: list[str]) -> dict[str, Any]:
+    text = f"{item.message} ({item.hint})" if item.hint else item.message
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(item.file)}}
+    if item.span is not None:
+        line, column = item.span.line, item.span.column
+        place["region"] = {"startLine": line, "startColumn": column, "endColumn": column + item.span.length}
+    return {
+        "ruleId": item.code,
+        "ruleIndex": codes.index(item.code),
+        "level": item.severity,
+        "message": {"text": text},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def _uri(path: str) -> str:
+    """A path as a URI: relative to the current folder, as services want it, where it is below it."""
+    if os.path.isabs(path):  # noqa: PTH117  (a path as the user wrote it)
+        return pathlib.Path(path).as_uri()
+    return urllib.parse.quote(path.replace(os.sep, "/"))
