@@ -34,6 +34,11 @@ MT_INLINE T unsigned_neg(T x) {
   return T(uint64_t(0) - uint64_t(x));  // the most negative integer negates to itself
 }
 template <class T>
+MT_INLINE T squared(T x) {
+  if constexpr (kFloat<T>) return x * x;
+  return T(uint64_t(x) * uint64_t(x));  // wraps
+}
+template <class T>
 MT_INLINE T rounded_down(T x) {
   if constexpr (kFloat<T>) return std::floor(x);
   return x;
@@ -62,7 +67,7 @@ MT_INLINE T magnitude(T x) {
 UNARY(Neg, unsigned_neg(x))
 UNARY(Abs, magnitude(x))
 UNARY(Sign, T((x > 0) - (x < 0)))
-UNARY(Square, x * x)
+UNARY(Square, squared(x))
 UNARY(Floor, rounded_down(x))
 UNARY(Ceil, rounded_up(x))
 UNARY(Round, rounded_to_even(x))

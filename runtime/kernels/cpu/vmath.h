@@ -20,6 +20,8 @@ MT_INLINE int32_t float_to_bits(float f) {
   return bits;
 }
 
+MT_INLINE float power_of_two(int32_t exponent) { return bits_to_float(int32_t(uint32_t(exponent + 127) << 23)); }
+
 // A choice by bits: unlike ?:, it never becomes a branch that keeps a loop from vectorising.
 MT_INLINE float select(bool condition, float a, float b) {
   const int32_t mask = -int32_t(condition);
@@ -28,7 +30,7 @@ MT_INLINE float select(bool condition, float a, float b) {
 
 // e^x = 2^k e^r with |r| <= ln2/2; a degree 6 polynomial for e^r; relative error below 2 ulp.
 MT_INLINE float vexp(float x) {
-  const float raised = x < -104.0f ? -104.0f : x;
+  const float raised = x > -104.0f ? x : -104.0f;  // also for NaN, which has no integer part
   const float clipped = raised > 88.8f ? 88.8f : raised;
   const float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   const float k = (clipped * 1.44269504088896341f + shift) - shift;
@@ -43,7 +45,7 @@ MT_INLINE float vexp(float x) {
   p = p * r + 1.0f;
   const int32_t half_k = int32_t(k) >> 1;  // in two factors, so that results near the ends of the range stay finite
   const int32_t rest_k = int32_t(k) - half_k;
-  const float y = p * bits_to_float((half_k + 127) << 23) * bits_to_float((rest_k + 127) << 23);
+  const float y = p * power_of_two(half_k) * power_of_two(rest_k);
   return x != x ? x : (x > 88.73f ? std::numeric_limits<float>::infinity() : y);
 }
 MT_INLINE double vexp(double x) { return std::exp(x); }
@@ -103,8 +105,8 @@ MT_INLINE float vlog(float x) {
   const float raised = x * 8388608.0f;  // of a subnormal, normal
   const int32_t bits = float_to_bits(select(given < kSmallestNormal, raised, x));
   const int32_t shift = given < kSmallestNormal ? 23 : 0;
-  const int32_t e = (bits - 0x3F3504F3) >> 23;  // of the mantissa in [sqrt(1/2), sqrt(2))
-  const float m = bits_to_float(bits - int32_t(uint32_t(e) << 23));
+  const int32_t e = int32_t(uint32_t(bits) - 0x3F3504F3u) >> 23;  // of the mantissa in [sqrt(1/2), sqrt(2))
+  const float m = bits_to_float(int32_t(uint32_t(bits) - (uint32_t(e) << 23)));
   const float exponent = float(e - shift);
   const float f = m - 1.0f;
   const float s = f / (2.0f + f);
@@ -118,7 +120,7 @@ MT_INLINE float vlog(float x) {
   const float y = exponent * 0.69313812256f - ((half_square - tail) - f);
   const float infinity = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const float outside = select(given >= kInfinity, x, select((given << 1) == 0, -infinity, nan));
+  const float outside = select(given >= kInfinity, x, select(uint32_t(given) << 1 == 0, -infinity, nan));
   return select(uint32_t(given) - 1u < uint32_t(kInfinity) - 1u, y, outside);  // given in [1, infinity)
 }
 MT_INLINE double vlog(double x) { return std::log(x); }
