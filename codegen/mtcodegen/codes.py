@@ -240,6 +240,23 @@ CODES: dict[str, Code] = {
     ),
 }
 
+_TWO = "two(Tensor x) -> (Tensor, Tensor)"
+_TWO_TAIL = "  fake: [{like: x}, {like: x}]\n  kernels: [{device: cpu, compute: [x, x]}]\n"
+CODES |= {
+    "MT417": Code(
+        "an `output_differentiability` that does not hold",
+        "It has `true` or `false` for each output, in order. An output without a gradient never requires grad, and no "
+        "formula may read its gradient.",
+        _op(f"{_TWO_TAIL}  output_differentiability: [true, false]\n  backward: {{x: 'grads[0] + grads[1]'}}\n", _TWO),
+    ),
+    "MT418": Code(
+        "a forward-mode formula",
+        "PyTorch's derivatives.yaml has them under the name of the output. The runtime has no forward-mode "
+        "differentiation, so nothing would ever run them.",
+        _op(_TAIL.replace("not_differentiable", "{x: grad * 2, result: auto_linear}")),
+    ),
+}
+
 _EXPRESSION_EXAMPLES = {
     "MT200": "grad *",
     "MT201": "grad * 1x",

@@ -120,6 +120,7 @@ class Derivative:
     arguments: tuple[str, ...]
     formula: Formula | None
     marker: str = ""
+    by_device: MappingOf[str, Formula] = field(default_factory=dict)  # formulas that differ from the default one
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,8 @@ class OpSpec:
     fake_function: PythonFunction | None = None
     kernels: tuple[KernelSpec, ...] = ()
     backward: Backward | None = None
+    deprecated: str = ""
+    output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
 
     @property
     def place(self) -> str:

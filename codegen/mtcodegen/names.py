@@ -10,9 +10,13 @@ import opschema
 __all__ = ["BUILTINS", "CONTEXT", "IMPORTED", "Names", "Parameters", "annotation", "return_annotation"]
 
 # What a generated module imports; an operator or argument of such a name is spelled with an underscore at its end.
-IMPORTED = frozenset({"Any", "Sequence", "Tensor", "annotations", "builtins", "library", "math", "npu", "torch"})
+IMPORTED = frozenset(
+    {"Any", "Sequence", "Tensor", "annotations", "builtins", "library", "math", "npu", "torch", "warnings"}
+)
 # Builtins that generated code calls. An operator may be exported under such a name; the code then says `builtins.min`.
-BUILTINS = frozenset({"NotImplementedError", "abs", "any", "float", "int", "len", "max", "min", "sum", "tuple"})
+BUILTINS = frozenset(
+    {"FutureWarning", "NotImplementedError", "abs", "any", "float", "int", "len", "max", "min", "sum", "tuple"}
+)
 
 # What `ctx` has already; a saved value of such a name gets an underscore.
 CONTEXT = frozenset(

@@ -100,6 +100,10 @@ class _Reader:
             fake_function=fake_function,
             kernels=tuple(spec for spec in specs if spec is not None),
             backward=backward,
+            deprecated=" ".join(_text(node, "deprecated").split()),
+            output_differentiability=tuple(
+                item.value.lower() == "true" for item in _scalars(node.get("output_differentiability"))
+            ),
         )
 
     def schema(self, func: Scalar, namespace: Scalar | None) -> opschema.Schema | None:
@@ -262,9 +266,7 @@ class _Reader:
             return None
         if "function" in node.entries and "function" not in arguments:
             return self.written_backward(key, node)
-        derivatives = [
-            self.derivative(name, value) for name, value in node.entries.values() if isinstance(value, Scalar)
-        ]
+        derivatives = [self.derivative(name, value) for name, value in node.entries.values()]
         return Backward(node, key, tuple(item for item in derivatives if item is not None))
 
     def written_backward(self, key: Scalar, node: Mapping) -> Backward:
@@ -283,8 +285,16 @@ class _Reader:
             setup_context=None if setup is None else PythonFunction(setup),
         )
 
-    def derivative(self, key: Scalar, value: Scalar) -> Derivative | None:
+    def derivative(self, key: Scalar, value: Node) -> Derivative | None:
         names = tuple(name.strip() for name in key.value.split(","))
+        if isinstance(value, Mapping):
+            read = {
+                device: self.formula(item) for device, (_, item) in value.entries.items() if isinstance(item, Scalar)
+            }
+            formulas = {device: formula for device, formula in read.items() if formula is not None}
+            return Derivative(key, names, formulas.pop("default", None), by_device=formulas)
+        if not isinstance(value, Scalar):
+            return None
         if value.value in _MARKERS:
             return Derivative(key, names, None, value.value)
         formula = self.formula(value)

@@ -45,6 +45,7 @@ class Stub:
     returns: str
     doc: str
     overloaded: bool
+    deprecated: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,14 +118,14 @@ def _attribute(value: str, name: str) -> str:
 
 
 def _stubs(ops: Sequence[OpSpec], exports: Mapping[tuple[str, str], tuple[str, str]]) -> list[Stub]:
-    signatures: dict[str, dict[tuple[str, str], str]] = {}
+    signatures: dict[str, dict[tuple[str, str], OpSpec]] = {}
     for spec in ops:
         own = signatures.setdefault(exports[_base(spec.schema)][0], {})
-        own.setdefault((_called_with(spec.schema), return_annotation(spec.schema)), spec.doc)
+        own.setdefault((_called_with(spec.schema), return_annotation(spec.schema)), spec)
     return [
-        Stub(name, parameters, returns, doc, len(own) > 1)
+        Stub(name, parameters, returns, spec.doc, len(own) > 1, spec.deprecated)
         for name, own in signatures.items()
-        for (parameters, returns), doc in own.items()
+        for (parameters, returns), spec in own.items()
     ]
 
 

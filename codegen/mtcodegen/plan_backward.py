@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import opschema
 from mtcodegen.expr import OperatorTable, Purpose, Saved, SavedKind, saved_values, scope_for, use_saved
+from mtcodegen.expr.nodes import Attribute, Compare, Conditional, Expr, Index, Literal, Name
 from mtcodegen.layout import quoted
 from mtcodegen.model import Backward, Derivative, place_of
 from mtcodegen.names import BUILTINS, CONTEXT, IMPORTED, Names
@@ -71,7 +72,7 @@ _SETUP = "ctx: Any, inputs: tuple[Any, ...], output: Any"
 
 def _formulas(op: OpPlan, backward: Backward) -> Gradients:
     scope = scope_for(op.schema, Purpose.BACKWARD, _NO_OPERATORS)
-    formulas = [item.formula.expr for item in backward.derivatives if item.formula is not None]
+    formulas = [expr for item in backward.derivatives if (expr := _expression(op, item)) is not None]
     saved = saved_values(formulas, op.schema, scope)
     setup_body = _setup_body(op, saved)
     functions = []
@@ -82,6 +83,18 @@ def _formulas(op: OpPlan, backward: Backward) -> Gradients:
     function = _BackwardFunction(op, backward, saved).planned()
     functions.append(function)
     return Gradients(tuple(functions), (_register(op, backward, function.name, setup.name if setup else None),))
+
+
+def _expression(op: OpPlan, derivative: Derivative) -> Expr | None:
+    """The formula, or the choice between those of several devices."""
+    if derivative.formula is None:
+        return None
+    expr = derivative.formula.expr
+    single = len(op.schema.returns) == 1
+    device = Attribute(Index(Name("grads"), Literal(0)) if single else Name("result0"), "device")
+    for name, formula in derivative.by_device.items():
+        expr = Conditional(Compare(Attribute(device, "type"), (("==", Literal(name)),)), formula.expr, expr)
+    return expr
 
 
 def _is_tensor(op: OpPlan, saved: Saved) -> bool:
@@ -117,6 +130,10 @@ def _setup_body(op: OpPlan, saved: Sequence[Saved]) -> list[str]:
     for item in tensors:
         if _is_list(op, item) and item is not tensors[-1]:
             lines.append(f"ctx.{item.attr_name}_count = {op.builtin('len')}({op.python(item.expr, rename)})")
+    flags = op.spec.output_differentiability
+    without = ", ".join(f"output[{i}]" for i, flag in enumerate(flags) if not flag)
+    if without:
+        lines.append(f"ctx.mark_non_differentiable({without})")
     attributes = _attributes(op, saved)
     lines += [
         f"{attributes[item.attr_name]} = {op.python(item.expr, rename)}" for item in saved if not _is_tensor(op, item)
@@ -214,11 +231,10 @@ class _BackwardFunction:
         return f"{self.op.builtin('any')}({needs})" if is_tensor_list(argument.type) else needs
 
     def _code(self, derivative: Derivative) -> str:
-        from mtcodegen.expr.nodes import Conditional
-
-        if derivative.formula is None:
+        expr = _expression(self.op, derivative)
+        if expr is None:
             return ""
-        expr = use_saved(derivative.formula.expr, self.saved, self.op.schema)
+        expr = use_saved(expr, self.saved, self.op.schema)
         own = {name: name for name in self.grads}
         code = self.op.python(expr, {**own, **_attributes(self.op, self.saved), **self.tensors})
         return f"({code})" if isinstance(expr, Conditional) else code

@@ -107,13 +107,25 @@ def plan_kernels(op: OpPlan, launchers: Mapping[tuple[str, ...], str]) -> Kernel
     check = _check_function(op) if op.spec.checks else None
     if check is not None:
         functions.append(check)
-    prelude = [*op.parameters.unpacked(), *([f"{check.name}({op.parameters.passed(bound=False)})"] if check else [])]
+    prelude = [
+        *op.parameters.unpacked(),
+        *_deprecation(op),
+        *([f"{check.name}({op.parameters.passed(bound=False)})"] if check else []),
+    ]
     fake = _fake_function(op, bindings, prelude)
     if fake is not None:
         functions.append(fake)
     bodies = {i: _Body(op, kernel, launchers, bindings) for i, kernel in enumerate(op.spec.kernels)}
     functions += _kernel_functions(op, bodies, prelude)
     return KernelPlan(tuple(bindings), tuple(functions))
+
+
+def _deprecation(op: OpPlan) -> list[str]:
+    """A warning at the line of the call: the dispatcher between it and the kernel has no Python frame."""
+    if not op.spec.deprecated:
+        return []
+    text = quoted(f"{_title(op)} is deprecated: {op.spec.deprecated}")
+    return [f"warnings.warn({text}, FutureWarning, stacklevel=2)"]
 
 
 # ---------------------------------------------------------------- preconditions

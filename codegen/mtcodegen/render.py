@@ -65,7 +65,7 @@ def _module_imports(body: str) -> list[list[str]]:
     runtime = ["import mindtorch_v2 as torch"] if "torch" in used else []
     if names:
         runtime.append(f"from mindtorch_v2 import {', '.join(names)}")
-    return _groups(used, ["builtins", "math"], ["Any"], runtime)
+    return _groups(used, ["builtins", "math", "warnings"], ["Any"], [], runtime)
 
 
 def _stub_imports(body: str, overloaded: bool) -> list[list[str]]:
@@ -73,17 +73,21 @@ def _stub_imports(body: str, overloaded: bool) -> list[list[str]]:
     runtime = ["import mindtorch_v2 as torch"] if "torch" in used else []
     if "Tensor" in used:
         runtime.append("from mindtorch_v2 import Tensor")
-    return _groups(used, [], [*(["Any"] if "Any" in used else []), *(["overload"] if overloaded else [])], runtime)
+    typing = [*(["Any"] if "Any" in used else []), *(["overload"] if overloaded else [])]
+    extensions = ["from typing_extensions import deprecated"] if "@deprecated(" in body else []
+    return _groups(used, [], typing, extensions, runtime)
 
 
-def _groups(used: set[str], modules: list[str], typing: list[str], runtime: list[str]) -> list[list[str]]:
+def _groups(
+    used: set[str], modules: list[str], typing: list[str], third_party: list[str], runtime: list[str]
+) -> list[list[str]]:
     standard = [f"import {name}" for name in modules if name in used]
     if "Sequence" in used:
         standard.append("from collections.abc import Sequence")
     names = [name for name in typing if name in used or name == "overload"]
     if names:
         standard.append(f"from typing import {', '.join(names)}")
-    return [group for group in (standard, runtime) if group]
+    return [group for group in (standard, third_party, runtime) if group]
 
 
 def _sorted_names(names: Iterable[str]) -> list[str]:
@@ -117,7 +121,9 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(banner=_banner, literal=_literal, strings=_strings, docstring=_stub_docstring)
+    environment.filters.update(
+        banner=_banner, literal=_literal, strings=_strings, quoted=quoted, docstring=_stub_docstring
+    )
     return environment
 
 

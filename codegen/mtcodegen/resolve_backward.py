@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import opschema
 from mtcodegen.diagnostics import suggest
-from mtcodegen.expr import OPTIONAL_TENSOR, Purpose, ValueType, value_type
+from mtcodegen.expr import OPTIONAL_TENSOR, Expr, Literal, Name, Purpose, ValueType, gradient_names, value_type, walk
+from mtcodegen.expr.nodes import Index
 from mtcodegen.model import Backward, Derivative, OpSpec
 from mtcodegen.resolve_kernels import is_composite
 from mtcodegen.scopes import OpScope
@@ -19,6 +21,7 @@ def resolve_backward(spec: OpSpec, scope: OpScope) -> OpSpec:
     """Check the gradients and their formulas."""
     differentiable = _differentiable(spec.schema)
     backward = spec.backward
+    _check_outputs(spec, scope)
     if backward is None:
         if differentiable and _has_tensor_output(spec.schema) and not is_composite(spec) and spec.kernels:
             _missing(spec, scope, differentiable)
@@ -33,6 +36,48 @@ def resolve_backward(spec: OpSpec, scope: OpScope) -> OpSpec:
     elif not backward.marker and backward.function is None:
         return replace(spec, backward=_resolve(backward, scope, differentiable, key))
     return spec
+
+
+def _check_outputs(spec: OpSpec, scope: OpScope) -> None:
+    """`output_differentiability` has one entry an output, says no somewhere, and no formula contradicts it."""
+    flags = spec.output_differentiability
+    if not flags:
+        return
+    span = spec.node.entries["output_differentiability"][0].span
+    if len(flags) != len(spec.schema.returns):
+        entries = "1 entry" if len(flags) == 1 else f"{len(flags)} entries"
+        outputs = "1 output" if len(spec.schema.returns) == 1 else f"{len(spec.schema.returns)} outputs"
+        scope.fault("MT417", f"`output_differentiability` has {entries} for {outputs}", span)
+    elif spec.backward is None or spec.backward.marker:
+        hint = "remove it, or give `backward` formulas"
+        scope.fault("MT417", "`output_differentiability` does nothing without gradient formulas", span, hint)
+    elif all(flags):
+        scope.fault("MT417", "`output_differentiability` is true for all outputs, as without it", span, "remove it")
+    elif not any(flags):
+        scope.fault("MT417", "no output is differentiable", span, "write `backward: not_differentiable`")
+    else:
+        _check_unused(spec, scope)
+
+
+def _check_unused(spec: OpSpec, scope: OpScope) -> None:
+    """A formula that reads the gradient of an output that has none would read None."""
+    positions = gradient_names(spec.schema)
+    arguments = {argument.name for argument in spec.schema.arguments}
+    for derivative in spec.backward.derivatives if spec.backward is not None else ():
+        given = () if derivative.formula is None else (derivative.formula, *derivative.by_device.values())
+        for formula, node in ((item, node) for item in given for node in walk(item.expr)):
+            position = _gradient_read(node, positions, arguments)
+            if position is not None and not spec.output_differentiability[position]:
+                message = f"output {position} has no gradient: `output_differentiability` says so"
+                scope.fault("MT417", message, formula.node.locate(node.offset, node.length))
+
+
+def _gradient_read(node: Expr, positions: Mapping[str, int], arguments: set[str]) -> int | None:
+    """The output whose gradient a node names."""
+    if isinstance(node, Index) and node.value == Name("grads") and isinstance(node.index, Literal):
+        index = node.index.value
+        return index if isinstance(index, int) and 0 <= index < max(positions.values()) + 1 else None
+    return positions.get(node.id) if isinstance(node, Name) and node.id not in arguments else None
 
 
 def _differentiable(schema: opschema.Schema) -> list[str]:
@@ -58,13 +103,19 @@ def _missing(spec: OpSpec, scope: OpScope, differentiable: list[str]) -> None:
     scope.fault("MT414", message, scope.name_span, hint)
 
 
+_FORWARD = ("result", *(f"result{i}" for i in range(10)))  # derivatives.yaml's keys for a formula of the output
+
+
 def _resolve(backward: Backward, scope: OpScope, differentiable: list[str], key: Span) -> Backward:
     known = {argument.name: argument for argument in scope.schema.arguments}
     given: dict[str, Derivative] = {}
     for derivative in backward.derivatives:
         for name in derivative.arguments:
             span = _name_span(derivative, name)
-            if name not in known:
+            if name in _FORWARD and name not in known:
+                hint = "remove it: `backward` has the gradients of arguments"
+                scope.fault("MT418", "forward-mode formulas are not supported", span, hint)
+            elif name not in known:
                 hint = suggest(name, differentiable)
                 scope.fault("MT412", f"`{name}` is not an argument of {_title(scope)}", span, hint)
             elif name not in differentiable:
@@ -91,12 +142,15 @@ def _name_span(derivative: Derivative, name: str) -> Span:
 
 
 def _resolve_formula(derivative: Derivative, scope: OpScope) -> Derivative:
-    if derivative.formula is None:
-        return derivative
     types = {argument.name: value_type(argument.type) for argument in scope.schema.arguments}
+    if derivative.formula is None or (derivative.key.value in _FORWARD and derivative.key.value not in types):
+        return derivative
     expected = [_gradient_type(types.get(name)) for name in derivative.arguments]
     wanted = expected[0] if len(expected) == 1 else ValueType.tuple_of(expected)
-    return replace(derivative, formula=scope.formula(derivative.formula, Purpose.BACKWARD, wanted))
+    by_device = {
+        device: scope.formula(formula, Purpose.BACKWARD, wanted) for device, formula in derivative.by_device.items()
+    }
+    return replace(derivative, formula=scope.formula(derivative.formula, Purpose.BACKWARD, wanted), by_device=by_device)
 
 
 def _gradient_type(type_: ValueType | None) -> ValueType:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 from mtcodegen.diagnostics import render_text
 from mtcodegen.pipeline import Input, Target, generate
@@ -26,3 +28,24 @@ def findings(folder: Path, *texts: str | bytes) -> str:
     files, text = run(folder, *texts)
     assert not (files and "error[" in text)
     return text
+
+
+def load(folder: Path, text: str, name: str = "ops.py") -> ModuleType:
+    """The module that is generated from ``text``, imported from where it was written."""
+    files, shown = run(folder, text)
+    assert shown == ""
+    write(folder / "generated", files)
+    path = folder / "generated" / name
+    spec = importlib.util.spec_from_file_location(f"{folder.name}_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    """Put generated files into a folder."""
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_text(content)

@@ -12,7 +12,7 @@ from mtcodegen.expr.types import POINTER, TENSOR, ValueType, value_type
 
 _RESULT = re.compile(r"result\d*")  # how gradient formulas call an output without a name
 
-__all__ = ["OperatorTable", "Scope", "output_names", "scope_for"]
+__all__ = ["OperatorTable", "Scope", "gradient_names", "output_names", "scope_for"]
 
 
 class OperatorTable(Mapping[str, opschema.Schema]):
