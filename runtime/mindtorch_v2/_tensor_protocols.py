@@ -22,7 +22,6 @@ def contains(tensor: Tensor, value: Any) -> bool:
 
 def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
     """The tensor's elements as a NumPy array, without a copy where neither ``dtype`` nor ``copy`` asks for one."""
-    import numpy as np
 
     array: np.ndarray[Any, Any] = tensor.numpy()
     converted = array if dtype is None else array.astype(dtype, copy=False)
@@ -110,3 +109,12 @@ def _as_bytes(tensor: Tensor) -> Tensor:
     """A contiguous tensor's memory as uint8."""
     size = tensor.numel() * tensor.element_size()
     return _core.from_buffer(tensor, tensor.data_ptr(), (size,), (1,), _core.dtypes["uint8"])
+
+
+def detach(tensor: Tensor) -> Tensor:
+    """``tensor.detach()`` of a subclass or inside `vmap`: by the operator, so that overrides see it."""
+    from . import no_grad, ops
+
+    with no_grad():
+        view: Tensor = ops.aten.alias(tensor)
+    return view
