@@ -44,7 +44,8 @@ aclError Capture::refuse(const char* function, Stream& stream) {
 }
 
 aclError Capture::bypass(const char* function, Stream&) {
-    return allow_synchronous(function, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC);
+    const bool relaxed = mode == ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
+    return relaxed ? ACL_SUCCESS : forbid_synchronous(function, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC);
 }
 
 // --------------------------------------------------------------------------------------------------- events
@@ -232,12 +233,13 @@ aclError Capture::find(const char* function, const Stream& stream, std::size_t* 
 }
 
 aclError Capture::allow_synchronous(const char* function, aclError code) const {
-    constexpr const char* kNames[] = {"GLOBAL", "THREAD_LOCAL"};
     const bool here = mode == ACL_MODEL_RI_CAPTURE_MODE_GLOBAL ||
                       (mode == ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL && thread_ == std::this_thread::get_id());
-    if (!here || over()) {
-        return ACL_SUCCESS;
-    }
+    return here && !over() ? forbid_synchronous(function, code) : ACL_SUCCESS;
+}
+
+aclError Capture::forbid_synchronous(const char* function, aclError code) const {
+    constexpr const char* kNames[] = {"GLOBAL", "THREAD_LOCAL"};
     const char* what = code == ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC
                            ? "pageable host memory makes this copy synchronous, which"
                            : "a synchronous copy";

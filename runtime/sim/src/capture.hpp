@@ -66,6 +66,7 @@ private:
     };
 
     aclError require_active(const char* function) const;
+    aclError forbid_synchronous(const char* function, aclError code) const;
     aclError find(const char* function, const Stream& stream, std::size_t* lane) const;
     void await(std::size_t lane, const Mark& mark);
     aclError check(const char* function) const;

@@ -89,6 +89,7 @@ std::optional<Parameter> parse_word(const std::string& word) {
     return std::nullopt;
 }
 
+// The value in 64 bits, with its sign: some compilers rely on the caller to extend small numbers.
 std::uint64_t widen(const Parameter& parameter, const Bytes& value) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, value.data(), parameter.size);

@@ -160,6 +160,22 @@ TEST(a_buffer_of_host_arguments_is_laid_out_as_the_header_says) {
     CHECK_OK(aclrtLaunchKernelWithHostArgs(kernel("no_arguments"), 1, nullptr, nullptr, nullptr, 0, nullptr, 0));
 }
 
+TEST(arguments_of_four_bytes_follow_each_other_in_a_buffer) {
+    struct Buffer {
+        double* out;
+        float floats[9];
+        int32_t integers[6];
+        float p;
+        int32_t q;
+        double r;
+    } buffer{upload(std::vector<double>(18)), {1, 2, 3, 4, 5, 6, 7, 8, 9}, {10, 11, 12, 13, 14, 15}, 16, 17, 18};
+    CHECK_OK(aclrtLaunchKernelWithHostArgs(kernel("many"), 1, nullptr, nullptr, &buffer, sizeof buffer, nullptr, 0));
+    CHECK_OK(aclrtSynchronizeStream(nullptr));
+    std::vector<double> expected(18);
+    std::iota(expected.begin(), expected.end(), 1);
+    CHECK_EQ(download(buffer.out, 18) == expected, true);
+}
+
 TEST(wrong_libraries_and_kernels_are_refused) {
     aclrtBinHandle binary = nullptr;
     aclrtFuncHandle function = nullptr;

@@ -51,6 +51,22 @@ SCENARIO(exit_while_a_stream_waits_for_ever) {
     return 0;
 }
 
+SCENARIO(exit_while_a_graph_waits_for_ever) {
+    start();
+    aclrtStream stream = nullptr;
+    aclrtEvent event = nullptr;
+    aclmdlRI model = nullptr;
+    CHECK_OK(aclrtCreateStream(&stream));
+    CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_EXTERNAL));
+    CHECK_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    CHECK_OK(aclrtStreamWaitEvent(stream, event));
+    CHECK_OK(mtsim_launch("dropped", 1, stream, [](const void*) { std::_Exit(9); }, nullptr, 0));
+    CHECK_OK(aclmdlRICaptureEnd(stream, &model));
+    CHECK_OK(aclmdlRIExecuteAsync(model, stream));
+    CHECK_EQ(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
+    return 0;
+}
+
 SCENARIO(exit_inside_a_callback) {
     start();
     CHECK_OK(aclrtLaunchHostFunc(nullptr, [](void*) { std::exit(3); }, nullptr));
@@ -61,6 +77,7 @@ SCENARIO(exit_inside_a_callback) {
 TEST(a_process_exits_cleanly_whatever_its_streams_do) {
     CHECK_EQ(run_scenario("exit_while_a_kernel_runs"), 0);
     CHECK_EQ(run_scenario("exit_while_a_stream_waits_for_ever"), 0);
+    CHECK_EQ(run_scenario("exit_while_a_graph_waits_for_ever"), 0);
     CHECK_EQ(WEXITSTATUS(run_scenario("exit_inside_a_callback")), 3);
 }
 

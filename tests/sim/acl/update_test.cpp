@@ -389,9 +389,27 @@ TEST(a_group_lives_as_long_as_its_graph) {
     CHECK_OK(aclrtSynchronizeStream(op.updates));
 }
 
-TEST(a_process_may_leave_replays_that_wait_for_ever) {
-    static Updatable op;
+// A graph of two streams that both wait for what nobody records.
+static aclmdlRI make_endless(aclrtStream first) {
+    const aclrtStream second = make_stream();
+    const aclrtEvent fork = make_event(), join = make_event(), never = make_event(ACL_EVENT_EXTERNAL);
+    begin(first);
+    CHECK_OK(aclrtRecordEvent(fork, first));
+    CHECK_OK(aclrtStreamWaitEvent(second, fork));
+    CHECK_OK(aclrtStreamWaitEvent(second, never));
+    CHECK_OK(aclrtRecordEvent(join, second));
+    CHECK_OK(aclrtStreamWaitEvent(first, never));
+    CHECK_OK(aclrtStreamWaitEvent(first, join));
+    return end(first);
+}
+
+TEST(replays_that_wait_for_ever_do_not_hold_up_the_end) {
+    const Updatable op;
     CHECK_OK(aclmdlRIExecuteAsync(op.model, op.capture));
     CHECK_OK(aclmdlRICaptureTaskUpdateBegin(op.updates, op.group));
-    // The end of this test finalises the library, which must not wait for either.
+    const aclrtStream stream = make_stream();
+    CHECK_OK(aclmdlRIExecuteAsync(make_endless(stream), stream));
+    CHECK_EQ(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
+    CHECK_OK(aclFinalize());  // returns, whatever still waits
+    CHECK_OK(aclInit(nullptr));
 }
