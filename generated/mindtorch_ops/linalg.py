@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import mindtorch_v2 as torch
@@ -274,52 +273,67 @@ def _matmul_check(self: Tensor, other: Tensor) -> None:
         raise library.check_error("aten::matmul", "other.dim() >= 1", {"other.dim()": other.dim()})
 
 
+def _matmul_kernel_1(self: Tensor, other: Tensor) -> Tensor:
+    result: Tensor = torch.ops.aten.dot(self, other)
+    return result
+
+
+def _matmul_kernel_2(self: Tensor, other: Tensor) -> Tensor:
+    result: Tensor = torch.ops.aten.mm(self, other)
+    return result
+
+
+def _matmul_kernel_3(self: Tensor, other: Tensor) -> Tensor:
+    result: Tensor = torch.ops.aten.mv(other.transpose(-1, -2).flatten(0, -2), self).reshape(
+        (*other.shape[:-2], other.size(-1))
+    )
+    return result
+
+
+def _matmul_kernel_4(self: Tensor, other: Tensor) -> Tensor:
+    result: Tensor = torch.ops.aten.mv(self.flatten(0, -2), other).reshape(self.shape[:-1])
+    return result
+
+
+def _matmul_kernel_5(self: Tensor, other: Tensor) -> Tensor:
+    result: Tensor = torch.ops.aten.mm(self.flatten(0, -2), other).reshape((*self.shape[:-1], other.size(-1)))
+    return result
+
+
+def _matmul_kernel_6(self: Tensor, other: Tensor) -> Tensor:
+    result: Tensor = torch.ops.aten.bmm(
+        self.expand((*torch.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *self.shape[-2:])).flatten(0, -3),
+        other.expand((*torch.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *other.shape[-2:])).flatten(0, -3),
+    ).reshape((*torch.broadcast_shapes(self.shape[:-2], other.shape[:-2]), self.size(-2), other.size(-1)))
+    return result
+
+
 @library.register(_lib, "matmul", "CompositeImplicitAutograd", source="linalg.yaml:75")
 def _matmul_kernel(self: Tensor, other: Tensor) -> Tensor:
     _matmul_check(self, other)
-    result: Tensor = (
-        torch.ops.aten.dot(self, other)
-        if self.dim() == 1 and other.dim() == 1
-        else torch.ops.aten.mm(self, other)
-        if self.dim() == 2 and other.dim() == 2
-        else torch.ops.aten.mv(self, other)
-        if self.dim() == 2 and other.dim() == 1
-        else torch.ops.aten.mm(self.unsqueeze(0), other).squeeze(0)
-        if self.dim() == 1 and other.dim() == 2
-        else torch.ops.aten.mv(self.reshape((math.prod(self.shape[:-1]), self.size(-1))), other).reshape(
-            self.shape[:-1]
-        )
-        if other.dim() == 1
-        else torch.ops.aten.mv(
-            other.transpose(-1, -2).reshape((math.prod(other.shape[:-2]) * other.size(-1), other.size(-2))), self
-        ).reshape((*other.shape[:-2], other.size(-1)))
-        if self.dim() == 1
-        else torch.ops.aten.mm(self.reshape((math.prod(self.shape[:-1]), self.size(-1))), other).reshape(
-            (*self.shape[:-1], other.size(-1))
-        )
-        if other.dim() == 2
-        else torch.ops.aten.bmm(
-            self.expand((*torch.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *self.shape[-2:])).reshape(
-                (math.prod(torch.broadcast_shapes(self.shape[:-2], other.shape[:-2])), self.size(-2), self.size(-1))
-            ),
-            other.expand((*torch.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *other.shape[-2:])).reshape(
-                (math.prod(torch.broadcast_shapes(self.shape[:-2], other.shape[:-2])), other.size(-2), other.size(-1))
-            ),
-        ).reshape((*torch.broadcast_shapes(self.shape[:-2], other.shape[:-2]), self.size(-2), other.size(-1)))
-    )
-    return result
+    if self.dim() == 1 and other.dim() == 1:
+        return _matmul_kernel_1(self, other)
+    if self.dim() == 2 and other.dim() == 2:
+        return _matmul_kernel_2(self, other)
+    if self.dim() == 1:
+        return _matmul_kernel_3(self, other)
+    if other.dim() == 1:
+        return _matmul_kernel_4(self, other)
+    if other.dim() == 2:
+        return _matmul_kernel_5(self, other)
+    return _matmul_kernel_6(self, other)
 
 
 matmul = torch.ops.aten.matmul.default
 
 
-# ---------------------------------------------------------------- mv (linalg.yaml:76)
+# ---------------------------------------------------------------- mv (linalg.yaml:89)
 _lib.define(
     "mv(Tensor self, Tensor vec) -> Tensor",
     doc="The product of a matrix and a vector.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:76",
+    source="linalg.yaml:89",
 )
 
 
@@ -334,7 +348,7 @@ def _mv_check(self: Tensor, vec: Tensor) -> None:
         )
 
 
-@library.register(_lib, "mv", "CompositeImplicitAutograd", source="linalg.yaml:83")
+@library.register(_lib, "mv", "CompositeImplicitAutograd", source="linalg.yaml:96")
 def _mv_kernel(self: Tensor, vec: Tensor) -> Tensor:
     _mv_check(self, vec)
     result: Tensor = self.mm(vec.unsqueeze(1)).squeeze(1)
@@ -344,13 +358,13 @@ def _mv_kernel(self: Tensor, vec: Tensor) -> Tensor:
 mv = torch.ops.aten.mv.default
 
 
-# ---------------------------------------------------------------- dot (linalg.yaml:84)
+# ---------------------------------------------------------------- dot (linalg.yaml:97)
 _lib.define(
     "dot(Tensor self, Tensor tensor) -> Tensor",
     doc="The sum of the products of two vectors' elements.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:84",
+    source="linalg.yaml:97",
 )
 
 
@@ -367,7 +381,7 @@ def _dot_check(self: Tensor, tensor: Tensor) -> None:
         )
 
 
-@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:91")
+@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:104")
 def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
     _dot_check(self, tensor)
     result: Tensor = (self * tensor).sum()
@@ -377,13 +391,13 @@ def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
 dot = torch.ops.aten.dot.default
 
 
-# ---------------------------------------------------------------- outer (linalg.yaml:92)
+# ---------------------------------------------------------------- outer (linalg.yaml:105)
 _lib.define(
     "outer(Tensor self, Tensor vec2) -> Tensor",
     doc="The products of all pairs of two vectors' elements.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:92",
+    source="linalg.yaml:105",
 )
 
 
@@ -394,7 +408,7 @@ def _outer_check(self: Tensor, vec2: Tensor) -> None:
         raise library.check_error("aten::outer", "vec2.dim() == 1", {"vec2.dim()": vec2.dim()})
 
 
-@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:98")
+@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:111")
 def _outer_kernel(self: Tensor, vec2: Tensor) -> Tensor:
     _outer_check(self, vec2)
     result: Tensor = self.unsqueeze(1) * vec2

@@ -551,33 +551,40 @@ def _flatten_using_ints_check(self: Tensor, start_dim: int, end_dim: int) -> Non
         )
 
 
+def _flatten_using_ints_kernel_1(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
+    result: Tensor = self.reshape((1,))
+    return result
+
+
+def _flatten_using_ints_kernel_2(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
+    result: Tensor = self.reshape(
+        (
+            *self.shape[: start_dim % self.dim()],
+            math.prod(self.shape[start_dim % self.dim() : end_dim % self.dim() + 1]),
+            *self.shape[end_dim % self.dim() + 1 :],
+        ),
+    )
+    return result
+
+
 @library.register(_lib, "flatten.using_ints", "CompositeImplicitAutograd", source="shape.yaml:133")
 def _flatten_using_ints_kernel(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
     _flatten_using_ints_check(self, start_dim, end_dim)
-    result: Tensor = (
-        self.reshape((1,))
-        if self.dim() == 0
-        else self.reshape(
-            (
-                *self.shape[: start_dim % self.dim()],
-                math.prod(self.shape[start_dim % self.dim() : end_dim % self.dim() + 1]),
-                *self.shape[end_dim % self.dim() + 1 :],
-            ),
-        )
-    )
-    return result
+    if self.dim() == 0:
+        return _flatten_using_ints_kernel_1(self, start_dim, end_dim)
+    return _flatten_using_ints_kernel_2(self, start_dim, end_dim)
 
 
 flatten = torch.ops.aten.flatten.using_ints
 
 
-# ---------------------------------------------------------------- narrow (shape.yaml:134)
+# ---------------------------------------------------------------- narrow (shape.yaml:139)
 _lib.define(
     "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
     doc="`length` elements of a dimension from `start` on.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:134",
+    source="shape.yaml:139",
 )
 
 
@@ -604,7 +611,7 @@ def _narrow_check(self: Tensor, dim: int, start: int, length: int) -> None:
         )
 
 
-@library.register(_lib, "narrow", "CompositeImplicitAutograd", source="shape.yaml:142")
+@library.register(_lib, "narrow", "CompositeImplicitAutograd", source="shape.yaml:147")
 def _narrow_kernel(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     _narrow_check(self, dim, start, length)
     result: Tensor = self.slice(
@@ -619,17 +626,17 @@ def _narrow_kernel(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 narrow = torch.ops.aten.narrow.default
 
 
-# ---------------------------------------------------------------- view_as (shape.yaml:143)
+# ---------------------------------------------------------------- view_as (shape.yaml:148)
 _lib.define(
     "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     doc="As `view`, to other's shape.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:143",
+    source="shape.yaml:148",
 )
 
 
-@library.register(_lib, "view_as", "CompositeImplicitAutograd", source="shape.yaml:147")
+@library.register(_lib, "view_as", "CompositeImplicitAutograd", source="shape.yaml:152")
 def _view_as_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = self.view(other.shape)
     return result
@@ -638,17 +645,17 @@ def _view_as_kernel(self: Tensor, other: Tensor) -> Tensor:
 view_as = torch.ops.aten.view_as.default
 
 
-# ---------------------------------------------------------------- reshape_as (shape.yaml:148)
+# ---------------------------------------------------------------- reshape_as (shape.yaml:153)
 _lib.define(
     "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     doc="As `reshape`, to other's shape.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:148",
+    source="shape.yaml:153",
 )
 
 
-@library.register(_lib, "reshape_as", "CompositeImplicitAutograd", source="shape.yaml:152")
+@library.register(_lib, "reshape_as", "CompositeImplicitAutograd", source="shape.yaml:157")
 def _reshape_as_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = self.reshape(other.shape)
     return result
@@ -657,17 +664,17 @@ def _reshape_as_kernel(self: Tensor, other: Tensor) -> Tensor:
 reshape_as = torch.ops.aten.reshape_as.default
 
 
-# ---------------------------------------------------------------- expand_as (shape.yaml:153)
+# ---------------------------------------------------------------- expand_as (shape.yaml:158)
 _lib.define(
     "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     doc="As `expand`, to other's shape.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:153",
+    source="shape.yaml:158",
 )
 
 
-@library.register(_lib, "expand_as", "CompositeImplicitAutograd", source="shape.yaml:157")
+@library.register(_lib, "expand_as", "CompositeImplicitAutograd", source="shape.yaml:162")
 def _expand_as_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = self.expand(other.shape)
     return result
@@ -676,20 +683,20 @@ def _expand_as_kernel(self: Tensor, other: Tensor) -> Tensor:
 expand_as = torch.ops.aten.expand_as.default
 
 
-# ---------------------------------------------------------------- movedim.int (shape.yaml:158)
+# ---------------------------------------------------------------- movedim.int (shape.yaml:163)
 _lib.define(
     "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
     doc="A dimension moved to another position.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:158",
+    source="shape.yaml:163",
 )
 _movedim_int_cpu_python = library.python_function("mindtorch_v2.kernels.shape:movedim")
 
 
-@library.register(_lib, "movedim.int", "CPU", source="shape.yaml:162")
-@library.register(_lib, "movedim.int", "NPU", source="shape.yaml:162")
-@library.register(_lib, "movedim.int", "Meta", source="shape.yaml:162")
+@library.register(_lib, "movedim.int", "CPU", source="shape.yaml:167")
+@library.register(_lib, "movedim.int", "NPU", source="shape.yaml:167")
+@library.register(_lib, "movedim.int", "Meta", source="shape.yaml:167")
 def _movedim_int_cpu_npu_meta_kernel(self: Tensor, source: int, destination: int) -> Tensor:
     result: Tensor = _movedim_int_cpu_python(self, source, destination)
     return result
@@ -707,24 +714,24 @@ def _movedim_int_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("movedim.int", _movedim_int_backward, setup_context=_movedim_int_setup, source="shape.yaml:164")
+_lib.register_autograd("movedim.int", _movedim_int_backward, setup_context=_movedim_int_setup, source="shape.yaml:169")
 movedim = torch.ops.aten.movedim.int
 
 
-# ---------------------------------------------------------------- unbind.int (shape.yaml:166)
+# ---------------------------------------------------------------- unbind.int (shape.yaml:171)
 _lib.define(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     doc="The slices along a dimension, which is left out.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:166",
+    source="shape.yaml:171",
 )
 _unbind_int_cpu_python = library.python_function("mindtorch_v2.kernels.shape:unbind")
 
 
-@library.register(_lib, "unbind.int", "CPU", source="shape.yaml:170")
-@library.register(_lib, "unbind.int", "NPU", source="shape.yaml:170")
-@library.register(_lib, "unbind.int", "Meta", source="shape.yaml:170")
+@library.register(_lib, "unbind.int", "CPU", source="shape.yaml:175")
+@library.register(_lib, "unbind.int", "NPU", source="shape.yaml:175")
+@library.register(_lib, "unbind.int", "Meta", source="shape.yaml:175")
 def _unbind_int_cpu_npu_meta_kernel(self: Tensor, dim: int) -> list[Tensor]:
     result: list[Tensor] = _unbind_int_cpu_python(self, dim)
     return result
@@ -734,25 +741,25 @@ _lib.register_autograd(
     "unbind.int",
     library.python_function("mindtorch_v2.kernels.shape:unbind_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:unbind_setup"),
-    source="shape.yaml:172",
+    source="shape.yaml:177",
 )
 unbind = torch.ops.aten.unbind.int
 
 
-# ---------------------------------------------------------------- split.Tensor (shape.yaml:175)
+# ---------------------------------------------------------------- split.Tensor (shape.yaml:180)
 _lib.define(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
     doc="Parts of `split_size` along a dimension; the last may be smaller.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:175",
+    source="shape.yaml:180",
 )
 _split_tensor_cpu_python = library.python_function("mindtorch_v2.kernels.shape:split")
 
 
-@library.register(_lib, "split.Tensor", "CPU", source="shape.yaml:179")
-@library.register(_lib, "split.Tensor", "NPU", source="shape.yaml:179")
-@library.register(_lib, "split.Tensor", "Meta", source="shape.yaml:179")
+@library.register(_lib, "split.Tensor", "CPU", source="shape.yaml:184")
+@library.register(_lib, "split.Tensor", "NPU", source="shape.yaml:184")
+@library.register(_lib, "split.Tensor", "Meta", source="shape.yaml:184")
 def _split_tensor_cpu_npu_meta_kernel(self: Tensor, split_size: int, dim: int) -> list[Tensor]:
     result: list[Tensor] = _split_tensor_cpu_python(self, split_size, dim)
     return result
@@ -762,24 +769,24 @@ _lib.register_autograd(
     "split.Tensor",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:181",
+    source="shape.yaml:186",
 )
 
 
-# ---------------------------------------------------------------- split_with_sizes (shape.yaml:184)
+# ---------------------------------------------------------------- split_with_sizes (shape.yaml:189)
 _lib.define(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
     doc="Parts of the given sizes along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:184",
+    source="shape.yaml:189",
 )
 _split_with_sizes_cpu_python = library.python_function("mindtorch_v2.kernels.shape:split_with_sizes")
 
 
-@library.register(_lib, "split_with_sizes", "CPU", source="shape.yaml:188")
-@library.register(_lib, "split_with_sizes", "NPU", source="shape.yaml:188")
-@library.register(_lib, "split_with_sizes", "Meta", source="shape.yaml:188")
+@library.register(_lib, "split_with_sizes", "CPU", source="shape.yaml:193")
+@library.register(_lib, "split_with_sizes", "NPU", source="shape.yaml:193")
+@library.register(_lib, "split_with_sizes", "Meta", source="shape.yaml:193")
 def _split_with_sizes_cpu_npu_meta_kernel(self: Tensor, split_sizes: Sequence[int], dim: int) -> list[Tensor]:
     result: list[Tensor] = _split_with_sizes_cpu_python(self, split_sizes, dim)
     return result
@@ -789,25 +796,25 @@ _lib.register_autograd(
     "split_with_sizes",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:190",
+    source="shape.yaml:195",
 )
 split_with_sizes = torch.ops.aten.split_with_sizes.default
 
 
-# ---------------------------------------------------------------- split.sizes (shape.yaml:193)
+# ---------------------------------------------------------------- split.sizes (shape.yaml:198)
 _lib.define(
     "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
     doc="Parts of the given sizes along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:193",
+    source="shape.yaml:198",
 )
 _split_sizes_cpu_python = library.python_function("mindtorch_v2.kernels.shape:split_with_sizes")
 
 
-@library.register(_lib, "split.sizes", "CPU", source="shape.yaml:197")
-@library.register(_lib, "split.sizes", "NPU", source="shape.yaml:197")
-@library.register(_lib, "split.sizes", "Meta", source="shape.yaml:197")
+@library.register(_lib, "split.sizes", "CPU", source="shape.yaml:202")
+@library.register(_lib, "split.sizes", "NPU", source="shape.yaml:202")
+@library.register(_lib, "split.sizes", "Meta", source="shape.yaml:202")
 def _split_sizes_cpu_npu_meta_kernel(self: Tensor, split_size: Sequence[int], dim: int) -> list[Tensor]:
     result: list[Tensor] = _split_sizes_cpu_python(self, split_size, dim)
     return result
@@ -817,25 +824,25 @@ _lib.register_autograd(
     "split.sizes",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:199",
+    source="shape.yaml:204",
 )
 split = torch.ops.aten.split
 
 
-# ---------------------------------------------------------------- chunk (shape.yaml:202)
+# ---------------------------------------------------------------- chunk (shape.yaml:207)
 _lib.define(
     "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
     doc="At most `chunks` parts of equal size along a dimension; the last may be smaller.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:202",
+    source="shape.yaml:207",
 )
 _chunk_cpu_python = library.python_function("mindtorch_v2.kernels.shape:chunk")
 
 
-@library.register(_lib, "chunk", "CPU", source="shape.yaml:206")
-@library.register(_lib, "chunk", "NPU", source="shape.yaml:206")
-@library.register(_lib, "chunk", "Meta", source="shape.yaml:206")
+@library.register(_lib, "chunk", "CPU", source="shape.yaml:211")
+@library.register(_lib, "chunk", "NPU", source="shape.yaml:211")
+@library.register(_lib, "chunk", "Meta", source="shape.yaml:211")
 def _chunk_cpu_npu_meta_kernel(self: Tensor, chunks: int, dim: int) -> list[Tensor]:
     result: list[Tensor] = _chunk_cpu_python(self, chunks, dim)
     return result
@@ -845,29 +852,29 @@ _lib.register_autograd(
     "chunk",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:208",
+    source="shape.yaml:213",
 )
 chunk = torch.ops.aten.chunk.default
 
 
-# ---------------------------------------------------------------- select_backward (shape.yaml:213)
+# ---------------------------------------------------------------- select_backward (shape.yaml:218)
 _lib.define(
     "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
     doc="Zeros of the given size, with `grad_output` at one index of a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:213",
+    source="shape.yaml:218",
 )
 _select_backward_cpu_python = library.python_function("mindtorch_v2.kernels.shape:select_backward")
 
 
-@library.register(_lib, "select_backward", "Meta", source="shape.yaml:215")
+@library.register(_lib, "select_backward", "Meta", source="shape.yaml:220")
 def _select_backward_fake(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
     return npu.alloc(input_sizes, grad_output.dtype, grad_output.device)
 
 
-@library.register(_lib, "select_backward", "CPU", source="shape.yaml:217")
-@library.register(_lib, "select_backward", "NPU", source="shape.yaml:217")
+@library.register(_lib, "select_backward", "CPU", source="shape.yaml:222")
+@library.register(_lib, "select_backward", "NPU", source="shape.yaml:222")
 def _select_backward_cpu_npu_kernel(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
     result: Tensor = _select_backward_cpu_python(grad_output, input_sizes, dim, index)
     return result
@@ -886,32 +893,32 @@ def _select_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "select_backward", _select_backward_backward, setup_context=_select_backward_setup, source="shape.yaml:219"
+    "select_backward", _select_backward_backward, setup_context=_select_backward_setup, source="shape.yaml:224"
 )
 select_backward = torch.ops.aten.select_backward.default
 
 
-# ---------------------------------------------------------------- slice_backward (shape.yaml:221)
+# ---------------------------------------------------------------- slice_backward (shape.yaml:226)
 _lib.define(
     "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> "
     "Tensor",
     doc="Zeros of the given size, with `grad_output` in a range of a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:221",
+    source="shape.yaml:226",
 )
 _slice_backward_cpu_python = library.python_function("mindtorch_v2.kernels.shape:slice_backward")
 
 
-@library.register(_lib, "slice_backward", "Meta", source="shape.yaml:223")
+@library.register(_lib, "slice_backward", "Meta", source="shape.yaml:228")
 def _slice_backward_fake(
     grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
 ) -> Tensor:
     return npu.alloc(input_sizes, grad_output.dtype, grad_output.device)
 
 
-@library.register(_lib, "slice_backward", "CPU", source="shape.yaml:225")
-@library.register(_lib, "slice_backward", "NPU", source="shape.yaml:225")
+@library.register(_lib, "slice_backward", "CPU", source="shape.yaml:230")
+@library.register(_lib, "slice_backward", "NPU", source="shape.yaml:230")
 def _slice_backward_cpu_npu_kernel(
     grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
 ) -> Tensor:
@@ -934,31 +941,31 @@ def _slice_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "slice_backward", _slice_backward_backward, setup_context=_slice_backward_setup, source="shape.yaml:227"
+    "slice_backward", _slice_backward_backward, setup_context=_slice_backward_setup, source="shape.yaml:232"
 )
 slice_backward = torch.ops.aten.slice_backward.default
 
 
-# ---------------------------------------------------------------- cat (shape.yaml:231)
+# ---------------------------------------------------------------- cat (shape.yaml:236)
 _lib.define(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     doc="Tensors joined along a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:231",
+    source="shape.yaml:236",
 )
 _cat_fake_python = library.python_function("mindtorch_v2.kernels.shape:cat_fake")
 _cat_cpu_python = library.python_function("mindtorch_v2.kernels.shape:cat")
 
 
-@library.register(_lib, "cat", "Meta", source="shape.yaml:233")
+@library.register(_lib, "cat", "Meta", source="shape.yaml:238")
 def _cat_fake(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _cat_fake_python(tensors, dim)
     return result
 
 
-@library.register(_lib, "cat", "CPU", source="shape.yaml:235")
-@library.register(_lib, "cat", "NPU", source="shape.yaml:235")
+@library.register(_lib, "cat", "CPU", source="shape.yaml:240")
+@library.register(_lib, "cat", "NPU", source="shape.yaml:240")
 def _cat_cpu_npu_kernel(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _cat_cpu_python(tensors, dim)
     return result
@@ -968,31 +975,31 @@ _lib.register_autograd(
     "cat",
     library.python_function("mindtorch_v2.kernels.shape:cat_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:cat_setup"),
-    source="shape.yaml:237",
+    source="shape.yaml:242",
 )
 cat = torch.ops.aten.cat.default
 
 
-# ---------------------------------------------------------------- stack (shape.yaml:240)
+# ---------------------------------------------------------------- stack (shape.yaml:245)
 _lib.define(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     doc="Tensors joined along a new dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:240",
+    source="shape.yaml:245",
 )
 _stack_fake_python = library.python_function("mindtorch_v2.kernels.shape:stack_fake")
 _stack_cpu_python = library.python_function("mindtorch_v2.kernels.shape:stack")
 
 
-@library.register(_lib, "stack", "Meta", source="shape.yaml:242")
+@library.register(_lib, "stack", "Meta", source="shape.yaml:247")
 def _stack_fake(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _stack_fake_python(tensors, dim)
     return result
 
 
-@library.register(_lib, "stack", "CPU", source="shape.yaml:244")
-@library.register(_lib, "stack", "NPU", source="shape.yaml:244")
+@library.register(_lib, "stack", "CPU", source="shape.yaml:249")
+@library.register(_lib, "stack", "NPU", source="shape.yaml:249")
 def _stack_cpu_npu_kernel(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _stack_cpu_python(tensors, dim)
     return result
@@ -1002,25 +1009,25 @@ _lib.register_autograd(
     "stack",
     library.python_function("mindtorch_v2.kernels.shape:stack_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:stack_setup"),
-    source="shape.yaml:246",
+    source="shape.yaml:251",
 )
 stack = torch.ops.aten.stack.default
 
 
-# ---------------------------------------------------------------- repeat (shape.yaml:249)
+# ---------------------------------------------------------------- repeat (shape.yaml:254)
 _lib.define(
     "repeat(Tensor self, SymInt[] repeats) -> Tensor",
     doc="The tensor repeated along its dimensions, in memory of its own.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:249",
+    source="shape.yaml:254",
 )
 _repeat_cpu_python = library.python_function("mindtorch_v2.kernels.shape:repeat")
 
 
-@library.register(_lib, "repeat", "CPU", source="shape.yaml:253")
-@library.register(_lib, "repeat", "NPU", source="shape.yaml:253")
-@library.register(_lib, "repeat", "Meta", source="shape.yaml:253")
+@library.register(_lib, "repeat", "CPU", source="shape.yaml:258")
+@library.register(_lib, "repeat", "NPU", source="shape.yaml:258")
+@library.register(_lib, "repeat", "Meta", source="shape.yaml:258")
 def _repeat_cpu_npu_meta_kernel(self: Tensor, repeats: Sequence[int]) -> Tensor:
     result: Tensor = _repeat_cpu_python(self, repeats)
     return result
@@ -1030,6 +1037,6 @@ _lib.register_autograd(
     "repeat",
     library.python_function("mindtorch_v2.kernels.shape:repeat_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:repeat_setup"),
-    source="shape.yaml:255",
+    source="shape.yaml:260",
 )
 repeat = torch.ops.aten.repeat.default
