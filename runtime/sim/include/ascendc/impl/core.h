@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <string>
 
-#include "../../mtsim.h"
-#include "types.h"
+#include "chip.h"
 
 namespace AscendC {
 class TPipe;
@@ -17,11 +17,16 @@ class TPipe;
 
 namespace mtsim {
 
+class Group;
+
 constexpr uint32_t kVectorCoreException = 507035;
 constexpr uint32_t kVectorCoreTimeout = 507034;
 
 /// Ends the block after its fault was reported; caught where the block was started.
 struct BlockFault {};
+
+/// Records an asynchronous error for the stream of the running kernel.
+inline void report(uint32_t code, const char* message);
 
 /// Reports an asynchronous error for the stream and ends the block. The simulator adds the kernel and the block.
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] inline void fault(uint32_t code, const char* format,
@@ -31,41 +36,8 @@ struct BlockFault {};
   va_start(arguments, format);
   std::vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  mtsim_kernel_fault(code, message);
+  report(code, message);
   throw BlockFault{};
-}
-
-enum Memory : uint8_t { kUnified, kL1, kL0A, kL0B, kL0C, kMemories };
-
-struct MemoryTraits {
-  const char* name;
-  uint32_t bytes;  // what a kernel may allocate
-};
-
-// 910B: the last 256 bytes of the unified buffer belong to the system.
-constexpr std::array<MemoryTraits, kMemories> kMemoryTraits{{{"unified buffer", 192 * 1024 - 256},
-                                                             {"L1", 512 * 1024},
-                                                             {"L0A", 64 * 1024},
-                                                             {"L0B", 64 * 1024},
-                                                             {"L0C", 128 * 1024}}};
-
-constexpr Memory memory_of(AscendC::TPosition position) {
-  using P = AscendC::TPosition;
-  switch (position) {
-    case P::A1:
-    case P::B1:
-    case P::C1:
-    case P::TSCM:
-      return kL1;
-    case P::A2:
-      return kL0A;
-    case P::B2:
-      return kL0B;
-    case P::CO1:
-      return kL0C;
-    default:
-      return kUnified;
-  }
 }
 
 /// Which of a repeat's elements an instruction touches.
@@ -84,6 +56,15 @@ constexpr size_t kPipes = PIPE_FIX + 1;
 
 enum class Atomic : uint8_t { None, Add, Max, Min };
 
+/// What a core is for its kernel. `Any` executes every instruction: a kernel that declares no task type.
+enum class Role : uint8_t { Any, Cube, Vector };
+
+/// The first fault of a core that runs on a thread of its own, for the block's thread to report.
+struct Fault {
+  uint32_t code = 0;
+  std::string message;
+};
+
 struct Core {
   struct Free {
     void operator()(uint8_t* memory) const { std::free(memory); }
@@ -99,13 +80,22 @@ struct Core {
   uint64_t mask_count = 0;
   AscendC::MaskMode mask_mode = AscendC::MaskMode::NORMAL;
   Mask compare_mask{};
+  std::array<uint16_t, 4> merged{};  // how many elements MrgSort took from each of its lists
+
+  Role role = Role::Any;
+  uint32_t block = 0;       // of the launch, which has `blocks`
+  uint32_t blocks = 1;
+  uint32_t sub_block = 0;   // among the block's vector cores
+  uint32_t everywhere = 0;  // cross-core flags set in mode 0, a bit a flag
+  Group* group = nullptr;   // the cores of a block that has several
+  Fault* fault = nullptr;
 
   uint8_t* memory(Memory kind) {
     auto& owner = memories[kind];
     if (!owner) {
-      const size_t bytes = align_up(kMemoryTraits[kind].bytes, 4096);
+      const size_t bytes = align_up(chip().bytes[kind], 4096);
       owner.reset(static_cast<uint8_t*>(std::aligned_alloc(4096, bytes)));
-      if (!owner) fault(kVectorCoreException, "no host memory for the %s", kMemoryTraits[kind].name);
+      if (!owner) mtsim::fault(kVectorCoreException, "no host memory for the %s", kMemoryNames[kind]);
     }
     return owner.get();
   }
@@ -117,6 +107,13 @@ struct Core {
     atomic = Atomic::None;
     mask = {~uint64_t{0}, ~uint64_t{0}};
     mask_mode = AscendC::MaskMode::NORMAL;
+    role = Role::Any;
+    block = mtsim_block_idx();
+    blocks = mtsim_block_num();
+    sub_block = 0;
+    everywhere = 0;
+    group = nullptr;
+    fault = nullptr;
   }
 };
 
@@ -125,14 +122,10 @@ inline Core& core() {
   return instance;
 }
 
-/// Runs one block of a kernel; a fault inside it has already been reported when this returns.
-template <typename Body>
-void run_block(Body&& body) {
-  core().start_block();
-  try {
-    body();
-  } catch (const BlockFault&) {  // the block stops here, the stream's next synchronisation tells
-  }
+inline void report(uint32_t code, const char* message) {
+  Fault* own = core().fault;
+  if (own == nullptr) mtsim_kernel_fault(code, message);
+  else if (own->code == 0) *own = {code, message};
 }
 
 }  // namespace mtsim

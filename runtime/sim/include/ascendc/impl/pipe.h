@@ -68,16 +68,16 @@ class TPipe {
   uint8_t* allocate(TPosition position, uint8_t num, uint32_t bytes) {
     using namespace mtsim;
     const Memory kind = memory_of(position);
-    const MemoryTraits& memory = kMemoryTraits[kind];
+    const uint32_t size = chip().bytes[kind];
     const uint64_t total = uint64_t{num} * bytes;
     if (num == 0 || bytes == 0) fault(kVectorCoreException,
         "InitBuffer: %u buffers of %u bytes: both must be positive", num, bytes);
     if (buffers_ + num > kMaxBuffers)
       fault(kVectorCoreException, "InitBuffer: %u buffers, at most %u fit a kernel", buffers_ + num, kMaxBuffers);
-    if (used_[kind] + total > memory.bytes)
+    if (used_[kind] + total > size)
       fault(kVectorCoreException,
             "InitBuffer: %u x %u bytes do not fit the %s: %u of %u bytes are taken; use smaller tiles or fewer buffers",
-            num, bytes, memory.name, used_[kind], memory.bytes);
+            num, bytes, kMemoryNames[kind], used_[kind], size);
     uint8_t* begin = core().memory(kind) + used_[kind];
     used_[kind] += static_cast<uint32_t>(total);
     buffers_ += num;

@@ -2,7 +2,11 @@
 // checked is what the chip would answer with a hang.
 #pragma once
 
-#include "core.h"
+#include <chrono>
+#include <thread>
+
+#include "group.h"
+#include "tensor.h"
 
 namespace mtsim {
 
@@ -24,6 +28,21 @@ inline void clear_bit(uint8_t& flags, int32_t id) {
 
 inline uint8_t& pair_flags(pipe_t from, pipe_t to) { return core().pipe_flags[from * kPipes + to]; }
 
+/// How long a block waits for another one before it is a hang.
+constexpr std::chrono::seconds kBlockPatience{20};
+
+inline void check_cross_core(const char* name, uint16_t flag) {
+  if (flag >= Group::kFlags) fault(kVectorCoreException, "%s: flag %u, there are 0 to %u", name, flag,
+      Group::kFlags - 1);
+}
+
+inline Group& own_group(const char* name) {
+  if (core().group == nullptr)
+    fault(kVectorCoreTimeout, "%s: the block has one core, nobody answers: declare the kernel with "
+          "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2)", name);
+  return *core().group;
+}
+
 }  // namespace mtsim
 
 namespace AscendC {
@@ -40,6 +59,62 @@ template <pipe_t pipe>
 void PipeBarrier() {}
 
 using TEventID = int8_t;
+
+/// Waits for all blocks. The launch stub of a source that names SyncAll keeps its blocks alive together.
+template <bool isAIVOnly = true>
+void SyncAll() {
+  if (mtsim::core().group == nullptr) return mtsim_block_barrier();
+  mtsim::core().group->sync_all(isAIVOnly, [] { mtsim_block_barrier(); });
+}
+template <bool isAIVOnly = true>
+void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, const int32_t usedCores = 0) {
+  SyncAll<isAIVOnly>();
+}
+
+/// Mode 0: all cores of a kind, of all blocks. Mode 1: a block's vector cores. Mode 2: a cube and its vector cores.
+template <uint8_t modeId, pipe_t pipe>
+void CrossCoreSetFlag(uint16_t flagId) {
+  static_assert(modeId <= 2, "CrossCoreSetFlag: the mode is 0, 1 or 2");
+  mtsim::check_cross_core("CrossCoreSetFlag", flagId);
+  if constexpr (modeId == 0) mtsim::core().everywhere |= 1u << flagId;
+  else mtsim::own_group("CrossCoreSetFlag").set(modeId, flagId);
+}
+template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
+void CrossCoreWaitFlag(uint16_t flagId) {
+  mtsim::check_cross_core("CrossCoreWaitFlag", flagId);
+  uint32_t& everywhere = mtsim::core().everywhere;
+  if (!(everywhere >> flagId & 1)) return mtsim::own_group("CrossCoreWaitFlag").wait(flagId);
+  everywhere &= ~(1u << flagId);  // all cores of a kind that set it meet here
+  if (mtsim::core().group != nullptr && mtsim::runs_cube())
+    mtsim::fault(mtsim::kVectorCoreException, "CrossCoreWaitFlag: mode 0 between the cube cores of a mixed kernel is "
+                 "not simulated: let the vector cores wait, or use SyncAll<false>");
+  SyncAll();
+}
+
+namespace detail {
+/// One word an event and block, 32 bytes apart, in global memory.
+inline int32_t* block_flag(const char* name, const GlobalTensor<int32_t>& workspace, int32_t block, int32_t event) {
+  const int64_t at = (int64_t{event} * mtsim::core().blocks + block) * 8;
+  return mtsim::global_bytes(workspace, (at + 8) * 4, name, "gmWorkspace") + at;
+}
+}  // namespace detail
+
+/// Tells the block that waits with IBWait for this one. The workspace starts as zeros.
+template <bool isAIVOnly = true>
+void IBSet(const GlobalTensor<int32_t>& workspace, const LocalTensor<int32_t>&, int32_t blockIdx, int32_t eventID) {
+  __atomic_fetch_add(detail::block_flag("IBSet", workspace, blockIdx, eventID), 1, __ATOMIC_SEQ_CST);
+}
+template <bool isAIVOnly = true>
+void IBWait(const GlobalTensor<int32_t>& workspace, const LocalTensor<int32_t>&, int32_t blockIdx, int32_t eventID) {
+  int32_t* flag = detail::block_flag("IBWait", workspace, blockIdx, eventID);
+  const auto deadline = std::chrono::steady_clock::now() + mtsim::kBlockPatience;
+  while (__atomic_load_n(flag, __ATOMIC_SEQ_CST) == 0) {
+    if (std::chrono::steady_clock::now() > deadline)
+      mtsim::fault(mtsim::kVectorCoreTimeout, "IBWait: block %d did not set event %d", blockIdx, eventID);
+    std::this_thread::yield();
+  }
+  __atomic_fetch_sub(flag, 1, __ATOMIC_SEQ_CST);
+}
 
 }  // namespace AscendC
 

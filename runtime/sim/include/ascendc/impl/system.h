@@ -1,18 +1,25 @@
 // What a block asks about itself and its machine.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 
+#include "group.h"
 #include "tensor.h"
 
 namespace AscendC {
 
-inline int64_t GetBlockIdx() { return mtsim_block_idx(); }
-inline int64_t GetBlockNum() { return mtsim_block_num(); }
-inline int64_t GetSubBlockIdx() { return 0; }
-inline int64_t GetSubBlockNum() { return 1; }
-inline int64_t GetTaskRation() { return 1; }
+inline int64_t GetBlockNum() { return mtsim::core().blocks; }
+inline int64_t GetSubBlockIdx() { return mtsim::core().sub_block; }
+/// How many vector cores there are to a cube core.
+inline int64_t GetTaskRation() { return mtsim::core().group != nullptr ? mtsim::core().group->vectors() : 1; }
+inline int64_t GetSubBlockNum() { return GetTaskRation(); }
+/// 0 to n on cube cores; on the vector cores of a mixed kernel 0 to 2n.
+inline int64_t GetBlockIdx() {
+  const mtsim::Core& core = mtsim::core();
+  return core.role == mtsim::Role::Vector ? core.block * GetTaskRation() + core.sub_block : core.block;
+}
 
 /// Nanoseconds here; the chip's counter has a period of its own.
 inline int64_t GetSystemCycle() {
@@ -20,26 +27,50 @@ inline int64_t GetSystemCycle() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-/// Waits for all blocks. The launch stub of a source that names SyncAll keeps its blocks alive together.
-template <bool isAIVOnly = true>
-void SyncAll() {
-  mtsim_block_barrier();
-}
-template <bool isAIVOnly = true>
-void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, const int32_t usedCores = 0) {
-  mtsim_block_barrier();
-}
-
 /// The launch passes the kernel's own workspace, without a part for the system before it.
 inline __gm__ uint8_t* GetUserWorkspace(__gm__ uint8_t* workspace) { return workspace; }
 inline void SetSysWorkspace(__gm__ uint8_t*) {}
+inline __gm__ uint8_t* GetSysWorkSpacePtr() { return nullptr; }
 
 template <typename... Values>
 void PRINTF(const char* format, Values... values) {
   std::printf(format, values...);
 }
+using std::printf;
+
+/// Prints the first `count` elements with the description that tells one dump from another.
+template <typename Tensor>
+void DumpTensor(const Tensor& tensor, uint32_t description, uint32_t count) {
+  std::printf("DumpTensor %u, block %lld: [", description, static_cast<long long>(GetBlockIdx()));
+  for (uint32_t i = 0; i < count; ++i)
+    std::printf(i == 0 ? "%g" : ", %g", static_cast<double>(static_cast<float>(tensor.GetValue(i))));
+  std::printf("]\n");
+}
+
+enum class CacheLine : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
+enum class DcciDst : uint64_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
+
+/// Scalar accesses to device memory go past no cache here; what is left is their order.
+template <typename T, CacheLine line, DcciDst destination = DcciDst::CACHELINE_ALL>
+void DataCacheCleanAndInvalid(const GlobalTensor<T>& tensor) {
+  mtsim::global_bytes(tensor, sizeof(T), "DataCacheCleanAndInvalid", "dst");
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+template <typename T, CacheLine line, DcciDst destination = DcciDst::CACHELINE_ALL>
+void DataCacheCleanAndInvalid(const LocalTensor<T>&) {}
+template <typename T>
+void DataCachePreload(const GlobalTensor<uint64_t>&, const T) {}
+template <typename T>
+void ICachePreLoad(const T) {}
+
+[[noreturn]] inline void Trap() { mtsim::fault(mtsim::kVectorCoreException, "Trap"); }
 
 }  // namespace AscendC
 
 inline int64_t get_block_idx() { return AscendC::GetBlockIdx(); }
 inline int64_t get_block_num() { return AscendC::GetBlockNum(); }
+
+inline void dcci(const void*, uint64_t, uint64_t = 0) { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+#define ascendc_assert(condition, ...) \
+  ((condition) ? (void)0 : ::mtsim::fault(::mtsim::kVectorCoreException, "%s:%d: %s", __FILE__, __LINE__, #condition))

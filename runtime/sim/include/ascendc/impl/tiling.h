@@ -1,6 +1,7 @@
 // Tiling data: a plain struct in global memory, copied field for field into the block.
 #pragma once
 
+#include "group.h"
 #include "tensor.h"
 
 namespace mtsim {
@@ -27,5 +28,6 @@ Tiling read_tiling(const __gm__ uint8_t* address) {
 #define GET_TILING_DATA_WITH_STRUCT(STRUCT, NAME, ADDRESS) STRUCT NAME = ::mtsim::read_tiling<STRUCT>(ADDRESS)
 #define GET_TILING_DATA_MEMBER(STRUCT, MEMBER, NAME, ADDRESS) auto NAME = ::mtsim::read_tiling<STRUCT>(ADDRESS).MEMBER
 
-#define KERNEL_TASK_TYPE_DEFAULT(TYPE)
-#define KERNEL_TASK_TYPE(KEY, TYPE)
+#define KERNEL_TASK_TYPE_DEFAULT(TYPE) ::mtsim::declare_task(TYPE)
+#define KERNEL_TASK_TYPE(KEY, TYPE) \
+  if (TILING_KEY_IS(KEY)) ::mtsim::declare_task(TYPE)

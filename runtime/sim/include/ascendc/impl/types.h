@@ -13,12 +13,13 @@
 #ifndef ASCENDC_CPU_DEBUG
 #define ASCENDC_CPU_DEBUG 1
 #endif
-// The simulated chip is a 910B vector core.
-#ifndef __CCE_AICORE__
-#define __CCE_AICORE__ 220
-#endif
+// The architecture a kernel is compiled for is 910B's, unless the compiler's flags name another: 2002 (310P),
+// 3002 (310B), 1001 (910A).
 #ifndef __NPU_ARCH__
 #define __NPU_ARCH__ 2201
+#endif
+#ifndef __CCE_AICORE__
+#define __CCE_AICORE__ (__NPU_ARCH__ / 10)
 #endif
 
 // The kernel scanner keeps `__global__` visible in preprocessed text by defining it as itself.
@@ -46,8 +47,8 @@
 #endif
 
 #define GM_ADDR __gm__ uint8_t*
-#define ASCEND_IS_AIV true
-#define ASCEND_IS_AIC false
+#define ASCEND_IS_AIV (!::mtsim::runs_cube())
+#define ASCEND_IS_AIC (::mtsim::runs_cube())
 
 // _Float16 in C++ came to x86 with g++ 12 and to aarch64 with g++ 13; __fp16 is the same format.
 #if defined(__aarch64__) && !defined(__clang__) && __GNUC__ < 13
@@ -115,7 +116,13 @@ constexpr int32_t DEFAULT_BLK_NUM = 8;
 constexpr int32_t DEFAULT_BLK_STRIDE = 1;
 constexpr int32_t DEFAULT_REPEAT_STRIDE = 8;
 constexpr uint32_t MASK_PLACEHOLDER = 0;
+#if __NPU_ARCH__ == 2201
 constexpr uint32_t TOTAL_UB_SIZE = 192 * 1024;
+#elif __NPU_ARCH__ == 3002
+constexpr uint32_t TOTAL_UB_SIZE = 248 * 1024;
+#else
+constexpr uint32_t TOTAL_UB_SIZE = 256 * 1024;
+#endif
 
 /// Strides of one operand's 32-byte blocks, within a repeat and from repeat to repeat.
 struct UnaryRepeatParams {
