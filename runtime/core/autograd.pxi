@@ -84,6 +84,11 @@ cdef class FunctionCtx(Node):
             if value is None:
                 continue
             t = <Tensor>value
+            if not t.keys & INPLACE_OR_VIEW:
+                raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
+                                   "mode in computation tracked by autograd. To work around this, you can make a clone to get a "
+                                   "normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+                                   "`torch.inference_mode()`.")
             self.versions[i] = t.storage.version
             if t.grad_fn_ is self:
                 self.saved_outputs |= <uint64_t>1 << i
@@ -241,6 +246,8 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     cdef int64_t versions[MAX_ARGS]
     if record:
         ctx = new_operator_node(op, bound)
+    if op.mutates:
+        refuse_inference_tensors(op, bound)
     read_versions(op, bound, versions)
     mt_state.excluded = outside | BELOW_AUTOGRAD
     try:
@@ -389,6 +396,18 @@ cdef int check_writable(OpOverload op, Tensor t) except -1:
     if t.base_ is not None and t.base_.wants_grad:
         raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation: {op.sig.qualname}. "
                            "Do it under torch.no_grad(), or on a clone.")
+    return 0
+
+
+cdef int refuse_inference_tensors(OpOverload op, Bound* bound) except -1:
+    cdef int i
+    if mt_state.withheld:
+        return 0
+    for i in range(op.sig.count):
+        if op.aliases[i].written and op.sig.args[i].kind == ARG_TENSOR and bound.slots[i] != <PyObject*>None:
+            if not (<Tensor>bound.slots[i]).keys & INPLACE_OR_VIEW:
+                raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to "
+                                   "get a normal tensor before doing inplace update.")
     return 0
 
 

@@ -57,9 +57,10 @@ cdef class OpOverload:
     cdef readonly tuple tags
     cdef str doc
     cdef str node_name
-    cdef dict kernels                    # key -> (callable, source), as registered
+    cdef dict kernels                    # key -> (callable, source, whether it takes the key set), as registered
     cdef PyObject* table[KEY_COUNT]      # resolved: what runs at each key; borrowed from `kernels` and fallbacks
     cdef uint64_t active                 # keys at which something happens
+    cdef uint64_t keyset_at              # keys whose kernel takes the call's DispatchKeySet before the arguments
     cdef uint64_t composite_at           # autograd keys that run a composite kernel, recorded by its own operators
     cdef Alias aliases[MAX_ARGS]
     cdef bint mutates, makes_views, returns_self
@@ -123,11 +124,14 @@ cdef class OpOverload:
         return f"{self.namespace}.{self._schema.name}.{self._overloadname}"
 
     # ---- registration
-    def set_kernel(self, str key not None, function, source=None):
-        """Registers what runs at a dispatch key (``"CPU"``, ``"Autograd"``, ``"CompositeImplicitAutograd"``, ...)."""
+    def set_kernel(self, str key not None, function, source=None, bint with_keyset=False):
+        """Registers what runs at a dispatch key (``"CPU"``, ``"Autograd"``, ``"CompositeImplicitAutograd"``, ...).
+
+        With `with_keyset` the kernel's first argument is the call's ``DispatchKeySet``, for redispatching.
+        """
         if not callable(function):
             raise TypeError(f"{self.sig.qualname}: the kernel for {key} must be callable, not {_type_name(function)}")
-        self.kernels[key_from_name(key)] = (function, source)
+        self.kernels[key_from_name(key)] = (function, source, with_keyset)
         resolve_operator(self)
 
     def remove_kernel(self, str key not None):
@@ -174,17 +178,22 @@ cdef OpOverload _probe = OpOverload.__new__(OpOverload)
 mt_enable_vectorcall(<PyTypeObject*>OpOverload, <char*>&_probe.vectorcall - <char*><PyObject*>_probe, 1)
 
 
-def set_fallback(str key not None, function, source=None):
-    """Registers ``function(op, *args, **kwargs)`` for every operator without a kernel at `key`; None removes it."""
+def set_fallback(str key not None, function, source=None, bint with_keyset=False):
+    """Registers ``function(op, *args, **kwargs)`` for every operator without a kernel at `key`; None removes it.
+
+    With `with_keyset` the call's ``DispatchKeySet`` comes before the operator. Returns what was registered before.
+    """
     cdef int k = key_from_name(key)
     if k >= KEY_COUNT:
         raise ValueError(f"a fallback is registered for one dispatch key, not for the alias {key}")
+    before = fallbacks.get(k)
     if function is None:
         fallbacks.pop(k, None)
     else:
-        fallbacks[k] = (function, source)
+        fallbacks[k] = (function, source, with_keyset)
     for op in operators.values():
         resolve_operator(<OpOverload>op)
+    return before
 
 
 def set_python_dispatchers(dispatcher, override):
@@ -216,7 +225,7 @@ cdef int resolve_operator(OpOverload op) except -1:
     cdef int key
     # A missing backend kernel is found, and explained, at its backend; Python and overrides reach every operator.
     op.active = BACKEND_KEYS | AUTOGRAD_KEYS | PYTHON | TORCH_FUNCTION
-    op.composite_at = 0
+    op.composite_at = op.keyset_at = 0
     for key in range(KEY_COUNT):
         entry = registered_at(op, key)
         op.table[key] = NULL
@@ -228,6 +237,8 @@ cdef int resolve_operator(OpOverload op) except -1:
         else:
             op.table[key] = <PyObject*>entry[0]
             op.active |= <uint64_t>1 << key
+            if entry[2]:
+                op.keyset_at |= <uint64_t>1 << key
             if AUTOGRAD_KEYS >> key & 1:
                 op.composite_at |= <uint64_t>1 << key
     return 0
@@ -338,6 +349,8 @@ cdef object dispatch(OpOverload op, Bound* bound, uint64_t keys):
 cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     if AUTOGRAD_KEYS >> key & 1 and not op.composite_at >> key & 1:
         return call_below_autograd(op, bound, keys & ~BELOW_AUTOGRAD)
+    if op.mutates and key <= KEY_META:
+        refuse_inference_tensors(op, bound)
     result = run_at(op, key, bound, keys)
     if op.mutates and key <= KEY_META:
         bump_mutated(op, bound, NULL)                     # called by a kernel: its own operator finds out by this
@@ -346,9 +359,11 @@ cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t ke
 
 cdef object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     """What is registered at a key: the operator's kernel, Python's handlers, or the key's fallback."""
-    if op.table[key] != NULL:
+    if op.table[key] != NULL and not op.keyset_at >> key & 1:
         return run_kernel(op, op.table[key], bound)
     args, kwargs = bound_to_python(op.sig, bound)
+    if op.table[key] != NULL:
+        return (<object>op.table[key])(key_set(keys), *args, **kwargs)
     if key == KEY_PYTHON and python_dispatcher is not None:
         return python_dispatcher(op, args, kwargs)
     if key == KEY_TORCH_FUNCTION and function_dispatcher is not None:
@@ -356,7 +371,14 @@ cdef object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     fallback = fallbacks.get(key)
     if fallback is None:
         raise missing_kernel(op, keys)
+    if fallback[2]:
+        return fallback[0](key_set(keys), op, *args, **kwargs)
     return fallback[0](op, *args, **kwargs)
+
+
+cdef object key_set(uint64_t keys):
+    from mindtorch_v2._C import DispatchKeySet
+    return DispatchKeySet(keys)
 
 
 cdef inline object run_kernel(OpOverload op, PyObject* kernel, Bound* bound):

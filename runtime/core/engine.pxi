@@ -367,6 +367,8 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
         for i in range(len(inputs)):
             if task.captured[i] is not None:
                 accumulate(<Tensor>inputs[i], task.captured[i])
+                if (<Tensor>inputs[i]).post_hooks:
+                    run_post_accumulate_hooks(<Tensor>inputs[i])
         return None
     return tuple(task.captured)
 

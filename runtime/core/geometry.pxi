@@ -79,13 +79,14 @@ cdef int copy_geometry(Tensor source, Tensor target) except -1:
 cdef inline Tensor bare_tensor(dtype dt, device dev):
     cdef Tensor t = Tensor.__new__(Tensor)
     t.dt, t.dev = dt, dev
-    t.keys = device_keys(dev.type_code)
+    t.keys = device_keys(dev.type_code) & ~mt_state.withheld
     return t
 
 
 cdef Tensor shallow_copy(Tensor source):
     """Another tensor over the same storage, without autograd state."""
     cdef Tensor t = bare_tensor(source.dt, source.dev)
+    t.keys = source.keys & ~OVERRIDES                     # in inference mode, what shares memory keeps its autograd keys
     t.storage, t.offset = source.storage, source.offset
     copy_geometry(source, t)
     return t

@@ -35,24 +35,38 @@ cdef uint64_t BELOW_AUTOGRAD = AUTOGRAD_KEYS | INPLACE_OR_VIEW     # excluded wh
 
 cdef uint64_t PYTHON = <uint64_t>1 << KEY_PYTHON
 cdef uint64_t TORCH_FUNCTION = <uint64_t>1 << KEY_TORCH_FUNCTION
+cdef uint64_t BATCHED = <uint64_t>1 << KEY_BATCHED
+cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED        # of a tensor's class, not of its memory
 
 cdef extern from *:
     """
-    typedef struct { uint64_t included, excluded; int grad_off; } mt_state_t;
+    typedef struct { uint64_t included, excluded, withheld; int grad_off; } mt_state_t;
     /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
-    static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec")));
+    #define MT_AUTOCAST ((uint64_t)7 << 17)    /* Autocast keys are excluded until a thread turns autocast on */
+    static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {0, MT_AUTOCAST, 0, 0};
     #define mt_highest_bit(x) (63 - __builtin_clzll(x))
     """
     ctypedef struct mt_state_t:
         uint64_t included
         uint64_t excluded
+        uint64_t withheld                # keys that new tensors do not get: in inference mode those above the backend
         int grad_off
     mt_state_t mt_state
     int mt_highest_bit(uint64_t) nogil
+    uint64_t MT_AUTOCAST
+
+if MT_AUTOCAST != (<uint64_t>1 << KEY_AUTOCAST_CPU | <uint64_t>1 << KEY_AUTOCAST_CUDA | <uint64_t>1 << KEY_AUTOCAST_NPU):
+    raise SystemError("MT_AUTOCAST does not stand for the Autocast keys")
+
+cdef uint64_t[DEVICE_META + 1] KEYS_OF_DEVICE
+for _code, _autocast in enumerate((KEY_AUTOCAST_CPU, KEY_AUTOCAST_CUDA, None, KEY_AUTOCAST_NPU, None)):
+    KEYS_OF_DEVICE[_code] = <uint64_t>1 << (KEY_CPU + <int>_code) | <uint64_t>1 << (KEY_AUTOGRAD_CPU + <int>_code) | INPLACE_OR_VIEW
+    if _autocast is not None:
+        KEYS_OF_DEVICE[_code] |= <uint64_t>1 << <int>_autocast
 
 
 cdef inline uint64_t device_keys(int device_code) noexcept:
-    return (<uint64_t>1 << (KEY_CPU + device_code)) | (<uint64_t>1 << (KEY_AUTOGRAD_CPU + device_code)) | INPLACE_OR_VIEW
+    return KEYS_OF_DEVICE[device_code]
 
 
 cdef int key_from_name(object name) except -1:
@@ -84,6 +98,18 @@ def set_grad_enabled_(bint enabled):
     """Sets this thread's grad mode and returns the one before."""
     cdef bint before = not mt_state.grad_off
     mt_state.grad_off = not enabled
+    return before
+
+
+def is_inference_mode():
+    """Whether this thread makes tensors that autograd never sees."""
+    return mt_state.withheld != 0
+
+
+def set_inference_mode_(bint enabled):
+    """Sets this thread's inference mode and returns the one before; grad mode is set apart."""
+    cdef bint before = mt_state.withheld != 0
+    mt_state.withheld = BELOW_AUTOGRAD | MT_AUTOCAST if enabled else 0
     return before
 
 

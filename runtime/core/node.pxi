@@ -171,6 +171,8 @@ cdef class AccumulateGrad(Node):
             grad = run_hooks(self.variable.hooks, grads[0])
             grads[0] = None                        # so that a fresh gradient can be kept without a copy
             accumulate(self.variable, grad)
+            if self.variable.post_hooks:
+                run_post_accumulate_hooks(self.variable)
         return ()
 
 
@@ -183,6 +185,13 @@ cdef object run_hooks(dict hooks, object grad):
                     raise TypeError(f"hook {hook!r} must return None or a Tensor, not {_type_name(replaced)}")
                 grad = replaced
     return grad
+
+
+cdef int run_post_accumulate_hooks(Tensor variable) except -1:
+    for hook in list(variable.post_hooks.values()):
+        if hook(variable) is not None:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+    return 0
 
 
 cdef int accumulate(Tensor variable, object grad) except -1:

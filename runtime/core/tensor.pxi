@@ -32,7 +32,8 @@ cdef class Tensor:
     cdef int made                  # a ViewMaker: whether a view may be changed in place
     cdef int epoch                 # of a base: how often its history changed in place; of a view: the base's when last seen
     cdef object grad_
-    cdef object hooks              # of a leaf: list, or None
+    cdef object hooks              # of a leaf: {handle: hook}, or None
+    cdef object post_hooks         # of a leaf, run after its gradient was accumulated
     cdef dict __dict__
     cdef object __weakref__
 
@@ -51,9 +52,17 @@ cdef class Tensor:
             raise TypeError(f"_make_subclass(): cls must be a subclass of Tensor, not {cls!r}")
         cdef Tensor t = <Tensor?>cls.__new__(cls)
         t.dt, t.dev, t.storage, t.offset = data.dt, data.dev, data.storage, data.offset
-        t.keys = device_keys(data.dev.type_code) | override_keys(cls)
+        t.keys = data.keys & ~OVERRIDES | override_keys(cls)
         copy_geometry(data, t)
         t.requires_grad = require_grad
+        return t
+
+    @staticmethod
+    def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_format=None, dtype=None, layout=None,
+                               device=None, pin_memory=False, requires_grad=False):
+        """A tensor of the class `cls` with a shape, dtype and device but no memory: what it wraps has that."""
+        cdef Tensor t = wrapper_tensor(cls, size, strides, dtype, device)
+        t.requires_grad = requires_grad
         return t
 
     @classmethod
@@ -171,6 +180,8 @@ cdef class Tensor:
                                    "variable in a subgraph that doesn't require differentiation use "
                                    "var_no_grad = var.detach().")
             return
+        if value and not self.keys & INPLACE_OR_VIEW and not mt_state.withheld:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if value and self.dt.category < CATEGORY_FLOAT:
             raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, got {self.dt}")
         self.wants_grad = value
@@ -194,6 +205,8 @@ cdef class Tensor:
 
     @property
     def _version(self):
+        if not self.keys & INPLACE_OR_VIEW:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self.storage.version
 
     @property
@@ -239,11 +252,15 @@ cdef class Tensor:
     def data(self, Tensor value not None):
         self.storage, self.offset = value.storage, value.offset
         copy_geometry(value, self)
-        self.dt, self.dev, self.keys = value.dt, value.dev, value.keys
+        self.dt, self.dev, self.keys = value.dt, value.dev, value.keys & ~OVERRIDES | self.keys & OVERRIDES
 
     def detach(self):
         """The same memory, outside the graph; in-place changes to either are seen by both and counted."""
-        return shallow_copy(self)
+        return protocols().detach(self) if self.keys & OVERRIDES else shallow_copy(self)
+
+    def is_inference(self):
+        """Whether the tensor was made in inference mode, so that autograd never sees it."""
+        return not self.keys & INPLACE_OR_VIEW
 
     def retain_grad(self):
         """Makes backward keep the gradient of this non-leaf in ``grad``."""
@@ -271,6 +288,18 @@ cdef class Tensor:
         if self.hooks is None:
             self.hooks = {}
         return RemovableHandle(self.hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """Calls ``hook(tensor)`` whenever backward has added to this leaf's ``grad``; returns a handle with ``remove()``."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn_ is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        if not callable(hook):
+            raise TypeError(f"hook must be callable, not {_type_name(hook)}")
+        if self.post_hooks is None:
+            self.post_hooks = {}
+        return RemovableHandle(self.post_hooks, hook)
 
     def __len__(self):
         if self.nd == 0:
@@ -417,11 +446,34 @@ cdef class RemovableHandle:
 cdef uint64_t override_keys(object cls):
     """Keys that send calls on tensors of a subclass to its ``__torch_function__`` and ``__torch_dispatch__``."""
     cdef uint64_t keys = 0
+    if cls is Tensor:
+        return 0
     if getattr(cls, "__torch_dispatch__", None) is not None:
         keys |= PYTHON
     if cls.__torch_function__ is not disabled_torch_function:
         keys |= TORCH_FUNCTION
     return keys
+
+
+def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t extra_keys=0):
+    """See `Tensor._make_wrapper_subclass`; `extra_keys` are added to those of the device and the class."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"_make_wrapper_subclass(): cls must be a subclass of Tensor, not {cls!r}")
+    if cls is not Tensor and getattr(cls, "__torch_dispatch__", None) is None and not extra_keys:
+        raise RuntimeError(f"_make_wrapper_subclass(): {cls.__name__} has no __torch_dispatch__: calls would find no memory")
+    cdef Tensor shape = alloc(size, dtype, "meta")
+    cdef Tensor t = <Tensor?>cls.__new__(cls)
+    if strides is not None:
+        shape = with_strides(shape, strides)
+    t.dt, t.storage, t.dev = shape.dt, shape.storage, as_device(device)
+    t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
+    copy_geometry(shape, t)
+    return t
+
+
+cdef Tensor with_strides(Tensor t, strides):
+    last = sum([(n - 1) * step for n, step in zip(t.shape, strides)])
+    return as_strided(alloc((last + 1,), t.dt, "meta"), t.shape, strides)
 
 
 def disabled_torch_function(func, types, args=(), kwargs=None):

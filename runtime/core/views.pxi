@@ -16,7 +16,7 @@ def as_strided(Tensor t not None, size, stride, storage_offset=None):
         raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} strides for {nd} sizes")
     cdef int64_t offset = t.offset if storage_offset is None else storage_offset
     cdef Tensor v = bare_tensor(t.dt, t.dev)
-    v.storage, v.offset = t.storage, offset
+    v.storage, v.offset, v.keys = t.storage, offset, t.keys & ~OVERRIDES
     set_rank(v, nd)
     cdef int64_t last = offset
     for i in range(nd):
