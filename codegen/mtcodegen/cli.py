@@ -17,6 +17,7 @@ COMMANDS = {
     "generate": "write the modules (the default command)",
     "check": "fail, with a diff, where output is stale, edited or orphaned",
     "diff": "show what generating would change",
+    "fmt": "format YAML files, comments and all",
     "explain": "say what a diagnostic's code means",
     "schema": "print the JSON Schema of the YAML files",
 }
@@ -40,10 +41,6 @@ exit status: 0 fine, 1 something was found, 2 wrong usage
 """
 
 
-class UnknownCommand(Exception):
-    """A first word that is neither a command nor a file."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool; returns the exit status: 0 fine, 1 findings, 2 usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -65,7 +62,7 @@ def _guarded(words: list[str]) -> int:
         status: int = _module(name).run(options)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
-    except (UsageError, UnknownCommand) as error:
+    except UsageError as error:
         sys.stderr.write(f"mtcodegen: {error}\n")
         return 2
     except BrokenPipeError:  # the reader of a pipe has had enough
@@ -84,10 +81,11 @@ def _command_of(words: list[str]) -> str:
     first = words[0]
     if first.isidentifier() and not os.path.exists(first):  # noqa: PTH110  (pathlib refuses some words)
         from mtcodegen.diagnostics import nearest
+        from mtcodegen.targets import UsageError
 
         near = nearest(first, COMMANDS)
         if near is not None:
-            raise UnknownCommand(f"{first}: no such command or file; did you mean `{near}`?")
+            raise UsageError(f"{first}: no such command or file; did you mean `{near}`?")
     return "generate"
 
 

@@ -34,7 +34,7 @@ COMMAND_CODES = {
     ),
     "MT705": CommandCode(
         "an argument's type that has changed",
-        f"{_SAVED} pass values that the new type does not take. A type that takes more (`int` to `int?`) breaks nothing.",
+        f"{_SAVED} pass values that the new type does not take. A type that takes more (`int` to `int?`) is fine.",
     ),
     "MT706": CommandCode(
         "an argument that has moved",
@@ -51,8 +51,8 @@ COMMAND_CODES = {
     ),
     "MT710": CommandCode(
         "aliasing that has changed",
-        "Compilers and autograd rely on which arguments are written to and which outputs are views: what was right with "
-        "the old annotations is silently wrong with the new ones.",
+        "Compilers and autograd rely on which arguments are written to and which outputs are views: what was right "
+        "with the old annotations is silently wrong with the new ones.",
     ),
     "MT711": CommandCode(
         "the old files cannot be read",
@@ -85,8 +85,8 @@ COMMAND_CODES = {
     ),
     "MT807": CommandCode(
         "a formula that saves more than it needs",
-        "A tensor is read only for its shape or dtype, through an operator such as `view_as` or `zeros_like`; given the "
-        "shape itself, only that is saved, and the tensor's memory is free until the gradient runs.",
+        "A tensor is read only for its shape or dtype, through an operator such as `view_as` or `zeros_like`; given "
+        "the shape itself, only that is saved, and the tensor's memory is free until the gradient runs.",
         "reads the shape instead, where there is an operator that takes one",
     ),
     "MT808": CommandCode("a check that is made twice", "The second one can never fail.", "removes the second"),
