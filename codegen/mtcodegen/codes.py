@@ -243,6 +243,12 @@ CODES: dict[str, Code] = {
 _TWO = "two(Tensor x) -> (Tensor, Tensor)"
 _TWO_TAIL = "  fake: [{like: x}, {like: x}]\n  kernels: [{device: cpu, compute: [x, x]}]\n"
 CODES |= {
+    "MT140": Code(
+        "an example that does not call the operator",
+        "Each argument without a default has a value, and there are no others. A tensor is an expression of operators, "
+        "such as `randn([2, 3])`, or nested lists of numbers, all of one length at each level.",
+        _op(_TAIL + "  examples: [{args: {y: [1.0, 2.0]}}]\n"),
+    ),
     "MT417": Code(
         "an `output_differentiability` that does not hold",
         "It has `true` or `false` for each output, in order. An output without a gradient never requires grad, and no "

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import opschema
 from mtcodegen.expr import Expr
-from mtcodegen.source import Mapping, Node, Scalar
+from mtcodegen.source import Mapping, Node, Scalar, Sequence
 
 __all__ = [
     "Backward",
     "Compute",
     "Derivative",
+    "Example",
     "FakeRule",
     "File",
     "Formula",
@@ -23,6 +24,8 @@ __all__ = [
     "Mindspore",
     "OpSpec",
     "PythonFunction",
+    "Sample",
+    "Values",
 ]
 
 
@@ -136,6 +139,27 @@ class Backward:
 
 
 @dataclass(frozen=True)
+class Values:
+    """A list among sample values: nested numbers for a tensor, or one value for each element of a list."""
+
+    node: Sequence
+    items: tuple[Sample, ...]
+
+
+Sample = Formula | Values
+
+
+@dataclass(frozen=True)
+class Example:
+    """Arguments of one call by name, and the expected result: one sample an output, none where nothing is expected."""
+
+    node: Mapping
+    arguments: MappingOf[str, Sample]
+    expected: tuple[Sample, ...] = ()
+    tolerance: float = 1e-5
+
+
+@dataclass(frozen=True)
 class OpSpec:
     """One operator. ``schema`` always has its namespace."""
 
@@ -151,6 +175,7 @@ class OpSpec:
     kernels: tuple[KernelSpec, ...] = ()
     backward: Backward | None = None
     deprecated: str = ""
+    examples: tuple[Example, ...] = ()
     output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
 
     @property

@@ -23,7 +23,7 @@ def operator_table(specs: Iterable[OpSpec], own_files: Set[pathlib.Path]) -> Ope
     """Schemas of ``specs``, and of the built-in operators outside ``own_files`` where a formula could need them."""
     specs = list(specs)
     schemas = {}
-    if any(spec.backward is not None or _is_composed(spec) for spec in specs):
+    if any(spec.backward is not None or spec.examples or _is_composed(spec) for spec in specs):
         schemas = _built_in(own_files)
     return OperatorTable(schemas | {spec.schema.qualname: spec.schema for spec in specs})
 

@@ -15,6 +15,7 @@ from mtcodegen.model import (
     Backward,
     Compute,
     Derivative,
+    Example,
     FakeRule,
     File,
     Formula,
@@ -25,6 +26,8 @@ from mtcodegen.model import (
     Mindspore,
     OpSpec,
     PythonFunction,
+    Sample,
+    Values,
 )
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
 
@@ -100,6 +103,7 @@ class _Reader:
             fake_function=fake_function,
             kernels=tuple(spec for spec in specs if spec is not None),
             backward=backward,
+            examples=self.examples(node.get("examples"), schema),
             deprecated=" ".join(_text(node, "deprecated").split()),
             output_differentiability=tuple(
                 item.value.lower() == "true" for item in _scalars(node.get("output_differentiability"))
@@ -252,6 +256,30 @@ class _Reader:
             None if args is None else self.formulas(_scalars(args)),
             {name: formula for name, formula in read.items() if formula is not None},
         )
+
+    # ------------------------------------------------------------ examples
+
+    def examples(self, node: Node | None, schema: opschema.Schema) -> tuple[Example, ...]:
+        items = node.items if isinstance(node, Sequence) else []
+        return tuple(self.example(item, schema) for item in items if isinstance(item, Mapping))
+
+    def example(self, node: Mapping, schema: opschema.Schema) -> Example:
+        args, expect = node.get("args"), node.get("expect")
+        entries = args.entries.items() if isinstance(args, Mapping) else ()
+        read = {name: self.sample(value) for name, (_, value) in entries}
+        several = len(schema.returns) > 1 and isinstance(expect, Sequence)
+        expected = expect.items if several and isinstance(expect, Sequence) else [expect]
+        return Example(
+            node,
+            {name: value for name, value in read.items() if value is not None},
+            tuple(value for item in expected if (value := self.sample(item)) is not None),
+            float(_text(node, "tolerance") or Example.tolerance),
+        )
+
+    def sample(self, node: Node | None) -> Sample | None:
+        if isinstance(node, Sequence):
+            return Values(node, tuple(value for item in node.items if (value := self.sample(item)) is not None))
+        return self.formula(node) if isinstance(node, Scalar) else None
 
     # ------------------------------------------------------------ gradients
 

@@ -94,18 +94,27 @@ def _name_faults(targets: Sequence[Target]) -> list[Diagnostic]:
             elif modules.setdefault(name, item) is not item:
                 message = f"would make the same module as {modules[name].name}: `{name}`"
                 found.append(Diagnostic("MT502", message, None, "rename one, or use -o", path=item.name))
+        for name, item in modules.items():
+            tested = modules.get(name.removeprefix("test_")) if name.startswith("test_") else None
+            if tested is not None:
+                message = f"would make the same module as the tests of {tested.name}: `{name}`"
+                found.append(Diagnostic("MT502", message, None, "rename one, or use -o", path=item.name))
     return found
 
 
 def _render(target: Target, files: Mapping[pathlib.Path, File], progress: Callable[[str], None]) -> Generated:
     from mtcodegen.plan import plan_module
-    from mtcodegen.render import render_module, render_package
+    from mtcodegen.plan_examples import plan_tests
+    from mtcodegen.render import render_module, render_package, render_tests
 
     texts: dict[str, str] = {}
     for item in target.inputs:
         progress(f"rendering {item.name}")
         module, stub = render_module(plan_module(files[item.path.resolve()], item.path, target.folder))
         texts |= {f"{item.path.stem}.py": module, f"{item.path.stem}.pyi": stub}
+        tests = plan_tests(files[item.path.resolve()], item.path.name, item.path.stem)
+        if tests is not None:
+            texts[f"test_{item.path.stem}.py"] = render_tests(tests)
     if target.package:
         texts["__init__.py"] = render_package(target.package, [item.path.stem for item in target.inputs])
     return Generated(target, texts)

@@ -11,11 +11,12 @@ from mtcodegen.layout import WIDTH, pieces, quoted, wrap
 from mtcodegen.output import HEADER
 from mtcodegen.paths import data_folder
 from mtcodegen.plan import Module, Operator
+from mtcodegen.plan_examples import Tests
 
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["render_module", "render_package"]
+__all__ = ["render_module", "render_package", "render_tests"]
 
 
 def render_module(module: Module) -> tuple[str, str]:
@@ -32,6 +33,11 @@ def render_module(module: Module) -> tuple[str, str]:
         "module.pyi.j2", {**common, "overloaded": overloaded, "imports": _stub_imports(stub, overloaded)}
     )
     return wrap(text), wrap(stub_text)
+
+
+def render_tests(tests: Tests) -> str:
+    """The text of the test module for a file's examples."""
+    return wrap(_render("tests.py.j2", {"header": _header(tests.source), "tests": tests}))
 
 
 def render_package(source: str, modules: Sequence[str]) -> str:

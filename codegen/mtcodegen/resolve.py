@@ -9,6 +9,7 @@ from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.expr import BOOL, OperatorTable, Purpose
 from mtcodegen.model import File, OpSpec
 from mtcodegen.resolve_backward import resolve_backward
+from mtcodegen.resolve_examples import resolve_examples
 from mtcodegen.resolve_kernels import resolve_fakes, resolve_kernels
 from mtcodegen.scopes import OpScope
 
@@ -31,7 +32,8 @@ def _resolve_op(spec: OpSpec, scope: OpScope) -> OpSpec:
     spec = dataclasses.replace(spec, checks=checks)
     spec = resolve_fakes(spec, scope)
     spec = resolve_kernels(spec, scope)
-    return resolve_backward(spec, scope)
+    spec = resolve_backward(spec, scope)
+    return resolve_examples(spec, scope)
 
 
 def duplicates(files: Sequence[File]) -> list[Diagnostic]:

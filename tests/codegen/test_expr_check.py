@@ -42,7 +42,7 @@ SCHEMAS = {
 }
 TABLE = OperatorTable(SCHEMAS)
 ADD, NORM, ADD_ = SCHEMAS["fused::scaled_add"], SCHEMAS["fused::norm"], SCHEMAS["fused::add_"]
-CHECK, FAKE, LAUNCH, COMPUTE, BACKWARD, WHEN = Purpose
+CHECK, FAKE, LAUNCH, COMPUTE, BACKWARD, WHEN, *_ = Purpose
 
 
 def check(

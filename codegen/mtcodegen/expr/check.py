@@ -66,7 +66,7 @@ class Checked:
 def analyze(expr: Expr, scope: Scope, expected: ValueType | None = None) -> Checked:
     """Check ``expr`` in ``scope`` against the type ``expected`` and resolve what it names."""
     checker = _Checker(scope)
-    resolved, type_ = checker.visit(expr)
+    resolved, type_ = checker.visit_as(expr, expected)
     errors = checker.errors
     if expected is not None and not accepts(expected, type_) and not errors:
         errors.append(_unexpected(expr, expected, type_))
@@ -119,6 +119,14 @@ def _unexpected(expr: Expr, expected: ValueType, actual: ValueType) -> Expressio
 
 class _Checker(NameChecker):
     """One walk over the tree, from the leaves up; every fault is noted, and its value is ANY from there on."""
+
+    def visit_as(self, node: Expr, expected: ValueType | None) -> Typed:
+        """As ``visit``; items between brackets stay apart where one for each of several outputs is expected."""
+        several = expected is not None and expected.kind is Kind.TUPLE
+        if not several or not isinstance(node, ListExpr) or any(isinstance(item, Starred) for item in node.items):
+            return self.visit(node)
+        typed = [self.visit(item) for item in node.items]
+        return replace(node, items=tuple(item for item, _ in typed)), ValueType.tuple_of([type_ for _, type_ in typed])
 
     def visit(self, node: Expr) -> Typed:
         match node:

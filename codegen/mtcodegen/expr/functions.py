@@ -20,11 +20,13 @@ class Purpose(Enum):
     COMPUTE = "a composed kernel"
     BACKWARD = "a gradient formula"
     WHEN = "a kernel's condition"
+    SAMPLE = "a sample input"
+    EXPECT = "an expected result"
 
     @property
     def reads_values(self) -> bool:
         """Whether tensors may be computed with, and operators called."""
-        return self in (Purpose.COMPUTE, Purpose.BACKWARD)
+        return self in (Purpose.COMPUTE, Purpose.BACKWARD, Purpose.SAMPLE, Purpose.EXPECT)
 
 
 EVERYWHERE = frozenset(Purpose)

@@ -75,6 +75,8 @@ class NameChecker:
             hint = f"write `{_OTHER_SPELLINGS[name]}`"
         else:
             hint = suggest(name, [*self.scope.names, *DTYPES])
+        if self.scope.purpose is Purpose.SAMPLE:
+            return self.fault(f"`{name}` is not a value", node, "MT204", hint or "inputs name no arguments")
         return self.fault(f"`{name}` is not an argument of {self._subject()}", node, "MT204", hint)
 
     def receiver(self, node: Expr) -> Typed:

@@ -85,7 +85,9 @@ def scope_for(
 ) -> Scope:
     """The scope of an expression in the entry of ``schema``, whose namespace should be filled in."""
     names = {argument.name: value_type(argument.type) for argument in schema.arguments}
-    if purpose is Purpose.LAUNCH:
+    if purpose is Purpose.SAMPLE:
+        names = {}
+    elif purpose is Purpose.LAUNCH:
         outputs = {name: type_ for name, type_ in _outputs(schema).items() if not _RESULT.fullmatch(name)}
         names = outputs | dict.fromkeys(("workspace", "tiling", "stream"), POINTER) | names
     elif purpose is Purpose.BACKWARD:

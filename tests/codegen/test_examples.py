@@ -1,0 +1,167 @@
+"""Examples: the tests that are generated from them pass for a right declaration and fail for a wrong one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tests.codegen.support import findings, run, write
+
+TEXT = """\
+namespace: codegen_examples
+ops:
+- func: scaled(Tensor x, Tensor y, *, float scale=1.0) -> Tensor
+  fake: {like: x}
+  kernels: [{device: cpu, compute: x + scale * y}]
+  backward: {x: grad, y: grad * scale}
+  examples:
+  - args: {x: 'randn([2, 3])', y: [[1.0, 2.0, 3.0], [4, 5, -6]], scale: 2.0}
+    expect: y * scale + x
+  - args: {x: [1.0, 2.0], y: [3, 4.5]}
+    expect: [4.0, 6.5]
+    tolerance: 1e-6
+- func: two(Tensor x, Tensor[] ys, int[] dims) -> (Tensor, Tensor)
+  fake: [{like: x}, {like: x, dtype: bool}]
+  kernels: [{device: cpu, compute: ['x * ys[0]', 'x > ys[0]'], dtypes: float32}]
+  output_differentiability: [true, false]
+  backward: {x: 'grads[0] * ys[0]', ys: not_differentiable}
+  examples:
+  - args: {x: [1.0, 2.0], ys: [[0.5, 3.0], 'randn([2])'], dims: [0, 1]}
+    expect: [[0.5, 6.0], [true, false]]
+- func: cube_(Tensor(a!) self) -> Tensor(a!)
+  kernels: [{compute: self * self * self}]
+  examples: [{args: {self: [2.0]}, expect: [8.0]}]
+- func: cube(Tensor self) -> Tensor
+  kernels: [{compute: self * self * self}]
+  examples: [{args: {self: [2.0]}, expect: [8.0]}]
+"""
+
+
+def outcome(tmp_path, child_env, text):
+    """What pytest says of the tests that are generated from ``text``."""
+    files, shown = run(tmp_path, text)
+    assert shown == ""
+    write(tmp_path / "generated", files)
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-W", "error", "."]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path / "generated", env=child_env)
+    failed = {
+        line.split("::", 1)[1].split(" - ")[0] for line in result.stdout.splitlines() if line.startswith("FAILED")
+    }
+    return result.stdout.splitlines()[-1], failed
+
+
+def test_they_pass(tmp_path, child_env):
+    summary, failed = outcome(tmp_path, child_env, TEXT)
+    assert (summary.split(" in ")[0], failed) == ("14 passed", set())
+
+
+@pytest.mark.parametrize(
+    ("change", "failing"),
+    [
+        (("y: grad * scale", "y: grad"), "test_gradients[codegen_examples::scaled (ops.yaml:8)]"),
+        (("compute: x + scale * y", "compute: x - scale * y"), "test_values[codegen_examples::scaled (ops.yaml:8)]"),
+        (("{like: x, dtype: bool}", "{like: x}"), "test_fakes[codegen_examples::two (ops.yaml:19)]"),
+        (("x: 'grads[0] * ys[0]'", "x: 'grads[0]'"), "test_gradients[codegen_examples::two (ops.yaml:19)]"),
+        (
+            ("self: [2.0]}, expect: [8.0]", "self: [2.0]}, expect: [8.1]"),
+            "test_values[codegen_examples::cube_ (ops.yaml:23)]",
+        ),
+    ],
+)
+def test_a_wrong_declaration_fails_its_test(tmp_path, child_env, change, failing):
+    _, failed = outcome(tmp_path, child_env, TEXT.replace(*change))
+    assert failing in failed
+
+
+def test_the_tests_are_formatted_and_lint_free(tmp_path, repo_root):
+    files, _ = run(tmp_path, TEXT)
+    write(tmp_path / "generated", files)
+    for command in (["format", "--diff"], ["check"]):
+        result = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--no-cache", "--config", repo_root / "pyproject.toml", tmp_path],
+            capture_output=True,
+            text=True,
+        )
+        assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (
+            ("y: [3, 4.5]}", "z: [3, 4.5]}"),
+            """\
+            ops.yaml:10:5: error[MT140]: the example has no `y`
+               |
+            10 |   - args: {x: [1.0, 2.0], z: [3, 4.5]}
+               |     ^ add `y:`
+            ops.yaml:10:30: error[MT140]: `z` is not an argument of codegen_examples::scaled
+               |
+            10 |   - args: {x: [1.0, 2.0], z: [3, 4.5]}
+               |                              ^
+            """,
+        ),
+        (
+            ("[4, 5, -6]", "[4, 5]"),
+            """\
+            ops.yaml:8:35: error[MT140]: not numbers in lists of one length at each level
+              |
+            8 |   - args: {x: 'randn([2, 3])', y: [[1.0, 2.0, 3.0], [4, 5]], scale: 2.0}
+              |                                   ^ write `[[1, 2], [3, 4]]`
+            """,
+        ),
+        (
+            ("scale: 2.0", "scale: [2.0]"),
+            """\
+            ops.yaml:8:73: error[MT140]: a list is not float
+              |
+            8 |   - args: {x: 'randn([2, 3])', y: [[1.0, 2.0, 3.0], [4, 5, -6]], scale: [2.0]}
+              |                                                                         ^
+            """,
+        ),
+        (
+            ("'randn([2, 3])'", "'rando([2, 3])'"),
+            """\
+            ops.yaml:8:16: error[MT206]: `rando` is not a function or a declared operator
+              |
+            8 |   - args: {x: 'rando([2, 3])', y: [[1.0, 2.0, 3.0], [4, 5, -6]], scale: 2.0}
+              |                ^^^^^ did you mean `rand`?
+            """,
+        ),
+        (
+            ("scale: 2.0", "scale: x"),
+            """\
+            ops.yaml:8:73: error[MT204]: `x` is not a value
+              |
+            8 |   - args: {x: 'randn([2, 3])', y: [[1.0, 2.0, 3.0], [4, 5, -6]], scale: x}
+              |                                                                         ^ inputs name no arguments
+            """,
+        ),
+        (
+            ("expect: [[0.5, 6.0], [true, false]]", "expect: [[0.5, 6.0]]"),
+            """\
+            ops.yaml:20:5: error[MT140]: 1 value for 2 outputs
+               |
+            20 |     expect: [[0.5, 6.0]]
+               |     ^^^^^^ give a list with one an output
+            """,
+        ),
+    ],
+)
+def test_faults(tmp_path, change, text):
+    assert findings(tmp_path, TEXT.replace(*change)) == textwrap.dedent(text)
+
+
+def test_a_file_may_not_be_named_as_another_ones_tests(tmp_path):
+    from mtcodegen.pipeline import Input, Target, generate
+
+    paths = [tmp_path / "ops.yaml", tmp_path / "test_ops.yaml"]
+    for path in paths:
+        path.write_text("[]\n")
+    target = Target(tuple(Input(path, path.name) for path in paths), tmp_path)
+    assert [item.message for item in generate([target])[1]] == [
+        "would make the same module as the tests of ops.yaml: `test_ops`"
+    ]
