@@ -55,6 +55,13 @@ inline Lanes lanes(const uint64_t* mask, uint32_t repeats, uint32_t per_repeat, 
   return {bits, bits, repeats};
 }
 
+/// A mask argument as one of the two kinds above, whichever integer type a count has.
+template <typename M>
+auto as_mask(M mask) {
+  if constexpr (std::is_pointer_v<M>) return static_cast<const uint64_t*>(mask);
+  else return static_cast<uint64_t>(mask);
+}
+
 /// An operand of the repeat form; strides in 32-byte blocks.
 template <typename T>
 struct Strided {
