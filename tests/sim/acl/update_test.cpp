@@ -190,6 +190,22 @@ TEST(a_replay_without_its_update_hangs_until_it_is_recorded) {
     CHECK_EQ(op.value(), 15641564);  // the tasks of the last update
 }
 
+TEST(a_run_that_fails_uses_up_its_update_all_the_same) {
+    const aclrtStream stream = make_stream(), updates = make_stream();
+    const aclrtEvent event = make_event(ACL_EVENT_EXTERNAL);
+    begin(stream);
+    CHECK_OK(mtsim_launch("bad", 1, stream, [](const void*) { mtsim_kernel_fault(507015, "broken"); }, nullptr, 0));
+    CHECK_OK(aclrtStreamWaitEvent(stream, event));
+    CHECK_OK(aclrtResetEvent(event, stream));
+    const aclmdlRI model = end(stream);
+    for (int i = 0; i < 2; ++i) {
+        CHECK_OK(aclmdlRIExecuteAsync(model, stream));
+        CHECK_EQ(aclrtSynchronizeStreamWithTimeout(stream, 10), 507046);
+        CHECK_OK(aclrtRecordEvent(event, updates));
+        CHECK_EQ(aclrtSynchronizeStream(stream), 507011);
+    }
+}
+
 TEST(updates_and_replays_take_turns) {
     Updatable op;
     const aclrtStream replay = make_stream();
