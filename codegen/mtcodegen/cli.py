@@ -18,6 +18,7 @@ COMMANDS = {
     "check": "fail, with a diff, where output is stale, edited or orphaned",
     "diff": "show what generating would change",
     "fmt": "format YAML files, comments and all",
+    "lint": "find what is right but could be better; --fix mends what is safe to mend",
     "explain": "say what a diagnostic's code means",
     "schema": "print the JSON Schema of the YAML files",
 }

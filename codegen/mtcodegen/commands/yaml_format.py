@@ -1,8 +1,8 @@
 """The house style of YAML files: what ``mtcodegen fmt`` writes.
 
 The file is printed again from its nodes; scalars stay as they were written, and comments, which are no nodes, are found
-in the text between them. Two spaces a level, lists at the column of their key, one blank line at most, flow lists on one
-line where it is wide enough. What would read differently afterwards is not formatted at all.
+in the text between them. Two spaces a level, lists at the column of their key, one blank line at most, flow lists on
+one line where it is wide enough. What would read differently afterwards is not formatted at all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mtcodegen.load import load
 from mtcodegen.source import Mapping, Node, Scalar, Sequence, Source
 
-__all__ = ["format_yaml", "same_content"]
+__all__ = ["end_of", "first_offset", "format_yaml", "is_flow", "same_content"]
 
 _WIDTH = 120
 _BLOCK_HEADER = re.compile(r"([|>])([+-]?)([1-9]?)([+-]?)[ \t]*(#.*)?$")
@@ -64,17 +64,30 @@ class _Gap:
         return self.trailing is not None or bool(self.comments)
 
 
-def _is_flow(node: Node) -> bool:
+def is_flow(node: Node) -> bool:
+    """Whether a node is written in brackets or braces."""
     return not isinstance(node, Scalar) and node.source.text[node.start : node.start + 1] in ("[", "{")
 
 
-def _first_offset(node: Node) -> int:
+def first_offset(node: Node) -> int:
     """Where the first scalar or flow collection of a node starts."""
-    while not isinstance(node, Scalar) and not _is_flow(node):
+    while not isinstance(node, Scalar) and not is_flow(node):
         if isinstance(node, Mapping):
             return next(iter(node.entries.values()))[0].start
         node = node.items[0]
     return node.start
+
+
+def end_of(node: Node) -> int:
+    """Where a node ends, its closing bracket included."""
+    if isinstance(node, Scalar):
+        return node.end
+    text = node.source.text
+    end = max([node.start + 1, *map(end_of, _children(node))])
+    closing = {"[": "]", "{": "}"}.get(text[node.start])
+    while closing is not None and text[end] != closing:
+        end = text.index("\n", end) if text[end] == "#" else end + 1
+    return end + 1 if closing is not None else end
 
 
 def _tidy(comment: str) -> str:
@@ -102,7 +115,7 @@ class _Printer:
         if marker is not None:
             self.begin(marker.start(), 0)
             self.line, self.pos = "---", marker.end()
-        if isinstance(node, Scalar) or _is_flow(node):
+        if isinstance(node, Scalar) or is_flow(node):
             self.begin(node.start, 0)
         self.value(node, 0)
         self.begin(len(self.text), 0)
@@ -171,7 +184,7 @@ class _Printer:
         """Print a node; ``indent`` is the column of its block, which ``inline`` starts on the line that has begun."""
         if isinstance(node, Scalar):
             self.scalar(node, indent)
-        elif _is_flow(node):
+        elif is_flow(node):
             self.flow(node, indent)
         elif isinstance(node, Mapping):
             self.mapping(node, indent, inline=inline)
@@ -193,9 +206,9 @@ class _Printer:
 
     def entry(self, value: Node, indent: int) -> None:
         """What stands behind the colon."""
-        if isinstance(value, Sequence) and not _is_flow(value):
+        if isinstance(value, Sequence) and not is_flow(value):
             self.sequence(value, indent)
-        elif isinstance(value, Mapping) and not _is_flow(value):
+        elif isinstance(value, Mapping) and not is_flow(value):
             self.mapping(value, indent + 2)
         elif value.start == value.end:
             self.used(value.end)
@@ -210,12 +223,12 @@ class _Printer:
         self.open.append((self.column_of(node), indent))
         for i, item in enumerate(node.items):
             if i or not inline:
-                self.begin(_first_offset(item), indent)
+                self.begin(first_offset(item), indent)
             self.line += "- "
             if isinstance(item, Scalar) and item.start == item.end:
                 self.line = self.line.rstrip()
                 self.used(item.end)
-            elif isinstance(item, Scalar) or _is_flow(item):
+            elif isinstance(item, Scalar) or is_flow(item):
                 self.value(item, indent)
             else:
                 self.value(item, indent + 2, inline=True)
@@ -260,7 +273,7 @@ class _Printer:
     # ------------------------------------------------------------ flow collections
 
     def flow(self, node: Node, indent: int) -> None:
-        end = self.flow_end(node)
+        end = end_of(node)
         if self.has_comments(node, end):
             self.shifted(node, end, indent)
             return
@@ -314,18 +327,6 @@ class _Printer:
         raw = self.text[node.start : node.end]
         lines = [line.strip() for line in raw.split("\n")]
         return raw if "\\\n" in raw or "" in lines[1:] else " ".join(lines)
-
-    def flow_end(self, node: Node) -> int:
-        """Where a node in a flow collection ends."""
-        if isinstance(node, Scalar):
-            return node.end
-        end = node.start + 1
-        for child in _children(node):
-            end = max(end, self.flow_end(child))
-        closing = {"[": "]", "{": "}"}.get(self.text[node.start])
-        while closing is not None and self.text[end] != closing:
-            end = self.text.index("\n", end) if self.text[end] == "#" else end + 1
-        return end + 1 if closing is not None else end
 
     def has_comments(self, node: Node, end: int) -> bool:
         places = sorted((scalar.start, scalar.end) for scalar in _scalars(node))

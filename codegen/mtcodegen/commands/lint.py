@@ -1,0 +1,93 @@
+"""``mtcodegen lint``: what is right, but could be better."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+
+from mtcodegen.commands.codes import COMMAND_CODES
+from mtcodegen.commands.common import add_format, add_inputs, report, say
+from mtcodegen.commands.files import replace_file
+from mtcodegen.commands.lint_rules import RULES, Finding
+from mtcodegen.commands.loading import Document, load_inputs, parse_source
+from mtcodegen.commands.yaml_edit import apply_edits
+from mtcodegen.diagnostics import Diagnostic, in_source_order
+from mtcodegen.source import Source
+from mtcodegen.targets import UsageError, find_targets
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
+
+CODES = tuple(code for code in COMMAND_CODES if code.startswith("MT8"))
+DESCRIPTION = """\
+Find what is right but could be better. Rules have codes, which `mtcodegen explain` explains. A comment on the line of a
+finding, `# mtcodegen: ignore` or `# mtcodegen: ignore[MT801]`, keeps a rule quiet there.
+
+rules:
+""" + "".join(f"  {code}  {COMMAND_CODES[code].title}{' (--fix)' * bool(COMMAND_CODES[code].fix)}\n" for code in CODES)
+EXAMPLES = (
+    ("mtcodegen lint", "the files of pyproject.toml's targets"),
+    ("mtcodegen lint --fix ops.yaml", "mend what is safe to mend, say what is left"),
+    ("mtcodegen lint --ignore MT801 ops_yaml", "without one rule"),
+    ("mtcodegen lint --select MT805,MT807 ops_yaml", "only two rules"),
+)
+_IGNORE = re.compile(r"#.*\bmtcodegen:\s*ignore(?:\[([^\]]*)\])?")
+_PASSES = 10  # a fix may make another one possible
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_inputs(parser)
+    parser.add_argument("--fix", action="store_true", help="mend what is safe to mend, in the files")
+    parser.add_argument("--select", metavar="CODES", help="only these rules, with commas between")
+    parser.add_argument("--ignore", metavar="CODES", help="all rules but these")
+    add_format(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Lint. Findings are warnings, and any is exit status 1."""
+    wanted = _codes(options.select) if options.select else set(CODES)
+    wanted -= _codes(options.ignore) if options.ignore else set()
+    inputs = [item for target in find_targets(options.files, None) for item in target.inputs]
+    documents, found = load_inputs(inputs)
+    if options.fix and not found:
+        for _ in range(_PASSES):
+            if not [document for document in documents if _fix(options, document, wanted)]:
+                break
+            documents, found = load_inputs(inputs)
+    if not found:
+        found = [item.diagnostic for document in documents for item in _lint(document, wanted)]
+    found = in_source_order(found, [item.name for item in inputs])
+    report(options, found)
+    if not found:
+        say(options, "nothing to improve")
+    return 1 if found else 0
+
+
+def _codes(text: str) -> set[str]:
+    codes = {code.strip().upper() for code in text.split(",")}
+    for code in sorted(codes - set(CODES)):
+        raise UsageError(f"there is no rule {code}; `mtcodegen lint --help` lists them")
+    return codes
+
+
+def _lint(document: Document, wanted: set[str]) -> list[Finding]:
+    found = [item for spec in document.file.ops for rule in RULES.values() for item in rule(spec, document.node)]
+    return [item for item in found if item.diagnostic.code in wanted and not _is_ignored(item.diagnostic)]
+
+
+def _is_ignored(item: Diagnostic) -> bool:
+    match = _IGNORE.search(item.span.source.line(item.span.line)) if item.span is not None else None
+    return match is not None and (match[1] is None or item.code in re.split(r"[\s,]+", match[1].upper()))
+
+
+def _fix(options: argparse.Namespace, document: Document, wanted: set[str]) -> bool:
+    """Mend a file; False where there is nothing to mend, or what would come out is no operator file any more."""
+    edits = [edit for item in _lint(document, wanted) for edit in item.edits]
+    source = document.node.source
+    text = apply_edits(source.text, edits)
+    if text == source.text or parse_source(Source(source.path, text))[2]:
+        return False
+    replace_file(document.item.path, text)
+    say(options, f"fixed {len(edits)} finding{'' if len(edits) == 1 else 's'} in {os.path.relpath(document.item.path)}")
+    return True

@@ -1,0 +1,60 @@
+"""Files as the model, for commands that look at operators instead of generating them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mtcodegen.diagnostics import Diagnostic, in_source_order
+from mtcodegen.load import load, read
+from mtcodegen.model import File
+from mtcodegen.operators import operator_table
+from mtcodegen.parse import parse
+from mtcodegen.pipeline import Input
+from mtcodegen.resolve import duplicates, resolve
+from mtcodegen.source import Node, Source
+from mtcodegen.validate import validate
+
+__all__ = ["Document", "load_inputs", "parse_source"]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file's nodes, and its operators with their formulas as written: no name in them is looked up."""
+
+    item: Input
+    node: Node
+    file: File
+
+
+def parse_source(source: Source) -> tuple[Node | None, File | None, list[Diagnostic]]:
+    """One file's nodes and operators, or what is wrong with it."""
+    node, found = load(source)
+    if node is not None:
+        found = [*found, *validate(node)]
+    if node is None or found:
+        return node, None, found
+    file, found = parse(node)
+    return node, file, found
+
+
+def load_inputs(inputs: Iterable[Input]) -> tuple[list[Document], list[Diagnostic]]:
+    """All files that can be read, and everything that is wrong with any; an operator in a file is as it was written."""
+    inputs = list(inputs)
+    documents: list[Document] = []
+    found: list[Diagnostic] = []
+    for item in inputs:
+        source, faults = read(item.path, item.name)
+        found += faults
+        if source is not None:
+            node, file, faults = parse_source(source)
+            found += faults
+            if node is not None and file is not None:
+                documents.append(Document(item, node, file))
+    table = operator_table(
+        (spec for document in documents for spec in document.file.ops), {item.path.resolve() for item in inputs}
+    )
+    for document in documents:
+        found += resolve(document.file, table)[1]
+    found += duplicates([document.file for document in documents])
+    return documents, in_source_order(found, [item.name for item in inputs])

@@ -1,0 +1,146 @@
+"""``mtcodegen lint``: what each rule finds and leaves alone, and that fixing changes no meaning."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mtcodegen.cli import main
+from tests.codegen.support import run as generated
+
+HEAD = "namespace: t\nlibrary: libk.so\nops:\n"
+PLAIN = """\
+- func: f(Tensor x, *, float scale=1.0) -> Tensor
+  doc: Scaled.
+  check:
+  - x.dim() == 2
+  fake: {like: x}
+  kernels:
+  - {device: cpu, symbol: f, args: [x, out, f32(scale)], dtypes: [float32]}
+  - {device: cpu, symbol: g, args: [x, out, f32(scale)], dtypes: [float64]}
+  backward:
+    x: grad * scale
+"""
+
+# What is changed in PLAIN, what is found, and what --fix makes of it (None: nothing).
+CASES = {
+    "doc": (("  doc: Scaled.\n", ""), "4:9: warning[MT801]: t::f has no `doc`", None),
+    "variants": (("  doc", "  variants: function\n  doc"), "5:3: warning[MT802]: `variants` gives the default", PLAIN),
+    "abi": (("symbol: f,", "symbol: f, abi: c,"), "10:30: warning[MT802]: `abi` gives the default", PLAIN),
+    "library": (("symbol: f,", "library: libk.so, symbol: f,"), "MT802]: `library` gives the default", PLAIN),
+    "like's dtype": (("{like: x}", "{like: x, dtype: x.dtype}"), "MT802]: `dtype` gives the default", PLAIN),
+    "the same twice": (("  - x.dim() == 2", "  - x.dim() == 2\n  - x.shape == x.shape"), "8:5: warning[MT803]", PLAIN),
+    "a count": (("  - x.dim() == 2", "  - 0 <= x.numel()\n  - x.dim() == 2"), "7:5: warning[MT803]", PLAIN),
+    "not None": (("  - x.dim() == 2", "  - x is not None\n  - x.dim() == 2"), "7:5: warning[MT803]", PLAIN),
+    "or": (("  - x.dim() == 2", "  - x.dim() == 2\n  - scale > 1 or x.dim() > -1"), "8:5: warning[MT803]", PLAIN),
+    "the only check": (
+        ("x.dim() == 2", "x.size(0) >= 0"),
+        "7:5: warning[MT803]",
+        PLAIN.replace("  check:\n  - x.dim() == 2\n", ""),
+    ),
+    "when": (("dtypes: [float64]", "dtypes: [float64], when: x.dim() >= 0"), "MT803]: this always holds", PLAIN),
+    "never": (("x.dim() == 2", "x.dim() < 0"), "7:5: warning[MT804]: this never holds", None),
+    "a dead kernel": (
+        ("  backward", "  - {device: cpu, symbol: h, args: [x, out], dtypes: [float32]}\n  backward"),
+        "12:6: warning[MT805]: this kernel is never run on cpu",
+        PLAIN,
+    ),
+    "an argument": (
+        ("float scale=1.0", "float scale=1.0, int k=1"),
+        "4:45: warning[MT806]: nothing reads `k`",
+        None,
+    ),
+    "view_as": (
+        ("grad * scale", "(grad * scale).view_as( x)"),
+        "13:9: warning[MT807]: this saves all of `x`",
+        None,
+    ),
+    "zeros_like": (("grad * scale", "grad * zeros_like(x)"), "13:15: warning[MT807]", None),
+    "check twice": (("  - x.dim() == 2", "  - x.dim() == 2\n  -   x.dim()==2"), "8:7: warning[MT808]", PLAIN),
+    "dtype twice": (("[float64]", "[float64, float64]"), "MT809]: `float64` is given twice", PLAIN),
+}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("change", "found", "fixed"), CASES.values(), ids=CASES)
+def test_rule(project, capsys, change, found, fixed):
+    text = HEAD + PLAIN.replace(*change, 1)
+    (project / "ops.yaml").write_text(text)
+    assert main(["lint", "ops.yaml"]) == 1
+    shown = capsys.readouterr().err
+    assert found in shown
+    assert shown.endswith("1 warning\n")
+    assert main(["lint", "--fix", "ops.yaml"]) == (1 if fixed is None else 0)
+    assert (project / "ops.yaml").read_text() == (text if fixed is None else HEAD + fixed)
+
+
+LEFT_ALONE = {
+    "nothing": ("", ""),
+    "NaN": ("x.dim() == 2", "scale == scale"),
+    "another tensor's dtype": ("{like: x}", "{like: x, dtype: float32}"),
+    "a check of a size": ("x.dim() == 2", "x.size(0) > 0"),
+    "the value is read too": ("grad * scale", "grad.view_as(x) * x"),
+    "private": ("f(Tensor x", "_f(Tensor x"),
+    "ignored": ("float scale=1.0) -> Tensor", "float scale=1.0, int k=1) -> Tensor  # mtcodegen: ignore[MT806]"),
+    "all ignored": ("float scale=1.0) -> Tensor", "float scale=1.0, int k=1) -> Tensor  # mtcodegen: ignore"),
+}
+
+
+@pytest.mark.parametrize("change", LEFT_ALONE.values(), ids=LEFT_ALONE)
+def test_left_alone(project, capsys, change):
+    (project / "ops.yaml").write_text(HEAD + PLAIN.replace(*change, 1))
+    assert main(["lint", "ops.yaml"]) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out == "nothing to improve\n"
+
+
+def test_a_fixed_formula_saves_only_the_shape(project, capsys, tmp_path):
+    text = HEAD + PLAIN.replace("grad * scale", "(grad * scale).view_as(x)")
+    (project / "ops.yaml").write_text(text)
+    assert "save_for_backward" in generated(project, text)[0]["ops.py"]
+    assert main(["lint", "--fix", "ops.yaml"]) == 0
+    after = (project / "ops.yaml").read_text()
+    assert "(grad * scale).view(x.shape)" in after
+    files, shown = generated(project, after)
+    assert shown == ""
+    assert "save_for_backward" not in files["ops.py"]
+
+
+def test_many_fixes_at_once_keep_comments(project, capsys):
+    text = HEAD + (
+        "# about f\n- variants: function  # gone\n  func: f(Tensor x) -> Tensor  # stays\n  doc: F.\n  tags: []\n"
+        "  check:\n  # about checks\n  - x.dim() >= 0\n  - x.dim() == 2  # two\n  fake: {shape: x.shape, device: x.device}\n"
+        "  kernels:\n  - device: cpu\n    symbol: f\n    args: [x, out]\n    abi: c\n"
+        "  backward: not_differentiable\n"
+    )
+    (project / "ops.yaml").write_text(text)
+    if main(["lint", "--fix", "ops.yaml"]) != 0:
+        pytest.fail(capsys.readouterr().err)
+    assert (project / "ops.yaml").read_text() == HEAD + (
+        "# about f\n- func: f(Tensor x) -> Tensor  # stays\n  doc: F.\n"
+        "  check:\n  # about checks\n  - x.dim() == 2  # two\n  fake: {shape: x.shape}\n"
+        "  kernels:\n  - device: cpu\n    symbol: f\n    args: [x, out]\n  backward: not_differentiable\n"
+    )
+
+
+def test_select_ignore_and_formats(project, capsys):
+    (project / "ops.yaml").write_text(HEAD + PLAIN.replace("  doc: Scaled.\n", "  variants: function\n"))
+    assert main(["lint", "--select", "MT801", "--format", "json", "ops.yaml"]) == 1
+    assert [item["code"] for item in json.loads(capsys.readouterr().out)] == ["MT801"]
+    assert main(["lint", "--ignore", "mt801,MT802", "ops.yaml"]) == 0
+    assert main(["lint", "--ignore", "MT204", "ops.yaml"]) == 2
+    assert "there is no rule MT204" in capsys.readouterr().err
+
+
+def test_errors_come_first(project, capsys):
+    text = HEAD + PLAIN.replace("grad * scale", "grad * sclae").replace("  doc: Scaled.\n", "")
+    (project / "ops.yaml").write_text(text)
+    assert main(["lint", "--fix", "ops.yaml"]) == 1
+    assert "MT204" in (shown := capsys.readouterr().err)
+    assert "MT801" not in shown
+    assert (project / "ops.yaml").read_text() == text
