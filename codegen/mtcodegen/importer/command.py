@@ -1,0 +1,174 @@
+"""``mtcodegen import``: PyTorch's, ExecuTorch's and op-plugin's YAML files -> ours."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import pathlib
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mtcodegen.diagnostics import FORMATS, Diagnostic, in_source_order
+from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
+from mtcodegen.importer.gradients import DerivativeTable
+from mtcodegen.importer.model import Imported, Note
+from mtcodegen.importer.native import import_native
+from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
+from mtcodegen.importer.render import render, render_left_out
+from mtcodegen.importer.verify import withdraw_refused
+from mtcodegen.source import Node
+from mtcodegen.torchyaml import (
+    NativeFunction,
+    check_derivatives,
+    read_derivatives,
+    read_document,
+    read_native_functions,
+    words_of,
+)
+
+__all__ = ["add_import_arguments", "import_files", "run_import"]
+
+_DESCRIPTION = "write our YAML from PyTorch's native_functions.yaml, ExecuTorch's functions.yaml or op-plugin's file"
+
+
+@dataclass(frozen=True)
+class Import:
+    """The text that was made, what could not be carried over, and what is wrong with the files (then no text)."""
+
+    text: str
+    notes: tuple[Note, ...]
+    operators: int
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def add_import_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``mtcodegen import``; ``run_import`` takes what they parse to."""
+    parser.description = _DESCRIPTION
+    parser.add_argument(
+        "file", metavar="FILE", help="native_functions.yaml, functions.yaml or op_plugin_functions.yaml"
+    )
+    parser.add_argument("--derivatives", metavar="FILE", help="derivatives.yaml, for the gradients")
+    parser.add_argument(
+        "--schemas", metavar="FILE", help="native_functions.yaml, for entries that only name an operator"
+    )
+    parser.add_argument(
+        "--select",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="operators: names, `name.overload`, or patterns as `add*`",
+    )
+    parser.add_argument("--namespace", default="aten", help="namespace of the operators (default: aten)")
+    parser.add_argument("--kernels", default="", metavar="MODULE", help="the Python module that will have the kernels")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to write (default: standard output)")
+    parser.add_argument("--format", choices=[*FORMATS], default="text", help="form of the findings")
+
+
+def run_import(options: argparse.Namespace) -> int:
+    """Import and report; returns the exit status: 0 fine (notes are no failure), 1 findings."""
+    patterns = tuple(name.strip() for names in options.select for name in names.split(",") if name.strip())
+    made = import_files(
+        pathlib.Path(options.file),
+        derivatives=pathlib.Path(options.derivatives) if options.derivatives else None,
+        schemas=pathlib.Path(options.schemas) if options.schemas else None,
+        select=patterns,
+        namespace=options.namespace,
+        kernels=options.kernels,
+    )
+    found = [*made.diagnostics, *map(_as_warning, made.notes)]
+    if found:
+        sys.stderr.write(FORMATS[options.format](found, colour=False))
+    if made.diagnostics:
+        return 1
+    if options.output:
+        pathlib.Path(options.output).write_text(made.text, "utf-8")
+    else:
+        sys.stdout.write(made.text)
+    if options.format == "text":
+        sys.stderr.write(f"{made.operators} operators imported; {len(made.notes)} things were not carried over\n")
+    return 0
+
+
+def import_files(
+    path: pathlib.Path,
+    *,
+    derivatives: pathlib.Path | None = None,
+    schemas: pathlib.Path | None = None,
+    select: Sequence[str] = (),
+    namespace: str = "aten",
+    kernels: str = "",
+) -> Import:
+    """Import ``path``; see ``add_import_arguments`` for the rest. ``select`` are patterns, none for all operators."""
+    document, found = read_document(path)
+    functions: list[NativeFunction] = []
+    native = document is not None and not is_op_plugin(document) and not is_executorch(document)
+    if native:
+        functions, faults = read_native_functions(document)
+        found += faults
+    elif schemas is not None:
+        listed, faults = read_document(schemas)
+        found += faults
+        functions, faults = read_native_functions(listed)
+        found += faults
+    table, faults = _derivatives(derivatives, functions if native else None)
+    found += faults
+    left_out: list[Note] = []
+    if native:
+        by_name = {function.schema.qualname: function for function in functions}
+        operators = import_native(_selected(functions, select), by_name, table, kernels)
+    else:
+        operators, left_out, faults = _others(document, functions, table, kernels)
+        found += faults
+        operators = [item for item in operators if _matches(item, select)]
+    missing = [pattern for pattern in select if not any(_matches(item, [pattern]) for item in operators)]
+    found += [Diagnostic("MT601", f"no operator is called `{name}`", None, path=str(path)) for name in missing]
+    if found:
+        paths = [str(item) for item in (path, derivatives, schemas) if item is not None]
+        return Import("", (), 0, tuple(in_source_order(found, paths)))
+    rendered = render(operators, namespace, [item.name for item in (path, derivatives) if item is not None])
+    while withdraw_refused(rendered):
+        rendered = render(operators, namespace, [item.name for item in (path, derivatives) if item is not None])
+    notes = (*(note for operator in operators for note in operator.notes), *left_out)
+    return Import(rendered.text + render_left_out(left_out), notes, len(operators), ())
+
+
+def _derivatives(
+    path: pathlib.Path | None, functions: list[NativeFunction] | None
+) -> tuple[DerivativeTable, list[Diagnostic]]:
+    if path is None:
+        return DerivativeTable(()), []
+    document, found = read_document(path)
+    entries, faults = read_derivatives(newest_derivatives(document), functions)
+    found += faults
+    if functions is not None:  # else the formulas are for operators that no file here declares
+        found += check_derivatives(entries, words_of(functions))
+    return DerivativeTable(entries), found
+
+
+def _others(
+    document: Node | None, functions: Iterable[NativeFunction], table: DerivativeTable, kernels: str
+) -> tuple[list[Imported], list[Note], list[Diagnostic]]:
+    if is_op_plugin(document):
+        plugin = OpPluginReader(table, kernels)
+        return plugin.operators(document), plugin.left_out, plugin.diagnostics
+    schemas = {function.schema.qualname: function.schema for function in functions}
+    reader = ExecutorchReader(schemas, table, kernels)
+    return reader.operators(document), [], reader.diagnostics
+
+
+def _selected(functions: Iterable[NativeFunction], select: Sequence[str]) -> list[NativeFunction]:
+    return [item for item in functions if _is_selected(item.schema.name, item.schema.overload, select)]
+
+
+def _matches(operator: Imported, select: Sequence[str]) -> bool:
+    return _is_selected(operator.schema.name, operator.schema.overload, select)
+
+
+def _is_selected(name: str, overload: str, select: Sequence[str]) -> bool:
+    full = f"{name}.{overload}" if overload else name
+    return not select or any(fnmatch.fnmatchcase(full, item) or item == name for item in select)
+
+
+def _as_warning(note: Note) -> Diagnostic:
+    return Diagnostic("MT610", f"not carried over: {note.text[:200]}", note.span, note.reason, "warning")

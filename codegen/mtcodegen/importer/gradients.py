@@ -1,0 +1,84 @@
+"""derivatives.yaml -> the `backward` of imported operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import opschema
+from mtcodegen.importer.formula import ConversionError, to_expression
+from mtcodegen.importer.model import Gradient, Imported, Note
+from mtcodegen.torchyaml.derivatives import Derivatives, Formula, FormulaKind, Variant
+
+__all__ = ["DerivativeTable"]
+
+_FORWARD = (FormulaKind.FORWARD, FormulaKind.AUTO_LINEAR, FormulaKind.AUTO_ELEMENT_WISE)
+
+
+class DerivativeTable:
+    """The entries of a derivatives.yaml by operator."""
+
+    def __init__(self, entries: Iterable[Derivatives]) -> None:
+        self.entries = {entry.schema.qualname: entry for entry in entries}
+
+    def of(self, schema: opschema.Schema) -> Derivatives | None:
+        """The entry of ``schema``; an in-place operator without one has that of its functional variant."""
+        own = self.entries.get(schema.qualname)
+        if own is None and schema.kind is opschema.SchemaKind.INPLACE and schema.name.endswith("_"):
+            overload = f".{schema.overload}" if schema.overload else ""
+            own = self.entries.get(schema.name[:-1] + overload)
+        return own
+
+    def add_backward(self, imported: Imported, *, composite: bool) -> None:
+        """Give ``imported`` its gradients. A ``composite`` operator without an entry has those of its parts."""
+        schema = imported.schema
+        tensors = [item.name for item in schema.arguments if opschema.base_of(item.type).name == "Tensor"]
+        if schema.kind is opschema.SchemaKind.OUT or not tensors:
+            return
+        entry = self.of(schema)
+        if entry is None:
+            imported.backward = "" if composite else "not_implemented"
+            return
+        for variant in entry.variants:
+            if variant.key == "Default":
+                _add_formulas(imported, variant, tensors)
+            else:
+                reason = "gradients are the same on every device"
+                _note_variant(imported, variant, reason)
+        if entry.condition is not None or not all(entry.differentiable_outputs):
+            key = entry.node.entries["output_differentiability"][0]
+            imported.notes.append(Note("output_differentiability", "every output may have a gradient", key.span))
+
+
+def _add_formulas(imported: Imported, variant: Variant, tensors: list[str]) -> None:
+    given = {name for formula in variant.formulas for name in formula.names}
+    for formula in variant.of(FormulaKind.BACKWARD, FormulaKind.NON_DIFFERENTIABLE):
+        imported.gradients += [item for item in [_gradient(imported, formula, tensors)] if item is not None]
+    for name in tensors:
+        if name not in given:
+            imported.gradients.append(Gradient((name,), "not_implemented", "", imported.span))
+    for formula in variant.of(*_FORWARD):
+        names = ", ".join(formula.names)
+        text = f"{names}: {formula.node.value}"
+        imported.notes.append(Note(text, "a forward-mode formula", formula.key.span))
+
+
+def _gradient(imported: Imported, formula: Formula, tensors: list[str]) -> Gradient | None:
+    span = formula.node.span
+    if formula.expr is None:
+        names = tuple(name for name in formula.names if name in tensors)
+        return Gradient(names, "not_differentiable", "", span) if names else None
+    try:
+        return Gradient(formula.names, to_expression(formula.expr), formula.node.value, span)
+    except ConversionError as error:
+        span = formula.node.locate(error.node.offset, error.node.length)
+        imported.notes.append(Note(_described(formula), error.reason, span))
+        return Gradient(formula.names, "not_implemented", "", span)
+
+
+def _described(formula: Formula) -> str:
+    return f"{', '.join(formula.names)}: {formula.node.value}"
+
+
+def _note_variant(imported: Imported, variant: Variant, reason: str) -> None:
+    for formula in variant.formulas:
+        imported.notes.append(Note(f"{variant.key}: {_described(formula)}", reason, formula.key.span))

@@ -1,0 +1,100 @@
+"""native_functions.yaml -> imported operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import opschema
+from mtcodegen.importer.gradients import DerivativeTable
+from mtcodegen.importer.model import Imported, Kernel, Note
+from mtcodegen.source import Span
+from mtcodegen.torchyaml.native import NativeFunction
+
+__all__ = ["DEVICES", "import_native", "python_kernel", "python_name"]
+
+DEVICES = {"CPU": "cpu", "CUDA": "cuda", "MPS": "mps", "Meta": "meta", "PrivateUse1": "npu"}
+_COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+# Keys that say how PyTorch's C++ is generated, and why each has no counterpart.
+_CPP_KEYS = {
+    "structured": "kernels are not split into shape and computation",
+    "structured_inherits": "a C++ base class",
+    "structured_delegate": "an operator does not share the kernel of its `out` variant",
+    "python_module": "operators are in `torch.ops` only",
+    "category_override": "a choice of PyTorch's code generator",
+    "device_check": "a launched kernel always checks the devices of its arguments",
+    "device_guard": "a kernel always runs on the device of its arguments",
+    "cpp_no_default_args": "a C++ signature",
+    "manual_cpp_binding": "a C++ binding",
+    "manual_kernel_registration": "a C++ registration",
+    "precomputed": "values for C++ kernels",
+    "ufunc_inner_loop": "a C++ inner loop",
+    "use_const_ref_for_mutable_tensors": "a C++ signature",
+    "autogen": "variants are declared, one by one",
+}
+
+
+def import_native(
+    functions: Iterable[NativeFunction],
+    by_name: Mapping[str, NativeFunction],
+    derivatives: DerivativeTable,
+    kernels: str,
+) -> list[Imported]:
+    """``functions`` as operators; ``kernels`` is the Python module that has their kernels, or empty.
+
+    ``by_name`` has every function of the file, since one may have the kernels of another.
+    """
+    return [_imported(function, by_name, derivatives, kernels) for function in functions]
+
+
+def python_name(schema: opschema.Schema) -> str:
+    """The Python function that an operator's kernel is looked for under."""
+    return f"{schema.name}_{schema.overload}" if schema.overload else schema.name
+
+
+def python_kernel(schema: opschema.Schema, devices: Iterable[str], module: str) -> Kernel:
+    """A kernel in Python."""
+    return Kernel(tuple(devices), (f"python: {module}:{python_name(schema)}",))
+
+
+def _imported(
+    function: NativeFunction, by_name: Mapping[str, NativeFunction], derivatives: DerivativeTable, kernels: str
+) -> Imported:
+    schema = function.schema
+    span = function.func.locate(0, len(schema.qualname))
+    imported = Imported(schema, span, function.variants, function.tags)
+    target = by_name.get(function.structured_delegate, function)
+    devices, composite = _devices(target)
+    composite |= function.is_composite
+    _note_kernels(imported, function, kernels)
+    if kernels and (composite or devices):
+        imported.kernels.append(python_kernel(schema, () if composite else devices, kernels))
+        if not composite and schema.kind is opschema.SchemaKind.FUNCTIONAL and schema.returns:
+            imported.fake = (f"{{python: '{kernels}:{python_name(schema)}_fake'}}",)
+    for name, reason in _CPP_KEYS.items():
+        if name in function.node.entries:
+            key, value = function.node.entries[name]
+            text = function.node.source.text[value.start : value.end].strip()
+            imported.notes.append(Note(f"{name}: {' '.join(text.split())}", reason, key.span))
+    derivatives.add_backward(imported, composite=function.is_composite)
+    return imported
+
+
+def _devices(function: NativeFunction) -> tuple[list[str], bool]:
+    """The devices that have a kernel, and whether there is one for all of them."""
+    keys = [*(("CPU", "CUDA") if function.ufunc_inner_loop else ())]
+    keys += [key for item in function.dispatch for key in item.keys]
+    return list(dict.fromkeys(DEVICES[key] for key in keys if key in DEVICES)), any(key in _COMPOSITE for key in keys)
+
+
+def _note_kernels(imported: Imported, function: NativeFunction, kernels: str) -> None:
+    for item in function.dispatch:
+        keys = [key for key in item.keys if key not in DEVICES and key not in _COMPOSITE]
+        reason = "a C++ kernel"
+        if kernels and not keys:
+            reason = f"a C++ kernel, in place of which `{kernels}:{python_name(function.schema)}` is called"
+        elif keys:
+            reason = f"a C++ kernel; there is no device {', '.join(keys)}"
+        imported.notes.append(Note(f"{', '.join(item.keys)}: {item.kernel}", reason, item.node.span))
+    if function.is_composite and not kernels:
+        reason = "it is composed of other operators in C++"
+        imported.notes.append(Note("the kernel", reason, Span(imported.span.source, imported.span.offset)))

@@ -1,0 +1,185 @@
+"""op-plugin's op_plugin_functions.yaml -> imported operators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass, field, replace
+
+import opschema
+from mtcodegen.expr.errors import ExpressionError
+from mtcodegen.importer.formula import ConversionError, to_expression
+from mtcodegen.importer.gradients import DerivativeTable
+from mtcodegen.importer.model import Imported, Note
+from mtcodegen.importer.native import python_kernel
+from mtcodegen.source import Mapping, Node, Scalar, Sequence
+from mtcodegen.torchyaml.entries import EntryReader, split_names
+from mtcodegen.torchyaml.parser import parse_formula
+
+__all__ = ["OpPluginReader", "is_op_plugin", "newest_derivatives"]
+
+_SECTIONS = ("official", "custom", "symint", "autograd", "quant", "sparse")
+_NAMESPACE = "npu"  # of what is not one of PyTorch's own operators
+_VERSION_KEYS = ("acl_op", "op_api", "sparse", "version")
+_OUT = re.compile(r"out\d*")
+_DTYPES = {
+    "at::kBool": "bool",
+    "at::kByte": "uint8",
+    "at::kChar": "int8",
+    "at::kShort": "int16",
+    "at::kInt": "int32",
+    "at::kLong": "int64",
+    "at::kHalf": "float16",
+    "at::kBFloat16": "bfloat16",
+    "at::kFloat": "float32",
+    "at::kDouble": "float64",
+}
+_BROADCAST = re.compile(r"broadcast_ops_npu_output_size\((\w+), (\w+)\)")
+
+
+def is_op_plugin(document: Node | None) -> bool:
+    """Whether a file is in op-plugin's form: sections of entries."""
+    return isinstance(document, Mapping) and any(name in document.entries for name in ("all_version", *_SECTIONS))
+
+
+def newest_derivatives(document: Node | None) -> Node | None:
+    """The entries of op-plugin's derivatives.yaml that hold for the newest version, as a file of PyTorch's has them."""
+    if not isinstance(document, Mapping):
+        return document
+    newest = _newest(document)
+    entries = document.get("backward")
+    kept: list[Node] = []
+    for item in entries.items if isinstance(entries, Sequence) else []:
+        if isinstance(item, Mapping) and _covers(item.get("version"), newest):
+            rest = {name: entry for name, entry in item.entries.items() if name != "version"}
+            kept.append(replace(item, entries=rest))
+    return Sequence(document.source, document.start, document.end, document.line, kept)
+
+
+def _newest(document: Mapping) -> str:
+    versions = document.get("all_version")
+    listed = versions.items if isinstance(versions, Sequence) else []
+    last = listed[-1] if listed else None
+    return last.value if isinstance(last, Scalar) else "newest"
+
+
+def _covers(node: Node | None, newest: str) -> bool:
+    """Whether a list of versions, or a range of them, has the newest one; no list has all."""
+    if node is None:
+        return True
+    items = [item.value for item in node.items if isinstance(item, Scalar)] if isinstance(node, Sequence) else []
+    if isinstance(node, Scalar):
+        items = [*split_names(node.value)]
+    return any(item in ("all_version", "newest", newest) for item in items)
+
+
+@dataclass
+class OpPluginReader(EntryReader):
+    """Reads the sections; ``left_out`` are whole entries that were not carried over."""
+
+    derivatives: DerivativeTable
+    kernels: str
+    left_out: list[Note] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.seen: dict[str, int] = {}
+
+    def operators(self, document: Node | None) -> list[Imported]:
+        """The operators of a file."""
+        if not isinstance(document, Mapping):
+            return []
+        found: list[Imported] = []
+        newest = _newest(document)
+        for section, (key, value) in document.entries.items():
+            if section == "all_version":
+                continue
+            if section not in _SECTIONS:
+                self.left_out.append(Note(section, "not a section of operators", key.span))
+                continue
+            entries = [self.entry(node, section, newest) for node in self.items(value, f"`{section}`")]
+            found += [item for item in entries if item is not None]
+        return found
+
+    def entry(self, node: Mapping, section: str, newest: str) -> Imported | None:
+        """One operator, None where it is left out."""
+        func = self.scalar(node, "func")
+        if func is None:
+            self.fault("MT111", "`func` is missing", node)
+            return None
+        schema = self.schema(func)
+        if schema is None:
+            return None
+        span = func.locate(0, len(schema.qualname))
+        ranges = [node.entries[name][1] for name in ("acl_op", "op_api") if name in node.entries]
+        if ranges and not any(_covers(item, newest) for item in ranges):
+            self.left_out.append(Note(schema.qualname, "it is not for the newest version", span))
+            return None
+        if schema.qualname in self.seen:
+            self.left_out.append(Note(schema.qualname, f"it is there on line {self.seen[schema.qualname]}", span))
+            return None
+        self.seen[schema.qualname] = node.line
+        own = schema if section in ("official", "symint") else replace(schema, namespace=_NAMESPACE)
+        imported = Imported(own, span, tags=self.names(node, "tags"))
+        imported.variants = self.names(node, "variants") or ("function",)
+        for name, (key, value) in node.entries.items():
+            if name not in ("func", "tags", "variants", "gen_opapi"):
+                text = " ".join(node.source.text[value.start : value.end].split())
+                reason = "versions of PyTorch" if name in _VERSION_KEYS else "a key of op-plugin's code generator"
+                imported.notes.append(Note(f"{name}: {text}", reason, key.span))
+        self.launch(node.get("gen_opapi"), imported)
+        if self.kernels:
+            imported.kernels.append(python_kernel(schema, ("npu",), self.kernels))
+        plain = replace(imported, schema=schema)  # derivatives.yaml has no namespaces
+        self.derivatives.add_backward(plain, composite=False)
+        imported.backward = plain.backward
+        return imported
+
+    def launch(self, node: Node | None, imported: Imported) -> None:
+        """``gen_opapi``: the outputs' shapes and dtypes, and the aclnn function."""
+        if not isinstance(node, Mapping):
+            return
+        outputs = [(name, value) for name, (_, value) in node.entries.items() if _OUT.fullmatch(name)]
+        rules = [_fake(value, imported.schema) for _, value in outputs]
+        functional = imported.schema.kind is opschema.SchemaKind.FUNCTIONAL
+        carried = functional and len(rules) == len(imported.schema.returns) and None not in rules
+        if carried:
+            imported.fake = tuple(rule for rule in rules if rule is not None)
+            imported.fake_span = node.span
+        for name, (key, value) in node.entries.items():
+            text = " ".join(node.source.text[value.start : value.end].split())
+            if name == "exec":
+                imported.notes.append(Note(f"exec: {text}", "an aclnn function is called in two steps", key.span))
+            elif not _OUT.fullmatch(name):
+                imported.notes.append(Note(f"{name}: {text}", "a key of op-plugin's code generator", key.span))
+            elif not carried:
+                imported.notes.append(Note(f"{name}: {text}", "a C++ rule for the output", key.span))
+
+
+def _fake(node: Node, schema: opschema.Schema) -> str | None:
+    """A rule for one output, None where it is C++."""
+    size = node.get("size") if isinstance(node, Mapping) else None
+    dtype = node.get("dtype") if isinstance(node, Mapping) else None
+    if not isinstance(node, Mapping) or not isinstance(size, Scalar) or not isinstance(dtype, Scalar):
+        return None
+    if set(node.entries) - {"size", "dtype"}:
+        return None
+    tensors = [argument.name for argument in schema.arguments if str(argument.type) == "Tensor"]
+    if size.value == dtype.value and size.value in tensors:
+        return f"{{like: {size.value}}}"
+    shape = _shape(size.value, tensors)
+    own_dtype = f"{dtype.value}.dtype" if dtype.value in tensors else _DTYPES.get(dtype.value)
+    return None if shape is None or own_dtype is None else f"{{shape: '{shape}', dtype: {own_dtype}}}"
+
+
+def _shape(text: str, tensors: SequenceOf[str]) -> str | None:
+    if text in tensors:
+        return f"{text}.shape"
+    if broadcast := _BROADCAST.fullmatch(text):
+        return f"broadcast_shapes({broadcast[1]}.shape, {broadcast[2]}.shape)"
+    if not text.startswith("{"):
+        return None
+    try:
+        return to_expression(parse_formula(text))
+    except (ExpressionError, ConversionError):
+        return None
