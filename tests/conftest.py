@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-IMPORT_ROOTS = ("codegen", "runtime", "generated")
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +18,9 @@ def repo_root() -> Path:
 
 @pytest.fixture
 def child_env() -> dict[str, str]:
-    """The environment for a fresh Python process, with the same packages in reach as this one has."""
-    path = [str(ROOT / name) for name in IMPORT_ROOTS]
-    inherited = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([*path, inherited] if inherited else path)}
+    """The environment for a fresh Python process, with the same packages in reach as this one has.
+
+    Installed packages are found as they are here; what PYTHONPATH names may be relative to this process's folder.
+    """
+    inherited = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(entry).resolve()) for entry in inherited)}
