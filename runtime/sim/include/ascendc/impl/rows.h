@@ -1,0 +1,310 @@
+// Functions over the rows of a matrix in local memory: softmax in its variants, sums, means and normalisation. The
+// tiling structs are what the host's tiling functions fill; results here do not depend on them.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "reduce.h"
+
+namespace AscendC {
+
+struct SoftMaxTiling {
+  uint32_t srcM = 0, srcK = 0, srcSize = 0, outMaxM = 0, outMaxK = 0, outMaxSize = 0, splitM = 0, splitK = 0,
+           splitSize = 0, reduceM = 0, reduceK = 0, reduceSize = 0, rangeM = 0, tailM = 0, tailSplitSize = 0,
+           tailReduceSize = 0;
+};
+
+/// srcK columns lie in memory, oriSrcK of them count; 0 means all.
+struct SoftMaxShapeInfo {
+  uint32_t srcM = 0;
+  uint32_t srcK = 0;
+  uint32_t oriSrcM = 0;
+  uint32_t oriSrcK = 0;
+};
+
+struct SumParams {
+  uint32_t outter = 1;
+  uint32_t inner = 0;
+  uint32_t n = 0;
+};
+using MeanParams = SumParams;
+
+struct RmsNormTiling {
+  uint32_t bLength = 0, sLength = 0, hLength = 0, originalHLength = 0, reciprocalOfHLength = 0, mainBshLength = 0,
+           mainBsLength = 0, mainBsLengthAlign = 0, loopRound = 0, inputTailPos = 0, tailBshLength = 0,
+           tailBsLength = 0;
+};
+
+struct LayerNormTiling {
+  uint32_t bLength = 0, sLength = 0, hLength = 0, originalHLength = 0, inputXSize = 0, meanVarSize = 0,
+           numberOfTmpBuf = 0, meanTmpTensorPos = 0, meanTmpTensorSize = 0, varianceTmpTensorPos = 0,
+           varianceTmpTensorSize = 0, tmpBufSize = 0, oneTmpSize = 0, firstTmpStartPos = 0, secondTmpStartPos = 0,
+           thirdTmpStartPos = 0, loopRound = 0, inputRoundSize = 0, inputTailSize = 0, inputTailPos = 0,
+           meanVarRoundSize = 0, meanVarTailSize = 0, meanVarTailPos = 0, bshCurLength = 0, bsCurLength = 0,
+           lastDimValueBack = 0;
+};
+
+namespace Pattern::Reduce {
+struct AR {};
+struct RA {};
+}  // namespace Pattern::Reduce
+
+}  // namespace AscendC
+
+namespace mtsim {
+
+/// The rows of a source: its own shape where no shape was given.
+struct Rows {
+  uint32_t count;
+  uint32_t width;  // of a row in memory
+  uint32_t used;   // columns that count
+
+  template <typename T>
+  static Rows of(const LocalTensor<T>& src, const AscendC::SoftMaxShapeInfo& shape,
+                 const AscendC::SoftMaxTiling& tiling, const char* name) {
+    const uint32_t width = shape.srcK != 0 ? shape.srcK : tiling.srcK;
+    if (width == 0) fault(kVectorCoreException, "%s: neither the shape nor the tiling gives the length of a row", name);
+    const uint32_t count = shape.srcM != 0 ? shape.srcM : tiling.srcM != 0 ? tiling.srcM : src.GetSize() / width;
+    return {count, width, shape.oriSrcK != 0 ? shape.oriSrcK : width};
+  }
+  int64_t size() const { return int64_t{count} * width; }
+};
+
+/// A row's value, in every element of its 32 bytes.
+template <typename T>
+class PerRow {
+ public:
+  static constexpr int64_t kWidth = kBlock / sizeof(T);
+  PerRow(const LocalTensor<T>& tensor, uint32_t rows, const char* name, const char* operand)
+      : data_(elements(tensor, rows * kWidth, name, operand)) {}
+  float get(uint32_t row) const { return static_cast<float>(data_[row * kWidth]); }
+  void set(uint32_t row, float value) const {
+    for (int64_t i = 0; i < kWidth; ++i) data_[row * kWidth + i] = static_cast<T>(value);
+  }
+
+ private:
+  T* data_;
+};
+
+inline float largest(const std::vector<float>& values) {
+  float best = values[0];
+  for (const float value : values) best = value > best ? value : best;
+  return best;
+}
+
+/// Exponentials of a row less `peak`; returns their sum.
+inline float exponentiate(std::vector<float>& row, float peak) {
+  for (float& value : row) value = std::exp(value - peak);
+  std::vector<float> copy = row;
+  return tree_sum(copy.data(), static_cast<uint32_t>(copy.size()));
+}
+
+/// Calls body(row, values, out) for each row as floats; the columns past the used ones become 0.
+template <typename T, typename Body>
+void for_rows(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src, const Rows& rows, Body&& body) {
+  static_assert(one_of<T, half, float>, "functions over rows exist for half and float");
+  const T* in = elements(src, rows.size(), name, "src");
+  T* out = elements(dst, rows.size(), name, "dst");
+  std::vector<float> values(rows.used);
+  for (uint32_t row = 0; row < rows.count; ++row) {
+    widen(in + uint64_t{row} * rows.width, values.data(), rows.used);
+    body(row, values);
+    narrow(values.data(), out + uint64_t{row} * rows.width, rows.used);
+    for (uint32_t i = rows.used; i < rows.width; ++i) out[uint64_t{row} * rows.width + i] = static_cast<T>(0.0f);
+  }
+}
+
+}  // namespace mtsim
+
+namespace AscendC {
+
+struct SoftmaxConfig {
+  bool isCheckTiling = true;
+  uint32_t oriSrcM = 0;
+  uint32_t oriSrcK = 0;
+};
+constexpr SoftmaxConfig SOFTMAX_DEFAULT_CFG{};
+
+/// Softmax of each row; a row's sum and maximum fill its 32 bytes of sumTensor and maxTensor.
+template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
+          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename U>
+void SoftMax(const LocalTensor<T>& dst, const LocalTensor<U>& sumTensor, const LocalTensor<U>& maxTensor,
+             const LocalTensor<T>& src, const SoftMaxTiling& tiling = {}, const SoftMaxShapeInfo& shape = {}) {
+  static_assert(!isDataFormatNZ, "SoftMax: the NZ format is not simulated");
+  const auto rows = mtsim::Rows::of(src, shape, tiling, "SoftMax");
+  const mtsim::PerRow<U> sums(sumTensor, rows.count, "SoftMax", "sumTensor");
+  const mtsim::PerRow<U> peaks(maxTensor, rows.count, "SoftMax", "maxTensor");
+  mtsim::for_rows("SoftMax", dst, src, rows, [&](uint32_t row, std::vector<float>& values) {
+    const float peak = mtsim::largest(values);
+    const float sum = mtsim::exponentiate(values, peak);
+    for (float& value : values) value /= sum;
+    sums.set(row, sum);
+    peaks.set(row, peak);
+  });
+}
+template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
+          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename U>
+void SoftMax(const LocalTensor<T>& dst, const LocalTensor<U>& sumTensor, const LocalTensor<U>& maxTensor,
+             const LocalTensor<T>& src, const LocalTensor<uint8_t>&, const SoftMaxTiling& tiling,
+             const SoftMaxShapeInfo& shape = {}) {
+  SoftMax<T, isReuseSource, isBasicBlock, isDataFormatNZ, config>(dst, sumTensor, maxTensor, src, tiling, shape);
+}
+template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
+          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
+void SoftMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
+             const SoftMaxTiling& tiling, const SoftMaxShapeInfo& shape = {}) {
+  static_assert(!isDataFormatNZ, "SoftMax: the NZ format is not simulated");
+  const auto rows = mtsim::Rows::of(src, shape, tiling, "SoftMax");
+  mtsim::for_rows("SoftMax", dst, src, rows, [&](uint32_t, std::vector<float>& values) {
+    const float sum = mtsim::exponentiate(values, mtsim::largest(values));
+    for (float& value : values) value /= sum;
+  });
+}
+
+/// exp(src - max) / sum with sums and maxima already known.
+template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
+          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename U>
+void SimpleSoftMax(const LocalTensor<T>& dst, const LocalTensor<U>& inSumTensor, const LocalTensor<U>& inMaxTensor,
+                   const LocalTensor<T>& src, const SoftMaxTiling& tiling, const SoftMaxShapeInfo& shape = {}) {
+  const auto rows = mtsim::Rows::of(src, shape, tiling, "SimpleSoftMax");
+  const mtsim::PerRow<U> sums(inSumTensor, rows.count, "SimpleSoftMax", "inSumTensor");
+  const mtsim::PerRow<U> peaks(inMaxTensor, rows.count, "SimpleSoftMax", "inMaxTensor");
+  mtsim::for_rows("SimpleSoftMax", dst, src, rows, [&](uint32_t row, std::vector<float>& values) {
+    for (float& value : values) value = std::exp(value - peaks.get(row)) / sums.get(row);
+  });
+}
+
+/// A step of attention over parts of a row: exponentials without division; with isUpdate, sums and maxima go on from
+/// the parts before, and expMax is the factor by which what was accumulated shrinks.
+template <typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
+          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename U>
+void SoftmaxFlashV2(const LocalTensor<T>& dst, const LocalTensor<U>& expSumTensor, const LocalTensor<U>& maxTensor,
+                    const LocalTensor<T>& src, const LocalTensor<T>& expMaxTensor,
+                    const LocalTensor<U>& inExpSumTensor, const LocalTensor<U>& inMaxTensor,
+                    const SoftMaxTiling& tiling, const SoftMaxShapeInfo& shape = {}) {
+  constexpr const char* kName = "SoftmaxFlashV2";
+  const auto rows = mtsim::Rows::of(src, shape, tiling, kName);
+  const mtsim::PerRow<U> sums(expSumTensor, rows.count, kName, "expSumTensor");
+  const mtsim::PerRow<U> peaks(maxTensor, rows.count, kName, "maxTensor");
+  const auto pass = [&](auto&& start) {
+    mtsim::for_rows(kName, dst, src, rows, [&](uint32_t row, std::vector<float>& values) {
+      const auto [before, old_peak] = start(row);
+      float peak = mtsim::largest(values);
+      peak = isUpdate && old_peak > peak ? old_peak : peak;
+      const float factor = isUpdate ? std::exp(old_peak - peak) : 0;
+      const float sum = mtsim::exponentiate(values, peak) + factor * before;
+      if constexpr (isUpdate) mtsim::PerRow<T>(expMaxTensor, rows.count, kName, "expMaxTensor").set(row, factor);
+      sums.set(row, sum);
+      peaks.set(row, peak);
+    });
+  };
+  if constexpr (isUpdate) {
+    const mtsim::PerRow<U> old_sums(inExpSumTensor, rows.count, kName, "inExpSumTensor");
+    const mtsim::PerRow<U> old_peaks(inMaxTensor, rows.count, kName, "inMaxTensor");
+    pass([&](uint32_t row) { return std::pair<float, float>(old_sums.get(row), old_peaks.get(row)); });
+  } else {
+    pass([](uint32_t) { return std::pair<float, float>(0, 0); });
+  }
+}
+
+/// The sum of the first n of each row's `inner` elements.
+template <typename T, int32_t reduceDim = -1, bool isReuseSource = false, bool isBasicBlock = false>
+void Sum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const SumParams& params) {
+  const T* in = mtsim::elements(src, int64_t{params.outter} * params.inner, "Sum", "src");
+  T* out = mtsim::elements(dst, params.outter, "Sum", "dst");
+  for (uint32_t row = 0; row < params.outter; ++row)
+    out[row] = mtsim::sum_by_repeats(in + uint64_t{row} * params.inner, params.n);
+}
+template <typename T, int32_t reduceDim = -1, bool isReuseSource = false, bool isBasicBlock = false>
+void Sum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&, const SumParams& params) {
+  Sum(dst, src, params);
+}
+template <typename T, typename accType = T, bool isReuseSource = false, bool isBasicBlock = false,
+          int32_t reduceDim = -1>
+void Mean(const LocalTensor<T>& dst, const LocalTensor<T>& src, const MeanParams& params) {
+  const T* in = mtsim::elements(src, int64_t{params.outter} * params.inner, "Mean", "src");
+  T* out = mtsim::elements(dst, params.outter, "Mean", "dst");
+  std::vector<float> row_values(params.n);
+  for (uint32_t row = 0; row < params.outter; ++row) {
+    mtsim::widen(in + uint64_t{row} * params.inner, row_values.data(), params.n);
+    out[row] = static_cast<T>(mtsim::tree_sum(row_values.data(), params.n) / static_cast<float>(params.n));
+  }
+}
+template <typename T, typename accType = T, bool isReuseSource = false, bool isBasicBlock = false,
+          int32_t reduceDim = -1>
+void Mean(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
+          const MeanParams& params) {
+  Mean<T, accType>(dst, src, params);
+}
+
+/// AR reduces a matrix {first, last} along its last axis, RA along its first. With srcInnerPad, rows start at
+/// multiples of 32 bytes.
+template <typename T, typename pattern, bool isReuseSource = false>
+void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
+               const uint32_t srcShape[], bool srcInnerPad) {
+  const uint32_t first = srcShape[0];
+  const uint32_t last = srcShape[1];
+  const auto width = srcInnerPad ? mtsim::align_up(last * sizeof(T), mtsim::kBlock) / sizeof(T) : uint64_t{last};
+  constexpr bool kRowwise = std::is_same_v<pattern, Pattern::Reduce::AR>;
+  const T* in = mtsim::elements(src, static_cast<int64_t>(first * width), "ReduceSum", "src");
+  T* out = mtsim::elements(dst, kRowwise ? first : last, "ReduceSum", "dst");
+  std::vector<float> values(kRowwise ? last : first);
+  for (uint32_t kept = 0; kept < (kRowwise ? first : last); ++kept) {
+    for (uint32_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(kRowwise ? in[kept * width + i] : in[i * width + kept]);
+    out[kept] = static_cast<T>(mtsim::tree_sum(values.data(), static_cast<uint32_t>(values.size())));
+  }
+}
+
+/// src / sqrt(mean(src^2) + epsilon) * gamma over rows of hLength, of which originalHLength count.
+template <typename T, bool isBasicBlock = false>
+void RmsNorm(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& gamma,
+             const mtsim::Scalar<T> epsilon, const RmsNormTiling& tiling) {
+  const mtsim::Rows rows{tiling.bLength * tiling.sLength, tiling.hLength, tiling.originalHLength};
+  const T* scale = mtsim::elements(gamma, rows.used, "RmsNorm", "gamma");
+  mtsim::for_rows("RmsNorm", dst, src, rows, [&](uint32_t, std::vector<float>& values) {
+    std::vector<float> squares = values;
+    for (float& value : squares) value *= value;
+    const float mean = mtsim::tree_sum(squares.data(), rows.used) / static_cast<float>(rows.used);
+    const float factor = 1 / std::sqrt(mean + static_cast<float>(epsilon));
+    for (uint32_t i = 0; i < rows.used; ++i) values[i] *= factor * static_cast<float>(scale[i]);
+  });
+}
+template <typename T, bool isBasicBlock = false>
+void RmsNorm(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& gamma,
+             const LocalTensor<uint8_t>&, const mtsim::Scalar<T> epsilon, const RmsNormTiling& tiling) {
+  RmsNorm(dst, src, gamma, epsilon, tiling);
+}
+
+/// (input - mean) / sqrt(variance + epsilon) * gamma + beta; mean and variance of each row are results too.
+template <typename T, bool isReuseSource = false>
+void LayerNorm(const LocalTensor<T>& output, const LocalTensor<T>& outputMean, const LocalTensor<T>& outputVariance,
+               const LocalTensor<T>& inputX, const LocalTensor<T>& gamma, const LocalTensor<T>& beta,
+               const mtsim::Scalar<T> epsilon, const LayerNormTiling& tiling) {
+  const mtsim::Rows rows{tiling.bLength * tiling.sLength, tiling.hLength,
+                         tiling.originalHLength != 0 ? tiling.originalHLength : tiling.hLength};
+  const T* scale = mtsim::elements(gamma, rows.used, "LayerNorm", "gamma");
+  const T* shift = mtsim::elements(beta, rows.used, "LayerNorm", "beta");
+  T* means = mtsim::elements(outputMean, rows.count, "LayerNorm", "outputMean");
+  T* variances = mtsim::elements(outputVariance, rows.count, "LayerNorm", "outputVariance");
+  mtsim::for_rows("LayerNorm", output, inputX, rows, [&](uint32_t row, std::vector<float>& values) {
+    std::vector<float> work = values;
+    const float mean = mtsim::tree_sum(work.data(), rows.used) / static_cast<float>(rows.used);
+    for (uint32_t i = 0; i < rows.used; ++i) work[i] = (values[i] - mean) * (values[i] - mean);
+    const float variance = mtsim::tree_sum(work.data(), rows.used) / static_cast<float>(rows.used);
+    const float factor = 1 / std::sqrt(variance + static_cast<float>(epsilon));
+    for (uint32_t i = 0; i < rows.used; ++i)
+      values[i] = (values[i] - mean) * factor * static_cast<float>(scale[i]) + static_cast<float>(shift[i]);
+    means[row] = static_cast<T>(mean);
+    variances[row] = static_cast<T>(variance);
+  });
+}
+template <typename T, bool isReuseSource = false>
+void LayerNorm(const LocalTensor<T>& output, const LocalTensor<T>& outputMean, const LocalTensor<T>& outputVariance,
+               const LocalTensor<T>& inputX, const LocalTensor<T>& gamma, const LocalTensor<T>& beta,
+               const LocalTensor<uint8_t>&, const mtsim::Scalar<T> epsilon, const LayerNormTiling& tiling) {
+  LayerNorm(output, outputMean, outputVariance, inputX, gamma, beta, epsilon, tiling);
+}
+
+}  // namespace AscendC
