@@ -19,6 +19,7 @@ COMMANDS = {
     "diff": "show what generating would change",
     "fmt": "format YAML files, comments and all",
     "lint": "find what is right but could be better; --fix mends what is safe to mend",
+    "breaking": "say which schema changes break callers or saved programs",
     "explain": "say what a diagnostic's code means",
     "schema": "print the JSON Schema of the YAML files",
 }
