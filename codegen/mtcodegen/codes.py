@@ -96,7 +96,7 @@ CODES: dict[str, Code] = {
         "a key that is not supported yet",
         "It belongs to the language, but this version cannot generate what it means, and says so instead of leaving "
         "it out.",
-        _op("  autogen: double.out\n" + _TAIL),
+        _op("  graph: {update: [x]}\n" + _TAIL),
     ),
     "MT120": Code(
         "an operator that is declared twice",
@@ -243,6 +243,25 @@ CODES: dict[str, Code] = {
 _TWO = "two(Tensor x) -> (Tensor, Tensor)"
 _TWO_TAIL = "  fake: [{like: x}, {like: x}]\n  kernels: [{device: cpu, compute: [x, x]}]\n"
 CODES |= {
+    "MT130": Code(
+        "a variant that cannot be made",
+        "Of a functional operator `autogen` makes the out variant (`name.out`, or `name.<overload>_out`) and the "
+        "in-place one (`name_`, where the first argument is a tensor and the only output); of an in-place one the "
+        "functional (`name`) and the out variant; of one that writes to other arguments `name_functional`.",
+        _op("  autogen: double.output\n" + _TAIL),
+    ),
+    "MT310": Code(
+        "a fallback that does nothing or cannot work",
+        "`fallback: cpu` copies tensors to cpu, runs the kernel there, and copies results back. It needs that kernel, "
+        "a tensor argument that says where the results belong, and outputs that are no views.",
+        _op("  fallback: cpu\n  kernels: [{compute: x * 2}]\n"),
+    ),
+    "MT311": Code(
+        "an `autocast` that casts nothing",
+        "Inside `torch.autocast` the operator's floating-point tensors are cast to a dtype, or with `promote` to the "
+        "widest of theirs. An operator that writes to an argument cannot cast that.",
+        _op("  autocast: {npu: promote}\n" + _TAIL),
+    ),
     "MT140": Code(
         "an example that does not call the operator",
         "Each argument without a default has a value, and there are no others. A tensor is an expression of operators, "

@@ -217,7 +217,9 @@ def _right_hand_side(node: ast.expr) -> _Doc:
     if isinstance(node, ast.Tuple) and len(node.elts) > 1:
         items = _commas([_expression(item, True) for item in node.elts])
         return _Group((_IfBreak("("), _Nest((_SOFT, items)), _SOFT, _IfBreak(")")))
-    if isinstance(node, ast.Call | ast.Subscript | ast.List | ast.Dict | ast.Tuple | ast.Name | ast.Constant):
+    if isinstance(
+        node, ast.Call | ast.Subscript | ast.List | ast.ListComp | ast.Dict | ast.Tuple | ast.Name | ast.Constant
+    ):
         return _expression(node, False)
     if _splits_at_end(node):
         return _expression(node, False)
@@ -407,6 +409,14 @@ def _collection(opening: str, closing: str) -> Callable[..., _Doc]:
     return build
 
 
+def _comprehension(node: ast.ListComp, inside: bool) -> _Doc:
+    """``[item for name in values]``, the clauses on lines of their own where they do not fit on one."""
+    parts: list[_Doc] = [_expression(node.elt, True)]
+    for clause in node.generators:
+        parts += [_Line(), f"for {_flat(clause.target)} in ", _operand(clause.iter, 2, True)]
+    return _brackets("[", _Group(tuple(parts)), "]")
+
+
 def _dict(node: ast.Dict, inside: bool) -> _Doc:
     if any(key is None for key in node.keys) or not node.keys:
         return ast.unparse(node)
@@ -427,6 +437,7 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[..., _Doc]] = {
     ast.UnaryOp: _unary,
     ast.IfExp: _conditional,
     ast.List: _collection("[", "]"),
+    ast.ListComp: _comprehension,
     ast.Tuple: _collection("(", ")"),
     ast.Set: _collection("{", "}"),
     ast.Dict: _dict,

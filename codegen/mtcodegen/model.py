@@ -26,6 +26,7 @@ __all__ = [
     "PythonFunction",
     "Sample",
     "Values",
+    "Variant",
 ]
 
 
@@ -98,7 +99,14 @@ class Compute:
     formulas: tuple[Formula, ...]
 
 
-KernelBody = Launch | PythonFunction | Mindspore | Compute
+@dataclass(frozen=True)
+class Variant:
+    """A kernel made of another operator, that of ``base``: in place of it, into given outputs, or writing nothing."""
+
+    base: opschema.Schema
+
+
+KernelBody = Launch | PythonFunction | Mindspore | Compute | Variant
 
 
 @dataclass(frozen=True)
@@ -175,6 +183,9 @@ class OpSpec:
     kernels: tuple[KernelSpec, ...] = ()
     backward: Backward | None = None
     deprecated: str = ""
+    autogen: tuple[Scalar, ...] = ()
+    fallback: str = ""
+    autocast: MappingOf[str, str] = field(default_factory=dict)  # device -> dtype or "promote"
     examples: tuple[Example, ...] = ()
     output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
 

@@ -64,6 +64,12 @@ def _text(node: Mapping, key: str) -> str:
     return "" if value is None else value.value
 
 
+def _texts(node: Node | None) -> dict[str, str]:
+    """The scalars of a mapping, by key."""
+    entries = node.entries.items() if isinstance(node, Mapping) else ()
+    return {name: value.value for name, (_, value) in entries if isinstance(value, Scalar)}
+
+
 def _scalars(node: Node | None) -> list[Scalar]:
     """A scalar or a list of scalars, as a list."""
     if isinstance(node, Sequence):
@@ -103,6 +109,9 @@ class _Reader:
             fake_function=fake_function,
             kernels=tuple(spec for spec in specs if spec is not None),
             backward=backward,
+            autogen=tuple(_scalars(node.get("autogen"))),
+            fallback=_text(node, "fallback"),
+            autocast=_texts(node.get("autocast")),
             examples=self.examples(node.get("examples"), schema),
             deprecated=" ".join(_text(node, "deprecated").split()),
             output_differentiability=tuple(

@@ -48,6 +48,7 @@ def generate(
     targets: Sequence[Target], progress: Callable[[str], None] = lambda text: None
 ) -> tuple[list[Generated], list[Diagnostic]]:
     """All files of all targets, and everything that is wrong; a file with errors is not among the files."""
+    from mtcodegen.autogen import expand
     from mtcodegen.load import load, read
     from mtcodegen.operators import operator_table
     from mtcodegen.parse import parse
@@ -63,7 +64,9 @@ def generate(
         document, more = (None, []) if source is None else load(source)
         faults += more if document is None else validate(document)
         if document is not None and not faults:
-            files[path], faults = parse(document)
+            parsed, faults = parse(document)
+            files[path], more = expand(parsed)
+            faults += more
         found += faults
     table = operator_table((spec for file in files.values() for spec in file.ops), set(inputs))
     for path, file in files.items():

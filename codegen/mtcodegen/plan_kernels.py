@@ -20,9 +20,11 @@ from mtcodegen.model import (
     Mindspore,
     OpSpec,
     PythonFunction,
+    Variant,
     place_of,
 )
 from mtcodegen.names import Names, Parameters, return_annotation
+from mtcodegen.plan_variants import autocast_statements, fallback_statements, variant_statements
 from mtcodegen.resolve_kernels import is_composite, runs_on_meta
 from mtcodegen.scopes import aliased_argument, fresh_returns, tensor_arguments
 
@@ -117,6 +119,9 @@ def plan_kernels(op: OpPlan, launchers: Mapping[tuple[str, ...], str]) -> Kernel
         functions.append(fake)
     bodies = {i: _Body(op, kernel, launchers, bindings) for i, kernel in enumerate(op.spec.kernels)}
     functions += _kernel_functions(op, bodies, prelude)
+    if op.spec.fallback:
+        functions.append(_fallback_function(op))
+    functions += [_autocast_function(op, device) for device in op.spec.autocast]
     return KernelPlan(tuple(bindings), tuple(functions))
 
 
@@ -383,6 +388,26 @@ def _refusal(op: OpPlan, kernels: Sequence[KernelSpec], suffix: str) -> str:
     return f"library.check_error({quoted(_title(op))}, {quoted(text)}, {values})"
 
 
+def _fallback_function(op: OpPlan) -> Function:
+    """The function that is registered for devices without a kernel."""
+    devices = {device for kernel in op.spec.kernels for device in kernel.devices}
+    place = place_of(op.spec.node.entries["fallback"][0])
+    decorators = [op.registered(_KEYS[device], place) for device in ("npu", "cuda", "mps") if device not in devices]
+    lines = [*op.parameters.unpacked(), *fallback_statements(op.schema, op.parameters)]
+    if op.spec.fallback == "error":
+        text = quoted(f"{_title(op)} has no kernel for this device: it has kernels for {', '.join(sorted(devices))}")
+        lines = [f"raise {op.builtin('NotImplementedError')}({text})"]
+    return _function(op, op.private("fallback"), lines, decorators)
+
+
+def _autocast_function(op: OpPlan, device: str) -> Function:
+    """The function that runs before the kernels while autocast is on for a device."""
+    key = f"Autocast{_KEYS[device]}"
+    decorator = op.registered(key, place_of(op.spec.node.entries["autocast"][0]))
+    lines = autocast_statements(op.schema, op.parameters, key, op.spec.autocast[device])
+    return _function(op, op.private(f"{device}_autocast"), [*op.parameters.unpacked(), *lines], [decorator])
+
+
 # ---------------------------------------------------------------- one kernel's body
 
 
@@ -411,6 +436,8 @@ class _Body:
             return _handed_on(op, f"{function}({op.parameters.passed()})")
         if isinstance(body, Mindspore):
             return self._written_back([self._primitive(body, bindings)])
+        if isinstance(body, Variant):
+            return variant_statements(op.schema, body.base, op.parameters)
         return self._written_back([op.python(formula.expr) for formula in body.formulas])
 
     def _written_back(self, values: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from mtcodegen.autogen import is_variant
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.expr import BOOL, OperatorTable, Purpose
 from mtcodegen.model import File, OpSpec
@@ -22,7 +23,7 @@ def resolve(file: File, table: OperatorTable) -> tuple[File, list[Diagnostic]]:
     ops = []
     for spec in file.ops:
         scope = OpScope(spec, table)
-        ops.append(_resolve_op(spec, scope))
+        ops.append(spec if is_variant(spec) else _resolve_op(spec, scope))
         diagnostics += scope.diagnostics
     return dataclasses.replace(file, ops=tuple(ops)), diagnostics
 

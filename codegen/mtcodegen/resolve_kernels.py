@@ -21,9 +21,20 @@ from mtcodegen.expr import (
     value_type,
     walk,
 )
-from mtcodegen.model import Compute, FakeRule, Formula, KernelArg, KernelSpec, Launch, Mindspore, OpSpec, PythonFunction
+from mtcodegen.model import (
+    Compute,
+    FakeRule,
+    Formula,
+    KernelArg,
+    KernelSpec,
+    Launch,
+    Mindspore,
+    OpSpec,
+    PythonFunction,
+    Variant,
+)
 from mtcodegen.scopes import OpScope, fresh_returns, is_tensor, tensor_arguments
-from mtcodegen.source import Span
+from mtcodegen.source import Mapping, Span
 
 __all__ = ["needs_fake", "resolve_fakes", "resolve_kernels"]
 
@@ -33,7 +44,9 @@ _OPTIONAL_DEVICE = replace(DEVICE, optional=True)
 
 def is_composite(spec: OpSpec) -> bool:
     """Whether one kernel made of other operators serves every device, and shape propagation with it."""
-    return any(isinstance(kernel.body, Compute | PythonFunction) and not kernel.devices for kernel in spec.kernels)
+    return any(
+        isinstance(kernel.body, Compute | PythonFunction | Variant) and not kernel.devices for kernel in spec.kernels
+    )
 
 
 def needs_fake(spec: OpSpec) -> bool:
@@ -128,6 +141,8 @@ def resolve_kernels(spec: OpSpec, scope: OpScope) -> OpSpec:
             scope.fault("MT301", f"{spec.schema.qualname} has no kernel", scope.name_span, hint)
         return spec
     _check_reachable(spec, scope)
+    _check_fallback(spec, scope)
+    _check_autocast(spec, scope)
     return replace(spec, kernels=tuple(_resolve_kernel(kernel, scope) for kernel in spec.kernels))
 
 
@@ -144,6 +159,40 @@ def _check_reachable(spec: OpSpec, scope: OpScope) -> None:
                 scope.fault("MT307", message.replace(" :", ":"), kernel.node.span, hint)
             elif kernel.when is None and not kernel.dtypes:
                 settled[device] = kernel
+
+
+def _check_fallback(spec: OpSpec, scope: OpScope) -> None:
+    """A fallback has a kernel for cpu to fall back to, and moves nothing but tensors."""
+    if not spec.fallback:
+        return
+    span = spec.node.entries["fallback"][0].span
+    devices = {device for kernel in spec.kernels for device in kernel.devices}
+    types = [opschema.base_of(argument.type).name for argument in spec.schema.arguments]
+    views = [ret for ret in spec.schema.returns if ret.alias is not None and not ret.alias.write]
+    if any(not kernel.devices for kernel in spec.kernels):
+        scope.fault("MT310", "a kernel runs on every device, so nothing falls back", span, "remove `fallback`")
+    elif spec.fallback == "error":
+        return
+    elif "cpu" not in devices:
+        scope.fault("MT310", "there is no kernel for cpu to fall back to", span, "add one, or write `fallback: error`")
+    elif not tensor_arguments(spec.schema) or "Device" in types:
+        hint = "write `fallback: error`"
+        scope.fault("MT310", "the device does not follow from a tensor argument alone", span, hint)
+    elif views:
+        scope.fault("MT310", "the output is a view, which cannot be of a copy on cpu", span, "write `fallback: error`")
+
+
+def _check_autocast(spec: OpSpec, scope: OpScope) -> None:
+    """There is something to cast, and that is not what a kernel writes to."""
+    tensors = tensor_arguments(spec.schema)
+    for device, policy in spec.autocast.items():
+        entries = spec.node.entries["autocast"][1]
+        span = entries.entries[device][0].span if isinstance(entries, Mapping) else entries.span
+        if any(argument.is_write for argument in spec.schema.arguments):
+            scope.fault("MT311", "an operator that writes to an argument cannot cast it", span, "remove `autocast`")
+        elif len(tensors) < (2 if policy == "promote" else 1):
+            wanted = "two tensor arguments" if policy == "promote" else "a tensor argument"
+            scope.fault("MT311", f"`{policy}` needs {wanted}", span)
 
 
 def _resolve_kernel(kernel: KernelSpec, scope: OpScope) -> KernelSpec:

@@ -18,7 +18,7 @@ from mtcodegen.source import Mapping, Node, Scalar, Sequence, Span
 __all__ = ["json_schema", "plain_type", "to_python", "validate"]
 
 # Keys of the language that are declared but come later; saying so beats "unknown key".
-_NOT_YET = frozenset({"autogen", "autocast", "fallback", "graph"})
+_NOT_YET = frozenset({"graph"})
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F]+|0o[0-7]+)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")

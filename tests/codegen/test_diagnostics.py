@@ -120,12 +120,12 @@ FAULTS = [
     ),
     (
         "a key that comes later",
-        ("backward:", "autocast: fp32\n  backward:"),
+        ("backward:", "graph: {update: [x]}\n  backward:"),
         """\
-        ops.yaml:11:3: error[MT116]: the key `autocast` is not supported yet
+        ops.yaml:11:3: error[MT116]: the key `graph` is not supported yet
            |
-        11 |   autocast: fp32
-           |   ^^^^^^^^ remove it; ignoring it would change what the operator means
+        11 |   graph: {update: [x]}
+           |   ^^^^^ remove it; ignoring it would change what the operator means
         """,
     ),
     (

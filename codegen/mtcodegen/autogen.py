@@ -1,0 +1,151 @@
+"""Variants of one entry: out, in-place and functional operators that are made of it, by PyTorch's rules for schemas."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator
+from dataclasses import replace
+
+import opschema
+from mtcodegen.diagnostics import Diagnostic, suggest
+from mtcodegen.model import Backward, File, KernelSpec, OpSpec, Variant
+from mtcodegen.source import Mapping, Scalar
+from opschema import Alias, Argument, Return, Schema, SchemaKind
+
+__all__ = ["expand", "is_variant", "variants_of"]
+
+_KEPT_TAGS = ("nondeterministic_seeded", "view_copy", "pt2_compliant_tag")  # that hold for variants, too
+_WORDS = {SchemaKind.OUT: "The out variant", SchemaKind.INPLACE: "The in-place variant"}
+_EXTRA_TAGS = {SchemaKind.OUT: ("out",), SchemaKind.INPLACE: ("inplace",)}
+
+
+def expand(file: File) -> tuple[File, list[Diagnostic]]:
+    """The file with the variants that its entries ask for, each behind its entry."""
+    ops: list[OpSpec] = []
+    found: list[Diagnostic] = []
+    for spec in file.ops:
+        ops.append(spec)
+        possible = {_name(schema): schema for schema in variants_of(spec.schema)} if spec.autogen else {}
+        for name, asked in _asked(spec):
+            if name in possible:
+                ops.append(_variant(spec, possible[name], asked))
+            else:
+                span = asked.locate(asked.value.find(name), len(name))
+                known = f"possible are {', '.join(possible)}" if possible else "there is nothing to make of it"
+                message = f"`{name}` is not a variant of {spec.schema.qualname}"
+                found.append(Diagnostic("MT130", message, span, suggest(name, possible) or known))
+    return replace(file, ops=tuple(ops)), found
+
+
+def is_variant(spec: OpSpec) -> bool:
+    """Whether an operator was made of another entry: nothing in it is the user's to check."""
+    return any(isinstance(kernel.body, Variant) for kernel in spec.kernels)
+
+
+def _asked(spec: OpSpec) -> Iterator[tuple[str, Scalar]]:
+    for node in spec.autogen:
+        for name in node.value.split(","):
+            yield name.strip().partition("::")[2] or name.strip(), node
+
+
+def _name(schema: Schema) -> str:
+    return f"{schema.name}.{schema.overload}" if schema.overload else schema.name
+
+
+def _variant(spec: OpSpec, schema: Schema, asked: Scalar) -> OpSpec:
+    """An operator whose only kernel calls the one it is made of."""
+    node = Mapping(asked.source, asked.start, asked.end, asked.line, {})
+    # PyTorch's out variants are not differentiable; the others are, through the operators that they call.
+    backward = Backward(asked, asked, marker="not_implemented") if schema.kind is SchemaKind.OUT else None
+    kept = tuple(tag for tag in spec.tags if tag in _KEPT_TAGS)
+    return OpSpec(
+        node=node,
+        func=asked,
+        schema=schema,
+        doc=f"{_WORDS.get(schema.kind, 'The functional variant')} of ``{_name(spec.schema)}``.",
+        tags=("generated", *_EXTRA_TAGS.get(schema.kind, ()), *kept),
+        variants=("function",),
+        kernels=(KernelSpec(node, (), (), None, Variant(spec.schema)),),
+        backward=backward,
+    )
+
+
+def variants_of(schema: Schema) -> list[Schema]:
+    """The schemas that can be made of ``schema``."""
+    makers = {
+        SchemaKind.FUNCTIONAL: (_functional_to_out, _functional_to_inplace),
+        SchemaKind.INPLACE: (_inplace_to_functional, _inplace_to_out),
+        SchemaKind.MUTABLE: (_mutable_to_functional,),
+    }
+    made = [maker(schema) for maker in makers.get(schema.kind, ())]
+    return [variant for variant in made if variant is not None]
+
+
+def _is_tensor(type_: opschema.Type) -> bool:
+    return isinstance(type_, opschema.BaseType) and type_.name == "Tensor"
+
+
+def _out_overload(schema: Schema) -> str:
+    return f"{schema.overload}_out" if schema.overload else "out"
+
+
+def _plain(argument: Argument) -> Argument:
+    return replace(argument, alias=None)
+
+
+def _write(letter: str) -> Alias:
+    return Alias((letter,), True, ())
+
+
+def _functional_to_out(schema: Schema) -> Schema | None:
+    """An out argument for each output; factories lose dtype, device and the like, which ``out`` has."""
+    if not schema.returns or any(not _is_tensor(ret.type) or ret.alias is not None for ret in schema.returns):
+        return None
+    taken = {letter for argument in schema.arguments if argument.alias for letter in argument.alias.before}
+    letters = [letter for letter in string.ascii_lowercase if letter not in taken]
+    names = ["out"] if len(schema.returns) == 1 else [f"out{i}" for i in range(len(schema.returns))]
+    if len(letters) < len(names) or {argument.name for argument in schema.arguments} & {*names}:
+        return None
+    types = [ret.type for ret in schema.returns]
+    outs = [Argument(n, t, None, True, _write(x)) for n, t, x in zip(names, types, letters, strict=False)]
+    returns = tuple(Return(out.type, None, out.alias) for out in outs)
+    return replace(schema, overload=_out_overload(schema), arguments=(*schema.arguments, *outs), returns=returns)
+
+
+def _functional_to_inplace(schema: Schema) -> Schema | None:
+    first = schema.arguments[0] if schema.arguments else None
+    if first is None or first.kwarg_only or first.alias is not None or schema.name.endswith("_"):
+        return None
+    if not _is_tensor(first.type) or len(schema.returns) != 1 or not _is_tensor(schema.returns[0].type):
+        return None
+    if schema.returns[0].alias is not None or any(argument.alias for argument in schema.arguments):
+        return None
+    written = replace(first, alias=_write("a"))
+    returns = (Return(first.type, None, written.alias),)
+    return replace(schema, name=f"{schema.name}_", arguments=(written, *schema.arguments[1:]), returns=returns)
+
+
+def _inplace_to_functional(schema: Schema) -> Schema | None:
+    first = schema.arguments[0]
+    if schema.name.endswith("__") or not _is_tensor(first.type) or any(a.is_write for a in schema.arguments[1:]):
+        return None
+    arguments = tuple(map(_plain, schema.arguments))
+    return replace(schema, name=schema.name[:-1], arguments=arguments, returns=(Return(first.type),))
+
+
+def _inplace_to_out(schema: Schema) -> Schema | None:
+    functional = _inplace_to_functional(schema)
+    return None if functional is None else _functional_to_out(functional)
+
+
+def _mutable_to_functional(schema: Schema) -> Schema | None:
+    """What was written to is returned, behind the outputs."""
+    written = [argument for argument in schema.arguments if argument.is_write]
+    if any(not _is_tensor(argument.type) for argument in written):
+        return None
+    if any(ret.alias is not None for ret in schema.returns):
+        return None
+    named = all(ret.name for ret in schema.returns)
+    returns = [*schema.returns, *(Return(arg.type, f"{arg.name}_out" if named else None) for arg in written)]
+    arguments = tuple(map(_plain, schema.arguments))
+    return replace(schema, name=f"{schema.name}_functional", arguments=arguments, returns=tuple(returns))

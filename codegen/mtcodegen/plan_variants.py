@@ -1,0 +1,148 @@
+"""Kernels that are made of another one: variants of an operator, and the way over the host."""
+
+from __future__ import annotations
+
+import opschema
+from mtcodegen.layout import quoted
+from mtcodegen.names import Names, Parameters, return_annotation
+from mtcodegen.scopes import aliased_argument, fresh_returns, is_tensor, is_tensor_list, tensor_arguments
+from opschema import Schema, SchemaKind
+
+__all__ = ["autocast_statements", "fallback_statements", "variant_statements"]
+
+
+def _call(base: Schema, spelled: dict[str, str]) -> str:
+    """A call of an operator with a value for each argument."""
+    positional = [spelled[argument.name] for argument in base.positional]
+    keywords = [f"{argument.name}={spelled[argument.name]}" for argument in base.kwarg_only]
+    return f"torch.ops.{base.namespace}.{base.name}.{base.overload or 'default'}({', '.join(positional + keywords)})"
+
+
+def variant_statements(schema: Schema, base: Schema, parameters: Parameters) -> list[str]:
+    """The body of a variant, which calls ``base``: on copies of what ``base`` writes to and the variant does not."""
+    local = parameters.local_names()
+    writes = {argument.name for argument in schema.arguments if argument.is_write}
+    copies = {
+        argument.name: local.unique(f"{argument.name}_out")
+        for argument in base.arguments
+        if argument.is_write and argument.name not in writes
+    }
+    spelled = {**parameters.spelled, **copies}
+    call = _call(base, spelled)
+    if schema.kind is SchemaKind.FUNCTIONAL:
+        return _functional(schema, base, parameters, copies, call, local)
+    lines = [f"{name} = {parameters.spelled[argument]}.clone()" for argument, name in copies.items()]
+    targets = [argument for argument in schema.arguments if argument.is_write]
+    results = [local.unique("result" if len(targets) == 1 else f"result{i}") for i in range(len(targets))]
+    lines.append(f"{', '.join(results)} = {call}")
+    for argument, result in zip(targets, results, strict=True):
+        lines += _copied(schema, parameters.spelled[argument.name], argument.name, result)
+    return [*lines, f"return {', '.join(parameters.spelled[argument.name] for argument in targets)}"]
+
+
+def _functional(
+    schema: Schema, base: Schema, parameters: Parameters, copies: dict[str, str], call: str, local: Names
+) -> list[str]:
+    lines = [f"{name} = {parameters.spelled[argument]}.clone()" for argument, name in copies.items()]
+    result = local.unique("result")
+    if base.kind is SchemaKind.INPLACE:
+        return [*lines, f"{result}: {return_annotation(schema)} = {call}", f"return {result}"]
+    values = [*copies.values()]
+    if not base.returns:
+        return [*lines, call, f"return {', '.join(values)}"]
+    fresh = [result] if len(base.returns) == 1 else [f"*{result}"]
+    return [*lines, f"{result} = {call}", f"return {', '.join(fresh + values)}"]
+
+
+def _copied(schema: Schema, target: str, name: str, result: str) -> list[str]:
+    """``result`` into ``target``, which must fit, as copying would broadcast and convert silently."""
+    pair = f"({target}.shape, {target}.dtype) != ({result}.shape, {result}.dtype)"
+    title = "the output" if schema.kind is SchemaKind.OUT else "the result"
+    got = f'{{"{name}": ({target}.shape, {target}.dtype), "result": ({result}.shape, {result}.dtype)}}'
+    text = quoted(f"`{name}` to have the shape and dtype of {title}")
+    resized = [f"if {target}.numel() == 0:", f"    {target}.resize_({result}.shape)"]
+    return [
+        *(resized if schema.kind is SchemaKind.OUT else []),
+        f"if {pair}:",
+        f"    raise library.check_error({quoted(schema.qualname)}, {text}, {got})",
+        f"{target}.copy_({result})",
+    ]
+
+
+# ---------------------------------------------------------------- over the host
+
+
+def fallback_statements(schema: Schema, parameters: Parameters) -> list[str]:
+    """The body of a kernel for any device that runs the one for cpu on copies, and brings back what that made."""
+    local = parameters.local_names()
+    lines, spelled = [], dict(parameters.spelled)
+    for argument in schema.arguments:
+        moved = _moved(argument.type, parameters.spelled[argument.name], quoted("cpu"))
+        if argument.is_write or is_tensor_list(argument.type):
+            spelled[argument.name] = local.unique(f"{argument.name}_cpu")
+            lines.append(f"{spelled[argument.name]} = {moved}")
+        else:
+            spelled[argument.name] = moved
+    call = _call(schema, spelled)
+    device = f"{parameters.spelled[tensor_arguments(schema)[0].name]}.device"
+    count = len(schema.returns)
+    results = [local.unique("result" if count == 1 else f"result{i}") for i in range(count)]
+    lines.append(f"{', '.join(results)} = {call}" if fresh_returns(schema) else call)
+    for argument in schema.arguments:
+        if argument.is_write:
+            lines.append(f"{parameters.spelled[argument.name]}.copy_({spelled[argument.name]})")
+    values = []
+    for ret, result in zip(schema.returns, results, strict=True):
+        written = aliased_argument(schema, ret)
+        values.append(parameters.spelled[written.name] if written else _moved(ret.type, result, device))
+    if len(values) == 1 and values[0] != results[0] and aliased_argument(schema, schema.returns[0]) is None:
+        moved = local.unique("moved")
+        return [*lines, f"{moved}: {return_annotation(schema)} = {values[0]}", f"return {moved}"]
+    return [*lines, f"return {', '.join(values)}"] if values else lines
+
+
+# ---------------------------------------------------------------- in another dtype
+
+
+def autocast_statements(schema: Schema, parameters: Parameters, key: str, policy: str) -> list[str]:
+    """The body of a kernel at an autocast key: the operator again, below that key, with floating-point tensors cast."""
+    local = parameters.local_names()
+    lines, dtype = [], f"torch.{policy}"
+    if policy == "promote":
+        dtypes = [f"{parameters.spelled[argument.name]}.dtype" for argument in tensor_arguments(schema)]
+        dtype, widest = local.unique("dtype"), dtypes[0]
+        for other in dtypes[1:]:
+            widest = f"torch.promote_types({widest}, {other})"
+        lines.append(f"{dtype} = {widest}")
+    spelled = dict(parameters.spelled)
+    for argument in schema.arguments:
+        if opschema.base_of(argument.type).name == "Tensor":
+            spelled[argument.name] = local.unique(f"{argument.name}_cast")
+            lines.append(f"{spelled[argument.name]} = {_cast(argument.type, parameters.spelled[argument.name], dtype)}")
+    guard = f"torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.{key}))"
+    result = local.unique("result")
+    call = (
+        f"{result}: {return_annotation(schema)} = {_call(schema, spelled)}"
+        if schema.returns
+        else _call(schema, spelled)
+    )
+    return [*lines, f"with {guard}:", f"    {call}", *([f"return {result}"] if schema.returns else [])]
+
+
+def _cast(type_: opschema.Type, value: str, dtype: str) -> str:
+    """Floating-point tensors in another dtype; float64 is somebody's intention, and stays."""
+    if isinstance(type_, opschema.OptionalType):
+        return f"{value} if {value} is None else {_cast(type_.elem, value, dtype)}"
+    if isinstance(type_, opschema.ListType):
+        return f"[{_cast(type_.elem, 'item', dtype)} for item in {value}]"
+    return f"{value}.to({dtype}) if {value}.is_floating_point() and {value}.dtype != torch.float64 else {value}"
+
+
+def _moved(type_: opschema.Type, value: str, device: str) -> str:
+    """A value of the schema's type with its tensors on another device."""
+    if isinstance(type_, opschema.OptionalType):
+        moved = _moved(type_.elem, value, device)
+        return moved if moved == value else f"None if {value} is None else {moved}"
+    if is_tensor_list(type_) and isinstance(type_, opschema.ListType):
+        return f"[{_moved(type_.elem, 'item', device)} for item in {value}]"
+    return f"{value}.to({device})" if is_tensor(type_) else value

@@ -1,0 +1,245 @@
+"""Variants: schemas as torchgen makes them, what they compute, their gradients; and the way over the host."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from torchgen.model import FunctionSchema
+from torchgen.native_function_generation import functional_to_out_signature, self_to_out_signature
+
+import mindtorch_v2 as torch
+import opschema
+from mtcodegen.autogen import variants_of
+from tests.codegen.support import findings, load, run
+
+TEXT = """\
+namespace: codegen_autogen
+ops:
+- func: scaled(Tensor x, Tensor y, *, float scale=1.0) -> Tensor
+  autogen: scaled.out, scaled_
+  fake: {like: x}
+  kernels: [{device: cpu, compute: x + scale * y}]
+  backward: {x: grad, y: grad * scale}
+- func: halve_(Tensor(a!) self) -> Tensor(a!)
+  autogen: [halve, halve.out]
+  kernels: [{device: cpu, compute: self / 2}]
+  backward: {self: grad / 2}
+- func: count(Tensor(a!) total, Tensor x) -> Tensor mean
+  autogen: codegen_autogen::count_functional
+  fake: {like: x}
+  kernels: [{device: cpu, python: 'tests.codegen.test_autogen:count'}]
+  backward: not_implemented
+- func: both(Tensor x, Tensor y) -> (Tensor, Tensor)
+  autogen: [both.out]
+  fake: [{like: x}, {like: y}]
+  kernels: [{device: cpu, compute: [x * y, x + y]}]
+  backward: not_implemented
+- func: far(Tensor x, Tensor[] others, Tensor? z=None) -> (Tensor, Tensor)
+  fallback: cpu
+  fake: [{like: x}, {like: x}]
+  kernels: [{device: cpu, compute: ['x + others[0]', x * 2]}]
+  backward: not_implemented
+- func: far_(Tensor(a!) x) -> Tensor(a!)
+  fallback: cpu
+  kernels: [{device: cpu, compute: x + 1}]
+  backward: not_implemented
+- func: strict(Tensor x) -> Tensor
+  fallback: error
+  fake: {like: x}
+  kernels: [{device: cpu, compute: x + 1}]
+  backward: not_implemented
+- func: pair(Tensor x, Tensor? y, Tensor[] zs) -> Tensor
+  autocast: {cpu: float16, npu: bfloat16}
+  kernels: [{compute: x * 2}]
+- func: widest(Tensor x, Tensor y) -> Tensor
+  autocast: {cpu: promote}
+  fake: {like: x}
+  kernels: [{device: cpu, compute: x + y}]
+  backward: {x: grad, y: grad}
+"""
+
+
+def count(total, x):
+    total.add_(1)
+    return x / total
+
+
+@pytest.fixture(scope="module")
+def ops(tmp_path_factory):
+    return load(tmp_path_factory.mktemp("autogen"), TEXT)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "gelu(Tensor self, *, str approximate='none') -> Tensor",
+        "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False) -> Tensor",
+        "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+        "add_relu_(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
+        "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+    ],
+)
+def test_schemas_are_those_of_torchgen(schema):
+    ours = {str(variant) for variant in variants_of(opschema.parse_schema(schema))}
+    theirs = FunctionSchema.parse(schema)
+    if theirs.name.name.inplace:
+        functional = str(theirs.signature().with_name(theirs.signature().name))
+        if theirs.name.overload_name:
+            functional = functional.replace("(", f".{theirs.name.overload_name}(", 1)
+        assert ours == {str(self_to_out_signature(theirs)), functional}
+    else:
+        assert str(functional_to_out_signature(theirs)) in ours
+
+
+def test_every_variant_parses_back_as_what_it_is():
+    made = variants_of(opschema.parse_schema("my::f(Tensor x, *, int n) -> Tensor"))
+    assert [str(opschema.parse_schema(str(schema))) for schema in made] == [
+        "my::f.out(Tensor x, *, int n, Tensor(a!) out) -> Tensor(a!)",
+        "my::f_(Tensor(a!) x, *, int n) -> Tensor(a!)",
+    ]
+
+
+def test_out_takes_an_empty_tensor_or_one_that_fits(ops):
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    out = torch.empty(2)
+    assert torch.ops.codegen_autogen.scaled.out(x, y, scale=2.0, out=out) is out
+    assert out.tolist() == [7.0, 10.0]
+    assert torch.ops.codegen_autogen.scaled.out(x, y, out=torch.empty(0)).tolist() == [4.0, 6.0]
+    with pytest.raises(RuntimeError) as caught:
+        torch.ops.codegen_autogen.scaled.out(x, y, out=torch.empty(1, 2))
+    assert str(caught.value).startswith(
+        "codegen_autogen::scaled.out: expected `out` to have the shape and dtype of the output, got out = "
+    )
+    with pytest.raises(RuntimeError, match="shape and dtype"):
+        torch.ops.codegen_autogen.scaled.out(x, y, out=torch.empty(2, dtype=torch.float64))
+
+
+def test_in_place_writes_and_has_gradients(ops):
+    x, y = torch.tensor([1.0], requires_grad=True), torch.tensor([3.0], requires_grad=True)
+    z = x * 1
+    assert ops.scaled_(z, y, scale=2.0) is z
+    assert z.tolist() == [7.0]
+    z.sum().backward()
+    assert (x.grad.tolist(), y.grad.tolist()) == ([1.0], [2.0])
+
+
+def test_in_place_does_not_broadcast_what_it_returns(ops):
+    with pytest.raises(RuntimeError, match="`x` to have the shape and dtype of the result"):
+        ops.scaled_(torch.ones(1), torch.ones(2))
+
+
+def test_the_functional_variant_leaves_its_argument_alone(ops):
+    x = torch.tensor([2.0], requires_grad=True)
+    half = torch.ops.codegen_autogen.halve.default(x)
+    half.sum().backward()
+    assert (x.tolist(), half.tolist(), x.grad.tolist()) == ([2.0], [1.0], [0.5])
+    assert torch.ops.codegen_autogen.halve.out(torch.tensor([4.0]), out=torch.empty(1)).tolist() == [2.0]
+
+
+def test_the_functional_variant_returns_what_would_be_written(ops):
+    total = torch.tensor([1.0])
+    mean, total_out = ops.count_functional(total, torch.tensor([6.0]))
+    assert (mean.tolist(), total_out.tolist(), total.tolist()) == ([3.0], [2.0], [1.0])
+    schema = torch.ops.codegen_autogen.count_functional.default._schema
+    assert str(schema).endswith("(Tensor total, Tensor x) -> (Tensor mean, Tensor total_out)")
+
+
+def test_several_outs(ops):
+    outs = [torch.empty(1), torch.empty(1)]
+    first, second = torch.ops.codegen_autogen.both.out(
+        torch.tensor([2.0]), torch.tensor([3.0]), out0=outs[0], out1=outs[1]
+    )
+    assert (first is outs[0], second is outs[1]) == (True, True)
+    assert (first.tolist(), second.tolist()) == ([6.0], [5.0])
+
+
+def test_fallback_runs_on_cpu_and_brings_results_back(ops):
+    x = torch.tensor([1.0, 2.0]).to("npu")
+    result, double = ops.far(x, [torch.tensor([3.0, 4.0]).to("npu")])
+    assert (result.device.type, double.device.type) == ("npu", "npu")
+    assert (result.to("cpu").tolist(), double.to("cpu").tolist()) == ([4.0, 6.0], [2.0, 4.0])
+    assert ops.far_(x) is x
+    assert x.to("cpu").tolist() == [2.0, 3.0]
+
+
+def test_fallback_can_be_an_error(ops):
+    with pytest.raises(NotImplementedError) as caught:
+        ops.strict(torch.ones(1).to("npu"))
+    text = "codegen_autogen::strict has no kernel for this device: it has kernels for cpu"
+    assert str(caught.value) == text
+
+
+def test_autocast_casts_floating_point_tensors_and_keeps_gradients(ops):
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, dtype=torch.int64)
+    assert ops.pair(x, None, [y]).dtype is torch.float32
+    with torch._C._IncludeDispatchKeyGuard(torch._C.DispatchKeySet("AutocastCPU")):
+        result = ops.pair(x, y, [y])
+        assert result.dtype is torch.float16
+        assert ops.pair(torch.ones(2, dtype=torch.float64), None, []).dtype is torch.float64
+        assert ops.widest(torch.ones(2, dtype=torch.float16), x).dtype is torch.float32
+    result.sum().backward()
+    assert (x.grad.dtype, x.grad.tolist()) == (torch.float32, [2.0, 2.0])
+
+
+def test_an_autocast_that_casts_nothing(tmp_path):
+    assert findings(tmp_path, FAULT + "  autocast: {cpu: float16, npu: promote}\n") == textwrap.dedent(
+        """\
+        ops.yaml:7:28: error[MT311]: `promote` needs two tensor arguments
+          |
+        7 |   autocast: {cpu: float16, npu: promote}
+          |                            ^^^
+        """
+    )
+
+
+FAULT = """\
+namespace: my
+ops:
+- func: f(Tensor x) -> Tensor
+  fake: {like: x}
+  kernels: [{device: cpu, compute: x * 2}]
+  backward: not_implemented
+"""
+
+
+def test_a_variant_that_cannot_be_made(tmp_path):
+    text = FAULT + "  autogen: f.out, f.outt\n"
+    assert findings(tmp_path, text) == textwrap.dedent(
+        """\
+        ops.yaml:7:19: error[MT130]: `f.outt` is not a variant of my::f
+          |
+        7 |   autogen: f.out, f.outt
+          |                   ^^^^^^ did you mean `f.out`?
+        """
+    )
+
+
+def test_a_variant_that_is_declared_too(tmp_path):
+    text = FAULT + "  autogen: f_\n- func: f_(Tensor(a!) x) -> Tensor(a!)\n  kernels: [{compute: x * 2}]\n"
+    assert findings(tmp_path, text).splitlines()[0] == "ops.yaml:8:9: error[MT120]: my::f_ is declared twice"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("device: cpu, ", ""), "a kernel runs on every device, so nothing falls back"),
+        (("device: cpu", "device: npu"), "there is no kernel for cpu to fall back to"),
+        (("Tensor x)", "Tensor x, Device? device=None)"), "the device does not follow from a tensor argument alone"),
+    ],
+)
+def test_a_fallback_that_cannot_work(tmp_path, change, message):
+    text = FAULT.replace(*change) + "  fallback: cpu\n"
+    line = next(line for line in findings(tmp_path, text).splitlines() if "MT310" in line)
+    assert line == f"ops.yaml:7:3: error[MT310]: {message}"
+
+
+def test_variants_are_formatted(tmp_path, repo_root):
+    import subprocess
+    import sys
+
+    files, _ = run(tmp_path, TEXT)
+    for command in (["format", "--diff", "-"], ["check", "-"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--config", repo_root / "pyproject.toml"]
+        result = subprocess.run(ruff, input=files["ops.py"], capture_output=True, text=True)
+        assert result.returncode == 0, result.stdout
