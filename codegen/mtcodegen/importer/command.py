@@ -116,19 +116,22 @@ def import_files(
     left_out: list[Note] = []
     if native:
         by_name = {function.schema.qualname: function for function in functions}
-        operators = import_native(_selected(functions, select), by_name, table, kernels)
+        operators, left_out = import_native(_selected(functions, select), by_name, table, kernels)
     else:
         operators, left_out, faults = _others(document, functions, table, kernels)
         found += faults
         operators = [item for item in operators if _matches(item, select)]
-    missing = [pattern for pattern in select if not any(_matches(item, [pattern]) for item in operators)]
+    schemas_there = [item.schema for item in functions] if native else [item.schema for item in operators]
+    offered = [(schema.name, schema.overload) for schema in schemas_there]
+    missing = [pattern for pattern in select if not any(_is_selected(*item, [pattern]) for item in offered)]
     found += [Diagnostic("MT601", f"no operator is called `{name}`", None, path=str(path)) for name in missing]
     if found:
         paths = [str(item) for item in (path, derivatives, schemas) if item is not None]
         return Import("", (), 0, tuple(in_source_order(found, paths)))
-    rendered = render(operators, namespace, [item.name for item in (path, derivatives) if item is not None])
+    sources = [item.name for item in (path, derivatives) if item is not None]
+    rendered = render(operators, namespace, sources)
     while withdraw_refused(rendered):
-        rendered = render(operators, namespace, [item.name for item in (path, derivatives) if item is not None])
+        rendered = render(operators, namespace, sources)
     notes = (*(note for operator in operators for note in operator.notes), *left_out)
     return Import(rendered.text + render_left_out(left_out), notes, len(operators), ())
 

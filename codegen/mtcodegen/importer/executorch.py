@@ -11,7 +11,7 @@ from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
 from mtcodegen.importer.native import DEVICES, python_kernel
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
-from mtcodegen.torchyaml.entries import EntryReader, split_names
+from mtcodegen.torchyaml.entries import EntryReader, shown, split_names
 
 __all__ = ["ExecutorchReader", "is_executorch"]
 
@@ -156,8 +156,7 @@ class ExecutorchReader(EntryReader):
             if value is None:
                 listed.append(word)
             else:
-                written = value.source.text[value.start : value.end].strip().strip("[]")
-                listed += split_names(" ".join(written.split()))
+                listed += [shown(item) for item in (value.items if isinstance(value, Sequence) else [value])]
         return listed
 
     def dispatch(self, node: Node | None, imported: Imported) -> None:

@@ -26,6 +26,8 @@ class DerivativeTable:
         if own is None and schema.kind is opschema.SchemaKind.INPLACE and schema.name.endswith("_"):
             overload = f".{schema.overload}" if schema.overload else ""
             own = self.entries.get(schema.name[:-1] + overload)
+            if own is not None and _types(own.schema) != _types(schema):
+                return None
         return own
 
     def add_backward(self, imported: Imported, *, composite: bool) -> None:
@@ -47,6 +49,10 @@ class DerivativeTable:
         if entry.condition is not None or not all(entry.differentiable_outputs):
             key = entry.node.entries["output_differentiability"][0]
             imported.notes.append(Note("output_differentiability", "every output may have a gradient", key.span))
+
+
+def _types(schema: opschema.Schema) -> list[tuple[str, opschema.Type]]:
+    return [(argument.name, argument.type) for argument in schema.arguments]
 
 
 def _add_formulas(imported: Imported, variant: Variant, tensors: list[str]) -> None:

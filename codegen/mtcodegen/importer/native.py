@@ -8,6 +8,7 @@ import opschema
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
 from mtcodegen.source import Span
+from mtcodegen.torchyaml.entries import shown
 from mtcodegen.torchyaml.native import NativeFunction
 
 __all__ = ["DEVICES", "import_native", "python_kernel", "python_name"]
@@ -38,12 +39,21 @@ def import_native(
     by_name: Mapping[str, NativeFunction],
     derivatives: DerivativeTable,
     kernels: str,
-) -> list[Imported]:
-    """``functions`` as operators; ``kernels`` is the Python module that has their kernels, or empty.
+) -> tuple[list[Imported], list[Note]]:
+    """``functions`` as operators, and those that are left out; ``kernels`` is the Python module that has their kernels.
 
-    ``by_name`` has every function of the file, since one may have the kernels of another.
+    ``by_name`` has every function of the file, since one may have the kernels of another. Without ``kernels`` the
+    operators have none.
     """
-    return [_imported(function, by_name, derivatives, kernels) for function in functions]
+    operators = [_imported(function, by_name, derivatives, kernels) for function in functions]
+    if not kernels:
+        return operators, []
+    reason = "it has kernels only for devices that there are not"
+    left_out: list[Note] = []
+    for item in operators:
+        if not item.kernels:
+            left_out += [Note(str(item.schema), reason, item.span), *item.notes]
+    return [item for item in operators if item.kernels], left_out
 
 
 def python_name(schema: opschema.Schema) -> str:
@@ -68,13 +78,12 @@ def _imported(
     _note_kernels(imported, function, kernels)
     if kernels and (composite or devices):
         imported.kernels.append(python_kernel(schema, () if composite else devices, kernels))
-        if not composite and schema.kind is opschema.SchemaKind.FUNCTIONAL and schema.returns:
+        if not composite and "meta" not in devices and _makes_outputs(schema):
             imported.fake = (f"{{python: '{kernels}:{python_name(schema)}_fake'}}",)
     for name, reason in _CPP_KEYS.items():
         if name in function.node.entries:
             key, value = function.node.entries[name]
-            text = function.node.source.text[value.start : value.end].strip()
-            imported.notes.append(Note(f"{name}: {' '.join(text.split())}", reason, key.span))
+            imported.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
     derivatives.add_backward(imported, composite=function.is_composite)
     return imported
 
@@ -84,6 +93,11 @@ def _devices(function: NativeFunction) -> tuple[list[str], bool]:
     keys = [*(("CPU", "CUDA") if function.ufunc_inner_loop else ())]
     keys += [key for item in function.dispatch for key in item.keys]
     return list(dict.fromkeys(DEVICES[key] for key in keys if key in DEVICES)), any(key in _COMPOSITE for key in keys)
+
+
+def _makes_outputs(schema: opschema.Schema) -> bool:
+    """Whether it returns something beside the arguments that it writes to."""
+    return any(ret.alias is None or not ret.alias.write for ret in schema.returns)
 
 
 def _note_kernels(imported: Imported, function: NativeFunction, kernels: str) -> None:

@@ -13,7 +13,7 @@ from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Note
 from mtcodegen.importer.native import python_kernel
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
-from mtcodegen.torchyaml.entries import EntryReader, split_names
+from mtcodegen.torchyaml.entries import EntryReader, shown, split_names
 from mtcodegen.torchyaml.parser import parse_formula
 
 __all__ = ["OpPluginReader", "is_op_plugin", "newest_derivatives"]
@@ -124,9 +124,8 @@ class OpPluginReader(EntryReader):
         imported.variants = self.names(node, "variants") or ("function",)
         for name, (key, value) in node.entries.items():
             if name not in ("func", "tags", "variants", "gen_opapi"):
-                text = " ".join(node.source.text[value.start : value.end].split())
                 reason = "versions of PyTorch" if name in _VERSION_KEYS else "a key of op-plugin's code generator"
-                imported.notes.append(Note(f"{name}: {text}", reason, key.span))
+                imported.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
         self.launch(node.get("gen_opapi"), imported)
         if self.kernels:
             imported.kernels.append(python_kernel(schema, ("npu",), self.kernels))
@@ -147,7 +146,7 @@ class OpPluginReader(EntryReader):
             imported.fake = tuple(rule for rule in rules if rule is not None)
             imported.fake_span = node.span
         for name, (key, value) in node.entries.items():
-            text = " ".join(node.source.text[value.start : value.end].split())
+            text = shown(value)
             if name == "exec":
                 imported.notes.append(Note(f"exec: {text}", "an aclnn function is called in two steps", key.span))
             elif not _OUT.fullmatch(name):

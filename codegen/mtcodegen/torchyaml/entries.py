@@ -8,7 +8,7 @@ import opschema
 from mtcodegen.diagnostics import Diagnostic, suggest
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
 
-__all__ = ["EntryReader", "split_names"]
+__all__ = ["EntryReader", "shown", "split_names"]
 
 _BOOLS = {"true": True, "false": False}
 _NULLS = ("", "~", "null", "Null", "NULL")
@@ -17,6 +17,15 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 def split_names(text: str) -> tuple[str, ...]:
     """``"a, b"`` -> ``("a", "b")``."""
     return tuple(name.strip() for name in text.split(","))
+
+
+def shown(node: Node) -> str:
+    """A value on one line, as YAML could have it."""
+    if isinstance(node, Scalar):
+        return " ".join(node.value.split())
+    if isinstance(node, Sequence):
+        return f"[{', '.join(map(shown, node.items))}]"
+    return f"{{{', '.join(f'{name}: {shown(value)}' for name, (_, value) in node.entries.items())}}}"
 
 
 class EntryReader:

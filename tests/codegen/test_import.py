@@ -1,0 +1,371 @@
+"""``mtcodegen import``: PyTorch's corpus whole, ExecuTorch's and op-plugin's forms, and what is said of the rest."""
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from mtcodegen.importer import Import, add_import_arguments, import_files, run_import
+from mtcodegen.importer.formula import ConversionError, to_expression
+from mtcodegen.importer.verify import check_text
+from mtcodegen.paths import data_folder
+from mtcodegen.pipeline import Input, Target, generate
+from mtcodegen.torchyaml import parse_formula, read_corpus
+
+torchgen = pytest.importorskip("torchgen")
+ROOT = Path(torchgen.__file__).parent / "packaged"
+NATIVE = ROOT / "ATen/native/native_functions.yaml"
+DERIVATIVES = ROOT / "autograd/derivatives.yaml"
+
+
+def run(*words: str) -> int:
+    parser = argparse.ArgumentParser()
+    add_import_arguments(parser)
+    return run_import(parser.parse_args(list(words)))
+
+
+@pytest.fixture(scope="module")
+def whole() -> Import:
+    return import_files(NATIVE, derivatives=DERIVATIVES, kernels="my_kernels")
+
+
+def entries(text: str) -> dict[str, Any]:
+    return {entry["func"]: entry for entry in yaml.load(text, yaml.CSafeLoader)["ops"]}
+
+
+# ---------------------------------------------------------------- PyTorch
+
+
+def test_the_whole_corpus_is_accepted_by_the_generator(whole: Import) -> None:
+    assert whole.diagnostics == ()
+    assert check_text(whole.text) == []
+    schema = json.loads((data_folder("ops_yaml") / "ops.schema.json").read_text())
+    jsonschema.validate(yaml.load(whole.text, yaml.CSafeLoader), schema)
+
+
+def test_every_operator_is_imported_or_listed(whole: Import) -> None:
+    imported = entries(whole.text)
+    listed = {note.text for note in whole.notes}
+    corpus = read_corpus(NATIVE).functions
+    missing = [str(item.schema) for item in corpus if str(item.schema) not in imported]
+    assert set(missing) <= listed
+    assert len(imported) == whole.operators == 2584 - len(missing)
+    assert len(missing) < 80
+
+
+def test_every_key_and_kernel_is_carried_over_or_listed(whole: Import) -> None:
+    """By place: each line of the original that says more than the schema, a tag or a variant has a note of its own."""
+    noted = {(note.span.source.path, note.span.line) for note in whole.notes}
+    carried = ("func", "variants", "tags", "dispatch")
+    for function in read_corpus(NATIVE).functions:
+        keys = [key for name, (key, _) in function.node.entries.items() if name not in carried]
+        for node in [*keys, *(item.node for item in function.dispatch)]:
+            assert (str(NATIVE), node.line) in noted, f"line {node.line}: {node.value}"
+
+
+def test_every_formula_is_carried_over_or_listed(whole: Import) -> None:
+    noted = {note.span.line for note in whole.notes if note.span.source.path == str(DERIVATIVES)}
+    imported = entries(whole.text)
+    carried = lost = 0
+    for entry in read_corpus(NATIVE, DERIVATIVES).derivatives:
+        backward = imported.get(str(entry.schema), {}).get("backward")
+        if backward is None:
+            continue
+        for variant in entry.variants:
+            for formula in variant.formulas:
+                lines = range(formula.key.line, formula.key.line + formula.node.value.count("\n") + 3)
+                given = isinstance(backward, dict) and backward.get(", ".join(formula.names))
+                if given and given != "not_implemented":
+                    carried += 1
+                elif "not_implemented" not in formula.node.value:
+                    assert any(line in noted for line in lines), f"line {formula.key.line}: {formula.node.value}"
+                    lost += 1
+    assert carried > 300
+    assert lost > 0
+
+
+def test_one_operator_as_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "native.yaml").write_text(
+        "- func: relu(Tensor self) -> Tensor\n"
+        "  variants: function, method\n"
+        "  device_check: NoCheck\n"
+        "  dispatch:\n    CPU, CUDA: relu\n    MkldnnCPU: mkldnn_relu\n"
+        "  tags: pointwise\n"
+        "- func: mul.Tensor(Tensor self, Tensor other) -> Tensor\n"
+        "- func: threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor\n"
+    )
+    (tmp_path / "derivatives.yaml").write_text(
+        "- name: relu(Tensor self) -> Tensor\n"
+        "  self: at::threshold_backward(grad, result, /*threshold=*/0)\n"
+        "  result: auto_element_wise\n"
+    )
+    out = tmp_path / "ops.yaml"
+    words = [str(tmp_path / "native.yaml"), "--derivatives", str(tmp_path / "derivatives.yaml"), "-o", str(out)]
+    assert run(*words, "--select", "relu", "--kernels", "kernels", "--namespace", "mine") == 0
+    assert out.read_text() == (
+        "# yaml-language-server: $schema=ops.schema.json\n"
+        "# Imported from native.yaml, derivatives.yaml. What could not be carried over is noted in comments.\n"
+        "namespace: mine\n"
+        "ops:\n"
+        "# not carried over: CPU, CUDA: relu (a C++ kernel, in place of which `kernels:relu` is called)\n"
+        "# not carried over: MkldnnCPU: mkldnn_relu (a C++ kernel; there is no device MkldnnCPU)\n"
+        "# not carried over: device_check: NoCheck (a launched kernel always checks the devices of its arguments)\n"
+        "# not carried over: result: auto_element_wise (a forward-mode formula)\n"
+        "- func: relu(Tensor self) -> Tensor\n"
+        "  variants: function, method\n"
+        "  tags: [pointwise]\n"
+        "  fake: {python: 'kernels:relu_fake'}\n"
+        "  kernels:\n"
+        "  - device: [cpu, cuda]\n"
+        "    python: kernels:relu\n"
+        "  backward:\n"
+        "    self: threshold_backward(grad, result, 0)\n"
+    )
+    said = capsys.readouterr().err
+    assert "native.yaml:5:5: warning[MT610]: not carried over: CPU, CUDA: relu\n" in said
+    assert "derivatives.yaml:3:3: warning[MT610]: not carried over: result: auto_element_wise\n" in said
+    assert said.endswith("1 operators imported; 4 things were not carried over\n")
+
+
+@pytest.mark.parametrize(
+    ("select", "names"),
+    [
+        (["exp"], {"exp", "exp.out"}),
+        (["mul.Tensor", "mul_.T*"], {"mul.Tensor", "mul_.Tensor"}),
+        (["sinh,cosh_"], {"sinh", "sinh.out", "cosh_"}),
+    ],
+)
+def test_operators_are_selected_by_name_overload_and_pattern(
+    tmp_path: Path, select: list[str], names: set[str]
+) -> None:
+    out = tmp_path / "ops.yaml"
+    words = [word for name in select for word in ("--select", name)]
+    assert run(str(NATIVE), *words, "-o", str(out), "--format", "json") == 0
+    assert {func.partition("(")[0] for func in entries(out.read_text())} == names
+
+
+def test_faults_are_findings_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "native.yaml").write_text("- func: f(Tensr x) -> Tensor\n")
+    out = tmp_path / "ops.yaml"
+    assert run(str(tmp_path / "native.yaml"), "-o", str(out)) == 1
+    assert "native.yaml:1:11: error[MT150]: unknown type `Tensr`" in capsys.readouterr().err
+    assert run(str(NATIVE), "--select", "no_such", "-o", str(out)) == 1
+    assert "error[MT601]: no operator is called `no_such`" in capsys.readouterr().err
+    assert run(str(tmp_path / "missing.yaml")) == 1
+    assert not out.exists()
+
+
+# ---------------------------------------------------------------- formulas
+
+
+@pytest.mark.parametrize(
+    ("cpp", "ours"),
+    [
+        ("grad * result", "grad * result"),
+        ("grad.reshape_symint(self.sym_sizes())", "grad.reshape(self.shape)"),
+        ("at::where(self >= 0, grad, weight->sym_size(-1))", "where(self >= 0, grad, weight.size(-1))"),
+        ("maybe_multiply(grad + 1, alpha)", "(grad + 1) * alpha"),
+        ("a == b ? f(a) : g({1, 2.f})", "f(a) if (a == b) else g([1, 2.0])"),
+        ("(a < b) == c", "(a < b) == c"),
+        ("a < b == c", "(a < b) == c"),
+        ("!a && *b || c.has_value()", "(not a) and b or (c is not None)"),
+        ("std::get<1>(f(grad, /*x=*/true))", "f(grad, True)[1]"),
+        ("grad.defined() ? f(grad) : std::tuple<Tensor, Tensor>()", "f(grad)"),
+        ("GradMode::is_enabled() ? f(grad) : g(grad)", "f(grad)"),
+        ("-(a - b).to(self.scalar_type())", "-(a - b).to(self.dtype)"),
+        ("(-a).f()", "(-a).f()"),
+        ('not_implemented("f: self")', "not_implemented"),
+        ("grad * M_PI", "grad * pi"),
+    ],
+)
+def test_formulas_are_converted(cpp: str, ours: str) -> None:
+    assert to_expression(parse_formula(cpp)) == ours
+
+
+@pytest.mark.parametrize(
+    ("cpp", "reason"),
+    [
+        ("sum_backward(grad)", "`sum_backward` is a helper that PyTorch has in C++"),
+        ("a & b", "`&` works on bits"),
+        ("1 / 2 * grad", "a division of integers"),
+        ("at::kLong", "`at::kLong` is C++"),
+        ("std::vector<Tensor>(a, b)", "`std::vector<Tensor>` is C++"),
+        ("fmap(a, [](int i){return i;})", "`fmap` is a helper that PyTorch has in C++"),
+    ],
+)
+def test_what_is_cpp_only_is_said_so(cpp: str, reason: str) -> None:
+    with pytest.raises(ConversionError, match=re.escape(reason)):
+        to_expression(parse_formula(cpp))
+
+
+# ---------------------------------------------------------------- ExecuTorch
+
+
+EXECUTORCH = """\
+- op: add.out
+  type_alias: {T0: [Double, Float]}
+  dim_order_alias:
+    D0: [0, 1, 2, 3]
+  kernels:
+  - arg_meta:
+      self: [T0, D0]
+      other: [T0, D0]
+    kernel_name: torch::executor::add_out_fast
+  - arg_meta: null
+    kernel_name: torch::executor::add_out
+- func: mine::f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+  device: npu
+  kernels:
+  - arg_meta: null
+    kernel_name: mine::f_out
+- func: mine::g(Tensor self) -> Tensor
+  device: [cpu, vulkan]
+  dispatch:
+    CPU: mine::g_cpu
+"""
+
+
+def test_executorch(tmp_path: Path) -> None:
+    path = tmp_path / "functions.yaml"
+    path.write_text(EXECUTORCH)
+    made = import_files(path, schemas=NATIVE, kernels="kernels")
+    assert made.diagnostics == ()
+    found = {func.partition("(")[0]: entry for func, entry in entries(made.text).items()}
+    assert found["add.out"]["kernels"] == [
+        {"device": "cpu", "python": "kernels:add_out_fast", "dtypes": ["float32", "float64"]},
+        {"device": "cpu", "python": "kernels:add_out"},
+    ]
+    assert found["mine::f.out"]["kernels"] == [{"device": "npu", "python": "kernels:f_out"}]
+    assert found["mine::g"]["kernels"] == [{"device": "cpu", "python": "kernels:g"}]
+    assert [(note.span.line, note.text) for note in made.notes] == [
+        (7, "arg_meta self: T0, D0 = 0, 1, 2, 3"),
+        (8, "arg_meta other: T0, D0 = 0, 1, 2, 3"),
+        (9, "kernel_name: torch::executor::add_out_fast"),
+        (11, "kernel_name: torch::executor::add_out"),
+        (16, "kernel_name: mine::f_out"),
+        (18, "device: vulkan"),
+        (20, "CPU: mine::g_cpu"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- op: addd.out\n  kernels: []\n", "MT601 the schema of `addd.out` is not known"),
+        ("- op: add.out\n  kernel: []\n", "MT110 unknown key `kernel`"),
+        ("- kernels: []\n", "MT111 `op` or `func` is missing"),
+        ("- op: add.out\n  kernels:\n  - arg_meta: null\n", "MT111 `kernel_name` is missing"),
+        ("- op: add.out\n  kernels: none\n", "MT112 `kernels` is a list, and this is a string"),
+    ],
+)
+def test_faults_of_executorch_files(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "functions.yaml"
+    path.write_text(text)
+    shown = [f"{item.code} {item.message}" for item in import_files(path, schemas=NATIVE).diagnostics]
+    assert shown == [expected]
+
+
+# ---------------------------------------------------------------- op-plugin
+
+
+OP_PLUGIN = """\
+all_version: [v2.1, v2.2]
+official:
+  - func: abs(Tensor self) -> Tensor
+    acl_op: all_version
+    op_api: [v2.1, newest]
+    gen_opapi:
+      out:
+        size: self
+        dtype: self
+      exec: aclnnAbs
+  - func: old(Tensor self) -> Tensor
+    op_api: v2.1
+custom:
+  - func: npu_eq(Tensor self, Tensor other) -> Tensor
+    op_api: v2.2
+    exposed: all_version
+    gen_opapi:
+      out:
+        size: broadcast_ops_npu_output_size(self, other)
+        dtype: at::kBool
+      exec: aclnnEq
+  - func: npu_pair(Tensor self, int n) -> (Tensor, Tensor)
+    op_api: all_version
+    gen_opapi:
+      out0:
+        size: self
+        dtype: self
+      out1:
+        size: '{self.size(0), n}'
+        dtype: self
+      exec: aclnnPair
+  - func: npu_odd(Tensor self) -> Tensor
+    op_api: all_version
+    gen_opapi:
+      out:
+        size: odd_npu_output_size(self)
+        dtype: self
+      exec: aclnnOdd
+  - func: npu_gelu_backward(Tensor grad, Tensor self) -> Tensor
+    op_api: all_version
+  - func: npu_gelu(Tensor self) -> Tensor
+    op_api: all_version
+quant:
+"""
+OP_PLUGIN_DERIVATIVES = """\
+all_version: [v2.1, v2.2]
+backward:
+- name: npu_gelu(Tensor self) -> Tensor
+  self: npu_gelu_backward_symint(grad, self)
+  version: v2.1
+- name: npu_gelu(Tensor self) -> Tensor
+  self: npu_gelu_backward(grad, self)
+  version: [v2.2, newest]
+- name: npu_odd(Tensor self) -> Tensor
+  self: odd(grad)
+  version: all_version
+"""
+
+
+def test_op_plugin(tmp_path: Path) -> None:
+    path, derivatives = tmp_path / "op_plugin_functions.yaml", tmp_path / "derivatives.yaml"
+    path.write_text(OP_PLUGIN)
+    derivatives.write_text(OP_PLUGIN_DERIVATIVES)
+    made = import_files(path, derivatives=derivatives, kernels="kernels")
+    assert made.diagnostics == ()
+    found = {func.partition("(")[0]: entry for func, entry in entries(made.text).items()}
+    assert {name: entry.get("fake") for name, entry in found.items()} == {
+        "abs": {"like": "self"},
+        "npu::npu_eq": {"shape": "broadcast_shapes(self.shape, other.shape)", "dtype": "bool"},
+        "npu::npu_pair": [{"like": "self"}, {"shape": "[self.size(0), n]", "dtype": "self.dtype"}],
+        "npu::npu_odd": None,
+        "npu::npu_gelu_backward": None,
+        "npu::npu_gelu": None,
+    }
+    assert found["abs"]["kernels"] == [{"device": "npu", "python": "kernels:abs"}]
+    assert found["abs"]["backward"] == "not_implemented"
+    assert found["npu::npu_gelu"]["backward"] == {"self": "npu_gelu_backward(grad, self)"}
+    assert found["npu::npu_odd"]["backward"] == {"self": "not_implemented"}
+    noted = {(note.span.line, note.text.partition(":")[0]) for note in made.notes}
+    assert {(4, "acl_op"), (10, "exec"), (11, "old"), (16, "exposed"), (35, "out"), (38, "exec")} <= noted
+    assert any(note.text == "self: odd(grad)" and "`odd`" in note.reason for note in made.notes)
+    # What is left to be written by hand is what there is no rule for.
+    assert {item.code for item in check_text(made.text)} == {"MT401"}
+
+
+def test_what_is_imported_is_generated(tmp_path: Path) -> None:
+    path = tmp_path / "ops.yaml"
+    words = ("--select", "relu,exp*,mm,threshold_backward,where.self", "--kernels", "kernels", "--namespace", "mine")
+    assert run(str(NATIVE), "--derivatives", str(DERIVATIVES), *words, "-o", str(path)) == 0
+    target = Target((Input(path, "ops.yaml"),), tmp_path / "generated")
+    generated, found = generate([target])
+    assert found == []
+    module = generated[0].files["ops.py"]
+    compile(module, "ops.py", "exec")
+    assert 'library.python_function("kernels:relu")' in module
