@@ -54,7 +54,7 @@ cdef class OpOverload:
     cdef readonly str namespace
     cdef readonly object _schema
     cdef readonly object source          # where it was defined: "ops.yaml:3" or "file.py:12"
-    cdef readonly tuple tags
+    cdef readonly list tags
     cdef str doc
     cdef str node_name
     cdef dict kernels                    # key -> (callable, source, whether it takes the key set), as registered
@@ -75,7 +75,7 @@ cdef class OpOverload:
     def __init__(self, str namespace not None, schema, source=None, tags=(), doc=None):
         cdef int i
         self.vectorcall = <vectorcallfunc>call_operator
-        self.namespace, self._schema, self.source, self.tags, self.doc = namespace, schema, source, tuple(tags), doc
+        self.namespace, self._schema, self.source, self.tags, self.doc = namespace, schema, source, list(tags), doc
         overload = "." + schema.overload if schema.overload else ""
         self.sig = Signature(schema, f"{namespace}::{schema.name}{overload}")
         self.kernels = {}
@@ -163,6 +163,19 @@ cdef class OpOverload:
     def computed(self, str key not None):
         """What a call would find at a key: ``(kind, source)``, with the kinds of PyTorch's dispatch table, or None."""
         return computed_at(self, key_from_name(key))
+
+    def computed_kernel(self, str key not None):
+        """The registration that a call would run at a key, ``(callable, source, takes_keyset)``, or None."""
+        return registered_at(self, key_from_name(key))
+
+    def call_kernel(self, kernel, *args, **kwargs):
+        """Calls ``kernel`` with the arguments as this operator's kernels see them: bound, converted, defaults filled in."""
+        cdef Bound bound
+        bind_python(self.sig, args, kwargs, &bound)
+        try:
+            return run_kernel(self, <PyObject*>kernel, &bound)
+        finally:
+            release_bound(&bound)
 
     def redispatch(self, uint64_t keys, *args, **kwargs):
         """Calls the highest of `keys` at which this operator does something."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import enum
+from types import TracebackType
+
 from . import _core
 from ._core import OpOverload, Tensor
 from ._ops import find
 
 __all__ = [
+    "DispatchKey",
     "DispatchKeySet",
     "_dispatch_dump",
     "_dispatch_dump_table",
@@ -21,13 +25,39 @@ __all__ = [
 ]
 
 
+class DispatchKey(str, enum.Enum):
+    """The dispatch keys, by rising priority; each is equal to its name."""
+
+    _ignore_ = ["name_"]
+    for name_ in (
+        *reversed(_core.key_names((1 << 63) - 1)),
+        *("PrivateUse1", "AutogradPrivateUse1", "AutocastPrivateUse1"),
+        *("Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd"),
+    ):
+        locals()[name_] = name_
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
 class DispatchKeySet:
     """A set of dispatch keys."""
 
     __slots__ = ("mask",)
 
     def __init__(self, keys: int | str = 0) -> None:
-        self.mask = _core.key_mask(keys) if isinstance(keys, str) else keys
+        self.mask = _core.key_mask(keys) if isinstance(keys, str) else int(keys)
+
+    def __int__(self) -> int:
+        return self.mask
+
+    def raw_repr(self) -> int:
+        """The bit mask."""
+        return self.mask
+
+    def highestPriorityTypeId(self) -> DispatchKey:  # noqa: N802  (PyTorch's name)
+        """The key that a call with these keys tries first."""
+        return DispatchKey(_core.key_names(self.mask)[0])
 
     def has(self, key: str) -> bool:
         """Whether a key, by name, is in the set."""
@@ -58,6 +88,46 @@ class DispatchKeySet:
 
     def __repr__(self) -> str:
         return f"DispatchKeySet({', '.join(reversed(_core.key_names(self.mask)))})"
+
+
+class _KeyGuard:
+    """Changes this thread's key sets inside ``with``."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        self._keys = keys.mask
+
+    def _changed(self, included: int, excluded: int) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        self._before = _core.thread_keys()
+        _core.set_thread_keys_(*self._changed(*self._before))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _core.set_thread_keys_(*self._before)
+
+
+class _ExcludeDispatchKeyGuard(_KeyGuard):
+    """Calls on this thread skip these keys."""
+
+    def _changed(self, included: int, excluded: int) -> tuple[int, int]:
+        return included, excluded | self._keys
+
+
+class _IncludeDispatchKeyGuard(_KeyGuard):
+    """Calls on this thread have these keys too."""
+
+    def _changed(self, included: int, excluded: int) -> tuple[int, int]:
+        return included | self._keys, excluded & ~self._keys
+
+
+class _AutoDispatchBelowAutograd(_ExcludeDispatchKeyGuard):
+    """Calls on this thread go to the kernels below autograd."""
+
+    def __init__(self) -> None:
+        super().__init__(DispatchKeySet(_core.key_mask("Autograd", "ADInplaceOrView")))
 
 
 _after_autograd_keyset = DispatchKeySet(_core.key_mask("AutogradOther") - 1)
@@ -114,9 +184,7 @@ def _dispatch_dump_table(name: str) -> str:
             continue
         kind, source = found
         where = f"registered at {source or '<unknown>'}"
-        lines.append(
-            f"{key}: fallthrough {where} [kernel]" if kind == "fallthrough" else f"{key}: {where} [{kind}]"
-        )
+        lines.append(f"{key}: fallthrough {where} [kernel]" if kind == "fallthrough" else f"{key}: {where} [{kind}]")
     return "\n".join(lines) + "\n"
 
 
@@ -131,3 +199,8 @@ def _dispatch_dump(name: str) -> str:
     ]
     lines += [f"{key}: registered at {source or '<unknown>'}" for key, source in overload.kernel_sources().items()]
     return "\n".join(lines) + "\n"
+
+
+from .overrides import DisableTorchFunctionSubclass  # noqa: E402, F401  (PyTorch keeps it here)
+
+_disabled_torch_function_impl = _core.disabled_torch_function

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import _tensor_methods, autograd, library  # noqa: F401  (the first installs methods of Tensor)
+from . import _C, _tensor_methods, autograd, library, overrides  # noqa: F401  (these install what the core calls)
 from ._core import (
     Size,
     Tensor,
@@ -24,10 +24,19 @@ from ._core import (
 from ._creation import *  # noqa: F403  (the functions that make tensors, listed in its __all__)
 from ._functional import *  # noqa: F403  (functions composed of operators, listed in its __all__)
 from ._ops import ops
-from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .library import Tag
 
 __all__ = [
     "Size",
+    "Tag",
     "Tensor",
     "UntypedStorage",
     "autograd",
@@ -37,11 +46,14 @@ __all__ = [
     "enable_grad",
     "get_default_device",
     "get_default_dtype",
+    "inference_mode",
     "is_grad_enabled",
+    "is_inference_mode_enabled",
     "is_tensor",
     "library",
     "no_grad",
     "ops",
+    "overrides",
     "promote_types",
     "result_type",
     "set_default_device",
@@ -58,7 +70,14 @@ cfloat, cdouble = complex64, complex128
 bool = dtypes["bool"]
 
 # Imported when first used: a script that needs none of them starts without them.
-_LAZY = frozenset(("nn", "npu", "optim"))
+_LAZY = frozenset(("amp", "func", "nn", "npu", "optim", "utils"))
+_LAZY_NAMES = {
+    "autocast": "amp",
+    "get_autocast_dtype": "amp",
+    "is_autocast_enabled": "amp",
+    "set_autocast_dtype": "amp",
+    "vmap": "func",
+}
 
 
 def is_tensor(obj: Any) -> Any:
@@ -69,6 +88,8 @@ def is_tensor(obj: Any) -> Any:
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _LAZY_NAMES:
+        return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
     raise AttributeError(f"module 'mindtorch_v2' (PyTorch's API) has no attribute '{name}'")
 
 

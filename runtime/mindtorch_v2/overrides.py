@@ -14,7 +14,19 @@ from typing import Any, TypeVar
 from . import _core
 from ._core import OpOverload, Tensor
 
-__all__ = ["DisableTorchFunctionSubclass", "TorchDispatchMode", "TorchFunctionMode"]
+__all__ = [
+    "DisableTorchFunctionSubclass",
+    "TorchDispatchMode",
+    "TorchFunctionMode",
+    "dispatch_rules",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+    "is_traceable_wrapper_subclass",
+]
+
+# (operator, class of a mode or of tensors) -> what runs in place of its __torch_dispatch__
+dispatch_rules: dict[tuple[OpOverload, type], Any] = {}
 
 _Mode = TypeVar("_Mode", bound="_ModeBase")
 _PYTHON = _core.key_mask("Python")
@@ -56,7 +68,7 @@ class TorchDispatchMode(_ModeBase):
 
 
 class TorchFunctionMode(_ModeBase):
-    """Subclasses define ``__torch_function__(self, func, types, args=(), kwargs=None)``; ``func`` as in ``torch.add``."""
+    """Subclasses define ``__torch_function__(self, func, types, args=(), kwargs=None)``; ``func`` is an OpOverloadPacket."""
 
     def _stack(self) -> list[Any]:
         return _stacks.function
@@ -75,6 +87,30 @@ class DisableTorchFunctionSubclass:
 
     def __exit__(self, *exc: object) -> None:
         _core.set_thread_keys_(*self._before)
+
+
+def has_torch_function(relevant_args: Any) -> bool:
+    """Whether a mode or any of the arguments overrides ``__torch_function__``."""
+    return bool(_stacks.function or _overriding_types(tuple(relevant_args), {}, "__torch_function__"))
+
+
+def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
+    """Calls the ``__torch_function__`` that a Python function's arguments, or a mode, bring with them."""
+    types = _overriding_types(tuple(relevant_args), {}, "__torch_function__")
+    if _stacks.function:
+        with _without_innermost(_stacks.function) as mode:
+            return mode.__torch_function__(public_api, types, args, kwargs)
+    return _ask_types(str(public_api), types, "__torch_function__", public_api, args, kwargs)
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether a value is a tensor, or defines ``__torch_function__``."""
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
+
+
+def is_traceable_wrapper_subclass(t: Any) -> bool:
+    """Whether a tensor of a subclass says how it is taken apart and put together again."""
+    return isinstance(t, Tensor) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
 
 
 def _follow_stacks() -> None:
@@ -103,8 +139,15 @@ def _dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     types = _overriding_types(args, kwargs, "__torch_dispatch__")
     if _stacks.dispatch:
         with _without_innermost(_stacks.dispatch) as mode:
+            rule = dispatch_rules.get((op, type(mode)))
+            if rule is not None:
+                return rule(mode, op, types, args, kwargs)
             return mode.__torch_dispatch__(op, types, args, kwargs)
-    return _ask_types(op, types, "__torch_dispatch__", op, args, kwargs)
+    for cls in types:
+        rule = dispatch_rules.get((op, cls))
+        if rule is not None:
+            return rule(cls, op, types, args, kwargs)
+    return _ask_types(op.name(), types, "__torch_dispatch__", op, args, kwargs)
 
 
 def _override(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -115,7 +158,7 @@ def _override(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     if _stacks.function:
         with _without_innermost(_stacks.function) as mode:
             return mode.__torch_function__(func, types, args, kwargs)
-    return _ask_types(op, types, "__torch_function__", func, args, kwargs)
+    return _ask_types(op.name(), types, "__torch_function__", func, args, kwargs)
 
 
 def _packets(namespace: str) -> Any:
@@ -125,16 +168,14 @@ def _packets(namespace: str) -> Any:
 
 
 def _ask_types(
-    op: OpOverload, types: tuple[type, ...], method: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    name: str, types: tuple[type, ...], method: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     for cls in types:
         result = getattr(cls, method)(func, types, args, kwargs)
         if result is not NotImplemented:
             return result
     names = ", ".join(cls.__name__ for cls in types)
-    raise TypeError(
-        f"Multiple dispatch failed for '{op.name()}'; all {method} handlers returned NotImplemented: {names}"
-    )
+    raise TypeError(f"Multiple dispatch failed for '{name}'; all {method} handlers returned NotImplemented: {names}")
 
 
 def _overriding_types(args: tuple[Any, ...], kwargs: dict[str, Any], method: str) -> tuple[type, ...]:
@@ -161,7 +202,7 @@ def _flat(values: tuple[Any, ...]) -> Iterator[Tensor]:
 def _without_defaults(
     op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments as a caller would write them: trailing positional and keyword ones that equal their default are left out."""
+    """Arguments as a caller would write them: without those, at the end or by keyword, that equal their default."""
     schema = op._schema
     count = len(args)
     while count and _is_default(schema.arguments[count - 1], args[count - 1]):

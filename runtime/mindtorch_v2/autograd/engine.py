@@ -42,13 +42,17 @@ def grad(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """The gradients of ``outputs`` with respect to ``inputs``, one per input; no ``grad`` is touched.
 
     Of an input that the outputs do not depend on the gradient is None with ``allow_unused``, zeros with
-    ``materialize_grads``, else a RuntimeError. The other arguments are `backward`'s.
+    ``materialize_grads``, else a RuntimeError. With ``is_grads_batched`` the first dimension of ``grad_outputs`` is a
+    batch: one pass for each of it, and the gradients are stacked. The other arguments are `backward`'s.
     """
+    if is_grads_batched:
+        return _grad_batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
@@ -94,6 +98,36 @@ def _gradients(gradients: OptionalTensors, count: int) -> tuple[Tensor | None, .
     if len(given) != count:
         raise RuntimeError(f"got {count} tensors and {len(given)} gradients")
     return given
+
+
+def _grad_batched(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: OptionalTensors,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize_grads: bool,
+) -> tuple[Any, ...]:
+    from .. import ops
+
+    starts = () if grad_outputs is None else _tuple(grad_outputs)
+    sizes = {start.shape[0] for start in starts if start is not None and start.dim()}
+    if len(sizes) != 1:
+        raise RuntimeError(
+            "If `is_grads_batched=True`, `grad_outputs` must be tensors that share the size of their first dimension; got "
+            f"{[list(start.shape) if start is not None else None for start in starts]}"
+        )
+    (count,) = sizes
+    retain_last = create_graph if retain_graph is None else retain_graph
+    passes = []
+    for i in range(count):
+        row = [None if start is None else ops.aten.select(start, 0, i) for start in starts]
+        retain = retain_last or i < count - 1
+        passes.append(
+            grad(outputs, inputs, row, retain, create_graph, allow_unused, materialize_grads=materialize_grads)
+        )
+    return tuple(None if found[0] is None else ops.aten.stack(list(found)) for found in zip(*passes, strict=True))
 
 
 def _zeros_like(tensor: Tensor) -> Tensor:

@@ -13,6 +13,10 @@ from .grad_mode import is_grad_enabled, no_grad
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
+_BATCHED = _core.key_mask("Batched")
+# What `apply` does inside `vmap`: set when that is first used.
+batching_rule: Callable[..., Any] | None = None
+
 
 class Function:
     """Base class of differentiable functions; call ``MyFunction.apply(...)``, never an instance.
@@ -56,9 +60,29 @@ class Function:
     # PyTorch's other name for it.
     vjp = backward
 
+    # Whether `vmap` may run the function once a sample; else it needs a `vmap` of its own.
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """The function on batches: returns its outputs and their batch dimensions."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap static method or set "
+            "generate_vmap_rule=True."
+        )
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Computes the tangents of forward's outputs from those of its arguments."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs forward and records the call where an input requires grad."""
+        if batching_rule is not None and _batched(args):
+            return batching_rule(cls, args, kwargs)
         return _core.function_apply(cls, args, kwargs)
 
     @classmethod
@@ -71,6 +95,10 @@ class Function:
                 "implement one of them."
             )
         return cls.vjp
+
+
+def _batched(args: tuple[Any, ...]) -> bool:
+    return any(isinstance(a, Tensor) and _core.tensor_keys(a) & _BATCHED for a in args)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

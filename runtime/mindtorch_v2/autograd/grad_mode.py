@@ -8,9 +8,17 @@ from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, TypeVar
 
-from .._core import is_grad_enabled, set_grad_enabled_
+from .._core import is_grad_enabled, set_grad_enabled_, set_inference_mode_
+from .._core import is_inference_mode as is_inference_mode_enabled
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -91,6 +99,48 @@ class set_grad_enabled(_GradMode):  # noqa: N801
         """Decorates a function: the mode holds while it runs."""
         set_grad_enabled_(self._before)  # a decorator changes the mode of the function only
         return super().__call__(function)
+
+
+class inference_mode:  # noqa: N801
+    """Like `no_grad`, and new tensors never take part in autograd: they have no version, and cannot be saved for backward.
+
+    ``with inference_mode():``, ``@inference_mode()`` or ``@inference_mode``; ``inference_mode(False)`` turns it off
+    inside.
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        instance = super().__new__(cls)
+        if isinstance(mode, bool):
+            return instance
+        instance.__init__()  # type: ignore[misc]  # used as a bare decorator: `mode` is the function
+        return instance(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+        self._outer: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> None:
+        outer = set_inference_mode_(self.mode)
+        # Inside, grad mode is the opposite of inference mode; a mode that changes nothing leaves it alone.
+        grad = is_grad_enabled() if outer == self.mode else set_grad_enabled_(not self.mode)
+        self._outer.append((outer, grad))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        outer, grad = self._outer.pop()
+        set_inference_mode_(outer)
+        set_grad_enabled_(grad)
+
+    def __call__(self, function: Function) -> Function:
+        """Decorates a function: the mode holds while it runs."""
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return wrapper  # type: ignore[return-value]
 
 
 def _decorate_generator(function: Any, mode: bool) -> Any:

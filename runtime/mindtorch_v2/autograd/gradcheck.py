@@ -9,9 +9,9 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .engine import grad
-from .grad_mode import no_grad
+from .grad_mode import enable_grad, no_grad
 
-__all__ = ["GradcheckError", "gradcheck"]
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
@@ -51,6 +51,54 @@ def gradcheck(
             raise GradcheckError(message)
         return False
     return True
+
+
+def gradgradcheck(
+    func: Callable[..., Tensor | Sequence[Tensor]],
+    inputs: Tensor | Sequence[Any],
+    grad_outputs: Tensor | Sequence[Tensor] | None = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
+    """As `gradcheck`, for the gradients of func's gradients, started from ``grad_outputs`` (fixed numbers by default)."""
+    arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    outputs = [o for o in _outputs(func(*arguments)) if o.is_floating_point()]
+    if grad_outputs is None:
+        starts = tuple(_start(output, number) for number, output in enumerate(outputs))
+    else:
+        starts = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
+    count = len(arguments)
+    wanted = [i for i, a in enumerate(arguments) if isinstance(a, Tensor) and a.requires_grad]
+
+    def gradients(*values: Any) -> tuple[Tensor, ...]:
+        with enable_grad():
+            tracked = [
+                v if i not in wanted or v.requires_grad else v.detach().requires_grad_() for i, v in enumerate(values)
+            ]
+            results = [o for o in _outputs(func(*tracked[:count])) if o.is_floating_point()]
+            pairs = [(o, s) for o, s in zip(results, tracked[count:], strict=True) if o.requires_grad]
+            return grad(
+                [o for o, _ in pairs],
+                [tracked[i] for i in wanted],
+                [s for _, s in pairs],
+                create_graph=True,
+                materialize_grads=True,
+            )
+
+    return gradcheck(gradients, (*arguments, *starts), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+
+
+def _start(output: Tensor, number: int) -> Tensor:
+    """A gradient to start from: uneven, so that mistakes do not cancel, and the same on every run."""
+    with no_grad():
+        start = output.detach() * 0
+        flat = start.reshape(-1)
+        for i in range(flat.numel()):
+            flat[i] = 0.5 + ((7 * i + 3 * number) % 11) / 11
+    return start.requires_grad_()
 
 
 def _differences(

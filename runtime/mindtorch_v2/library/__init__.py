@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from ..errors import CheckError, RegistrationError, check_error
 from ._custom_op import CustomOpHandle, custom_op
+from ._fake import get_ctx
 from ._functions import (
     define,
     impl,
     mindspore_kernel,
     python_function,
+    register_autocast,
     register_autograd,
     register_fake,
     register_kernel,
+    register_torch_dispatch,
+    register_vmap,
 )
 from ._inference import infer_schema
-from ._library import Library, register
+from ._kernel_function import get_kernel
+from ._library import Library, fallthrough_kernel, register
+from ._opcheck import OpCheckError, opcheck
+from ._tags import Tag
 
 CustomOpDef = CustomOpHandle  # PyTorch's name
 
@@ -23,16 +30,25 @@ __all__ = [
     "CustomOpDef",
     "CustomOpHandle",
     "Library",
+    "OpCheckError",
     "RegistrationError",
+    "Tag",
     "check_error",
     "custom_op",
     "define",
+    "fallthrough_kernel",
+    "get_ctx",
+    "get_kernel",
     "impl",
     "infer_schema",
     "mindspore_kernel",
+    "opcheck",
     "python_function",
     "register",
+    "register_autocast",
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_torch_dispatch",
+    "register_vmap",
 ]

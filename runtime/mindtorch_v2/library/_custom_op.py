@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar, overload
 
 from opschema import Schema, SchemaKind, base_of
@@ -10,15 +12,25 @@ from opschema import Schema, SchemaKind, base_of
 from .. import _ops
 from .._core import OpOverload, device
 from ._inference import infer_schema
-from ._library import Library, parse
+from ._library import Library, parse, registrations, suspend
+from ._rules import register_autocast_rule, register_batching_rule, register_dispatch_rule
+from ._tags import Tag
 
-__all__ = ["CustomOpHandle", "custom_op", "device_key", "find_handle", "require_functional"]
+__all__ = [
+    "CustomOpHandle",
+    "custom_op",
+    "device_key",
+    "find_handle",
+    "require_functional",
+    "require_positional_tensors",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 DeviceTypes = str | Sequence[str] | None
 
 _KEY_OF_DEVICE = {"cpu": "CPU", "cuda": "CUDA", "mps": "MPS", "npu": "NPU", "meta": "Meta"}
 _handles: dict[str, CustomOpHandle] = {}
+_log = logging.getLogger(__name__)
 
 
 class CustomOpHandle:
@@ -57,6 +69,40 @@ class CustomOpHandle:
             self._lib.impl(self._opoverload, fn, key)
         return fn
 
+    @contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
+        """Inside ``with``: the kernel of a device type is off (or on again); calls run what there is without it."""
+        key = device_key(device_type)
+        action = "enable" if enabled else "disable"
+        if not any(k.function for k in registrations(self._opoverload, key)):
+            _log.warning("Attempted to %s kernel for %s but no kernel was registered for it.", action, device_type)
+        before = suspend(self._opoverload, key, not enabled)
+        if before is not enabled:
+            _log.warning("Attempted to %s kernel for %s but it was already %sd.", action, device_type, action)
+        try:
+            yield
+        finally:
+            suspend(self._opoverload, key, before)
+
+    def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
+        """Under `torch.autocast` of that device, floating inputs are cast to the dtype ``cast_inputs``."""
+        register_autocast_rule(self._lib, self._opoverload, device_type, cast_inputs)
+
+    def register_vmap(self, func: Function | None = None) -> Any:
+        """Registers the batching rule, ``func(info, in_dims, *args) -> (output, out_dims)``. Usable as a decorator."""
+        if func is None:
+            return self.register_vmap
+        require_positional_tensors(self._opoverload._schema, "register_vmap")
+        register_batching_rule(self._lib, self._opoverload, func)
+        return func
+
+    def register_torch_dispatch(self, torch_dispatch_class: type, fn: Function | None = None, /) -> Any:
+        """Registers what runs for a ``__torch_dispatch__`` class or mode: ``fn(mode, func, types, args, kwargs)``."""
+        if fn is None:
+            return lambda function: self.register_torch_dispatch(torch_dispatch_class, function)
+        register_dispatch_rule(self._lib, self._opoverload, torch_dispatch_class, fn)
+        return fn
+
     def register_fake(self, fn: Function, /, *, allow_override: bool = True) -> Function:
         """Registers the rule that gives outputs without data: shape, dtype and device. Usable as a decorator."""
         self._lib.register_fake(self._opoverload, fn, allow_override=allow_override)
@@ -73,7 +119,8 @@ class CustomOpHandle:
         lib = Library(self._namespace, "FRAGMENT")
         if hasattr(self, "_lib"):
             self._lib._destroy()
-        lib.define(str(schema), tags=tags, doc=fn.__doc__)
+        all_tags = dict.fromkeys((Tag.pt2_compliant_tag, *((tags,) if isinstance(tags, str) else tags)))
+        lib.define(str(schema), tags=tuple(all_tags), doc=fn.__doc__)
         self._lib, self._init_fn = lib, fn
         self._opoverload = _ops.find(self._qualname)
         lib.register_placeholder(self._opoverload, "Meta", self._no_fake_rule)
@@ -141,7 +188,7 @@ def custom_op(
         parsed = parse(op_name + text.lstrip())
         if schema is not None:
             _require_same_mutations(parsed, mutates_args)
-        _require_positional_tensors(parsed, "custom_op")
+        require_positional_tensors(parsed, "custom_op")
         device_keys(device_types)
         _require_choice_of_device(parsed, device_types)
         qualname = f"{namespace}::{parsed.name}"
@@ -182,10 +229,10 @@ def require_functional(op: OpOverload) -> None:
             f"Cannot register autograd formula for non-functional operator {op} with schema {schema}. Please create a "
             "functional operator and register an autograd formula for that."
         )
-    _require_positional_tensors(schema, "register_autograd")
+    require_positional_tensors(schema, "register_autograd")
 
 
-def _require_positional_tensors(schema: Schema, caller: str) -> None:
+def require_positional_tensors(schema: Schema, caller: str) -> None:
     # `out` arguments are keyword-only by nature.
     tensors = [a.name for a in schema.kwarg_only if base_of(a.type).name == "Tensor" and not a.is_write]
     if tensors:

@@ -9,17 +9,28 @@ from typing import Any
 
 from .. import _ops
 from .._core import OpOverload
-from ._custom_op import CustomOpHandle, device_key, device_keys, find_handle, require_functional
+from ._custom_op import (
+    CustomOpHandle,
+    device_key,
+    device_keys,
+    find_handle,
+    require_functional,
+    require_positional_tensors,
+)
 from ._library import Library, canonical_key
+from ._rules import register_autocast_rule, register_batching_rule, register_dispatch_rule
 
 __all__ = [
     "define",
     "impl",
     "mindspore_kernel",
     "python_function",
+    "register_autocast",
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_torch_dispatch",
+    "register_vmap",
 ]
 
 Operator = str | OpOverload | CustomOpHandle
@@ -137,6 +148,52 @@ def register_autograd(
         return
     require_functional(overload)
     _library_for(overload.namespace, lib).register_autograd(overload, backward, setup_context=setup_context)
+
+
+def register_autocast(op: Operator, device_type: str, cast_inputs: Any, /, *, lib: Library | None = None) -> None:
+    """Under ``torch.autocast(device_type)``, ``op`` has its floating inputs on such devices cast to ``cast_inputs``.
+
+    Raises RuntimeError for an unknown device type, ValueError for one without autocast.
+    """
+    overload = _resolve(op, "register_autocast")
+    handle = find_handle(op)
+    library = handle._lib if handle is not None and lib is None else _library_for(overload.namespace, lib)
+    register_autocast_rule(library, overload, device_type, cast_inputs)
+
+
+def register_vmap(op: Operator, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
+    """Registers an operator's batching rule, ``func(info, in_dims, *args) -> (output, out_dims)``.
+
+    ``in_dims`` says for each argument where its batch dimension is, None for none; ``info.batch_size`` its size.
+    Usable as a decorator. Raises NotImplementedError for keyword-only tensors.
+    """
+    overload = _resolve(op, "register_vmap")
+    if func is None:
+        return lambda function: register_vmap(op, function, lib=lib)
+    require_positional_tensors(overload._schema, "register_vmap")
+    handle = find_handle(op)
+    library = handle._lib if handle is not None and lib is None else _library_for(overload.namespace, lib)
+    register_batching_rule(library, overload, func)
+    return func
+
+
+def register_torch_dispatch(
+    op: Operator,
+    torch_dispatch_class: type,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Registers what runs for ``op`` in place of a class's ``__torch_dispatch__``. Usable as a decorator.
+
+    For a mode ``func(mode, func, types, args, kwargs)``, for a subclass of Tensor ``func(cls, func, types, args, kwargs)``.
+    """
+    overload = _resolve(op, "register_torch_dispatch")
+    if func is None:
+        return lambda function: register_torch_dispatch(op, torch_dispatch_class, function, lib=lib)
+    register_dispatch_rule(_library_for(overload.namespace, lib), overload, torch_dispatch_class, func)
+    return func
 
 
 def python_function(reference: str) -> Callable[..., Any]:

@@ -15,8 +15,22 @@ from opschema import Schema, SchemaKind, parse_schema
 from .. import _core, _ops
 from .._core import OpOverload, OpOverloadPacket
 from ..errors import RegistrationError
+from ._fake import in_fake_rule
 
-__all__ = ["Library", "caller", "canonical_key", "find_meta", "parse", "register"]
+__all__ = [
+    "Library",
+    "caller",
+    "canonical_key",
+    "fallthrough_kernel",
+    "find_meta",
+    "is_registered",
+    "parse",
+    "register",
+    "registrations",
+    "suspend",
+]
+
+fallthrough_kernel = _core.fallthrough_kernel  # registered as a kernel: nothing happens at that key
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,9 +50,11 @@ class Kernel:
     source: str | None
     fake: bool = False
     placeholder: bool = False  # raises, until somebody registers the real one
+    with_keyset: bool = False
 
 
 _kernels: weakref.WeakKeyDictionary[OpOverload, dict[str, list[Kernel]]] = weakref.WeakKeyDictionary()
+_suspended: set[tuple[str, str]] = set()  # (operator, key) whose kernels are switched off
 
 
 class Library:
@@ -54,10 +70,10 @@ class Library:
             raise ValueError(f"Unsupported kind: {kind}; expected one of {', '.join(_KINDS)}")
         if ns in _RESERVED:
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
-        if not ns.isidentifier():
+        if not ns.isidentifier() or (ns == "_" and kind != "IMPL"):
             raise ValueError(f"a namespace must be an identifier, got {ns!r}")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
-        self._undo: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], object]] = []
         if kind == "DEF":
             _claim_namespace(ns, self._undo)
         self._finalizer = weakref.finalize(self, _undo_all, self._undo)
@@ -111,11 +127,13 @@ class Library:
         fn: Callable[..., Any],
         dispatch_key: str = "",
         *,
+        with_keyset: bool = False,
         allow_override: bool = True,
         source: str | None = None,
     ) -> None:
         """Registers ``fn`` as what runs for an operator at a dispatch key (``"CPU"``, ``"Autograd"``, ...).
 
+        With ``with_keyset`` its first argument is the call's ``DispatchKeySet``, for ``op.redispatch``.
         The default key is the library's, else ``CompositeImplicitAutograd``. Raises TypeError where ``fn`` is not
         callable and RuntimeError for an unknown operator or key, or with ``allow_override=False`` for a second
         kernel.
@@ -124,12 +142,32 @@ class Library:
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         overload = self._resolve(op_name)
-        key = canonical_key(overload, dispatch_key or self.dispatch_key or "CompositeImplicitAutograd")
+        key = canonical_key(overload, str(dispatch_key) or self.dispatch_key or "CompositeImplicitAutograd")
         if not allow_override and overload.has_kernel(key):
             raise RegistrationError(
                 f"impl({overload.name()}, key={key}): there's already a kernel registered{_at(overload, key)}"
             )
-        self._push(overload, key, Kernel(fn, source or caller()))
+        self._push(overload, key, Kernel(fn, source or caller(), with_keyset=with_keyset))
+
+    def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+        """Registers ``fn(op, *args, **kwargs)`` for every operator without a kernel of its own at a dispatch key.
+
+        Only a library of the namespace ``"_"``, which stands for all, may do so. ``fallthrough_kernel`` as ``fn``
+        leaves the call to the next key. Raises RuntimeError for another namespace or an unknown key.
+        """
+        self._require_alive()
+        if self.ns != "_":
+            raise RegistrationError(
+                'Fallback can only be registered using library fragment on the global namespace "_" but it is '
+                f"{self.ns}"
+            )
+        key = str(dispatch_key) or self.dispatch_key
+        if not key:
+            raise AssertionError("dispatch_key must not be empty for fallback")
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        before = _core.set_fallback(key, fn, caller(), with_keyset) or (None, None, False)
+        self._undo.append(lambda: _core.set_fallback(key, *before))
 
     def register_fake(
         self,
@@ -145,7 +183,7 @@ class Library:
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         overload = self._resolve(op_name)
         _require_fake_allowed(overload, allow_override)
-        self._push(overload, "Meta", Kernel(fn, source or caller(), fake=True))
+        self._push(overload, "Meta", Kernel(in_fake_rule(overload, fn), source or caller(), fake=True))
 
     def register_placeholder(self, op_name: str | OpOverload, key: str, fn: Callable[..., Any]) -> None:
         """Registers ``fn``, which raises, as what runs at a key until somebody registers a kernel for it."""
@@ -196,9 +234,8 @@ class Library:
         return _ops.find(f"{self.ns}::{name}")
 
     def _push(self, overload: OpOverload, key: str, kernel: Kernel) -> None:
-        overload.set_kernel(key, kernel.function, kernel.source)
-        stack = _kernels.setdefault(overload, {}).setdefault(key, [])
-        stack.append(kernel)
+        _kernels.setdefault(overload, {}).setdefault(key, []).append(kernel)
+        _install(overload, key)
         self._undo.append(lambda: _pop(overload, key, kernel))
 
 
@@ -236,8 +273,28 @@ def canonical_key(overload: OpOverload, name: str) -> str:
 
 def find_meta(overload: OpOverload) -> Kernel | None:
     """The registration that runs on meta tensors, if one was made for them."""
-    stack = _kernels.get(overload, {}).get("Meta")
+    stack = registrations(overload, "Meta")
     return stack[-1] if stack else None
+
+
+def is_registered(overload: OpOverload, function: Callable[..., Any]) -> bool:
+    """Whether a function still is a kernel of an operator that still exists."""
+    stacks = _kernels.get(overload, {}).values()
+    return _core.find_operator(overload.name()) is overload and any(k.function is function for s in stacks for k in s)
+
+
+def registrations(overload: OpOverload, key: str) -> list[Kernel]:
+    """All registrations of a key, the newest last."""
+    return _kernels.get(overload, {}).get(key, [])
+
+
+def suspend(overload: OpOverload, key: str, suspended: bool) -> bool:
+    """Switches an operator's kernels at a key off, or on again; returns whether they were off before."""
+    entry = overload.name(), key
+    before = entry in _suspended
+    (_suspended.add if suspended else _suspended.discard)(entry)
+    _install(overload, key)
+    return before
 
 
 def caller() -> str:
@@ -248,7 +305,7 @@ def caller() -> str:
     return "<unknown>" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def _claim_namespace(ns: str, undo: list[Callable[[], None]]) -> None:
+def _claim_namespace(ns: str, undo: list[Callable[[], object]]) -> None:
     if ns in _definers:
         raise RegistrationError(
             f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; define everything in one "
@@ -275,10 +332,15 @@ def _require_fake_allowed(overload: OpOverload, allow_override: bool) -> None:
 
 
 def _pop(overload: OpOverload, key: str, kernel: Kernel) -> None:
-    stack = _kernels.get(overload, {}).get(key, [])
-    stack.remove(kernel)
-    if stack:
-        overload.set_kernel(key, stack[-1].function, stack[-1].source)
+    _kernels[overload][key].remove(kernel)
+    _install(overload, key)
+
+
+def _install(overload: OpOverload, key: str) -> None:
+    """Makes the newest registration of a key the one that runs."""
+    stack = registrations(overload, key)
+    if stack and (overload.name(), key) not in _suspended:
+        overload.set_kernel(key, stack[-1].function, stack[-1].source, stack[-1].with_keyset)
     else:
         overload.remove_kernel(key)
 
@@ -301,6 +363,6 @@ def _publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> None:
         setattr(top, name, packet)
 
 
-def _undo_all(undo: list[Callable[[], None]]) -> None:
+def _undo_all(undo: list[Callable[[], object]]) -> None:
     while undo:
         undo.pop()()

@@ -1,0 +1,40 @@
+"""Which tensors autocast changes, and the dispatch key of a device type's autocast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core import Tensor, device, dtypes
+
+__all__ = ["autocast_key", "cast", "eligible"]
+
+_KEYS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA", "npu": "AutocastNPU"}
+
+
+def autocast_key(device_type: str) -> str:
+    """The Autocast key of a device type. Raises RuntimeError for an unknown one, ValueError for one without autocast."""
+    kind = device(device_type).type
+    if kind not in _KEYS:
+        raise ValueError(f"Device type '{device_type}' does not support autocast.")
+    return _KEYS[kind]
+
+
+def eligible(value: Any, device_type: str) -> bool:
+    """Whether autocast may change a value: floating point tensors on its device, but no double precision."""
+    return (
+        isinstance(value, Tensor)
+        and value.is_floating_point()
+        and value.device.type == device_type
+        and value.dtype is not dtypes["float64"]
+    )
+
+
+def cast(value: Any, device_type: str, dtype: Any) -> Any:
+    """``value``, which may be nested in tuples, lists and dicts, with its eligible tensors in ``dtype``."""
+    if eligible(value, device_type):
+        return value if value.dtype is dtype else value.to(dtype)
+    if isinstance(value, (tuple, list)):
+        return type(value)(cast(item, device_type, dtype) for item in value)
+    if isinstance(value, dict):
+        return {name: cast(item, device_type, dtype) for name, item in value.items()}
+    return value

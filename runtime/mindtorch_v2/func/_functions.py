@@ -1,0 +1,59 @@
+"""``autograd.Function`` inside `vmap`: by its own ``vmap``, or once a sample where it allows that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._ops import ops
+from ..autograd import function
+from ..utils._pytree import tree_leaves, tree_map
+from ._batching import BatchedTensor, batch, levels, unbatch, wrap_outputs
+
+__all__ = ["apply_batched"]
+
+
+def apply_batched(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs ``cls.apply`` where an argument is a batch. Raises RuntimeError for a function without a rule for that."""
+    if cls.setup_context is _core.base_setup_context:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
+            f"override the setup_context staticmethod: {cls.__name__} does not."
+        )
+    level = max(v.level for v in tree_leaves(list(args)) if isinstance(v, BatchedTensor))
+    has_rule = cls.vmap is not function.Function.vmap
+    if has_rule and cls.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity."
+        )
+    if has_rule:
+        dims = tuple(tree_map(lambda v: unbatch(v, level)[1], list(args)))
+        values = tree_map(lambda v: unbatch(v, level)[0], list(args))
+        output, out_dims = cls.vmap(levels.open[level], dims, *values, **kwargs)
+        return wrap_outputs(output, out_dims, level)
+    if not cls.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the "
+            "vmap staticmethod or set generate_vmap_rule=True."
+        )
+    results = [cls.apply(*_sample(args, level, i), **kwargs) for i in range(levels.open[level].batch_size)]
+    if isinstance(results[0], tuple):
+        return tuple(_stacked([r[i] for r in results], level) for i in range(len(results[0])))
+    return _stacked(results, level)
+
+
+def _sample(args: tuple[Any, ...], level: int, index: int) -> Any:
+    def pick(value: Any) -> Any:
+        inner, dim = unbatch(value, level)
+        return value if dim is None else ops.aten.select(inner, dim, index)
+
+    return tree_map(pick, list(args))
+
+
+def _stacked(values: list[Any], level: int) -> Any:
+    return batch(ops.aten.stack(values), 0, level) if isinstance(values[0], Tensor) else values[0]
+
+
+function.batching_rule = apply_batched

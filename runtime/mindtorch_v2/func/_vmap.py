@@ -1,0 +1,121 @@
+"""`vmap`: a function of one sample as a function of a batch."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._core import Tensor
+from .._ops import ops
+from ..utils._pytree import tree_leaves, tree_map
+from ._batching import VmapInfo, batch, levels, unbatch
+
+__all__ = ["vmap"]
+
+_NO_DIMENSION = object()  # in place of None, which is a leaf that says as much
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """``func``, which takes one sample, as a function of batches.
+
+    ``in_dims`` is the dimension of the inputs to map over (one for all, or one per argument, nested as they are; None:
+    not mapped), ``out_dims`` where the outputs get theirs. Raises ValueError where they do not fit.
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    name = getattr(func, "__name__", repr(func))
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        if not args:
+            raise ValueError(
+                f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+                "function with no inputs. The latter is unsupported."
+            )
+        dims = _spread(in_dims, list(args), name, "in_dims")
+        size = _batch_size(name, in_dims, list(args), dims)
+        level = len(levels.open)
+        levels.open.append(VmapInfo(size, randomness))
+        try:
+            samples = tree_map(lambda v, d: v if d is _NO_DIMENSION else batch(v, d, level), list(args), dims)
+            output = func(*samples, **tree_map(lambda v: batch(v, 0, level) if isinstance(v, Tensor) else v, kwargs))
+            return _collect(output, out_dims, name, level, size)
+        finally:
+            levels.open.pop()
+
+    return mapped
+
+
+def _spread(dims: Any, tree: Any, name: str, what: str) -> Any:
+    """A dimension for each leaf of ``tree``."""
+    if dims is None or isinstance(dims, int):
+        return tree_map(lambda leaf: _dimension(leaf, dims, name), tree)
+    if not isinstance(dims, (tuple, list)) or not isinstance(tree, (tuple, list)) or len(dims) != len(tree):
+        raise ValueError(
+            f"vmap({name}, {what}={dims}, ...)(<inputs>): {what} is not compatible with the structure of inputs: expected "
+            f"one entry for each of {len(tree) if isinstance(tree, (tuple, list)) else 1}."
+        )
+    return type(tree)(_spread(d, t, name, what) for d, t in zip(dims, tree, strict=True))
+
+
+def _dimension(leaf: Any, dim: int | None, name: str) -> Any:
+    if dim is None:
+        return _NO_DIMENSION
+    if not isinstance(leaf, Tensor):
+        raise ValueError(
+            f"vmap({name}, in_dims={dim}, ...)(<inputs>): Got in_dim={dim} for an input but the input is of type "
+            f"{type(leaf)}. We cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
+        )
+    if not -leaf.dim() <= dim < leaf.dim():
+        raise ValueError(
+            f"vmap({name}, in_dims={dim}, ...)(<inputs>): Got in_dim={dim} for some input, but that input is a Tensor of "
+            f"dimensionality {leaf.dim()} so expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
+        )
+    return dim
+
+
+def _batch_size(name: str, in_dims: Any, args: Any, dims: Any) -> int:
+    sizes = [s for s in tree_leaves(tree_map(lambda v, d: None if d is _NO_DIMENSION else v.shape[d], args, dims)) if s]
+    if not sizes:
+        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): at least one input must be mapped over")
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
+            "dimension"
+        )
+    return int(sizes[0])
+
+
+def _collect(output: Any, out_dims: Any, name: str, level: int, size: int) -> Any:
+    if isinstance(output, (tuple, list, dict)):
+        items = list(output.values()) if isinstance(output, dict) else output
+        dims = out_dims if isinstance(out_dims, (tuple, list)) else [out_dims] * len(items)
+        if len(dims) != len(items):
+            raise ValueError(
+                f"vmap({name}, ..., out_dims={out_dims}): out_dims is not compatible with the structure of outputs"
+            )
+        done = [_collect(item, dim, name, level, size) for item, dim in zip(items, dims, strict=True)]
+        return dict(zip(output, done, strict=True)) if isinstance(output, dict) else type(output)(done)
+    if not isinstance(output, Tensor):
+        raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(output)}.")
+    dim = out_dims[0] if isinstance(out_dims, (tuple, list)) else out_dims
+    value, batch_dim = unbatch(output, level)
+    if batch_dim is None:
+        if dim is None:
+            return value
+        return ops.aten.clone(ops.aten.expand(ops.aten.unsqueeze(value, dim), _inserted(value.shape, dim, size)))
+    return ops.aten.movedim(value, batch_dim, dim)
+
+
+def _inserted(shape: Any, dim: int, size: int) -> list[int]:
+    sizes = list(shape)
+    sizes.insert(dim % (len(sizes) + 1), size)
+    return sizes

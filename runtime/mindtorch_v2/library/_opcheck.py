@@ -1,0 +1,224 @@
+"""`opcheck`: whether an operator does what its registration says, tried on sample arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from .. import _core
+from .._C import _after_autograd_keyset
+from .._core import OpOverload, OpOverloadPacket, Tensor
+from ..autograd import no_grad
+from ._custom_op import CustomOpHandle, find_handle
+from ._fake import DynamicSize, dynamic_sizes
+
+__all__ = ["MetadataMismatchError", "OpCheckError", "UnsupportedOperatorException", "opcheck"]
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class OpCheckError(Exception):
+    """An operator failed one of `opcheck`'s tests."""
+
+
+class MetadataMismatchError(RuntimeError):
+    """A fake rule's output differs from the real one in shape, strides, dtype or device."""
+
+
+class UnsupportedOperatorException(RuntimeError):  # noqa: N818  (PyTorch's name)
+    """An operator has no fake rule."""
+
+
+def opcheck(
+    op: OpOverload | OpOverloadPacket | CustomOpHandle,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    test_utils: str | Sequence[str] = ("test_schema", "test_autograd_registration", "test_faketensor"),
+    raise_exception: bool = True,
+) -> dict[str, Any]:
+    """Runs ``op`` on sample arguments and checks what it does against its registration.
+
+    ``test_schema``: no argument is changed, or shared with an output, unless the schema says so.
+    ``test_autograd_registration``: outputs that require grad have a gradient registered for autograd.
+    ``test_faketensor``: the fake rule gives the real outputs' shapes, strides, dtypes and devices.
+    Returns ``{test: "SUCCESS"}``. A failure raises `OpCheckError`, or is the test's value without ``raise_exception``.
+    """
+    overload = _overload(op)
+    names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
+    if not set(names) <= _TESTS.keys():
+        raise ValueError(
+            f"opcheck(op, ..., test_utils={names}), expected test_utils to be subset of {tuple(_TESTS)} but it was not"
+        )
+    results: dict[str, Any] = {}
+    for name in names:
+        try:
+            _TESTS[name](overload, tuple(args), dict(kwargs or {}))
+            results[name] = "SUCCESS"
+        except (RuntimeError, AssertionError, TypeError, ValueError, LookupError, AttributeError) as error:
+            if raise_exception:
+                raise OpCheckError(f"opcheck(op, ...): {name} failed with {error}") from error
+            results[name] = error
+    return results
+
+
+def _overload(op: Any) -> OpOverload:
+    if isinstance(op, CustomOpHandle):
+        return op._opoverload
+    if isinstance(op, OpOverloadPacket):
+        first: OpOverload = getattr(op, op.overloads()[0])
+        return first
+    if not isinstance(op, OpOverload):
+        raise ValueError(
+            f"opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got "
+            f"{type(op)}"
+        )
+    return op
+
+
+def _test_schema(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    args, kwargs = _map_tensors((args, kwargs), lambda t: t.detach().clone())
+    named = _named_tensors(op, args, kwargs)
+    before = [_content(t) for _, t in named]
+    # Straight to the kernel: a checked call would stop at the first fault.
+    with no_grad():
+        result = op.redispatch(_keys(named), *args, **kwargs)
+    for (argument, tensor), content in zip(named, before, strict=True):
+        if not argument.is_write and _content(tensor) != content:
+            raise RuntimeError(f"Argument {argument.name} is not defined as mutable but was mutated")
+    outputs = _tensors(result)
+    declared = any(r.alias is not None for r in op._schema.returns)
+    for argument, tensor in named:
+        if any(output.untyped_storage() is tensor.untyped_storage() for output in outputs) and not (
+            declared and argument.alias is not None
+        ):
+            raise RuntimeError(f"Argument {argument.name} is not defined to alias output but was aliasing")
+    for i, output in enumerate(outputs):
+        for j in range(i):
+            if output.untyped_storage() is outputs[j].untyped_storage() and not declared:
+                raise RuntimeError(f"Outputs {j} and {i} alias unexpectedly")
+
+
+def _test_autograd_registration(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if not any(t.requires_grad for t in _tensors((args, kwargs))):
+        return
+    args, kwargs = _map_tensors((args, kwargs), _fresh_input)
+    outputs = _tensors(op(*args, **kwargs))
+    if not any(output.requires_grad for output in outputs) or _has_autograd(op):
+        return
+    raise AssertionError(
+        f"{op.name()}: at least one output of this operator has requires_grad=True but the operator does not have an "
+        "autograd kernel defined at an autograd key (e.g. DispatchKey::Autograd): backward through it fails. Register "
+        f'its gradient with `library.register_autograd("{op.name()}", ...)`; if it consists of other operators, '
+        "register it as CompositeImplicitAutograd."
+    )
+
+
+def _test_faketensor(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if op.computed_kernel("Meta") is None:
+        raise UnsupportedOperatorException(f"{op}: there is no fake impl; add one with `register_fake`")
+    device = next((t.device for t in _tensors((args, kwargs))), None)
+    with no_grad():
+        real_args, real_kwargs = _map_tensors((args, kwargs), lambda t: t.detach().clone())
+        real = _tensors(op(*real_args, **real_kwargs))
+        fake_args, fake_kwargs = _map_tensors((args, kwargs), _without_data)
+        with dynamic_sizes() as sizes:
+            fake = _tensors(op(*fake_args, **fake_kwargs))
+    where = f"When comparing the output of {op} on FakeTensor and concrete Tensors, found"
+    if len(real) != len(fake):
+        raise MetadataMismatchError(f"{where} {len(fake)} and {len(real)} tensors")
+    placeholders = {size[0]: size for size in sizes}
+    for expected, got in zip(real, fake, strict=True):
+        difference = _difference(expected, got, placeholders)
+        if difference is None and device is not None and expected.device != device:
+            difference = f"Devices {device} and {expected.device} are not equal!"
+        if difference is not None:
+            raise MetadataMismatchError(f"{where} mismatched tensor metadata: {difference}")
+
+
+_TESTS: dict[str, Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], None]] = {
+    "test_schema": _test_schema,
+    "test_autograd_registration": _test_autograd_registration,
+    "test_faketensor": _test_faketensor,
+}
+
+
+def _difference(real: Tensor, fake: Tensor, sizes: Mapping[int, DynamicSize]) -> str | None:
+    if len(real.shape) != len(fake.shape):
+        return f"Shapes {fake.shape} and {real.shape} are not equal!"
+    for actual, claimed in zip(real.shape, fake.shape, strict=True):
+        if claimed in sizes:
+            _, low, high = sizes[claimed]
+            if actual < low or (high is not None and actual > high):
+                return f"Size {actual} is not between {low} and {high}, the bounds of its dynamic size!"
+        elif actual != claimed:
+            return f"Shapes {fake.shape} and {real.shape} are not equal!"
+    if real.dtype is not fake.dtype:
+        return f"Dtypes {fake.dtype} and {real.dtype} are not equal!"
+    # Strides of dynamic sizes, and of dimensions of size 1 or of tensors without elements, mean nothing.
+    if real.numel() and not any(size in sizes for size in fake.shape):
+        for dim, size in enumerate(real.shape):
+            if size > 1 and real.stride(dim) != fake.stride(dim):
+                return f"Stride mismatch! Strides are {fake.stride()} and {real.stride()} (mismatched at {dim})!"
+    return None
+
+
+def _has_autograd(op: OpOverload) -> bool:
+    if op.backward_function is not None or find_handle(op) is not None:
+        return True
+    keys = {"Autograd", "CompositeImplicitAutograd", *_core.key_names(_core.key_mask("Autograd"))}
+    return any(op.has_kernel(key) for key in keys)
+
+
+def _fresh_input(tensor: Tensor) -> Tensor:
+    copy = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    if copy.requires_grad:
+        copy = copy * 1  # not a leaf: the operator may write to it
+    return copy
+
+
+def _without_data(tensor: Tensor) -> Tensor:
+    last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True)) if tensor.numel() else -1
+    memory = _core.alloc((tensor.storage_offset() + last + 1,), tensor.dtype, "meta")
+    return _core.as_strided(memory, tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def _content(tensor: Tensor) -> Any:
+    return tensor._version, repr(tensor.tolist())  # as text: NaN equals itself
+
+
+def _keys(named: list[tuple[Any, Tensor]]) -> int:
+    mask = 0
+    for _, tensor in named:
+        mask |= _core.tensor_keys(tensor)
+    return (mask or _core.key_mask(_core.get_default_device().type.upper())) & _after_autograd_keyset.mask
+
+
+def _named_tensors(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[Any, Tensor]]:
+    by_name = {argument.name: argument for argument in op._schema.arguments}
+    pairs = [*zip(op._schema.arguments, args, strict=False), *((by_name[name], v) for name, v in kwargs.items())]
+    return [(argument, tensor) for argument, value in pairs for tensor in _tensors(value)]
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    return list(_walk(value))
+
+
+def _walk(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _walk(item)
+    elif isinstance(value, dict):
+        yield from _walk(list(value.values()))
+
+
+def _map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, (tuple, list)):
+        return type(value)(_map_tensors(item, change) for item in value)
+    if isinstance(value, dict):
+        return {name: _map_tensors(item, change) for name, item in value.items()}
+    return value

@@ -1,0 +1,48 @@
+"""What an operator does under autocast, in `vmap` and for ``__torch_dispatch__`` classes, as one library registers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from .._core import OpOverload
+from ._library import Library, caller
+
+__all__ = ["register_autocast_rule", "register_batching_rule", "register_dispatch_rule"]
+
+
+def register_autocast_rule(lib: Library, op: OpOverload, device_type: str, cast_inputs: Any) -> None:
+    """Under autocast of a device type, the operator's floating inputs on it are cast to the dtype ``cast_inputs``."""
+    from ..amp import autocast_key, cast  # imported here: amp registers its fallbacks through this package
+
+    key = autocast_key(device_type)
+    mask = _core.key_mask(key)
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        included, excluded = _core.thread_keys()
+        _core.set_thread_keys_(included, excluded | mask)
+        try:
+            return op(*cast(args, device_type, cast_inputs), **cast(kwargs, device_type, cast_inputs))
+        finally:
+            _core.set_thread_keys_(included, excluded)
+
+    lib.impl(op, kernel, key, source=caller())
+
+
+def register_batching_rule(lib: Library, op: OpOverload, rule: Callable[..., Any]) -> None:
+    """In `vmap` the operator runs ``rule(info, in_dims, *args) -> (output, out_dims)``."""
+    from ..func._batching import call_rule
+
+    lib.impl(op, lambda *args, **kwargs: call_rule(rule, args, kwargs), "Batched", source=caller())
+
+
+def register_dispatch_rule(lib: Library, op: OpOverload, cls: type, rule: Callable[..., Any]) -> None:
+    """For tensors or modes of the class ``cls`` the operator runs ``rule`` in place of its ``__torch_dispatch__``."""
+    from ..overrides import dispatch_rules
+
+    key = op, cls
+    if key in dispatch_rules:
+        raise RuntimeError(f"{cls} already has a `__torch_dispatch__` rule registered for {op.name()}")
+    dispatch_rules[key] = rule
+    lib._undo.append(lambda: dispatch_rules.__delitem__(key))

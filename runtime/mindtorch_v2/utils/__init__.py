@@ -1,0 +1,1 @@
+"""PyTorch's ``torch.utils``: what writing tensor subclasses and modes needs."""
