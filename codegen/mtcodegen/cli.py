@@ -20,8 +20,13 @@ COMMANDS = {
     "fmt": "format YAML files, comments and all",
     "lint": "find what is right but could be better; --fix mends what is safe to mend",
     "breaking": "say which schema changes break callers or saved programs",
+    "list": "list the operators of files",
+    "show": "show all about one operator",
+    "watch": "generate again whenever a file changes",
+    "init": "start a project: kernels, YAML, Makefile, test, CI",
     "explain": "say what a diagnostic's code means",
     "schema": "print the JSON Schema of the YAML files",
+    "completion": "print a shell's completion script",
 }
 _DESCRIPTION = """\
 Generate Python modules from operator declarations in YAML.
@@ -29,6 +34,7 @@ Generate Python modules from operator declarations in YAML.
   mtcodegen ops.yaml              write generated/ops.py and ops.pyi beside ops.yaml
   mtcodegen ops.yaml -o pkg       write them into pkg
   mtcodegen check ops.yaml        fail, with a diff, if they are not up to date
+  mtcodegen init demo             start a project in a new folder
 """
 _EPILOGUE = """\
 A folder stands for the *.yaml files in it. Without files, and for files it lists, the nearest pyproject.toml says what
@@ -95,6 +101,13 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"mtcodegen.commands.{name}_" if name == "import" else f"mtcodegen.commands.{name}")
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help of the same width everywhere: docs/cli.md shows it, too."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=110)
+
+
 def command_parser(name: str) -> argparse.ArgumentParser:
     """The parser of one command; ``name`` is a key of COMMANDS."""
     module = _module(name)
@@ -104,7 +117,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
         f"mtcodegen {name}",
         description=module.DESCRIPTION,
         epilog=f"examples:\n{examples}\nexit status: 0 fine, 1 something was found, 2 wrong usage\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     module.configure(parser)

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         found += _format(options, item)
     report(options, found)
     if not found:
-        say(options, f"{len(inputs)} file{'' if len(inputs) == 1 else 's'} formatted")
+        say(options, "everything is formatted")
     return status(found)
 
 

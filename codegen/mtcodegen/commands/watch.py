@@ -1,0 +1,92 @@
+"""``mtcodegen watch``: generate again whenever a file changes."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+import time
+
+from mtcodegen.commands import generate
+from mtcodegen.targets import UsageError, find_targets
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
+
+DESCRIPTION = """\
+Generate, then again whenever one of the files, or pyproject.toml, changes, until Ctrl-C. Changes that follow each other
+quickly, as when an editor saves many files, are one."""
+EXAMPLES = (("mtcodegen watch", "all targets of pyproject.toml"), ("mtcodegen watch ops.yaml", "one file"))
+
+Snapshot = dict[pathlib.Path, tuple[int, int, int]]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    generate.configure(parser)
+    parser.add_argument(
+        "--interval", type=_seconds, default=0.3, metavar="SECONDS", help="between looks (default: 0.3)"
+    )
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 3600:
+        raise ValueError
+    return value
+
+
+def run(options: argparse.Namespace) -> int:
+    """Watch until Ctrl-C, which is no failure."""
+    find_targets(options.files, options.output)  # what is wrong now would be wrong for ever
+    try:
+        while True:
+            before = _snapshot(options)
+            _generate(options)
+            _say("watching for changes; Ctrl-C stops")
+            _wait_for_change(options, before)
+    except KeyboardInterrupt:
+        _say("\nstopped")
+        return 0
+
+
+def _generate(options: argparse.Namespace) -> None:
+    try:
+        generate.run(options)
+    except UsageError as error:  # a file that is being replaced, a pyproject.toml half written
+        sys.stderr.write(f"mtcodegen: {error}\n")
+    sys.stdout.flush()
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def _wait_for_change(options: argparse.Namespace, before: Snapshot) -> None:
+    """Return when the files differ from ``before``, and have stood still for a moment."""
+    while (now := _snapshot(options)) == before:
+        time.sleep(options.interval)
+    while True:
+        time.sleep(options.interval / 2)
+        later = _snapshot(options)
+        if later == now:
+            return
+        now = later
+
+
+def _snapshot(options: argparse.Namespace) -> Snapshot:
+    """The state of every file that the output depends on."""
+    try:
+        found = find_targets(options.files, options.output)
+    except UsageError:
+        found = []
+    paths = [item.path for target in found for item in target.inputs]
+    folders = [pathlib.Path.cwd(), *pathlib.Path.cwd().parents]
+    result: Snapshot = {}
+    for path in [*paths, *(folder / "pyproject.toml" for folder in folders)]:
+        try:
+            state = path.stat()
+        except OSError:
+            continue
+        result[path] = (state.st_mtime_ns, state.st_size, state.st_ino)
+    return result
