@@ -39,18 +39,17 @@ from autograd.load_derivatives import load_derivatives
 assert len(load_derivatives(sys.argv[2], sys.argv[1], sys.argv[3])[0]) >= 687
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
-# A full run: the operators' C++, then autograd's.
+# A full run: the operators' C++, then autograd's, as PyTorch's build calls them.
 TORCHGEN_GENERATES = """
-import resource, sys
-from torchgen.gen import main
-main()
-sys.path.insert(0, sys.argv[2] + "/..")
+import resource, subprocess, sys
+source, out = sys.argv[1:]
+subprocess.run([sys.executable, "-m", "torchgen.gen", "-s", source, "-d", out], check=True, capture_output=True)
+sys.path.insert(0, source + "/..")
 from autograd.gen_autograd import gen_autograd
 from torchgen.selective_build.selector import SelectiveBuilder
-source, out = sys.argv[2], sys.argv[4]
 files = source + "/native/native_functions.yaml", source + "/native/tags.yaml"
 gen_autograd(*files, out, source + "/../autograd", SelectiveBuilder.get_nop_selector())
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 """
 # Where entries have their names, and those of other entries; a name goes up to its arguments.
 _REFERENCE = re.compile(r"^(- func: +|- name: +|  structured_delegate: |  autogen: )(.*)$", re.MULTILINE)
@@ -111,7 +110,7 @@ def results() -> list[Result]:
         ours = Contestant(OURS, (str(native), str(derivatives)))
         ten = Contestant(OURS, tuple(map(str, big)))
         reads = Contestant(TORCHGEN_READS, (str(native), str(derivatives), str(native.parent / "tags.yaml"), str(root)))
-        full = Contestant(TORCHGEN_GENERATES, ("-s", str(root / "ATen"), "-d", "OUT"))
+        full = Contestant(TORCHGEN_GENERATES, (str(root / "ATen"), "OUT"))
         contestants = {"ours": ours.seconds, "ten": ten.seconds, "reads": reads.seconds, "full": full.seconds}
         times = interleaved(contestants, ROUNDS)
     memory = f"{full.memory:.0f} MiB; ours {ours.memory:.0f} MiB"
