@@ -1,0 +1,305 @@
+// The cube core: matrices cut into fractals of 512 bytes, moved to L0, multiplied, and written back.
+//   L1 and global NZ: columns of fractals, each 16 rows of 32 bytes.   L0A: rows of such fractals.
+//   L0B: rows of fractals whose 16 columns lie one behind the other.   L0C: columns of 16 x 16 fractals.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "copy.h"
+
+// How Fixpipe converts what it writes; the numbers are the hardware's.
+enum QuantMode_t { NoQuant = 0, F322F16 = 1, DEQF16 = 5, QF322B8_PRE = 9, REQ8 = 11, F322BF16 = 16 };
+
+namespace AscendC {
+
+using ::DEQF16;
+using ::F322BF16;
+using ::F322F16;
+using ::NoQuant;
+
+/// One matrix after the other: `nValue` rows of `dValue` elements, rows srcDValue apart. In the result, columns of
+/// blocks are dstNzC0Stride blocks apart and rows dstNzNStride blocks.
+struct Nd2NzParams {
+  Nd2NzParams() = default;
+  Nd2NzParams(uint16_t matrices, uint16_t n, uint16_t d, uint16_t srcMatrix, uint16_t srcD, uint16_t dstC0,
+              uint16_t dstN, uint16_t dstMatrix)
+      : ndNum(matrices), nValue(n), dValue(d), srcNdMatrixStride(srcMatrix), srcDValue(srcD), dstNzC0Stride(dstC0),
+        dstNzNStride(dstN), dstNzMatrixStride(dstMatrix) {}
+  uint16_t ndNum = 0;
+  uint16_t nValue = 0;
+  uint16_t dValue = 0;
+  uint16_t srcNdMatrixStride = 0;
+  uint16_t srcDValue = 0;
+  uint16_t dstNzC0Stride = 0;
+  uint16_t dstNzNStride = 0;
+  uint16_t dstNzMatrixStride = 0;
+};
+
+/// In fractals: from startIndex on every srcStride-th, with gaps of dstGap between the results.
+struct LoadData2DParams {
+  LoadData2DParams() = default;
+  LoadData2DParams(uint16_t start, uint8_t repeats, uint16_t src, uint8_t id, uint16_t gap, bool transpose,
+                   uint8_t mode)
+      : startIndex(start), dstGap(gap), srcStride(src), ifTranspose(transpose), repeatTimes(repeats), sid(id),
+        addrMode(mode) {}
+  uint16_t startIndex = 0;
+  uint16_t dstGap = 0;
+  uint16_t srcStride = 0;
+  bool ifTranspose = false;
+  uint8_t repeatTimes = 0;
+  uint8_t sid = 0;
+  uint8_t addrMode = 0;
+};
+
+struct MmadParams {
+  MmadParams() = default;
+  MmadParams(uint16_t rows, uint16_t columns, uint16_t inner, uint8_t unit, bool fromBias, bool zero)
+      : m(rows), n(columns), k(inner), unitFlag(unit), cmatrixSource(fromBias), cmatrixInitVal(zero) {}
+  MmadParams(uint16_t rows, uint16_t columns, uint16_t inner, bool accumulate)
+      : m(rows), n(columns), k(inner), isBias(accumulate), cmatrixInitVal(!accumulate) {}
+  uint16_t m = 0;
+  uint16_t n = 0;
+  uint16_t k = 0;
+  bool isBias = false;
+  int32_t fmOffset = 0;
+  uint8_t unitFlag = 0;
+  bool cmatrixSource = false;  // true: from the bias table instead of L0C
+  bool cmatrixInitVal = true;  // true: starts from 0
+  bool kDirectionAlign = false;
+};
+
+enum class CO2Layout : uint8_t { NZ, ROW_MAJOR };
+struct FixpipeConfig {
+  CO2Layout format;
+};
+constexpr FixpipeConfig CFG_NZ{CO2Layout::NZ};
+constexpr FixpipeConfig CFG_ROW_MAJOR{CO2Layout::ROW_MAJOR};
+
+/// srcStride: blocks of 16 elements from one column of fractals to the next; dstStride: elements from row to row (or,
+/// for NZ, blocks of 32 bytes from column to column).
+struct FixpipeParamsV220 {
+  FixpipeParamsV220() = default;
+  FixpipeParamsV220(uint16_t columns, uint16_t rows, uint16_t src, uint32_t dst, bool relu)
+      : nSize(columns), mSize(rows), srcStride(src), dstStride(dst), reluEn(relu) {}
+  uint16_t nSize = 0;
+  uint16_t mSize = 0;
+  uint16_t srcStride = 0;
+  uint32_t dstStride = 0;
+  QuantMode_t quantPre = NoQuant;
+  uint64_t deqScalar = 0;
+  uint16_t ndNum = 1;
+  uint16_t srcNdStride = 0;
+  uint16_t dstNdStride = 0;
+  bool reluEn = false;
+  uint8_t unitFlag = 0;
+  bool isChannelSplit = false;
+};
+
+}  // namespace AscendC
+
+namespace mtsim {
+
+constexpr uint32_t kFractal = 512;
+constexpr uint32_t kFractalRows = 16;
+
+template <typename T>
+constexpr uint32_t kC0 = kBlock / sizeof(T);
+
+template <typename T>
+void require_memory(const LocalTensor<T>& tensor, Memory expected, const char* operation, const char* operand) {
+  const Memory got = memory_of(tensor.GetPosition());
+  if (got != expected)
+    fault(kVectorCoreException, "%s: %s must lie in %s, it lies in %s", operation, operand, kMemoryNames[expected],
+          kMemoryNames[got]);
+}
+
+/// Whole fractals from L1 or global memory to L0, each transposed on the way where that is asked for.
+template <typename T>
+void load_fractals(const LocalTensor<T>& dst, const T* from, const AscendC::LoadData2DParams& params) {
+  constexpr uint32_t kElements = kFractal / sizeof(T);
+  const int64_t span = params.repeatTimes == 0 ? 0 : (params.repeatTimes - 1) * int64_t{params.dstGap + 1u} + 1;
+  T* to = aligned_bytes(dst, span * kFractal, "LoadData", "dst");
+  for (uint32_t repeat = 0; repeat < params.repeatTimes; ++repeat) {
+    const T* in = from + (params.startIndex + uint64_t{repeat} * params.srcStride) * kElements;
+    T* out = to + uint64_t{repeat} * (params.dstGap + 1u) * kElements;
+    if constexpr (sizeof(T) == 2) {
+      if (params.ifTranspose) {
+        for (uint32_t row = 0; row < 16; ++row)
+          for (uint32_t column = 0; column < 16; ++column) out[column * 16 + row] = in[row * 16 + column];
+        continue;
+      }
+    } else if (params.ifTranspose) {
+      fault(kVectorCoreException, "LoadData: ifTranspose exists for types of 2 bytes");
+    }
+    std::memcpy(out, in, kFractal);
+  }
+}
+
+inline int64_t fractal_extent(const AscendC::LoadData2DParams& params) {
+  if (params.repeatTimes == 0) return 0;
+  return (params.startIndex + (params.repeatTimes - int64_t{1}) * params.srcStride + 1) * kFractal;
+}
+
+/// C[m][n] += A[m][k] * B[k][n], all of them as rows; B's row is the inner loop's, which the compiler vectorises.
+template <typename Sum>
+void multiply(Sum* c, const Sum* a, const Sum* b, uint32_t m, uint32_t n, uint32_t k) {
+  for (uint32_t i = 0; i < m; ++i)
+    for (uint32_t p = 0; p < k; ++p) {
+      const Sum factor = a[uint64_t{i} * k + p];
+      const Sum* row = b + uint64_t{p} * n;
+      Sum* out = c + uint64_t{i} * n;
+      MTSIM_INDEPENDENT
+      for (uint32_t j = 0; j < n; ++j) out[j] += factor * row[j];
+    }
+}
+
+/// Where the element of row m, column n of L0C is; `rows` is the height of a column of fractals.
+inline uint64_t l0c_index(uint32_t m, uint32_t n, uint64_t rows) { return (n / 16 * rows + m) * 16 + n % 16; }
+
+template <typename Sum, typename A, typename B>
+void mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& left, const LocalTensor<B>& right,
+          const AscendC::MmadParams& params, const Sum* bias) {
+  static_assert(std::is_same_v<Sum, int32_t> == (sizeof(A) == 1) && sizeof(A) == sizeof(B) && sizeof(Sum) == 4,
+                "Mmad multiplies int8_t into int32_t, and half, bfloat16_t or float into float");
+  require_memory(dst, kL0C, "Mmad", "dst");
+  require_memory(left, kL0A, "Mmad", "fm");
+  require_memory(right, kL0B, "Mmad", "filter");
+  const uint32_t m = params.m, n = params.n, k = params.k;
+  const auto rows = static_cast<uint32_t>(align_up(m, 16));
+  const auto columns = static_cast<uint32_t>(align_up(n, 16));
+  const auto inner = static_cast<uint32_t>(align_up(k, kC0<A>));
+  const A* a = aligned_bytes(left, int64_t{rows} * inner * sizeof(A), "Mmad", "fm");
+  const B* b = aligned_bytes(right, int64_t{columns} * inner * sizeof(B), "Mmad", "filter");
+  Sum* c = aligned_bytes(dst, int64_t{rows} * columns * sizeof(Sum), "Mmad", "dst");
+  const uint32_t deep = kC0<A>;
+  std::vector<Sum> plain_a(uint64_t{m} * k), plain_b(uint64_t{k} * n), plain_c(uint64_t{m} * n);
+  for (uint32_t i = 0; i < m; ++i)
+    for (uint32_t p = 0; p < k; ++p)
+      plain_a[uint64_t{i} * k + p] = static_cast<Sum>(a[(i / 16 * inner + p / deep * deep) * 16 + i % 16 * deep +
+          p % deep]);
+  for (uint32_t p = 0; p < k; ++p)
+    for (uint32_t j = 0; j < n; ++j)
+      plain_b[uint64_t{p} * n + j] = static_cast<Sum>(b[p / deep * deep * columns + j * deep + p % deep]);
+  for (uint32_t i = 0; i < m; ++i)
+    for (uint32_t j = 0; j < n; ++j)
+      plain_c[uint64_t{i} * n + j] = bias != nullptr ? bias[j] : params.cmatrixInitVal ? Sum{0} : c[l0c_index(i, j,
+          rows)];
+  multiply(plain_c.data(), plain_a.data(), plain_b.data(), m, n, k);
+  for (uint32_t i = 0; i < m; ++i)
+    for (uint32_t j = 0; j < n; ++j) c[l0c_index(i, j, rows)] = plain_c[uint64_t{i} * n + j];
+}
+
+/// What Fixpipe makes of an element: scaled where the mode says so, then cut off below 0, then converted.
+template <typename T, typename Sum>
+T fix(Sum value, const AscendC::FixpipeParamsV220& params) {
+  auto wide = static_cast<float>(value);
+  if constexpr (std::is_same_v<T, Sum>) return params.reluEn && value < Sum{0} ? Sum{0} : value;
+  if (params.quantPre == DEQF16 || params.quantPre == QF322B8_PRE || params.quantPre == REQ8) {
+    const auto bits = static_cast<uint32_t>(params.deqScalar);
+    float scale;
+    std::memcpy(&scale, &bits, sizeof scale);
+    wide *= scale;
+  }
+  if (params.reluEn && wide < 0) wide = 0;
+  if constexpr (std::is_integral_v<T>) {
+    using Limits = std::numeric_limits<T>;
+    wide = std::nearbyint(wide);
+    wide = wide < Limits::min() ? Limits::min() : wide > Limits::max() ? Limits::max() : wide;
+  }
+  return static_cast<T>(wide);
+}
+
+template <typename T, typename Sum>
+void fixpipe(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const AscendC::FixpipeParamsV220& params,
+             bool row_major) {
+  require_memory(src, kL0C, "Fixpipe", "src");
+  if constexpr (!std::is_same_v<T, Sum>) {
+    if (params.quantPre == NoQuant)
+      fault(kVectorCoreException, "Fixpipe: the result has another type than L0C: quantPre must say how to convert");
+  }
+  const uint32_t m = params.mSize, n = params.nSize;
+  if (m == 0 || n == 0) return;
+  for (uint32_t matrix = 0; matrix < params.ndNum; ++matrix) {
+    const uint64_t src_start = uint64_t{matrix} * params.srcNdStride * 256;
+    const uint64_t dst_start = uint64_t{matrix} * params.dstNdStride;
+    const auto last = static_cast<int64_t>(src_start + l0c_index(m - 1, n - 1, params.srcStride) + 1);
+    const Sum* in = aligned_bytes(src, last * static_cast<int64_t>(sizeof(Sum)), "Fixpipe", "src") + src_start;
+    const auto place = [&](uint32_t i, uint32_t j) {
+      if (row_major) return dst_start + uint64_t{i} * params.dstStride + j;
+      return dst_start + uint64_t{j / 16} * params.dstStride * kC0<T> + i * 16 + j % 16;
+    };
+    const auto end = static_cast<int64_t>((place(m - 1, n - 1) + 1) * sizeof(T));
+    T* out = global_bytes(dst, end, "Fixpipe", "dst");
+    std::vector<T> row(16);
+    for (uint32_t i = 0; i < m; ++i)
+      for (uint32_t j = 0; j < n; j += 16) {
+        const uint32_t count = n - j < 16 ? n - j : 16;
+        for (uint32_t x = 0; x < count; ++x) row[x] = fix<T>(in[l0c_index(i, j + x, params.srcStride)], params);
+        store_global(out + place(i, j), row.data(), count * sizeof(T));
+      }
+  }
+}
+
+}  // namespace mtsim
+
+namespace AscendC {
+
+/// Rows of global memory into NZ; the last block of a row is filled up with zeros.
+template <typename T>
+void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& params) {
+  constexpr uint32_t kWidth = mtsim::kC0<T>;
+  if (params.nValue == 0 || params.dValue == 0) return;
+  for (uint32_t matrix = 0; matrix < params.ndNum; ++matrix) {
+    const uint64_t from = uint64_t{matrix} * params.srcNdMatrixStride;
+    const uint64_t src_end = from + (params.nValue - uint64_t{1}) * params.srcDValue + params.dValue;
+    const T* in = mtsim::global_bytes(src, static_cast<int64_t>(src_end * sizeof(T)), "DataCopy", "src") + from;
+    const auto place = [&](uint32_t n, uint32_t block) {
+      return uint64_t{matrix} * params.dstNzMatrixStride + (uint64_t{block} * params.dstNzC0Stride +
+          uint64_t{n} * params.dstNzNStride) * kWidth;
+    };
+    const uint32_t blocks = (params.dValue + kWidth - 1) / kWidth;
+    const uint64_t dst_end = place(params.nValue - 1, blocks - 1) + kWidth;
+    T* out = mtsim::elements(dst, static_cast<int64_t>(dst_end), "DataCopy", "dst");
+    for (uint32_t n = 0; n < params.nValue; ++n)
+      for (uint32_t block = 0; block < blocks; ++block) {
+        const uint32_t left = params.dValue - block * kWidth;
+        T* to = out + place(n, block);
+        std::memset(static_cast<void*>(to), 0, kWidth * sizeof(T));
+        std::memcpy(static_cast<void*>(to), in + uint64_t{n} * params.srcDValue + block * kWidth,
+                    (left < kWidth ? left : kWidth) * sizeof(T));
+      }
+  }
+}
+
+template <typename T>
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& params) {
+  mtsim::require_memory(src, mtsim::kL1, "LoadData", "src");
+  const T* from = mtsim::aligned_bytes(src, mtsim::fractal_extent(params), "LoadData", "src");
+  mtsim::load_fractals(dst, from, params);
+}
+template <typename T>
+void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& params) {
+  const T* from = mtsim::global_bytes(src, mtsim::fractal_extent(params), "LoadData", "src");
+  mtsim::load_fractals(dst, from, params);
+}
+
+template <typename Sum, typename A, typename B>
+void Mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& fm, const LocalTensor<B>& filter,
+          const MmadParams& params) {
+  mtsim::mmad(dst, fm, filter, params, static_cast<const Sum*>(nullptr));
+}
+/// Starts from a row of n biases, in the bias table or in L0C.
+template <typename Sum, typename A, typename B>
+void Mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& fm, const LocalTensor<B>& filter,
+          const LocalTensor<Sum>& bias, const MmadParams& params) {
+  const Sum* row = mtsim::elements(bias, params.n, "Mmad", "bias");
+  mtsim::mmad(dst, fm, filter, params, row);
+}
+
+template <typename T, typename Sum, const FixpipeConfig& config = CFG_ROW_MAJOR>
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const FixpipeParamsV220& params) {
+  mtsim::fixpipe(dst, src, params, config.format == CO2Layout::ROW_MAJOR);
+}
+
+}  // namespace AscendC

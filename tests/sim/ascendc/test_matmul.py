@@ -1,0 +1,96 @@
+"""Matmul<> beside NumPy: shares of blocks with tails, bias, transposed operands, base blocks."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from tests.sim.ascendc.device import AsyncError
+
+FIELDS = "cores M N Ka Kb singleM singleN singleK baseM baseN baseK depthA depthB stepM stepN bias".split()
+
+
+def _tiling(m, n, k, single_m, single_n, base=(32, 32, 32), single_k=None, bias=0):
+    words = np.zeros(50, np.int32)
+    single = (single_m, single_n, single_k or k)
+    values = [1, m, n, k, k, *single, *base, 1, 1, 1, 1, bias]
+    words[: len(FIELDS)] = values
+    return words
+
+
+def _operands(m, n, k, dtype):
+    rng = np.random.default_rng(m)
+    if dtype == "int8":
+        return rng.integers(-100, 100, (m, k)).astype(np.int8), rng.integers(-100, 100, (k, n)).astype(np.int8)
+    numpy_dtype = np.float16 if dtype == "half" else np.float32
+    return rng.standard_normal((m, k)).astype(numpy_dtype), rng.standard_normal((k, n)).astype(numpy_dtype)
+
+
+@pytest.fixture
+def library(kernel_library):
+    return kernel_library("matmul.cpp")
+
+
+@pytest.mark.parametrize("by_blocks", [False, True])
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("dtype", ["half", "float", "int8"])
+@pytest.mark.parametrize(("m", "n", "k", "single"), [(32, 32, 32, (32, 32)), (100, 70, 33, (64, 48))])
+def test_product(npu, library, dtype, transposed, by_blocks, m, n, k, single):
+    a, b = _operands(m, n, k, dtype)
+    exact = np.int64 if dtype == "int8" else np.float64
+    result = np.zeros((m, n), np.int32 if dtype == "int8" else np.float32)
+    bias = np.arange(n).astype(result.dtype)
+    blocks = -(-m // single[0]) * -(-n // single[1])
+    memory = [np.ascontiguousarray(x.T) if swap else x for x, swap in zip((a, b), transposed, strict=True)]
+    c = npu.upload(result)
+    tiling = npu.upload(_tiling(m, n, k, *single, bias=1))
+    flags = map(ctypes.c_bool, (*transposed, by_blocks))
+    kernel = getattr(library, f"aclrtlaunch_matmul_{dtype}")
+    npu.launch(kernel, blocks, *map(npu.upload, (*memory, bias)), c, None, tiling, *flags)
+    expected = a.astype(exact) @ b.astype(exact) + bias
+    np.testing.assert_allclose(npu.download(c, result), expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_base_blocks_through_local_memory(npu, library, blocks):
+    m, n, k = blocks * 2 * 64, 96, 48  # two vector cores a block, 64 rows each
+    a, b = _operands(m, n, k, "half")
+    result = np.zeros((m, n), np.float32)
+    c, tiling = npu.upload(result), npu.upload(_tiling(m, n, k, 64, n))
+    npu.launch(library.aclrtlaunch_matmul_leaky, blocks, npu.upload(a), npu.upload(b), c, None, tiling)
+    product = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(npu.download(c, result), np.where(product > 0, product, product * 0.1), atol=1e-4)
+
+
+@pytest.mark.parametrize("blocks", [1, 8])
+def test_blocks_add_to_one_result(npu, library, blocks):
+    m, n, k = 40, 24, blocks * 16
+    a, b = _operands(m, n, k, "half")
+    result = np.ones((m, n), np.float32)
+    c, tiling = npu.upload(result), npu.upload(_tiling(m, n, k, m, n, single_k=16))
+    npu.launch(library.aclrtlaunch_matmul_split_k, blocks, npu.upload(a), npu.upload(b), c, tiling)
+    np.testing.assert_allclose(npu.download(c, result), a.astype(np.float64) @ b.astype(np.float64) + 1, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ((256, 32, 256), "Matmul: a base block of A takes 131072 bytes, L0A has 65536"),
+        ((0, 32, 32), "the tiling's base block is 0 x 32 x 32: all must be positive"),
+    ],
+)
+def test_a_base_block_that_does_not_fit(npu, library, base, message):
+    memory = npu.upload(np.zeros((512, 512), np.float16))
+    tiling = npu.upload(_tiling(256, 256, 256, 256, 256, base=base))
+    npu.launch(library.aclrtlaunch_matmul_split_k, 1, memory, memory, memory, tiling)
+    with pytest.raises(AsyncError, match=message):
+        npu.synchronize()
+
+
+def test_an_operand_that_is_too_small(npu, library):
+    small, c = npu.upload(np.zeros(64, np.float16)), npu.upload(np.zeros((64, 64), np.float32))
+    npu.launch(library.aclrtlaunch_matmul_split_k, 1, small, small, c, npu.upload(_tiling(64, 64, 64, 64, 64)))
+    with pytest.raises(AsyncError, match="Matmul: A reaches .* bytes past the end of its memory"):
+        npu.synchronize()
