@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from mindtorch_v2 import _core
 
 CODES = {
     "?": 0,
@@ -48,10 +49,8 @@ def descriptor(array: np.ndarray) -> Descriptor:
 
 
 def load() -> ctypes.CDLL:
-    spec = importlib.util.find_spec("mindtorch_v2")
-    assert spec is not None
-    assert spec.origin is not None
-    return ctypes.CDLL(str(Path(spec.origin).parent / "lib" / "libmindtorch_cpu.so"))
+    # Beside the compiled core, which in an editable install is not beside the Python sources.
+    return ctypes.CDLL(str(Path(_core.__file__).parent / "lib" / "libmindtorch_cpu.so"))
 
 
 class Kernels:
