@@ -74,6 +74,8 @@ D convert(S value) {
   } else if constexpr (is_floating<S>) {
     if constexpr (sizeof(D) > sizeof(S)) return static_cast<D>(value);
     else return round_to_float<D, mode>(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<D, float> && (mode == RoundMode::CAST_NONE || mode == RoundMode::CAST_RINT)) {
+    return static_cast<float>(value);  // at once: not every int64_t is exact in double
   } else if constexpr (is_floating<D>) {
     return round_to_float<D, mode>(static_cast<double>(value));
   } else {

@@ -257,6 +257,17 @@ void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, u
   mtsim::for_lanes(lanes, mtsim::per_repeat<T>, [&](uint32_t r, uint32_t lane) { to.at(r, lane) = from.at(r, lane); });
 }
 
+/// Fills `size` elements of global memory.
+template <typename T>
+void InitGlobalMemory(const GlobalTensor<T>& gm, const uint64_t size, const mtsim::Scalar<T> value) {
+  T* to = mtsim::global_bytes(gm, static_cast<int64_t>(size * sizeof(T)), "InitGlobalMemory", "gm");
+  for (uint64_t i = 0; i < size; ++i) to[i] = value;
+}
+template <typename T>
+void InitOutput(const GlobalTensor<T>& gm, uint32_t size, mtsim::Scalar<T> value = 0) {
+  InitGlobalMemory(gm, size, value);
+}
+
 /// From now on, copies to global memory combine with what is there, block by block without interference.
 template <typename T>
 void SetAtomicAdd() {

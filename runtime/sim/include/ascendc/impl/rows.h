@@ -257,6 +257,32 @@ void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Local
   }
 }
 
+/// A row or a column, or a vector of one element, repeated to dstShape; `axis` is the one that grows.
+template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
+void Broadcast(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t dstShape[dim],
+               const uint32_t srcShape[dim]) {
+  static_assert((dim == 1 || dim == 2) && (axis == 0 || axis == 1), "Broadcast takes one or two dimensions");
+  const uint32_t rows = dim == 1 ? 1 : dstShape[0];
+  const uint32_t columns = dstShape[dim - 1];
+  const uint32_t from_rows = dim == 1 ? 1 : srcShape[0];
+  const uint32_t from_columns = srcShape[dim - 1];
+  const T* in = mtsim::elements(src, int64_t{from_rows} * from_columns, "Broadcast", "src");
+  T* out = mtsim::elements(dst, int64_t{rows} * columns, "Broadcast", "dst");
+  for (uint32_t i = 0; i < rows; ++i)
+    for (uint32_t j = 0; j < columns; ++j)
+      out[uint64_t{i} * columns + j] = in[uint64_t{i % from_rows} * from_columns + j % from_columns];
+}
+template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
+void Broadcast(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t dstShape[dim],
+               const uint32_t srcShape[dim], const LocalTensor<uint8_t>&) {
+  Broadcast<T, dim, axis>(dst, src, dstShape, srcShape);
+}
+template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
+void BroadCast(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t dstShape[dim],
+               const uint32_t srcShape[dim]) {
+  Broadcast<T, dim, axis>(dst, src, dstShape, srcShape);
+}
+
 /// src / sqrt(mean(src^2) + epsilon) * gamma over rows of hLength, of which originalHLength count.
 template <typename T, bool isBasicBlock = false>
 void RmsNorm(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& gamma,

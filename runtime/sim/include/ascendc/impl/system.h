@@ -69,6 +69,8 @@ void ICachePreLoad(const T) {}
 
 inline int64_t get_block_idx() { return AscendC::GetBlockIdx(); }
 inline int64_t get_block_num() { return AscendC::GetBlockNum(); }
+inline int64_t get_subblockid() { return AscendC::GetSubBlockIdx(); }
+inline int64_t get_subblockdim() { return AscendC::GetSubBlockNum(); }
 
 inline void dcci(const void*, uint64_t, uint64_t = 0) { std::atomic_thread_fence(std::memory_order_seq_cst); }
 

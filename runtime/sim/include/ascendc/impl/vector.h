@@ -140,6 +140,19 @@ void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const Loca
     out[i] = static_cast<T>(static_cast<float>(out[i]) + static_cast<float>(left[i]) * static_cast<float>(right[i]));
 }
 
+/// dst = dst * src0 + src1.
+template <typename T, bool isSetMask = true>
+void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const int32_t& count) {
+  static_assert(mtsim::one_of<T, half, float>, "FusedMulAdd exists for half and float");
+  T* out = mtsim::elements(dst, count, "FusedMulAdd", "dst");
+  const T* left = mtsim::elements(src0, count, "FusedMulAdd", "src0");
+  const T* right = mtsim::elements(src1, count, "FusedMulAdd", "src1");
+  MTSIM_INDEPENDENT
+  for (int32_t i = 0; i < count; ++i)
+    out[i] = static_cast<T>(static_cast<float>(out[i]) * static_cast<float>(left[i]) + static_cast<float>(right[i]));
+}
+
 /// Fills `count` elements with one value.
 template <typename T, bool isSetMask = true>
 void Duplicate(const LocalTensor<T>& dst, const mtsim::Scalar<T>& value, const int32_t& count) {

@@ -1,0 +1,123 @@
+"""Blocks and cores that wait for each other, tiling and workspaces, printing, assertions, and the chips' profiles."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.sim.ascendc.device import AsyncError
+
+
+@pytest.fixture
+def library(kernel_library):
+    return kernel_library("system.cpp")
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 40])
+def test_chain_of_blocks(npu, library, blocks):
+    x, flags = npu.upload(np.zeros(blocks, np.int32)), npu.upload(np.zeros((blocks * 3 + 2) * 8, np.int32))
+    npu.launch(library.aclrtlaunch_chain, blocks, x, flags)
+    np.testing.assert_array_equal(npu.download(x, np.empty(blocks, np.int32)), np.arange(blocks).cumsum())
+
+
+@pytest.mark.parametrize("by_flags", [False, True])
+@pytest.mark.parametrize("blocks", [1, 2, 24])
+def test_vector_cores_of_all_blocks_meet(npu, library, by_flags, blocks):
+    cores = np.zeros(blocks * 2, np.int32)
+    x, y = npu.upload(cores), npu.upload(cores)
+    npu.launch(library.aclrtlaunch_opposite, blocks, x, y, ctypes.c_bool(by_flags))
+    np.testing.assert_array_equal(npu.download(y, cores), np.arange(cores.size)[::-1] + 1)
+
+
+@pytest.mark.parametrize("blocks", [1, 7])
+def test_vector_cores_of_a_block_meet(npu, library, blocks):
+    cores = np.zeros(blocks * 2, np.int32)
+    x, y = npu.upload(cores), npu.upload(cores)
+    npu.launch(library.aclrtlaunch_exchange, blocks, x, y)
+    np.testing.assert_array_equal(npu.download(y, cores), 10 * (np.arange(cores.size) ^ 1))
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 20])
+def test_all_cores_meet(npu, library, blocks):
+    cores = np.zeros(blocks, np.int32)
+    x, y = npu.upload(cores), npu.upload(cores)
+    npu.launch(library.aclrtlaunch_all_meet, blocks, x, y)
+    expected = np.roll(5 * np.arange(blocks), -1)
+    np.testing.assert_array_equal(npu.download(y, cores), expected)
+    np.testing.assert_array_equal(npu.download(x, cores), np.roll(expected, -1) + 1)
+
+
+@pytest.mark.parametrize("n", [1, 1000])
+def test_tiling_and_workspace(npu, library, n):
+    x = np.random.default_rng(n).standard_normal(n).astype(np.float32)
+    y, workspace = npu.upload(np.zeros_like(x)), npu.upload(np.zeros_like(x))
+    tiling = npu.upload(np.frombuffer(struct.pack("<If", n, 2.5), np.uint8))
+    npu.launch(library.aclrtlaunch_by_tiling, 1, npu.upload(x), y, workspace, tiling)
+    np.testing.assert_array_equal(npu.download(y, x), x * np.float32(2.5) + 1)
+
+
+def test_printing(npu, library, capfd):
+    npu.launch(library.aclrtlaunch_prints, 2, npu.upload(np.arange(8, dtype=np.float32)))
+    npu.synchronize()
+    ctypes.CDLL(None).fflush(None)
+    expected = "block 1 of 2\nhalf 0.5\nDumpTensor 42, block 1: [0, 1, 2]\n"
+    assert capfd.readouterr().out == expected
+
+
+def test_assertion(npu, library):
+    npu.launch(library.aclrtlaunch_asserts, 1, npu.upload(np.zeros(1, np.float32)))
+    with pytest.raises(AsyncError, match=r"system.cpp:\d+: GetBlockNum\(\) == 2"):
+        npu.synchronize()
+
+
+def test_scalars(npu, library):
+    y = npu.upload(np.zeros(16, np.int32))
+    npu.launch(library.aclrtlaunch_scalars, 1, y)
+    expected = [2, 8, 8, 63, 64, 3, 1, 256] + [-1] * 8
+    np.testing.assert_array_equal(npu.download(y, np.empty(16, np.int32)), expected)
+
+
+PROFILES = {
+    "Ascend910B1": (196352, 65536, 131072),
+    "Ascend310P3": (262144, 65536, 262144),
+    "Ascend310B4": (253952, 65536, 131072),
+    "Ascend910A": (262144, 65536, 262144),
+    "Ascend910ProB": (262144, 65536, 262144),
+}
+
+FILL_MEMORIES = """
+import re, sys
+from pathlib import Path
+import ctypes
+import numpy as np
+from mindtorch_v2.npu import build, paths
+from tests.sim.ascendc.device import AsyncError, Device
+library = ctypes.CDLL(str(build.build_ascendc("profile", [Path(sys.argv[1])])))
+npu = Device(paths.simulator_library())
+for memory in range(3):
+    npu.launch(library.aclrtlaunch_overfill, 1, npu.upload(np.zeros(8, np.float32)), memory)
+    try:
+        npu.synchronize()
+    except AsyncError as error:
+        print(re.search(r"of (\\d+) bytes are taken", error.message)[1])
+    npu.free_all()
+    npu = Device(paths.simulator_library())
+"""
+
+
+@pytest.mark.parametrize("soc", PROFILES)
+def test_chip_profile(soc):
+    kernel = Path(__file__).parent / "kernels" / "profile.cpp"
+    environment = {**os.environ, "MTSIM_SOC_NAME": soc}
+    command = [sys.executable, "-c", FILL_MEMORIES, str(kernel)]
+    root = Path(__file__).parents[3]
+    done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert tuple(map(int, done.stdout.split())) == PROFILES[soc]
