@@ -10,11 +10,13 @@ import jsonschema
 import pytest
 import yaml
 
-from mtcodegen.importer import Import, add_import_arguments, import_files, run_import
+from mtcodegen.commands import import_
+from mtcodegen.importer import Import, import_files
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.verify import check_text
 from mtcodegen.paths import data_folder
 from mtcodegen.pipeline import Input, Target, generate
+from mtcodegen.targets import UsageError
 from mtcodegen.torchyaml import parse_formula, read_corpus
 
 torchgen = pytest.importorskip("torchgen")
@@ -25,8 +27,8 @@ DERIVATIVES = ROOT / "autograd/derivatives.yaml"
 
 def run(*words: str) -> int:
     parser = argparse.ArgumentParser()
-    add_import_arguments(parser)
-    return run_import(parser.parse_args(list(words)))
+    import_.configure(parser)
+    return import_.run(parser.parse_args(list(words)))
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +131,22 @@ def test_one_operator_as_it_is_written(tmp_path: Path, capsys: pytest.CaptureFix
     said = capsys.readouterr().err
     assert "native.yaml:5:5: warning[MT610]: not carried over: CPU, CUDA: relu\n" in said
     assert "derivatives.yaml:3:3: warning[MT610]: not carried over: result: auto_element_wise\n" in said
-    assert said.endswith("1 operators imported; 4 things were not carried over\n")
+    assert said.endswith("4 warnings\nimported 1 operator; not carried over: 4\n")
+    with pytest.raises(UsageError, match="is there already; --force writes over it"):
+        run(*words)
+    assert run(*words, "--force", "--select", "relu") == 0
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["derivatives.yaml", "native.yaml", "ops.yaml"]
+
+
+def test_the_yaml_and_the_findings_do_not_mix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(NATIVE), "--select", "sinh.out") == 0
+    shown = capsys.readouterr()
+    assert [*entries(shown.out)] == ["sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"]
+    assert "warning[MT610]" in shown.err
+    with pytest.raises(UsageError, match="--format json needs -o"):
+        run(str(NATIVE), "--select", "sinh.out", "--format", "json")
+    assert run(str(NATIVE), "--select", "sinh.out", "--format", "json", "-o", str(tmp_path / "ops.yaml")) == 0
+    assert {item["code"] for item in json.loads(capsys.readouterr().out)} == {"MT610"}
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,13 @@
-"""``mtcodegen import``: PyTorch's, ExecuTorch's and op-plugin's YAML files -> ours."""
+"""One import: which form a file has, what is read from it, and the text that is made."""
 
 from __future__ import annotations
 
-import argparse
 import fnmatch
 import pathlib
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mtcodegen.diagnostics import FORMATS, Diagnostic, in_source_order
+from mtcodegen.diagnostics import Diagnostic, in_source_order
 from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Note
@@ -27,9 +25,7 @@ from mtcodegen.torchyaml import (
     words_of,
 )
 
-__all__ = ["add_import_arguments", "import_files", "run_import"]
-
-_DESCRIPTION = "write our YAML from PyTorch's native_functions.yaml, ExecuTorch's functions.yaml or op-plugin's file"
+__all__ = ["Import", "import_files"]
 
 
 @dataclass(frozen=True)
@@ -42,54 +38,6 @@ class Import:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def add_import_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``mtcodegen import``; ``run_import`` takes what they parse to."""
-    parser.description = _DESCRIPTION
-    parser.add_argument(
-        "file", metavar="FILE", help="native_functions.yaml, functions.yaml or op_plugin_functions.yaml"
-    )
-    parser.add_argument("--derivatives", metavar="FILE", help="derivatives.yaml, for the gradients")
-    parser.add_argument(
-        "--schemas", metavar="FILE", help="native_functions.yaml, for entries that only name an operator"
-    )
-    parser.add_argument(
-        "--select",
-        action="append",
-        default=[],
-        metavar="NAMES",
-        help="operators: names, `name.overload`, or patterns as `add*`",
-    )
-    parser.add_argument("--namespace", default="aten", help="namespace of the operators (default: aten)")
-    parser.add_argument("--kernels", default="", metavar="MODULE", help="the Python module that will have the kernels")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to write (default: standard output)")
-    parser.add_argument("--format", choices=[*FORMATS], default="text", help="form of the findings")
-
-
-def run_import(options: argparse.Namespace) -> int:
-    """Import and report; returns the exit status: 0 fine (notes are no failure), 1 findings."""
-    patterns = tuple(name.strip() for names in options.select for name in names.split(",") if name.strip())
-    made = import_files(
-        pathlib.Path(options.file),
-        derivatives=pathlib.Path(options.derivatives) if options.derivatives else None,
-        schemas=pathlib.Path(options.schemas) if options.schemas else None,
-        select=patterns,
-        namespace=options.namespace,
-        kernels=options.kernels,
-    )
-    found = [*made.diagnostics, *map(_as_warning, made.notes)]
-    if found:
-        sys.stderr.write(FORMATS[options.format](found, colour=False))
-    if made.diagnostics:
-        return 1
-    if options.output:
-        pathlib.Path(options.output).write_text(made.text, "utf-8")
-    else:
-        sys.stdout.write(made.text)
-    if options.format == "text":
-        sys.stderr.write(f"{made.operators} operators imported; {len(made.notes)} things were not carried over\n")
-    return 0
-
-
 def import_files(
     path: pathlib.Path,
     *,
@@ -99,7 +47,12 @@ def import_files(
     namespace: str = "aten",
     kernels: str = "",
 ) -> Import:
-    """Import ``path``; see ``add_import_arguments`` for the rest. ``select`` are patterns, none for all operators."""
+    """Import ``path``, with gradients from ``derivatives``.
+
+    ``schemas`` is a native_functions.yaml, for entries that only name their operator. ``select`` are names,
+    ``name.overload`` or patterns, none for all. ``kernels`` is the Python module that will have the kernels; without it
+    the operators have none.
+    """
     document, found = read_document(path)
     functions: list[NativeFunction] = []
     native = document is not None and not is_op_plugin(document) and not is_executorch(document)
@@ -171,7 +124,3 @@ def _matches(operator: Imported, select: Sequence[str]) -> bool:
 def _is_selected(name: str, overload: str, select: Sequence[str]) -> bool:
     full = f"{name}.{overload}" if overload else name
     return not select or any(fnmatch.fnmatchcase(full, item) or item == name for item in select)
-
-
-def _as_warning(note: Note) -> Diagnostic:
-    return Diagnostic("MT610", f"not carried over: {note.text[:200]}", note.span, note.reason, "warning")

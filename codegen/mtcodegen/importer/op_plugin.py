@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence as SequenceOf
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import opschema
 from mtcodegen.expr.errors import ExpressionError
@@ -73,16 +73,14 @@ def _covers(node: Node | None, newest: str) -> bool:
     return any(item in ("all_version", "newest", newest) for item in items)
 
 
-@dataclass
 class OpPluginReader(EntryReader):
     """Reads the sections; ``left_out`` are whole entries that were not carried over."""
 
-    derivatives: DerivativeTable
-    kernels: str
-    left_out: list[Note] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, derivatives: DerivativeTable, kernels: str) -> None:
         super().__init__()
+        self.derivatives = derivatives
+        self.kernels = kernels
+        self.left_out: list[Note] = []
         self.seen: dict[str, int] = {}
 
     def operators(self, document: Node | None) -> list[Imported]:

@@ -1,0 +1,93 @@
+"""``mtcodegen import``: PyTorch's, ExecuTorch's and op-plugin's YAML files -> ours."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+
+from mtcodegen.commands.common import add_format, report
+from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.importer import Note, import_files
+from mtcodegen.targets import UsageError
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
+
+DESCRIPTION = (
+    "Write our YAML from PyTorch's native_functions.yaml, ExecuTorch's functions.yaml or op-plugin's\n"
+    "op_plugin_functions.yaml. What has no form in our language is listed, and noted in comments."
+)
+EXAMPLES = (
+    ("mtcodegen import native_functions.yaml --select 'relu,exp*' -o ops.yaml", "some of PyTorch's operators"),
+    ("mtcodegen import native_functions.yaml --derivatives derivatives.yaml", "with their gradients"),
+    ("mtcodegen import functions.yaml --schemas native_functions.yaml", "ExecuTorch's, which only name operators"),
+    ("mtcodegen import op_plugin_functions.yaml --kernels my_package.kernels", "with kernels in a Python module"),
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("file", metavar="FILE", help="the file to import")
+    parser.add_argument("--derivatives", metavar="FILE", type=pathlib.Path, help="derivatives.yaml, for the gradients")
+    parser.add_argument(
+        "--schemas",
+        metavar="FILE",
+        type=pathlib.Path,
+        help="native_functions.yaml, for entries that only name an operator",
+    )
+    parser.add_argument(
+        "--select",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="the operators: names, name.overload, or patterns such as 'add*', with commas between (default: all)",
+    )
+    parser.add_argument("--namespace", default="aten", help="namespace of the operators (default: aten)")
+    parser.add_argument("--kernels", default="", metavar="MODULE", help="the Python module that will have the kernels")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: standard output)")
+    parser.add_argument("--force", action="store_true", help="write over a file that is there")
+    add_format(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Import and report. What is not carried over is a warning; with a fault in the files, nothing is written."""
+    if options.output is None and options.format != "text":
+        raise UsageError(f"--format {options.format} needs -o: the YAML goes to standard output")
+    output = None if options.output is None else pathlib.Path(options.output)
+    if output is not None and output.exists() and not options.force:
+        raise UsageError(f"{output} is there already; --force writes over it")
+    made = import_files(
+        pathlib.Path(options.file),
+        derivatives=options.derivatives,
+        schemas=options.schemas,
+        select=[name.strip() for names in options.select for name in names.split(",") if name.strip()],
+        namespace=options.namespace,
+        kernels=options.kernels,
+    )
+    if made.diagnostics:
+        report(options, made.diagnostics)
+        return 1
+    if output is None:
+        sys.stdout.write(made.text)
+    else:
+        _write(output, made.text)
+    report(options, [_as_warning(note) for note in made.notes])
+    if options.format == "text":
+        operators = f"{made.operators} operator{'' if made.operators == 1 else 's'}"
+        sys.stderr.write(f"imported {operators}; not carried over: {len(made.notes)}\n")
+    return 0
+
+
+def _write(path: pathlib.Path, text: str) -> None:
+    """Whole or not at all."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        temporary.write_text(text, "utf-8", newline="\n")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _as_warning(note: Note) -> Diagnostic:
+    return Diagnostic("MT610", f"not carried over: {note.text[:200]}", note.span, note.reason, "warning")
