@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import pathlib
-import tempfile
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.wholefile import write_whole
 
 __all__ = ["HEADER", "Change", "apply", "changes", "findings", "unified_diff"]
 
@@ -124,21 +124,12 @@ def _not_ours(path: pathlib.Path) -> Diagnostic:
 
 
 def _replace(path: pathlib.Path, text: str | None) -> None:
-    """Whole or not at all: the text goes into a file beside it, which then takes its place."""
+    """Whole or not at all."""
     if text is None:
         path.unlink()
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    temporary = pathlib.Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(path, text, 0o666 & ~_umask())
 
 
 def _umask() -> int:
