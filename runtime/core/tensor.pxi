@@ -50,7 +50,7 @@ cdef class Tensor:
         """A tensor of the class `cls` over data's storage, outside the graph."""
         if not (isinstance(cls, type) and issubclass(cls, Tensor)):
             raise TypeError(f"_make_subclass(): cls must be a subclass of Tensor, not {cls!r}")
-        cdef Tensor t = <Tensor?>cls.__new__(cls)
+        cdef Tensor t = new_of_class(cls)
         t.dt, t.dev, t.storage, t.offset = data.dt, data.dev, data.storage, data.offset
         t.keys = data.keys & ~OVERRIDES | override_keys(cls)
         copy_geometry(data, t)
@@ -462,13 +462,21 @@ def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t ex
     if cls is not Tensor and getattr(cls, "__torch_dispatch__", None) is None and not extra_keys:
         raise RuntimeError(f"_make_wrapper_subclass(): {cls.__name__} has no __torch_dispatch__: calls would find no memory")
     cdef Tensor shape = alloc(size, dtype, "meta")
-    cdef Tensor t = <Tensor?>cls.__new__(cls)
+    cdef Tensor t = new_of_class(cls)
     if strides is not None:
         shape = with_strides(shape, strides)
     t.dt, t.storage, t.dev = shape.dt, shape.storage, as_device(device)
     t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
     copy_geometry(shape, t)
     return t
+
+
+cdef object tensor_new = getattr(Tensor, "__new__")
+
+
+cdef Tensor new_of_class(cls):
+    """An empty object of a subclass, past a ``__new__`` of its own: that is what calls us."""
+    return <Tensor>tensor_new(cls)
 
 
 cdef Tensor with_strides(Tensor t, strides):

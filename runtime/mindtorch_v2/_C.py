@@ -28,7 +28,7 @@ __all__ = [
 class DispatchKey(str, enum.Enum):
     """The dispatch keys, by rising priority; each is equal to its name."""
 
-    _ignore_ = ["name_"]
+    _ignore_ = ["name_"]  # noqa: RUF012  (not a member: removed from the class)
     for name_ in (
         *reversed(_core.key_names((1 << 63) - 1)),
         *("PrivateUse1", "AutogradPrivateUse1", "AutocastPrivateUse1"),

@@ -68,7 +68,7 @@ class TorchDispatchMode(_ModeBase):
 
 
 class TorchFunctionMode(_ModeBase):
-    """Subclasses define ``__torch_function__(self, func, types, args=(), kwargs=None)``; ``func`` is an OpOverloadPacket."""
+    """Subclasses define ``__torch_function__(self, func, types, args=(), kwargs=None)``; ``func`` is a packet."""
 
     def _stack(self) -> list[Any]:
         return _stacks.function

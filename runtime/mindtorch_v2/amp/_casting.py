@@ -12,7 +12,7 @@ _KEYS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA", "npu": "AutocastNPU"}
 
 
 def autocast_key(device_type: str) -> str:
-    """The Autocast key of a device type. Raises RuntimeError for an unknown one, ValueError for one without autocast."""
+    """A device type's Autocast key. Raises RuntimeError for an unknown type, ValueError for one without autocast."""
     kind = device(device_type).type
     if kind not in _KEYS:
         raise ValueError(f"Device type '{device_type}' does not support autocast.")

@@ -34,7 +34,7 @@ _dtypes = _Dtypes()
 
 
 class autocast:  # noqa: N801  (PyTorch's name)
-    """Inside, operators on ``device_type`` run in ``dtype`` where that is safe: ``with autocast("cpu"):``, or a decorator.
+    """Inside ``with autocast("cpu"):`` operators on such devices run in ``dtype`` where that is safe; a decorator too.
 
     ``dtype`` is bfloat16 on the CPU and float16 elsewhere by default; ``enabled=False`` turns autocast off inside.
     Raises RuntimeError for a device type without autocast.
@@ -139,7 +139,7 @@ def _warn_of_dtype(kind: str) -> None:
     import warnings
 
     warnings.warn(
-        f"In {kind.upper()} autocast, but the target dtype is not supported. Disabling autocast. {kind.upper()} Autocast "
-        f"only supports dtypes of {', '.join('torch.' + name for name in _SUPPORTED[kind])} currently.",
+        f"In {kind.upper()} autocast, but the target dtype is not supported. Disabling autocast. {kind.upper()} "
+        f"Autocast only supports dtypes of {', '.join('torch.' + name for name in _SUPPORTED[kind])} currently.",
         stacklevel=3,
     )

@@ -115,8 +115,8 @@ def _grad_batched(
     sizes = {start.shape[0] for start in starts if start is not None and start.dim()}
     if len(sizes) != 1:
         raise RuntimeError(
-            "If `is_grads_batched=True`, `grad_outputs` must be tensors that share the size of their first dimension; got "
-            f"{[list(start.shape) if start is not None else None for start in starts]}"
+            "If `is_grads_batched=True`, `grad_outputs` must be tensors that share the size of their first dimension; "
+            f"got {[list(start.shape) if start is not None else None for start in starts]}"
         )
     (count,) = sizes
     retain_last = create_graph if retain_graph is None else retain_graph

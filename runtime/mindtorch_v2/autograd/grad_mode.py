@@ -102,13 +102,14 @@ class set_grad_enabled(_GradMode):  # noqa: N801
 
 
 class inference_mode:  # noqa: N801
-    """Like `no_grad`, and new tensors never take part in autograd: they have no version, and cannot be saved for backward.
+    """Like `no_grad`, and new tensors never take part in autograd: no version, and no saving for backward.
 
     ``with inference_mode():``, ``@inference_mode()`` or ``@inference_mode``; ``inference_mode(False)`` turns it off
     inside.
     """
 
     def __new__(cls, mode: Any = True) -> Any:
+        """A mode, or the decorated function where that is what is given."""
         instance = super().__new__(cls)
         if isinstance(mode, bool):
             return instance

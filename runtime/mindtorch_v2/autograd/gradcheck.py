@@ -63,7 +63,7 @@ def gradgradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
 ) -> bool:
-    """As `gradcheck`, for the gradients of func's gradients, started from ``grad_outputs`` (fixed numbers by default)."""
+    """As `gradcheck`, for gradients of func's gradients, started from ``grad_outputs`` (by default fixed numbers)."""
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     outputs = [o for o in _outputs(func(*arguments)) if o.is_floating_point()]
     if grad_outputs is None:

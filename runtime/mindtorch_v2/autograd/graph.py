@@ -13,7 +13,7 @@ __all__ = ["Node", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hoo
 
 
 class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)
-    """Inside, tensors saved for backward are stored as ``pack_hook(tensor)`` and read back as ``unpack_hook(stored)``."""
+    """Inside, tensors saved for backward are stored as ``pack_hook(tensor)``, and read as ``unpack_hook(stored)``."""
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook

@@ -38,7 +38,7 @@ levels = _Levels()
 
 
 class BatchedTensor(Tensor):
-    """One sample's view of a batch: ``value`` has one dimension more, at ``dim``; ``level`` tells nested vmaps apart."""
+    """One sample of a batch: ``value`` has a dimension more, ``batch_dim``; ``level`` tells nested vmaps apart."""
 
     value: Tensor
     batch_dim: int
@@ -106,9 +106,9 @@ def _written(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], leve
     for value in written:
         if any(isinstance(t, Tensor) and unbatch(t, level)[1] is None for t in tree_leaves(value)):
             raise RuntimeError(
-                f"vmap: {op.name()}: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
-                "`other` in extra_args that has more elements than `self`: it is mapped over, `self` is not. Please use "
-                "the out-of-place operator."
+                f"vmap: {op.name()}: inplace arithmetic(self, *extra_args) is not possible because there exists a "
+                "Tensor `other` in extra_args that has more elements than `self`: it is mapped over, `self` is not. "
+                "Please use the out-of-place operator."
             )
     return written
 

@@ -26,7 +26,8 @@ def apply_batched(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if has_rule and cls.generate_vmap_rule:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
-            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity."
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+            "ambiguity."
         )
     if has_rule:
         dims = tuple(tree_map(lambda v: unbatch(v, level)[1], list(args)))
@@ -35,8 +36,8 @@ def apply_batched(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         return wrap_outputs(output, out_dims, level)
     if not cls.generate_vmap_rule:
         raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the "
-            "vmap staticmethod or set generate_vmap_rule=True."
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
+            "the vmap staticmethod or set generate_vmap_rule=True."
         )
     results = [cls.apply(*_sample(args, level, i), **kwargs) for i in range(levels.open[level].batch_size)]
     if isinstance(results[0], tuple):

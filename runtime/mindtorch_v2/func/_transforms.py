@@ -26,14 +26,15 @@ def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0,
             value, aux = result if has_aux else (result, None)
             if not isinstance(value, Tensor) or value.dim() != 0:
                 got = f"{type(value)}" if not isinstance(value, Tensor) else f"tensor with {value.dim()} dims"
-                raise RuntimeError(f"Expected f(*args) to return a scalar tensor, got {got}")
+                raise RuntimeError(f"Expected f(*args) to return a scalar Tensor, got {got}. `vjp` takes other outputs")
             outer = any(isinstance(t, Tensor) and t.requires_grad for t in tree_leaves(list(args)))
             wanted = [inputs[n] for n in chosen]
             leaves = [t for t in tree_leaves(wanted) if isinstance(t, Tensor)]
             found = iter(autograd.grad(value, leaves, create_graph=outer, materialize_grads=True))
         gradients = tree_map(lambda t: next(found) if isinstance(t, Tensor) else t, wanted)
         out = gradients[0] if isinstance(argnums, int) else tuple(gradients)
-        return out, ((value.detach(), aux) if has_aux else value.detach())
+        results = (value, aux) if has_aux else value
+        return out, results if outer else tree_map(lambda t: t.detach() if isinstance(t, Tensor) else t, results)
 
     return differentiated
 

@@ -37,8 +37,8 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if not args:
             raise ValueError(
-                f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
-                "function with no inputs. The latter is unsupported."
+                f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
+                "over a function with no inputs. The latter is unsupported."
             )
         dims = _spread(in_dims, list(args), name, "in_dims")
         size = _batch_size(name, in_dims, list(args), dims)
@@ -60,8 +60,8 @@ def _spread(dims: Any, tree: Any, name: str, what: str) -> Any:
         return tree_map(lambda leaf: _dimension(leaf, dims, name), tree)
     if not isinstance(dims, (tuple, list)) or not isinstance(tree, (tuple, list)) or len(dims) != len(tree):
         raise ValueError(
-            f"vmap({name}, {what}={dims}, ...)(<inputs>): {what} is not compatible with the structure of inputs: expected "
-            f"one entry for each of {len(tree) if isinstance(tree, (tuple, list)) else 1}."
+            f"vmap({name}, {what}={dims}, ...)(<inputs>): {what} is not compatible with the structure of inputs: "
+            f"expected one entry for each of {len(tree) if isinstance(tree, (tuple, list)) else 1}."
         )
     return type(tree)(_spread(d, t, name, what) for d, t in zip(dims, tree, strict=True))
 
@@ -76,8 +76,8 @@ def _dimension(leaf: Any, dim: int | None, name: str) -> Any:
         )
     if not -leaf.dim() <= dim < leaf.dim():
         raise ValueError(
-            f"vmap({name}, in_dims={dim}, ...)(<inputs>): Got in_dim={dim} for some input, but that input is a Tensor of "
-            f"dimensionality {leaf.dim()} so expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
+            f"vmap({name}, in_dims={dim}, ...)(<inputs>): Got in_dim={dim} for some input, but that input is a Tensor "
+            f"of dimensionality {leaf.dim()} so expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
         )
     return dim
 
@@ -88,8 +88,8 @@ def _batch_size(name: str, in_dims: Any, args: Any, dims: Any) -> int:
         raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): at least one input must be mapped over")
     if len(set(sizes)) > 1:
         raise ValueError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
-            "dimension"
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
+            "mapped dimension"
         )
     return int(sizes[0])
 

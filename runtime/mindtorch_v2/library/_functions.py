@@ -187,7 +187,7 @@ def register_torch_dispatch(
 ) -> Any:
     """Registers what runs for ``op`` in place of a class's ``__torch_dispatch__``. Usable as a decorator.
 
-    For a mode ``func(mode, func, types, args, kwargs)``, for a subclass of Tensor ``func(cls, func, types, args, kwargs)``.
+    ``func(mode, op, types, args, kwargs)`` for a mode, ``func(cls, op, types, args, kwargs)`` for a subclass of Tensor.
     """
     overload = _resolve(op, "register_torch_dispatch")
     if func is None:

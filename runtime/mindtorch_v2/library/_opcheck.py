@@ -171,7 +171,7 @@ def _has_autograd(op: OpOverload) -> bool:
 
 
 def _fresh_input(tensor: Tensor) -> Tensor:
-    copy = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    copy: Tensor = tensor.detach().clone().requires_grad_(tensor.requires_grad)
     if copy.requires_grad:
         copy = copy * 1  # not a leaf: the operator may write to it
     return copy

@@ -1,4 +1,4 @@
-"""What an operator does under autocast, in `vmap` and for ``__torch_dispatch__`` classes, as one library registers it."""
+"""What an operator does under autocast, in `vmap` and for ``__torch_dispatch__`` classes."""
 
 from __future__ import annotations
 
