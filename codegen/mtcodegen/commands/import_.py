@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+import re
 import sys
 
 from mtcodegen.commands.common import add_format, report
@@ -12,6 +13,8 @@ from mtcodegen.importer import Note, import_files
 from mtcodegen.targets import UsageError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 DESCRIPTION = (
     "Write our YAML from PyTorch's native_functions.yaml, ExecuTorch's functions.yaml or op-plugin's\n"
@@ -53,6 +56,10 @@ def run(options: argparse.Namespace) -> int:
     """Import and report. What is not carried over is a warning; with a fault in the files, nothing is written."""
     if options.output is None and options.format != "text":
         raise UsageError(f"--format {options.format} needs -o: the YAML goes to standard output")
+    if not _NAME.fullmatch(options.namespace):
+        raise UsageError(f"--namespace {options.namespace}: not a name")
+    if options.kernels and not all(_NAME.fullmatch(part) for part in options.kernels.split(".")):
+        raise UsageError(f"--kernels {options.kernels}: not the name of a Python module")
     output = None if options.output is None else pathlib.Path(options.output)
     if output is not None and output.exists() and not options.force:
         raise UsageError(f"{output} is there already; --force writes over it")
