@@ -13,9 +13,10 @@ from mtcodegen.diagnostics import Diagnostic, in_source_order
 if TYPE_CHECKING:
     from mtcodegen.model import File
 
-__all__ = ["Generated", "Input", "Target", "generate"]
+__all__ = ["FORMS", "Generated", "Input", "Target", "generate"]
 
 
+FORMS = ("mindtorch", "torch", "pyi", "docs")
 _MOST_FINDINGS = 200  # nobody reads on, and a hostile file could make millions
 
 
@@ -29,11 +30,15 @@ class Input:
 
 @dataclass(frozen=True)
 class Target:
-    """Files whose modules go to one folder. ``package`` names the folder of YAML files that it is the package of."""
+    """Files whose output goes to one folder. ``package`` names the folder of YAML files that it is the package of.
+
+    ``form`` is what is made: one of ``FORMS``.
+    """
 
     inputs: tuple[Input, ...]
     folder: pathlib.Path
     package: str = ""
+    form: str = "mindtorch"
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ def generate(
     from mtcodegen.operators import operator_table
     from mtcodegen.parse import parse
     from mtcodegen.resolve import duplicates, resolve
+    from mtcodegen.torch_form import for_torch
     from mtcodegen.validate import validate
 
     found: list[Diagnostic] = []
@@ -74,6 +80,9 @@ def generate(
         files[path], faults = resolve(file, table)
         found += faults
     found += duplicates(list(files.values()))
+    if any(target.form == "torch" for target in targets):
+        there = [files[path] for path in _inputs(targets, "torch") if path in files]
+        found += [fault for file in there for fault in for_torch(file)[1]]
     found += _name_faults(targets)
     found = in_source_order(found, [item.name for item in inputs.values()])
     if len(found) > _MOST_FINDINGS:
@@ -82,6 +91,11 @@ def generate(
     if any(item.severity == "error" for item in found):
         return [], found
     return [_render(target, files, progress) for target in targets], found
+
+
+def _inputs(targets: Sequence[Target], form: str) -> dict[pathlib.Path, None]:
+    """The files of all targets of a form."""
+    return dict.fromkeys(item.path.resolve() for target in targets if target.form == form for item in target.inputs)
 
 
 def _name_faults(targets: Sequence[Target]) -> list[Diagnostic]:
@@ -106,18 +120,11 @@ def _name_faults(targets: Sequence[Target]) -> list[Diagnostic]:
 
 
 def _render(target: Target, files: Mapping[pathlib.Path, File], progress: Callable[[str], None]) -> Generated:
-    from mtcodegen.plan import plan_module
-    from mtcodegen.plan_examples import plan_tests
-    from mtcodegen.render import render_module, render_package, render_tests
+    from mtcodegen import forms
 
     texts: dict[str, str] = {}
     for item in target.inputs:
         progress(f"rendering {item.name}")
-        module, stub = render_module(plan_module(files[item.path.resolve()], item.path, target.folder))
-        texts |= {f"{item.path.stem}.py": module, f"{item.path.stem}.pyi": stub}
-        tests = plan_tests(files[item.path.resolve()], item.path.name, item.path.stem)
-        if tests is not None:
-            texts[f"test_{item.path.stem}.py"] = render_tests(tests)
-    if target.package:
-        texts["__init__.py"] = render_package(target.package, [item.path.stem for item in target.inputs])
+        texts |= forms.EACH[target.form](files[item.path.resolve()], item.path, target.folder)
+    texts |= forms.ALL[target.form](target, files)
     return Generated(target, texts)

@@ -5,39 +5,87 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mtcodegen.layout import WIDTH, pieces, quoted, wrap
 from mtcodegen.output import HEADER
 from mtcodegen.paths import data_folder
 from mtcodegen.plan import Module, Operator
+from mtcodegen.plan_docs import Page
 from mtcodegen.plan_examples import Tests
 
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["render_module", "render_package", "render_tests"]
+
+@dataclass(frozen=True)
+class Runtime:
+    """What generated modules import: the tensor package, how, and where ``library`` and ``npu`` are."""
+
+    package: str
+    statement: str
+    support: str
 
 
-def render_module(module: Module) -> tuple[str, str]:
+__all__ = [
+    "MINDTORCH",
+    "TORCH",
+    "Runtime",
+    "render_module",
+    "render_package",
+    "render_page",
+    "render_site",
+    "render_stub",
+    "render_support",
+    "render_tests",
+]
+
+
+MINDTORCH = Runtime("mindtorch_v2", "import mindtorch_v2 as torch", "mindtorch_v2")
+TORCH = Runtime("torch", "import torch", "._support")
+
+
+def render_module(module: Module, runtime: Runtime = MINDTORCH) -> tuple[str, str]:
     """The texts of the module and of its stub."""
     exported = _sorted_names(name for name, _ in module.exports)
     common = {"module": module, "header": _header(module.source), "exported": exported}
     common["noqa"] = "# ruff: noqa: N803, N806, N807, RUF100\n" if module.has_odd_names else ""
     body = _render("operators.py.j2", {"module": module})
-    head = {"docstring": _docstring(module), "imports": _module_imports(body), "body": body}
+    head = {"docstring": _docstring(module), "imports": _module_imports(body, runtime), "body": body}
     text = _render("module.py.j2", {**common, **head})
     stub = _render("module.pyi.j2", {**common, "overloaded": False, "imports": ()})
     overloaded = any(item.overloaded for item in module.stubs)
     stub_text = _render(
-        "module.pyi.j2", {**common, "overloaded": overloaded, "imports": _stub_imports(stub, overloaded)}
+        "module.pyi.j2", {**common, "overloaded": overloaded, "imports": _stub_imports(stub, overloaded, runtime)}
     )
     return wrap(text), wrap(stub_text)
+
+
+def render_support() -> str:
+    """The module that generated ones need beside PyTorch."""
+    return _render("torch_support.py.j2", {"header": _header("its template")})
 
 
 def render_tests(tests: Tests) -> str:
     """The text of the test module for a file's examples."""
     return wrap(_render("tests.py.j2", {"header": _header(tests.source), "tests": tests}))
+
+
+def render_stub(module: Module) -> str:
+    """The text of a module's stub alone."""
+    return render_module(module)[1]
+
+
+def render_page(page: Page) -> str:
+    """The operators of one file in Markdown."""
+    return _render("docs.md.j2", {"header": _header(page.source), "page": page})
+
+
+def render_site(source: str, title: str, pages: Sequence[Page]) -> str:
+    """The operators of several files as one HTML page that needs nothing else."""
+    total = sum(len(page.entries) for page in pages)
+    return _render("docs.html.j2", {"header": _header(source), "title": title, "pages": pages, "total": total})
 
 
 def render_package(source: str, modules: Sequence[str]) -> str:
@@ -65,23 +113,27 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"(?<![.\w])[A-Za-z_]\w*", _STRINGS_AND_COMMENTS.sub("", text), re.ASCII))
 
 
-def _module_imports(body: str) -> list[list[str]]:
+def _module_imports(body: str, runtime: Runtime) -> list[list[str]]:
     used = _words(body)
-    names = [name for name in ("Tensor", "library", "npu") if name in used]
-    runtime = ["import mindtorch_v2 as torch"] if "torch" in used else []
-    if names:
-        runtime.append(f"from mindtorch_v2 import {', '.join(names)}")
-    return _groups(used, ["builtins", "math", "warnings"], ["Any"], [], runtime)
+    lines = [runtime.statement] if "torch" in used else []
+    places: dict[str, list[str]] = {}
+    for name, place in (("Tensor", runtime.package), ("library", runtime.support), ("npu", runtime.support)):
+        if name in used:
+            places.setdefault(place, []).append(name)
+    imports = {place: f"from {place} import {', '.join(names)}" for place, names in places.items()}
+    beside = imports.pop("._support", None)
+    groups = _groups(used, ["builtins", "math", "warnings"], ["Any"], [], [*lines, *imports.values()])
+    return [*groups, [beside]] if beside else groups
 
 
-def _stub_imports(body: str, overloaded: bool) -> list[list[str]]:
+def _stub_imports(body: str, overloaded: bool, runtime: Runtime) -> list[list[str]]:
     used = _words(body)
-    runtime = ["import mindtorch_v2 as torch"] if "torch" in used else []
+    lines = [runtime.statement] if "torch" in used else []
     if "Tensor" in used:
-        runtime.append("from mindtorch_v2 import Tensor")
+        lines.append(f"from {runtime.package} import Tensor")
     typing = [*(["Any"] if "Any" in used else []), *(["overload"] if overloaded else [])]
     extensions = ["from typing_extensions import deprecated"] if "@deprecated(" in body else []
-    return _groups(used, [], typing, extensions, runtime)
+    return _groups(used, [], typing, extensions, lines)
 
 
 def _groups(
@@ -130,6 +182,7 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(
         banner=_banner, literal=_literal, strings=_strings, quoted=quoted, docstring=_stub_docstring
     )
+    environment.filters.update(md=_markdown, code=_markdown_code)
     return environment
 
 
@@ -154,6 +207,17 @@ def _literal(text: str, indent: int, prefix: str) -> str:
     parts = [literal] if prefix and inner + len(literal) <= WIDTH else pieces(text, WIDTH - inner - 1)
     lines = f"\n{' ' * inner}".join(parts)
     return f"{prefix}(\n{' ' * inner}{lines}\n{' ' * indent})" if prefix else lines
+
+
+def _markdown(text: str) -> str:
+    """Text in Markdown, where nothing in it means anything."""
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", text)
+
+
+def _markdown_code(text: str) -> str:
+    """Text as code in a cell of a table."""
+    fence = "``" if "`" in text else "`"
+    return f"{fence}{text.replace('|', chr(92) + '|')}{fence}"
 
 
 def _folded(line: str) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mtcodegen.pipeline import Input, Target
+from mtcodegen.pipeline import FORMS, Input, Target
 
 __all__ = ["UsageError", "find_targets"]
 
@@ -25,23 +25,30 @@ class _Configured:
 
     inputs: tuple[pathlib.Path, ...]
     output: pathlib.Path
+    form: str
 
 
-def find_targets(files: Sequence[str], output: str | None) -> list[Target]:
-    """What to generate. Raises UsageError for a file that is not there."""
+def find_targets(files: Sequence[str], output: str | None, form: str | None = None) -> list[Target]:
+    """What to generate. ``form`` is one of ``FORMS``; None is what pyproject.toml says, or modules for mindtorch.
+
+    Raises UsageError for a file that is not there.
+    """
     if not files:
-        return _all_configured(output)
+        return _all_configured(output, form)
     found: dict[pathlib.Path, list[Input]] = {}
     packages: dict[pathlib.Path, str] = {}
     for name in files:
         path = pathlib.Path(name)
         inputs = _expand(path, name)
-        folder = pathlib.Path(output) if output is not None else _configured_output(path) or _beside(path)
+        configured = _configured_output(path, form or _DEFAULT)
+        folder = pathlib.Path(output) if output is not None else configured or _beside(path, form or _DEFAULT)
         if path.is_dir():
             packages[folder] = path.resolve().name
         listed = found.setdefault(folder, [])
         listed += [item for item in inputs if all(item.path.resolve() != other.path.resolve() for other in listed)]
-    return [Target(tuple(inputs), folder, packages.get(folder, "")) for folder, inputs in found.items()]
+    return [
+        Target(tuple(inputs), folder, packages.get(folder, ""), form or _DEFAULT) for folder, inputs in found.items()
+    ]
 
 
 def _expand(path: pathlib.Path, name: str) -> list[Input]:
@@ -56,24 +63,28 @@ def _expand(path: pathlib.Path, name: str) -> list[Input]:
     return [Input(item, os.path.join(name, item.name)) for item in found]  # noqa: PTH118  (as the user wrote it)
 
 
-def _beside(path: pathlib.Path) -> pathlib.Path:
-    return (path if path.is_dir() else path.parent) / "generated"
+def _beside(path: pathlib.Path, form: str) -> pathlib.Path:
+    return (path if path.is_dir() else path.parent) / _FOLDERS.get(form, f"generated_{form}")
+
+
+_DEFAULT = "mindtorch"
+_FOLDERS = {"mindtorch": "generated", "pyi": "generated"}  # a stub lies beside its module
 
 
 # ---------------------------------------------------------------- pyproject.toml
 
 
-def _configured_output(path: pathlib.Path) -> pathlib.Path | None:
-    """The output folder of the target that lists ``path``, or the folder that ``path`` is in."""
+def _configured_output(path: pathlib.Path, form: str) -> pathlib.Path | None:
+    """The output folder of the target of this form that lists ``path``, or the folder that ``path`` is in."""
     absolute = path.resolve()
     for target in _configured(absolute if absolute.is_dir() else absolute.parent):
-        if absolute in target.inputs or absolute.parent in target.inputs:
+        if target.form == form and (absolute in target.inputs or absolute.parent in target.inputs):
             return _relative(target.output)
     return None
 
 
-def _all_configured(output: str | None) -> list[Target]:
-    targets = list(_configured(pathlib.Path.cwd()))
+def _all_configured(output: str | None, form: str | None) -> list[Target]:
+    targets = [target for target in _configured(pathlib.Path.cwd()) if form in (None, target.form)]
     if not targets:
         raise UsageError(
             "no files given, and no [[tool.mtcodegen.target]] in a pyproject.toml here; see mtcodegen --help"
@@ -84,7 +95,7 @@ def _all_configured(output: str | None) -> list[Target]:
     for target in targets:
         inputs = [item for path in target.inputs for item in _expand(_relative(path), str(_relative(path)))]
         folders = [path.name for path in target.inputs if path.is_dir()]
-        result.append(Target(tuple(inputs), _relative(target.output), folders[0] if folders else ""))
+        result.append(Target(tuple(inputs), _relative(target.output), folders[0] if folders else "", target.form))
     return result
 
 
@@ -120,4 +131,8 @@ def _target(path: pathlib.Path, entry: Any) -> _Configured:
     inputs, output = (entry.get(key) if isinstance(entry, dict) else None for key in ("inputs", "output"))
     if not isinstance(inputs, list) or not all(isinstance(item, str) for item in inputs) or not isinstance(output, str):
         raise UsageError(f'{path}: a [[tool.mtcodegen.target]] needs `inputs = ["..."]` and `output = "..."`')
-    return _Configured(tuple((path.parent / item).resolve() for item in inputs), (path.parent / output).resolve())
+    form = entry.get("form", _DEFAULT)
+    if form not in FORMS:
+        raise UsageError(f"{path}: `form` of a [[tool.mtcodegen.target]] must be one of {', '.join(FORMS)}")
+    folders = tuple((path.parent / item).resolve() for item in inputs)
+    return _Configured(folders, (path.parent / output).resolve(), form)

@@ -1,0 +1,89 @@
+"""What can be made of the declarations: for each form, the files of one YAML file and those of a whole target."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Mapping
+
+from mtcodegen.model import File
+from mtcodegen.pipeline import Target
+from mtcodegen.plan import plan_module
+from mtcodegen.plan_docs import plan_docs
+from mtcodegen.plan_examples import plan_tests
+from mtcodegen.render import (
+    TORCH,
+    render_module,
+    render_package,
+    render_page,
+    render_site,
+    render_stub,
+    render_support,
+    render_tests,
+)
+from mtcodegen.torch_form import for_torch
+
+__all__ = ["ALL", "EACH"]
+
+Files = Mapping[pathlib.Path, File]
+
+
+def _mindtorch(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+    """A module for the runtime, its stub, and the tests of its examples."""
+    module, stub = render_module(plan_module(file, path, folder))
+    texts = {f"{path.stem}.py": module, f"{path.stem}.pyi": stub}
+    tests = plan_tests(file, path.name, path.stem)
+    if tests is not None:
+        texts[f"test_{path.stem}.py"] = render_tests(tests)
+    return texts
+
+
+def _package(target: Target, files: Files) -> dict[str, str]:
+    names = [item.path.stem for item in target.inputs]
+    return {"__init__.py": render_package(target.package, names)} if target.package else {}
+
+
+def _torch(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+    """A module that registers with PyTorch itself, and its stub."""
+    module, stub = render_module(plan_module(for_torch(file)[0], path, folder), TORCH)
+    return {f"{path.stem}.py": module, f"{path.stem}.pyi": stub}
+
+
+def _torch_package(target: Target, files: Files) -> dict[str, str]:
+    """Modules import what they share from their own package, so there always is one."""
+    names = [item.path.stem for item in target.inputs]
+    sources = ", ".join(item.path.name for item in target.inputs)
+    return {"__init__.py": render_package(target.package or sources, names), "_support.py": render_support()}
+
+
+def _pyi(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+    return {f"{path.stem}.pyi": render_stub(plan_module(file, path, folder))}
+
+
+def _docs(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+    return {f"{path.stem}.md": render_page(plan_docs(file, path.name))}
+
+
+def _site(target: Target, files: Files) -> dict[str, str]:
+    """One page with all operators."""
+    pages = [plan_docs(files[item.path.resolve()], item.path.name) for item in target.inputs]
+    sources = ", ".join(page.source for page in pages)
+    title = f"Operators of {target.package or ', '.join(page.title for page in pages)}"
+    return {"index.html": render_site(target.package or sources, title, pages)}
+
+
+def _nothing(target: Target, files: Files) -> dict[str, str]:
+    return {}
+
+
+EACH: Mapping[str, Callable[[File, pathlib.Path, pathlib.Path], dict[str, str]]] = {
+    "mindtorch": _mindtorch,
+    "torch": _torch,
+    "pyi": _pyi,
+    "docs": _docs,
+}
+ALL: Mapping[str, Callable[[Target, Files], dict[str, str]]] = {
+    "mindtorch": _package,
+    "torch": _torch_package,
+    "pyi": _nothing,
+    "docs": _site,
+}

@@ -1,0 +1,67 @@
+"""What of a file PyTorch itself can run: the rest is left out, and said so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import opschema
+from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.model import File, KernelSpec, Launch, Mindspore, OpSpec
+from mtcodegen.source import Mapping, Span
+
+__all__ = ["for_torch"]
+
+
+def for_torch(file: File) -> tuple[File, list[Diagnostic]]:
+    """The operators as PyTorch can register them, and what had to go."""
+    found: list[Diagnostic] = []
+    ops = [_operator(spec, found) for spec in file.ops]
+    return replace(file, ops=tuple(ops)), found
+
+
+def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
+    name = spec.schema.qualname
+    if spec.schema.namespace == "aten":
+        hint = "give the operators a namespace of their own"
+        found.append(Diagnostic("MT602", f"{name}: PyTorch has the namespace `aten` itself", spec.func.span, hint))
+    tensors = [arg.name for arg in spec.schema.kwarg_only if opschema.base_of(arg.type).name == "Tensor"]
+    differentiable = spec.backward is not None and not spec.backward.marker
+    if tensors and differentiable:
+        message = f"{name}: PyTorch takes no gradient for an operator with the keyword-only tensor `{tensors[0]}`"
+        found.append(Diagnostic("MT602", message, spec.func.span, "make it positional"))
+    narrowed = [_narrowed(kernel, found) for kernel in spec.kernels]
+    kernels = tuple(kernel for kernel in narrowed if kernel is not None)
+    if spec.kernels and not kernels:
+        found.append(
+            Diagnostic("MT602", f"{name} has no kernel that PyTorch can run", spec.func.span, "add one for cpu")
+        )
+    changed = replace(spec, kernels=kernels)
+    if differentiable and any(argument.alias for argument in spec.schema.arguments):
+        _left_out(spec, "backward", "gradients of operators that alias", found)
+        changed = replace(changed, backward=None)
+    if "npu" in spec.autocast:
+        _left_out(spec, "autocast", "casts on npu", found)
+        changed = replace(changed, autocast={key: value for key, value in spec.autocast.items() if key != "npu"})
+    return changed
+
+
+def _left_out(spec: OpSpec, key: str, what: str, found: list[Diagnostic]) -> None:
+    """Note that PyTorch has no place for something of an operator."""
+    span = spec.node.entries[key][0].span
+    found.append(Diagnostic("MT601", f"left out: PyTorch's library takes no {what}", span, severity="warning"))
+
+
+def _narrowed(kernel: KernelSpec, found: list[Diagnostic]) -> KernelSpec | None:
+    """The kernel on the devices that PyTorch can run it on; None where there is none."""
+    if isinstance(kernel.body, Mindspore):
+        found.append(_kernel_note("MindSpore's primitives", kernel.node, "mindspore"))
+        return None
+    if not isinstance(kernel.body, Launch) or kernel.devices == ("cpu",):
+        return kernel
+    found.append(_kernel_note("kernels that are launched elsewhere than on cpu", kernel.node, "symbol"))
+    return replace(kernel, devices=("cpu",)) if "cpu" in kernel.devices else None
+
+
+def _kernel_note(what: str, node: Mapping, key: str) -> Diagnostic:
+    span: Span = node.entries[key][0].span
+    return Diagnostic("MT601", f"left out: PyTorch cannot run {what}", span, severity="warning")

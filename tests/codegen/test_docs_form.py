@@ -1,0 +1,138 @@
+"""Documentation and stubs as targets of their own."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+from mtcodegen.output import apply, changes
+from mtcodegen.pipeline import Input, Target, generate
+from mtcodegen.targets import UsageError, find_targets
+from tests.codegen.support import ZOO, run
+
+TEXT = """\
+namespace: my
+library: libk.so
+ops:
+- func: double(Tensor x, *, float scale=1.0) -> Tensor
+  doc: Twice ``x``, with <b>no</b> markup.
+  since: 1.2
+  deprecated: use | ``triple``
+  check: [x.dim() == 1]
+  fake: {shape: [x.numel()], dtype: x.dtype}
+  kernels:
+  - {device: [cpu, npu], abi: c, symbol: double, args: [x, out, f32(scale)], dtypes: [float32], when: scale > 0}
+  - {device: cpu, compute: x * scale}
+  backward: {x: {default: grad * scale, npu: grad}}
+"""
+
+
+def made(folder, form, text=TEXT):
+    path = folder / "ops.yaml"
+    path.write_text(text)
+    generated, found = generate([Target((Input(path, path.name),), folder / "made", "", form)])
+    assert found == []
+    return generated[0].files
+
+
+class Page(HTMLParser):
+    """The text and the tags of a page, and whether every tag is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.words, self.sources = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.sources += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_a_page_says_everything(tmp_path):
+    text = made(tmp_path, "docs")["ops.md"]
+    for part in (
+        "# ops\n",
+        "## my::double\n",
+        "**Deprecated:** use | ``triple``",
+        "my::double(Tensor x, *, float scale=1.0) -> Tensor",
+        "Since version 1.2.",
+        "Declared at ops.yaml:4.",
+        "| cpu, npu | `double` | launched from libk.so, abi c; dtypes float32; when scale \\> 0; ops.yaml:11 |",
+        "| cpu | `x * scale` | computed; ops.yaml:12 |",
+        "| output 0 | `shape: [x.numel()], dtype: x.dtype` |  |",
+        "| x | `grad * scale` |  |",
+        "| x | `grad` | on npu |",
+        "It requires `x.dim() == 1`.",
+    ):
+        assert part in text, part
+
+
+def test_the_site_is_one_page_that_needs_nothing_else(tmp_path):
+    text = made(tmp_path, "docs")["index.html"]
+    page = Page(text)
+    assert page.open == []
+    assert page.tags.count("article") == 1
+    assert page.sources == ["#my-double"]
+    assert "Twice ``x``, with <b>no</b> markup." in "".join(page.words)
+    assert "b" not in page.tags
+
+
+def test_every_operator_is_on_the_page(tmp_path):
+    text = ZOO.read_text()
+    page = Page(made(tmp_path, "docs", text)["index.html"])
+    assert page.tags.count("article") == text.count("func: ")
+
+
+def test_the_stub_alone_is_that_of_the_module(tmp_path):
+    assert made(tmp_path, "pyi") == {"ops.pyi": run(tmp_path, TEXT)[0]["ops.pyi"]}
+
+
+def test_own_pages_are_left_alone_and_old_ones_removed(tmp_path):
+    files = made(tmp_path, "docs")
+    folder = tmp_path / "made"
+    apply(changes(folder, files, set()))
+    (folder / "mine.md").write_text("# Mine\n")
+    (folder / "old.md").write_text(files["ops.md"].replace("ops.yaml", "old.yaml"))
+    assert [change.path.name for change in changes(folder, files, set())] == ["old.md"]
+    done, refused = apply(changes(folder, files, set()))
+    assert ([path.name for path in done], refused) == (["old.md"], [])
+    assert changes(folder, files, set()) == []
+
+
+def test_a_stub_beside_its_module_does_not_orphan_that(tmp_path):
+    files, _ = run(tmp_path, TEXT)
+    apply(changes(tmp_path / "made", files, set()))
+    assert changes(tmp_path / "made", made(tmp_path, "pyi"), set()) == []
+
+
+@pytest.mark.parametrize(
+    ("form", "folder"),
+    [(None, "generated"), ("pyi", "generated"), ("docs", "generated_docs"), ("torch", "generated_torch")],
+)
+def test_where_each_form_goes(tmp_path, form, folder):
+    (tmp_path / "ops.yaml").write_text(TEXT)
+    (target,) = find_targets([str(tmp_path / "ops.yaml")], None, form)
+    assert (target.folder.name, target.form) == (folder, form or "mindtorch")
+
+
+def test_a_form_in_pyproject(tmp_path, monkeypatch):
+    (tmp_path / "ops.yaml").write_text(TEXT)
+    project = tmp_path / "pyproject.toml"
+    entry = '[[tool.mtcodegen.target]]\ninputs = ["ops.yaml"]\noutput = "site"\nform = "docs"\n'
+    project.write_text(entry)
+    monkeypatch.chdir(tmp_path)
+    assert [(target.folder.name, target.form) for target in find_targets([], None)] == [("site", "docs")]
+    assert [target.folder.name for target in find_targets(["ops.yaml"], None, "docs")] == ["site"]
+    assert [target.folder.name for target in find_targets(["ops.yaml"], None)] == ["generated"]
+    project.write_text(entry.replace('"docs"', '"pdf"'))
+    with pytest.raises(UsageError, match=r"`form` of a .* must be one of mindtorch, torch, pyi, docs"):
+        find_targets([], None)

@@ -1,0 +1,219 @@
+"""One ops.yaml under both runtimes: the same values, gradients and errors, and PyTorch's own check of the operators."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as mindtorch
+import torch as oracle
+from mtcodegen.diagnostics import render_text
+from mtcodegen.pipeline import Input, Target, generate
+from tests.codegen.support import load, write
+
+SOURCE = """\
+#include <stdint.h>
+struct fields { uint8_t flag; double factor; uint32_t n; };
+int axpy(const float* x, const float* y, float* out, float scale, uint64_t n) {
+  for (uint64_t i = 0; i < n; ++i) out[i] = x[i] + scale * y[i];
+  return 0;
+}
+int times(const float* x, float* out, const struct fields* f) {
+  for (uint32_t i = 0; i < f->n; ++i) out[i] = f->flag ? x[i] * f->factor : x[i];
+  return f->n == 7 ? 3 : 0;
+}
+typedef struct {
+  void* data; int64_t ndim; const int64_t* shape; const int64_t* strides; int32_t dtype, itemsize;
+} mt_tensor;
+int diagonal(const mt_tensor* x, float* out) {
+  for (int64_t i = 0; i < x->shape[0]; ++i) out[i] = ((float*)x->data)[i * (x->strides[0] + x->strides[1])];
+  return 0;
+}
+"""
+TEXT = """\
+namespace: codegen_both
+ops:
+- func: axpy(Tensor x, Tensor y, *, float scale=1.0) -> Tensor
+  autogen: axpy.out, axpy_
+  check: [x.shape == y.shape]
+  fake: {like: x}
+  kernels:
+  - device: cpu
+    source: kernels.c
+    symbol: axpy
+    args: [contiguous(x), contiguous(y), out, f32(scale), u64(x.numel())]
+    dtypes: float32
+  backward: {x: grad, y: grad * scale}
+- func: times(Tensor x, float factor=3.0, bool flag=True) -> Tensor
+  fake: {like: x}
+  kernels:
+  - device: cpu
+    source: kernels.c
+    symbol: times
+    tiling: {flag: 'bool(flag)', factor: f64(factor), n: u32(x.numel())}
+    args: [contiguous(x), out, tiling]
+  backward: {x: grad * factor if flag else grad}
+- func: diagonal(Tensor x) -> Tensor
+  fake: {shape: ['x.size(0)']}
+  kernels:
+  - {device: cpu, source: kernels.c, symbol: diagonal, args: [desc(x), out]}
+  backward: not_implemented
+- func: both(Tensor x, Tensor y) -> (Tensor, Tensor)
+  fake: [{like: x}, {like: y, dtype: bool}]
+  kernels: [{device: cpu, compute: [x * y, x > y]}]
+  output_differentiability: [true, false]
+  backward: {x: 'grads[0] * y', y: 'grads[0] * x'}
+- func: first(Tensor[] xs, Tensor? bias=None) -> Tensor
+  fake: {like: 'xs[0]'}
+  kernels: [{device: cpu, compute: 'xs[0] * 2 + bias if bias is not None else xs[0] * 2'}]
+  backward: {xs: not_differentiable, bias: grad}
+- func: cube(Tensor x) -> Tensor
+  kernels: [{compute: x * x * x}]
+"""
+
+
+def made(folder: Path, text: str, form: str = "torch") -> tuple[dict[str, str], str]:
+    """Files by path and the findings, for a folder with the C kernels."""
+    (folder / "kernels.c").write_text(SOURCE)
+    path = folder / "ops.yaml"
+    path.write_text(text)
+    generated, found = generate([Target((Input(path, path.name),), folder / "made", "", form)])
+    return (generated[0].files if generated else {}), render_text(found)
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory):
+    """The module for PyTorch, and the one for the runtime."""
+    folder = tmp_path_factory.mktemp("both")
+    files, shown = made(folder, TEXT)
+    assert shown == ""
+    write(folder / "codegen_both_torch", files)
+    sys.path.insert(0, str(folder))
+    try:
+        theirs = importlib.import_module("codegen_both_torch.ops")
+    finally:
+        sys.path.remove(str(folder))
+    return theirs, load(folder, TEXT)
+
+
+def _tensors(torch, *values, grad=True):
+    return [torch.tensor(value, requires_grad=grad and value.dtype.kind == "f") for value in map(np.float32, values)]
+
+
+CALLS = {
+    "axpy": lambda torch, op: (op, _tensors(torch, [1, 2], [3, 4]), {"scale": 2.5}),
+    "axpy, default": lambda torch, op: (op, _tensors(torch, [[1], [2]], [[3], [4]]), {}),
+    "times": lambda torch, op: (op, _tensors(torch, [1, 2, 3]), {}),
+    "times, off": lambda torch, op: (op, [*_tensors(torch, [1, 2]), 2.0, False], {}),
+    "both": lambda torch, op: (op, _tensors(torch, [1, 5], [3, 4]), {}),
+    "first": lambda torch, op: (op, [_tensors(torch, [1, 5], [3, 4], grad=False), *_tensors(torch, [7, 8])], {}),
+    "cube": lambda torch, op: (op, _tensors(torch, [1, -2]), {}),
+}
+
+
+def _outcome(torch, module, title):
+    op = getattr(torch.ops.codegen_both, title.partition(",")[0]).default
+    op, args, kwargs = CALLS[title](torch, op)
+    result = op(*args, **kwargs)
+    outputs = list(result) if isinstance(result, tuple | list) else [result]
+    sum((out * out).sum() for out in outputs if out.requires_grad).backward()
+    leaves = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    gradients = [None if leaf.grad is None else leaf.grad.tolist() for leaf in leaves]
+    return [out.tolist() for out in outputs], [out.requires_grad for out in outputs], gradients
+
+
+@pytest.mark.parametrize("title", CALLS)
+def test_values_and_gradients_agree(modules, title):
+    theirs, ours = modules
+    assert _outcome(oracle, theirs, title) == _outcome(mindtorch, ours, title)
+
+
+@pytest.mark.parametrize("title", CALLS)
+def test_pytorch_finds_nothing_wrong(modules, title):
+    name = title.partition(",")[0]
+    op, args, kwargs = CALLS[title](oracle, getattr(oracle.ops.codegen_both, name).default)
+    outcome = oracle.library.opcheck(op, tuple(args), kwargs)
+    assert {*outcome.values()} == {"SUCCESS"}, outcome
+
+
+def test_a_strided_tensor_reaches_a_kernel_as_it_is(modules):
+    for torch, module in zip((oracle, mindtorch), modules, strict=True):
+        x = torch.tensor([[1.0, 2.0], [3.0, 4.0]]).t()
+        assert module.diagonal(x).tolist() == [1.0, 4.0]
+
+
+def test_variants(modules):
+    for torch in (oracle, mindtorch):
+        x, y = torch.tensor([1.0]), torch.tensor([2.0])
+        assert torch.ops.codegen_both.axpy.out(x, y, scale=2.0, out=torch.empty(1)).tolist() == [5.0]
+        assert torch.ops.codegen_both.axpy_(x, y) is x
+        assert x.tolist() == [3.0]
+
+
+def test_errors_say_the_same(modules):
+    messages = []
+    for torch, module in zip((oracle, mindtorch), modules, strict=True):
+        with pytest.raises(RuntimeError) as caught:
+            module.axpy(torch.ones(2), torch.ones(3))
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert messages[0].endswith("expected x.shape == y.shape, got x.shape = [2], y.shape = [3]")
+
+
+def test_a_kernel_that_fails_and_one_for_another_dtype(modules):
+    theirs, _ = modules
+    with pytest.raises(RuntimeError, match="times: returned 3"):
+        theirs.times(oracle.ones(7))
+    with pytest.raises(RuntimeError, match=r"axpy: expected torch.float32, got torch.float64"):
+        theirs.axpy(oracle.ones(1, dtype=oracle.float64), oracle.ones(1, dtype=oracle.float64))
+
+
+def test_it_is_formatted_lint_free_and_compiles(tmp_path, repo_root):
+    files, _ = made(tmp_path, TEXT)
+    write(tmp_path / "out", files)
+    for name, text in files.items():
+        ast.parse(text, name, feature_version=(3, 10))
+    for command in (["format", "--diff"], ["check"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--no-cache", "--config", repo_root / "pyproject.toml"]
+        result = subprocess.run([*ruff, tmp_path / "out"], capture_output=True, text=True)
+        assert result.returncode == 0, result.stdout
+
+
+def test_what_pytorch_has_no_place_for_is_listed(tmp_path):
+    text = """\
+namespace: my
+library: libk.so
+ops:
+- func: f(Tensor x) -> Tensor
+  autocast: {npu: float16}
+  fake: {like: x}
+  kernels:
+  - {device: npu, symbol: f, block_dim: 1, args: [x, out]}
+  - {device: cpu, mindspore: Abs, dtypes: float32}
+  - {device: cpu, compute: x * 1}
+  backward: {x: grad}
+- func: g_(Tensor(a!) x) -> Tensor(a!)
+  kernels: [{device: cpu, compute: x * 2}]
+  backward: {x: grad * 2}
+- func: h(Tensor x) -> Tensor
+  fake: {like: x}
+  kernels: [{device: cpu, mindspore: Abs}]
+  backward: not_implemented
+"""
+    files, shown = made(tmp_path, text)
+    assert files == {}
+    assert [line for line in shown.splitlines() if line.startswith("ops.yaml")] == [
+        "ops.yaml:5:3: warning[MT601]: left out: PyTorch's library takes no casts on npu",
+        "ops.yaml:8:19: warning[MT601]: left out: PyTorch cannot run kernels that are launched elsewhere than on cpu",
+        "ops.yaml:9:19: warning[MT601]: left out: PyTorch cannot run MindSpore's primitives",
+        "ops.yaml:14:3: warning[MT601]: left out: PyTorch's library takes no gradients of operators that alias",
+        "ops.yaml:15:9: error[MT602]: my::h has no kernel that PyTorch can run",
+        "ops.yaml:17:27: warning[MT601]: left out: PyTorch cannot run MindSpore's primitives",
+    ]
+    assert made(tmp_path, text, "mindtorch")[1] == ""
