@@ -145,6 +145,10 @@ def test_the_yaml_and_the_findings_do_not_mix(tmp_path: Path, capsys: pytest.Cap
     assert "warning[MT610]" in shown.err
     with pytest.raises(UsageError, match="--format json needs -o"):
         run(str(NATIVE), "--select", "sinh.out", "--format", "json")
+    with pytest.raises(UsageError, match="--kernels a-b: not the name of a Python module"):
+        run(str(NATIVE), "--kernels", "a-b")
+    with pytest.raises(UsageError, match="--namespace a::b: not a name"):
+        run(str(NATIVE), "--namespace", "a::b")
     assert run(str(NATIVE), "--select", "sinh.out", "--format", "json", "-o", str(tmp_path / "ops.yaml")) == 0
     assert {item["code"] for item in json.loads(capsys.readouterr().out)} == {"MT610"}
 
@@ -277,6 +281,12 @@ def test_executorch(tmp_path: Path) -> None:
         ("- op: add.out\n  kernel: []\n", "MT110 unknown key `kernel`"),
         ("- kernels: []\n", "MT111 `op` or `func` is missing"),
         ("- op: add.out\n  kernels:\n  - arg_meta: null\n", "MT111 `kernel_name` is missing"),
+        (
+            "- op: add.out\n  kernels:\n  - arg_meta: null\n    kernel_name: a b\n",
+            "MT114 `a b` is not the name of a C++ function",
+        ),
+        ("- op: add.out\n  tags: [a b]\n", "MT114 `a b` is not the name of a tag"),
+        ("- op: add.out\n  variants: methd\n", "MT113 `variants` cannot be `methd`"),
         ("- op: add.out\n  kernels: none\n", "MT112 `kernels` is a list, and this is a string"),
     ],
 )

@@ -11,7 +11,7 @@ from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
 from mtcodegen.importer.native import DEVICES, python_kernel
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
-from mtcodegen.torchyaml.entries import EntryReader, shown, split_names
+from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, shown, split_names
 
 __all__ = ["ExecutorchReader", "is_executorch"]
 
@@ -62,10 +62,8 @@ class ExecutorchReader(EntryReader):
         if named is None:
             return None
         place, schema = named
-        variants = tuple(
-            name for item in self.scalars(node.get("variants"), "variants") for name in split_names(item.value)
-        )
-        imported = Imported(schema, place.span, variants or ("function",), self.names(node, "tags"))
+        variants = self.choices(node, "variants", VARIANTS) or ("function",)
+        imported = Imported(schema, place.span, variants, self.tags(node))
         devices = self.devices(node, imported)
         kernels = node.get("kernels")
         for item in kernels.items if isinstance(kernels, Sequence) else []:
@@ -114,7 +112,7 @@ class ExecutorchReader(EntryReader):
         """Take over one kernel."""
         self.check_keys(node, _KERNEL_KEYS, ("kernel_name",))
         name = self.scalar(node, "kernel_name")
-        if name is None:
+        if name is None or not self.is_function(name):
             return
         own = self.devices(node, imported) or devices or ("cpu",)
         dtypes = self.dtypes(node.get("arg_meta"), entry, imported)

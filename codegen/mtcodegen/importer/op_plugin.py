@@ -13,7 +13,7 @@ from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Note
 from mtcodegen.importer.native import python_kernel
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
-from mtcodegen.torchyaml.entries import EntryReader, shown, split_names
+from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, shown, split_names
 from mtcodegen.torchyaml.parser import parse_formula
 
 __all__ = ["OpPluginReader", "is_op_plugin", "newest_derivatives"]
@@ -118,8 +118,8 @@ class OpPluginReader(EntryReader):
             return None
         self.seen[schema.qualname] = node.line
         own = schema if section in ("official", "symint") else replace(schema, namespace=_NAMESPACE)
-        imported = Imported(own, span, tags=self.names(node, "tags"))
-        imported.variants = self.names(node, "variants") or ("function",)
+        imported = Imported(own, span, tags=self.tags(node))
+        imported.variants = self.choices(node, "variants", VARIANTS) or ("function",)
         for name, (key, value) in node.entries.items():
             if name not in ("func", "tags", "variants", "gen_opapi"):
                 reason = "versions of PyTorch" if name in _VERSION_KEYS else "a key of op-plugin's code generator"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 import opschema
 from mtcodegen.diagnostics import Diagnostic, suggest
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
 
-__all__ = ["EntryReader", "shown", "split_names"]
+__all__ = ["VARIANTS", "EntryReader", "shown", "split_names"]
 
+VARIANTS = ("function", "method")
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_FUNCTION = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*", re.ASCII)
 _BOOLS = {"true": True, "false": False}
 _NULLS = ("", "~", "null", "Null", "NULL")
 
@@ -107,6 +111,31 @@ class EntryReader:
     def names(self, node: Mapping, key: str) -> tuple[str, ...]:
         """Names from a list, or from a text with commas between them."""
         return tuple(name for item in self.scalars(node.get(key), key) for name in split_names(item.value))
+
+    def choices(self, node: Mapping, key: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
+        """Names out of ``allowed``."""
+        value = self.scalar(node, key)
+        names = () if value is None else split_names(value.value)
+        for name in names:
+            if value is not None and name not in allowed:
+                hint = suggest(name, allowed) or f"one of {', '.join(allowed)}"
+                self.fault_in(value, "MT113", f"`{key}` cannot be `{name[:60]}`", name, hint)
+        return names
+
+    def tags(self, node: Mapping) -> tuple[str, ...]:
+        """The names of ``tags``."""
+        found = self.names(node, "tags")
+        for name in found:
+            if not _NAME.fullmatch(name):
+                self.fault("MT114", f"`{name[:60]}` is not the name of a tag", node.entries["tags"][1])
+        return found
+
+    def is_function(self, node: Scalar) -> bool:
+        """Whether a text is the name of a C++ function; a fault where it is not."""
+        if _FUNCTION.fullmatch(node.value):
+            return True
+        self.fault("MT114", f"`{node.value[:60]}` is not the name of a C++ function", node)
+        return False
 
     def schema(self, node: Scalar) -> opschema.Schema | None:
         """The schema that a text holds."""

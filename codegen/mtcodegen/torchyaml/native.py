@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import opschema
 from mtcodegen.diagnostics import Diagnostic, suggest
 from mtcodegen.source import Mapping, Node, Scalar
-from mtcodegen.torchyaml.entries import EntryReader, split_names
+from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, split_names
 
 __all__ = ["Dispatch", "NativeFunction", "Precomputed", "known_dispatch_key", "read_native_functions"]
 
@@ -26,7 +26,6 @@ _KEYS = (
     *("device_check", "device_guard", "dispatch", "tags", "autogen", "cpp_no_default_args", "manual_cpp_binding"),
     *("manual_kernel_registration", "precomputed", "ufunc_inner_loop", "use_const_ref_for_mutable_tensors"),
 )
-_VARIANTS = ("function", "method")
 _DEVICE_CHECKS = ("NoCheck", "ExactSame")
 _UFUNC_KEYS = ("Generic", "ScalarOnly", "CUDAFunctorOnSelf", "CUDAFunctorOnOther", "CPUScalar", "CPUVector")
 
@@ -37,7 +36,6 @@ _DISPATCH_KEY = re.compile(
     r"|Composite(?:Explicit|Implicit)Autograd(?:NestedTensor|NonFunctional)?"
     r"|MkldnnCPU|ZeroTensor|Vulkan|Metal|FPGA|Functionalize|Conjugate|Negative|BackendSelect|Python|ADInplaceOrView"
 )
-_KERNEL = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*", re.ASCII)
 _OPERATOR = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?", re.ASCII)
 _REPLACEMENT = re.compile(r"([A-Za-z_][\w:]*(?:\[\d*\]|\?)*) ([A-Za-z_]\w*)", re.ASCII)
 _PRECOMPUTED = re.compile(r"(\w+) -> (.+)", re.ASCII)
@@ -118,7 +116,7 @@ class _Reader(EntryReader):
             node,
             func,
             schema,
-            variants=self.choices(node, "variants", _VARIANTS) or ("function",),
+            variants=self.choices(node, "variants", VARIANTS) or ("function",),
             python_module=self.text(node, "python_module"),
             structured=self.flag(node, "structured"),
             structured_delegate=self.text(node, "structured_delegate"),
@@ -127,7 +125,7 @@ class _Reader(EntryReader):
             device_check=(self.choices(node, "device_check", _DEVICE_CHECKS) or ("ExactSame",))[0],
             device_guard=self.flag(node, "device_guard", True),
             dispatch=self.dispatch(node.get("dispatch")),
-            tags=self.names(node, "tags"),
+            tags=self.tags(node),
             autogen=self.names(node, "autogen"),
             cpp_no_default_args=self.names(node, "cpp_no_default_args"),
             manual_cpp_binding=self.flag(node, "manual_cpp_binding"),
@@ -138,16 +136,6 @@ class _Reader(EntryReader):
         )
         self.check_arguments(function)
         return function
-
-    def choices(self, node: Mapping, key: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """Names out of ``allowed``."""
-        value = self.scalar(node, key)
-        names = () if value is None else split_names(value.value)
-        for name in names:
-            if value is not None and name not in allowed:
-                hint = suggest(name, allowed) or f"one of {', '.join(allowed)}"
-                self.fault_in(value, "MT113", f"`{key}` cannot be `{name[:60]}`", name, hint)
-        return names
 
     def dispatch(self, node: Node | None) -> tuple[Dispatch, ...]:
         if node is None:
@@ -170,9 +158,7 @@ class _Reader(EntryReader):
                 seen[name] = key
             if not isinstance(value, Scalar):
                 self.fault("MT112", f"a kernel is a name, and this is a {value.kind}", value)
-            elif not _KERNEL.fullmatch(value.value):
-                self.fault("MT114", f"`{value.value[:60]}` is not the name of a C++ function", value)
-            else:
+            elif self.is_function(value):
                 found.append(Dispatch(names, value.value, key))
         return tuple(found)
 
