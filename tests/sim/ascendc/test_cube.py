@@ -56,6 +56,16 @@ def test_accumulation_over_parts(npu, library, parts, blocks):
     np.testing.assert_allclose(npu.download(pointer, c), a.astype(np.float64) @ b, rtol=2e-3, atol=2e-3)
 
 
+def test_bias_table(npu, library):
+    rng = np.random.default_rng(0)
+    b, bias = rng.integers(-9, 9, (16, 32)).astype(np.float16), rng.integers(-9, 9, 32).astype(np.float32)
+    c = np.zeros((16, 32), np.float32)
+    pointer = npu.upload(c)
+    npu.launch(library.aclrtlaunch_constant_times_b, 1, npu.upload(b), npu.upload(bias), pointer, ctypes.c_float(0.5))
+    expected = np.full((16, 16), 0.5) @ b.astype(np.float64) + bias
+    np.testing.assert_array_equal(npu.download(pointer, c), expected)
+
+
 @pytest.mark.parametrize("n", [16, 64])
 @pytest.mark.parametrize("blocks", [1, 3, 24])
 def test_vector_cores_wait_for_their_cube(npu, library, n, blocks):

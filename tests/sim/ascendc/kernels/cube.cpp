@@ -145,6 +145,35 @@ extern "C" __global__ __aicore__ void product_then_add(GM_ADDR a, GM_ADDR b, GM_
   }
 }
 
+// Starts from a bias in the bias table; A is a constant, B is transposed on its way.
+extern "C" __global__ __aicore__ void constant_times_b(GM_ADDR b, GM_ADDR bias, GM_ADDR c, float value) {
+  TPipe pipe;
+  TBuf<TPosition::B1> b1;
+  TBuf<TPosition::C1> c1;
+  TBuf<TPosition::A2> a2;
+  TBuf<TPosition::B2> b2;
+  TBuf<TPosition::C2> c2;
+  TBuf<TPosition::CO1> co1;
+  pipe.InitBuffer(b1, 1024);
+  pipe.InitBuffer(c1, 128);
+  pipe.InitBuffer(a2, 512);
+  pipe.InitBuffer(b2, 1024);
+  pipe.InitBuffer(c2, 128);
+  pipe.InitBuffer(co1, 2048);
+  GlobalTensor<half> bGm;
+  GlobalTensor<float> biasGm, cGm;
+  bGm.SetGlobalBuffer((__gm__ half*)b);
+  biasGm.SetGlobalBuffer((__gm__ float*)bias);
+  cGm.SetGlobalBuffer((__gm__ float*)c);
+  InitConstValue(a2.Get<half>(), {1, 1, 0, static_cast<half>(value)});
+  DataCopy(b1.Get<half>(), bGm, Nd2NzParams(1, 16, 32, 0, 32, 16, 1, 0));
+  LoadDataWithTranspose(b2.Get<half>(), b1.Get<half>(), LoadData2dTransposeParams(0, 2, 1, 0, 0));
+  DataCopy(c1.Get<float>(), biasGm, 32);
+  DataCopy(c2.Get<float>(), c1.Get<float>(), 32);
+  Mmad(co1.Get<float>(), a2.Get<half>(), b2.Get<half>(), c2.Get<float>(), MmadParams(16, 32, 16, 0, true, false));
+  Fixpipe(cGm, co1.Get<float>(), FixpipeParamsV220(32, 16, 16, 32, false));
+}
+
 extern "C" __global__ __aicore__ void waits_for_nobody(GM_ADDR c) {
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
   if ASCEND_IS_AIV { CrossCoreWaitFlag(5); }

@@ -52,6 +52,27 @@ struct LoadData2DParams {
   uint8_t addrMode = 0;
 };
 
+/// Squares of 16 x 16; strides as in LoadData2DParams.
+struct LoadData2dTransposeParams {
+  LoadData2dTransposeParams() = default;
+  LoadData2dTransposeParams(uint16_t start, uint8_t repeats, uint16_t src, uint16_t gap, uint16_t fractalGap)
+      : startIndex(start), repeatTimes(repeats), srcStride(src), dstGap(gap), dstFracGap(fractalGap) {}
+  uint16_t startIndex = 0;
+  uint8_t repeatTimes = 0;
+  uint16_t srcStride = 0;
+  uint16_t dstGap = 0;
+  uint16_t dstFracGap = 0;
+};
+
+/// Rows of blocks filled with one value: 32 bytes in L1, fractals in L0.
+template <typename T>
+struct InitConstValueParams {
+  uint16_t repeatTimes = 0;
+  uint16_t blockNum = 0;
+  uint16_t dstGap = 0;
+  T initValue = 0;
+};
+
 struct MmadParams {
   MmadParams() = default;
   MmadParams(uint16_t rows, uint16_t columns, uint16_t inner, uint8_t unit, bool fromBias, bool zero)
@@ -282,6 +303,27 @@ template <typename T>
 void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& params) {
   const T* from = mtsim::global_bytes(src, mtsim::fractal_extent(params), "LoadData", "src");
   mtsim::load_fractals(dst, from, params);
+}
+
+/// Each 16 x 16 square of 2-byte elements transposed, which is one fractal.
+template <typename T>
+void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                           const LoadData2dTransposeParams& params) {
+  static_assert(sizeof(T) == 2, "LoadDataWithTranspose is simulated for types of 2 bytes");
+  LoadData(dst, src, LoadData2DParams(params.startIndex, params.repeatTimes, params.srcStride, 0, params.dstGap, true,
+                                      0));
+}
+
+template <typename T>
+void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<T>& params) {
+  constexpr uint32_t kWidth = mtsim::kC0<T>;
+  const uint64_t unit = mtsim::memory_of(dst.GetPosition()) == mtsim::kL1 ? 1 : mtsim::kFractal / mtsim::kBlock;
+  const uint64_t step = (uint64_t{params.blockNum} + params.dstGap) * unit * kWidth;
+  const uint64_t filled = params.blockNum * unit * kWidth;
+  const uint64_t extent = params.repeatTimes == 0 ? 0 : (params.repeatTimes - uint64_t{1}) * step + filled;
+  T* out = mtsim::elements(dst, static_cast<int64_t>(extent), "InitConstValue", "dst");
+  for (uint32_t repeat = 0; repeat < params.repeatTimes; ++repeat)
+    for (uint64_t i = 0; i < filled; ++i) out[repeat * step + i] = params.initValue;
 }
 
 template <typename Sum, typename A, typename B>

@@ -9,8 +9,8 @@ struct GatherRepeatParams {
   GatherRepeatParams() = default;
   GatherRepeatParams(uint8_t block, uint16_t repeat) : dstBlkStride(block), dstRepStride(repeat) {}
   uint32_t blockNumber = DEFAULT_BLK_NUM;
-  uint16_t dstRepStride = 8;
   uint8_t dstBlkStride = 1;
+  uint16_t dstRepStride = 8;
   bool repeatStrideMode = false;
   bool strideSizeMode = false;
 };
@@ -31,8 +31,8 @@ struct BrcbRepeatParams {
   BrcbRepeatParams() = default;
   BrcbRepeatParams(uint16_t block, uint16_t repeat) : dstBlkStride(block), dstRepStride(repeat) {}
   uint32_t blockNumber = DEFAULT_BLK_NUM;
-  uint16_t dstRepStride = 8;
   uint16_t dstBlkStride = 1;
+  uint16_t dstRepStride = 8;
 };
 
 }  // namespace AscendC

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -169,8 +170,17 @@ void run_mixed(uint32_t vectors, Body&& body) {
     guarded(body);
     group.leave();
   };
-  threads.emplace_back(run_core, Role::Cube, 0, &faults[0]);
-  for (uint32_t core = 1; core < vectors; ++core) threads.emplace_back(run_core, Role::Vector, core, &faults[core]);
+  const auto start = [&](Role role, uint32_t sub_block, Fault* fault) {
+    try {
+      threads.emplace_back(run_core, role, sub_block, fault);
+    } catch (const std::system_error& error) {  // the others go on without it
+      *fault = {kVectorCoreException, std::string("cannot start a thread for a core: ") + error.what()};
+      group.leave();
+    }
+  };
+  threads.reserve(vectors);
+  start(Role::Cube, 0, &faults[0]);
+  for (uint32_t core = 1; core < vectors; ++core) start(Role::Vector, core, &faults[core]);
   run_core(Role::Vector, 0, nullptr);
   for (std::thread& thread : threads) thread.join();
   for (const Fault& fault : faults)

@@ -118,6 +118,18 @@ void IBWait(const GlobalTensor<int32_t>& workspace, const LocalTensor<int32_t>&,
 
 }  // namespace AscendC
 
+namespace AscendC {
+
+/// Flags from one pipe to another by their names.
+template <pipe_t from, pipe_t to>
+class TQueSync {
+ public:
+  void SetFlag(TEventID id) { mtsim::set_bit(mtsim::pair_flags(from, to), id); }
+  void WaitFlag(TEventID id) { mtsim::clear_bit(mtsim::pair_flags(from, to), id); }
+};
+
+}  // namespace AscendC
+
 inline void set_flag(pipe_t from, pipe_t to, int32_t id) { mtsim::set_bit(mtsim::pair_flags(from, to), id); }
 inline void wait_flag(pipe_t from, pipe_t to, int32_t id) { mtsim::clear_bit(mtsim::pair_flags(from, to), id); }
 inline void pipe_barrier(pipe_t) {}

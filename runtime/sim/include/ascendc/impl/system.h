@@ -29,8 +29,12 @@ inline int64_t GetSystemCycle() {
 
 /// The launch passes the kernel's own workspace, without a part for the system before it.
 inline __gm__ uint8_t* GetUserWorkspace(__gm__ uint8_t* workspace) { return workspace; }
+/// The part that the system would use. Nothing is kept there, but kernels end when it is NULL.
 inline void SetSysWorkspace(__gm__ uint8_t*) {}
-inline __gm__ uint8_t* GetSysWorkSpacePtr() { return nullptr; }
+inline __gm__ uint8_t* GetSysWorkSpacePtr() {
+  static uint8_t unused;
+  return &unused;
+}
 
 template <typename... Values>
 void PRINTF(const char* format, Values... values) {
@@ -67,6 +71,11 @@ void ICachePreLoad(const T) {}
 
 }  // namespace AscendC
 
+// Kernels name these with and without their namespace.
+using AscendC::GetSysWorkSpacePtr;
+using AscendC::GetUserWorkspace;
+using AscendC::SetSysWorkspace;
+
 inline int64_t get_block_idx() { return AscendC::GetBlockIdx(); }
 inline int64_t get_block_num() { return AscendC::GetBlockNum(); }
 inline int64_t get_subblockid() { return AscendC::GetSubBlockIdx(); }
@@ -74,5 +83,8 @@ inline int64_t get_subblockdim() { return AscendC::GetSubBlockNum(); }
 
 inline void dcci(const void*, uint64_t, uint64_t = 0) { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
+#ifndef ASSERT
+#define ASSERT(condition) ascendc_assert(condition)
+#endif
 #define ascendc_assert(condition, ...) \
   ((condition) ? (void)0 : ::mtsim::fault(::mtsim::kVectorCoreException, "%s:%d: %s", __FILE__, __LINE__, #condition))
