@@ -224,6 +224,19 @@ def test_what_is_cpp_only_is_said_so(cpp: str, reason: str) -> None:
         to_expression(parse_formula(cpp))
 
 
+@pytest.mark.parametrize(
+    ("flags", "ours"), [("", "f(grads[0])"), ("  output_differentiability: [False, True]\n", "f(grads[1])")]
+)
+def test_grad_is_that_of_the_first_differentiable_output(tmp_path: Path, flags: str, ours: str) -> None:
+    native, derivatives = tmp_path / "native.yaml", tmp_path / "derivatives.yaml"
+    native.write_text(
+        "- func: two(Tensor self) -> (Tensor, Tensor)\n- func: f(Tensor x) -> Tensor\n  dispatch:\n    CPU: f\n"
+    )
+    derivatives.write_text(f"- name: two(Tensor self) -> (Tensor, Tensor)\n{flags}  self: f(grad)\n")
+    made = import_files(native, derivatives=derivatives)
+    assert entries(made.text)["two(Tensor self) -> (Tensor, Tensor)"]["backward"] == {"self": ours}
+
+
 # ---------------------------------------------------------------- ExecuTorch
 
 

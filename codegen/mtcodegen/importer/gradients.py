@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import opschema
+from mtcodegen.expr import ExpressionError, Name, parse_expression, walk
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.model import Gradient, Imported, Note
 from mtcodegen.torchyaml.derivatives import Derivatives, Formula, FormulaKind, Variant
@@ -42,7 +43,7 @@ class DerivativeTable:
             return
         for variant in entry.variants:
             if variant.key == "Default":
-                _add_formulas(imported, variant, tensors)
+                _add_formulas(imported, variant, tensors, _only_gradient(entry))
             else:
                 reason = "gradients are the same on every device"
                 _note_variant(imported, variant, reason)
@@ -55,10 +56,18 @@ def _types(schema: opschema.Schema) -> list[tuple[str, opschema.Type]]:
     return [(argument.name, argument.type) for argument in schema.arguments]
 
 
-def _add_formulas(imported: Imported, variant: Variant, tensors: list[str]) -> None:
+def _only_gradient(entry: Derivatives) -> str:
+    """What `grad` is here: with several outputs, the gradient of the first differentiable one."""
+    if len(entry.schema.returns) == 1 or any(argument.name == "grad" for argument in entry.schema.arguments):
+        return "grad"
+    flags = entry.differentiable_outputs
+    return f"grads[{flags.index(True)}]" if True in flags else "grad"
+
+
+def _add_formulas(imported: Imported, variant: Variant, tensors: list[str], grad: str) -> None:
     given = {name for formula in variant.formulas for name in formula.names}
     for formula in variant.of(FormulaKind.BACKWARD, FormulaKind.NON_DIFFERENTIABLE):
-        imported.gradients += [item for item in [_gradient(imported, formula, tensors)] if item is not None]
+        imported.gradients += [item for item in [_gradient(imported, formula, tensors, grad)] if item is not None]
     for name in tensors:
         if name not in given:
             imported.gradients.append(Gradient((name,), "not_implemented", "", imported.span))
@@ -68,17 +77,32 @@ def _add_formulas(imported: Imported, variant: Variant, tensors: list[str]) -> N
         imported.notes.append(Note(text, "a forward-mode formula", formula.key.span))
 
 
-def _gradient(imported: Imported, formula: Formula, tensors: list[str]) -> Gradient | None:
+def _gradient(imported: Imported, formula: Formula, tensors: list[str], grad: str) -> Gradient | None:
     span = formula.node.span
     if formula.expr is None:
         names = tuple(name for name in formula.names if name in tensors)
         return Gradient(names, "not_differentiable", "", span) if names else None
     try:
-        return Gradient(formula.names, to_expression(formula.expr), formula.node.value, span)
+        text = _renamed(to_expression(formula.expr), "grad", grad)
+        return Gradient(formula.names, text, formula.node.value, span)
     except ConversionError as error:
         span = formula.node.locate(error.node.offset, error.node.length)
         imported.notes.append(Note(_described(formula), error.reason, span))
         return Gradient(formula.names, "not_implemented", "", span)
+
+
+def _renamed(text: str, name: str, new: str) -> str:
+    """An expression with another ``name``; one that does not parse as it is."""
+    if name == new:
+        return text
+    try:
+        tree = parse_expression(text)
+    except ExpressionError:
+        return text
+    places = [node.offset for node in walk(tree) if isinstance(node, Name) and node.id == name]
+    for place in sorted(places, reverse=True):
+        text = text[:place] + new + text[place + len(name) :]
+    return text
 
 
 def _described(formula: Formula) -> str:
