@@ -178,7 +178,8 @@ cdef object align_gradients(FunctionCtx ctx, object result):
     """What backward returned, as one gradient per edge. Rule: gradients align with inputs by slot, none are filtered."""
     cdef Py_ssize_t given, expected
     if not PyTuple_Check(result):
-        result = tuple(result) if PyList_Check(result) else (result,)
+        # Of an operator that takes a list of tensors, a list is the gradient of one argument.
+        result = tuple(result) if PyList_Check(result) and not (ctx.is_operator and ctx.list_lengths is not None) else (result,)
     given, expected = len(result), len(ctx.needs_input_grad)
     if ctx.is_operator and given == (<OpOverload>ctx.function).sig.positional:
         result += (None,) * (expected - given)         # PyTorch has no gradients for keyword-only arguments
