@@ -23,6 +23,7 @@ COMMANDS = {
     "list": "list the operators of files",
     "show": "show all about one operator",
     "watch": "generate again whenever a file changes",
+    "import": "write our YAML from PyTorch's, ExecuTorch's or op-plugin's",
     "init": "start a project: kernels, YAML, Makefile, test, CI",
     "explain": "say what a diagnostic's code means",
     "schema": "print the JSON Schema of the YAML files",

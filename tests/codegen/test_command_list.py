@@ -184,7 +184,8 @@ def test_other_shells_know_every_command(capsys, shell):
     script = capsys.readouterr().out
     for command in COMMANDS:
         assert command in script
-    assert script.count("'") % 2 == 0
+    for line in script.splitlines() if shell == "fish" else []:
+        assert line.replace("\\'", "").count("'") % 2 == 0, line
     assert "sarif" in script
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-__all__ = ["COMMAND_CODES", "CommandCode", "command_explanation"]
+__all__ = ["COMMAND_CODES", "CommandCode", "all_command_codes", "command_explanation"]
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,16 @@ COMMAND_CODES = {
 }
 
 
+def all_command_codes() -> dict[str, CommandCode]:
+    """With those of `mtcodegen import`, by code."""
+    from mtcodegen.torchyaml.codes import CODES as IMPORT_CODES
+
+    return {code: CommandCode(title, text) for code, (title, text) in IMPORT_CODES.items()} | COMMAND_CODES
+
+
 def command_explanation(code: str) -> str | None:
     """What ``mtcodegen explain`` prints; None for a code that is none of these."""
-    found = COMMAND_CODES.get(code)
+    found = all_command_codes().get(code)
     if found is None:
         return None
     fix = f"\n`mtcodegen lint --fix` {found.fix}.\n" if found.fix else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from dataclasses import dataclass
 
@@ -45,7 +46,7 @@ def _options(command: str) -> list[_Option]:
     return [
         _Option(
             tuple(action.option_strings),
-            (action.help or "").replace("'", ""),
+            action.help or "",
             tuple(map(str, action.choices or ())),
             action.nargs != 0,
         )
@@ -96,7 +97,7 @@ complete -o filenames -F _mtcodegen mtcodegen
 
 
 def _zsh() -> str:
-    commands = "\n".join(f"    '{name}:{text.replace(':', ' ')}'" for name, text in COMMANDS.items())
+    commands = "\n".join(f"    {shlex.quote(f'{name}:{text}')}" for name, text in COMMANDS.items())
     cases = []
     for command in COMMANDS:
         specs = [_zsh_option(option) for option in _options(command)]
@@ -131,21 +132,26 @@ compdef _mtcodegen mtcodegen
 def _zsh_option(option: _Option) -> str:
     text = option.help.replace("[", "(").replace("]", ")").replace(":", " ")
     value = f":value:({' '.join(option.values)})" if option.values else ":value:_files" if option.takes_value else ""
-    return " ".join(f"'{name}[{text}]{value}'" for name in option.names)
+    return " ".join(shlex.quote(f"{name}[{text}]{value}") for name in option.names)
 
 
 def _fish() -> str:
     none = "not __fish_seen_subcommand_from " + " ".join(COMMANDS)
-    lines = [f"complete -c mtcodegen -n '{none}' -a {name} -d '{text}'" for name, text in COMMANDS.items()]
+    lines = [f"complete -c mtcodegen -n '{none}' -a {name} -d {_fish_quoted(text)}" for name, text in COMMANDS.items()]
     for command in COMMANDS:
         when = f"complete -c mtcodegen -n '__fish_seen_subcommand_from {command}'"
         for option in _options(command):
             names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
             value = f" -x -a '{' '.join(option.values)}'" if option.values else " -r" if option.takes_value else ""
-            lines.append(f"{when} {names}{value} -d '{option.help}'")
+            lines.append(f"{when} {names}{value} -d {_fish_quoted(option.help)}")
         if _words(command):
             lines.append(f"{when} -f -a '{' '.join(_words(command))}'")
     return "\n".join(lines) + "\n"
+
+
+def _fish_quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 _SHELLS = {"bash": _bash, "zsh": _zsh, "fish": _fish}

@@ -74,8 +74,8 @@ def _format(options: argparse.Namespace, item: Input) -> list[Diagnostic]:
         say(options, f"formatted {os.path.relpath(item.path)}")
         return []
     if options.format == "text":
-        lines = (text.splitlines(keepends=True) for text in (source.text, formatted))
-        sys.stdout.writelines(difflib.unified_diff(*lines, item.name, item.name))
+        before, after = (text.splitlines(keepends=True) for text in (source.text, formatted))
+        sys.stdout.writelines(difflib.unified_diff(before, after, item.name, item.name))
     return [Diagnostic("MT901", "is not formatted", None, "run mtcodegen fmt", path=item.name)]
 
 

@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 
+from mtcodegen.autogen import is_variant
 from mtcodegen.commands.codes import COMMAND_CODES
 from mtcodegen.commands.common import add_format, add_inputs, report, say
 from mtcodegen.commands.files import replace_file
@@ -72,7 +73,8 @@ def _codes(text: str) -> set[str]:
 
 
 def _lint(document: Document, wanted: set[str]) -> list[Finding]:
-    found = [item for spec in document.file.ops for rule in RULES.values() for item in rule(spec, document.node)]
+    written = [spec for spec in document.file.ops if not is_variant(spec)]
+    found = [item for spec in written for rule in RULES.values() for item in rule(spec, document.node)]
     return [item for item in found if item.diagnostic.code in wanted and not _is_ignored(item.diagnostic)]
 
 

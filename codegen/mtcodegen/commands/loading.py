@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mtcodegen.autogen import expand
 from mtcodegen.diagnostics import Diagnostic, in_source_order
 from mtcodegen.load import load, read
 from mtcodegen.model import File
@@ -20,7 +21,7 @@ __all__ = ["Document", "load_inputs", "parse_source"]
 
 @dataclass(frozen=True)
 class Document:
-    """A file's nodes, and its operators with their formulas as written: no name in them is looked up."""
+    """A file's nodes, and its operators, variants too, with formulas as written: no name in them is looked up."""
 
     item: Input
     node: Node
@@ -34,8 +35,9 @@ def parse_source(source: Source) -> tuple[Node | None, File | None, list[Diagnos
         found = [*found, *validate(node)]
     if node is None or found:
         return node, None, found
-    file, found = parse(node)
-    return node, file, found
+    parsed, found = parse(node)
+    file, more = expand(parsed)
+    return node, file, [*found, *more]
 
 
 def load_inputs(inputs: Iterable[Input]) -> tuple[list[Document], list[Diagnostic]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from mtcodegen.cli import COMMANDS, command_parser, overview
-from mtcodegen.commands.codes import COMMAND_CODES
+from mtcodegen.commands.codes import all_command_codes
 
 __all__ = ["markdown"]
 
@@ -27,7 +27,7 @@ def markdown() -> str:
     for name in COMMANDS:
         lines += ["", f"## {name}", "", *_block(command_parser(name).format_help())]
     lines += ["", "## Codes", "", "Those of generation are in [diagnostics.md](diagnostics.md)."]
-    for code, about in COMMAND_CODES.items():
+    for code, about in all_command_codes().items():
         fix = f" `mtcodegen lint --fix` {about.fix}." if about.fix else ""
         lines += ["", f"**{code}: {about.title}.** {about.text}{fix}"]
     return "\n".join(lines) + "\n"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtcodegen.codes import CODES
-from mtcodegen.commands.codes import COMMAND_CODES
+from mtcodegen.commands.codes import all_command_codes
 from mtcodegen.diagnostics import Diagnostic
 
 __all__ = ["render_sarif"]
@@ -30,7 +30,7 @@ def render_sarif(found: Sequence[Diagnostic]) -> str:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    about = CODES.get(code) or COMMAND_CODES.get(code)
+    about = CODES.get(code) or all_command_codes().get(code)
     if about is None:
         return {"id": code}
     return {"id": code, "shortDescription": {"text": about.title}, "fullDescription": {"text": about.text}}

@@ -11,7 +11,7 @@ from typing import Any
 from mtcodegen.commands.common import wants_colour
 from mtcodegen.commands.list import add_listing, gradient_of, specs_of
 from mtcodegen.diagnostics import suggest
-from mtcodegen.model import KernelSpec, Launch, Mindspore, OpSpec, PythonFunction
+from mtcodegen.model import Compute, KernelSpec, Launch, Mindspore, OpSpec, PythonFunction, Variant
 from mtcodegen.source import Node, Scalar
 from mtcodegen.targets import UsageError
 
@@ -88,8 +88,10 @@ def _body(kernel: KernelSpec) -> str:
             return f"Python {function.reference}"
         case Mindspore(primitive=primitive):
             return f"MindSpore {primitive}"
-        case body:
-            return "; ".join(formula.node.value for formula in body.formulas)
+        case Compute(formulas=formulas):
+            return "; ".join(formula.node.value for formula in formulas)
+        case Variant(base=base):
+            return f"made of {base.qualname}"
 
 
 def _gradients(spec: OpSpec) -> dict[str, str]:
