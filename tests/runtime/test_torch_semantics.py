@@ -80,6 +80,11 @@ def keyword_only_setup(torch: Any) -> Any:
     return seen, x.grad
 
 
+def device_default(torch: Any) -> Any:
+    cpu = torch.device("cpu:0")
+    return infer(torch, lambda i=cpu: i, i=torch.device, returns=torch.Tensor)
+
+
 def setup_calls(torch: Any) -> Any:
     calls = []
     f = make(torch, lambda x: x * 2)
@@ -136,7 +141,7 @@ def replaced(torch: Any) -> Any:
 
 
 def no_override(torch: Any) -> Any:
-    op, lib = defined(torch, "(Tensor x) -> Tensor", CPU=twice)
+    _op, lib = defined(torch, "(Tensor x) -> Tensor", CPU=twice)
     lib.impl("f", twice, "CPU", allow_override=False)
 
 
@@ -344,8 +349,7 @@ TABLE: dict[str, Case | tuple[Case, str]] = {
     "mutates_args as a string": (lambda t: infer(t, lambda x: x, "x", x=t.Tensor, returns=t.Tensor), "string"),
     "unknown mutations": lambda t: infer(t, lambda x, y: x, "unknown", x=t.Tensor, y=t.Tensor, returns=t.Tensor),
     "int and dtype": lambda t: infer(t, lambda x, d: x, x=int, d=t.dtype, returns=t.Tensor),
-    "a device's default": lambda t: infer(
-        t, annotated(lambda i=t.device("cpu:0"): i), i=t.device, returns=t.Tensor),
+    "a device's default": device_default,
     # schemas
     "a schema that disagrees": (
         lambda t: make(t, lambda x: None, (), schema="(Tensor(a!) x) -> ()"), "the op mutates {'x'}"),
