@@ -8,7 +8,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 
-from mtcodegen.commands.common import add_format, add_inputs, report, say, status
+from mtcodegen.commands.common import add_format, add_inputs, named_inputs, report, say, status
 from mtcodegen.commands.compatibility import Break, breaks
 from mtcodegen.commands.loading import Document, load_inputs, parse_source
 from mtcodegen.diagnostics import Diagnostic, in_source_order, suggest
@@ -16,7 +16,7 @@ from mtcodegen.load import read
 from mtcodegen.model import OpSpec
 from mtcodegen.pipeline import Input
 from mtcodegen.source import Source, Span
-from mtcodegen.targets import UsageError, find_targets
+from mtcodegen.targets import UsageError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare."""
-    inputs = [item for target in find_targets(options.files, None) for item in target.inputs]
+    inputs = named_inputs(options.files)
     documents, found = load_inputs(inputs)
     if not found:
         specs, found = _old_specs(options, inputs)
@@ -131,7 +131,7 @@ def _of_revision(options: argparse.Namespace, inputs: Sequence[Input]) -> list[S
 def _whole_folders(options: argparse.Namespace) -> list[pathlib.Path]:
     """Folders all of whose files are meant, so that one that is gone is missed."""
     if not options.files:
-        return sorted({item.path.resolve().parent for target in find_targets([], None) for item in target.inputs})
+        return sorted({item.path.resolve().parent for item in named_inputs([])})
     return [pathlib.Path(name).resolve() for name in options.files if pathlib.Path(name).is_dir()]
 
 

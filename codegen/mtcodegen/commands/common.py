@@ -6,15 +6,19 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from mtcodegen.diagnostics import FORMATS as _FORMATS
 from mtcodegen.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from mtcodegen.pipeline import Input
 
 __all__ = [
     "FORMATS",
     "add_format",
     "add_inputs",
+    "named_inputs",
     "progress_line",
     "report",
     "say",
@@ -28,6 +32,14 @@ FORMATS = (*_FORMATS, "sarif")
 def add_inputs(parser: argparse.ArgumentParser, what: str = "YAML files, or folders of them") -> None:
     """The files to read; none means those of pyproject.toml."""
     parser.add_argument("files", nargs="*", metavar="FILE", help=what)
+
+
+def named_inputs(files: Sequence[str]) -> list[Input]:
+    """The files that are meant, each once however many targets it has. Raises UsageError for one that is not there."""
+    from mtcodegen.targets import find_targets
+
+    inputs = [item for target in find_targets(files, None) for item in target.inputs]
+    return list({item.path.resolve(): item for item in inputs}.values())
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:

@@ -7,14 +7,13 @@ import difflib
 import os
 import sys
 
-from mtcodegen.commands.common import add_format, add_inputs, report, say, status
+from mtcodegen.commands.common import add_format, add_inputs, named_inputs, report, say, status
 from mtcodegen.commands.files import replace_file
 from mtcodegen.commands.yaml_format import format_yaml
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.load import load, read
 from mtcodegen.pipeline import Input
 from mtcodegen.source import Source
-from mtcodegen.targets import find_targets
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "format_source", "run"]
 
@@ -42,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     if options.files == ["-"]:
         return _filter(options)
     found: list[Diagnostic] = []
-    inputs = [item for target in find_targets(options.files, None) for item in target.inputs]
+    inputs = named_inputs(options.files)
     for item in inputs:
         found += _format(options, item)
     report(options, found)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from mtcodegen.commands.common import add_format, add_inputs, progress_line, report, say, status
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.output import Change, apply, changes
-from mtcodegen.pipeline import Generated, Target, generate
+from mtcodegen.pipeline import FORMS, Generated, Target, generate
 from mtcodegen.targets import find_targets
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run", "run_pipeline", "wanted_changes"]
@@ -21,6 +21,8 @@ EXAMPLES = (
     ("mtcodegen ops.yaml", "write generated/ops.py and ops.pyi beside ops.yaml"),
     ("mtcodegen generate ops_yaml -o src/my_ops", "a package of all files in ops_yaml"),
     ("mtcodegen", "all targets of pyproject.toml"),
+    ("mtcodegen ops.yaml --target torch", "modules that register the operators with PyTorch itself"),
+    ("mtcodegen ops.yaml --target docs", "pages of documentation"),
 )
 
 
@@ -28,6 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_inputs(parser)
     parser.add_argument("-o", "--output", metavar="DIR", help="folder for the modules (default: generated)")
+    text = f"what is made: {', '.join(FORMS)} (default: {FORMS[0]}, or what pyproject.toml says)"
+    parser.add_argument("--target", choices=FORMS, metavar="TARGET", help=text)
     add_format(parser)
 
 
@@ -47,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 def run_pipeline(options: argparse.Namespace) -> tuple[list[Generated], list[Diagnostic]]:
     """All that the options ask for, in memory."""
-    targets = find_targets(options.files, options.output)
+    targets = find_targets(options.files, options.output, options.target)
     progress = progress_line(sum(len(target.inputs) for target in targets))
     try:
         return generate(targets, progress)

@@ -8,14 +8,14 @@ import re
 
 from mtcodegen.autogen import is_variant
 from mtcodegen.commands.codes import COMMAND_CODES
-from mtcodegen.commands.common import add_format, add_inputs, report, say
+from mtcodegen.commands.common import add_format, add_inputs, named_inputs, report, say
 from mtcodegen.commands.files import replace_file
 from mtcodegen.commands.lint_rules import RULES, Finding
 from mtcodegen.commands.loading import Document, load_inputs, parse_source
 from mtcodegen.commands.yaml_edit import apply_edits
 from mtcodegen.diagnostics import Diagnostic, in_source_order
 from mtcodegen.source import Source
-from mtcodegen.targets import UsageError, find_targets
+from mtcodegen.targets import UsageError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     """Lint. Findings are warnings, and any is exit status 1."""
     wanted = _codes(options.select) if options.select else set(CODES)
     wanted -= _codes(options.ignore) if options.ignore else set()
-    inputs = [item for target in find_targets(options.files, None) for item in target.inputs]
+    inputs = named_inputs(options.files)
     documents, found = load_inputs(inputs)
     if options.fix and not found:
         for _ in range(_PASSES):

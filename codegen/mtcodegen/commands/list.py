@@ -8,11 +8,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from mtcodegen.commands.common import add_inputs, report, status
+from mtcodegen.commands.common import add_inputs, named_inputs, report, status
 from mtcodegen.commands.loading import load_inputs
 from mtcodegen.model import OpSpec
 from mtcodegen.paths import data_folder
-from mtcodegen.targets import find_targets
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_listing", "configure", "devices_of", "gradient_of", "run", "specs_of"]
 
@@ -54,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 def specs_of(options: argparse.Namespace, files: Sequence[str]) -> tuple[list[OpSpec], int]:
     """The operators that the options ask for, and the exit status; faults go to standard error."""
     chosen = [*files, str(data_folder("ops_yaml"))] if options.built_in else files
-    documents, found = load_inputs([item for target in find_targets(chosen, None) for item in target.inputs])
+    documents, found = load_inputs(named_inputs(chosen))
     report(argparse.Namespace(format="text"), found)
     return [spec for document in documents for spec in document.file.ops], status(found)
 

@@ -40,7 +40,7 @@ def _seconds(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Watch until Ctrl-C, which is no failure."""
-    find_targets(options.files, options.output)  # what is wrong now would be wrong for ever
+    find_targets(options.files, options.output, options.target)  # what is wrong now would be wrong for ever
     try:
         while True:
             before = _snapshot(options)
@@ -80,7 +80,7 @@ def _wait_for_change(options: argparse.Namespace, before: Snapshot) -> None:
 def _snapshot(options: argparse.Namespace) -> Snapshot:
     """The state of every file that the output depends on."""
     try:
-        found = find_targets(options.files, options.output)
+        found = find_targets(options.files, options.output, options.target)
     except UsageError:
         found = []
     paths = [item.path for target in found for item in target.inputs]
