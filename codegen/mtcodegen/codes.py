@@ -245,13 +245,13 @@ _TWO_TAIL = "  fake: [{like: x}, {like: x}]\n  kernels: [{device: cpu, compute: 
 CODES |= {
     "MT601": Code(
         "something that PyTorch has no place for",
-        "With `--target torch` operators are registered with PyTorch itself, where kernels of MindSpore and of NPUs, "
+        "In the form `torch` operators are registered with PyTorch itself, where kernels of MindSpore and of NPUs, "
         "gradients of operators that write to an argument or return a view, and casts on npu cannot be. They are left "
         "out.",
     ),
     "MT602": Code(
         "an operator that PyTorch cannot register",
-        "With `--target torch` an operator needs a kernel that runs there, a namespace that is not PyTorch's own, and "
+        "In the form `torch` an operator needs a kernel that runs there, a namespace that is not PyTorch's own, and "
         "no keyword-only tensor that has a gradient.",
     ),
     "MT130": Code(

@@ -43,7 +43,7 @@ def variant_statements(schema: Schema, base: Schema, parameters: Parameters) -> 
 def _functional(
     schema: Schema, base: Schema, parameters: Parameters, copies: dict[str, str], call: str, local: Names
 ) -> list[str]:
-    lines = [f"{name} = {parameters.spelled[argument]}.clone()" for argument, name in copies.items()]
+    lines = [f"{name}: Tensor = {parameters.spelled[argument]}.clone()" for argument, name in copies.items()]
     result = local.unique("result")
     if base.kind is SchemaKind.INPLACE:
         return [*lines, f"{result}: {return_annotation(schema)} = {call}", f"return {result}"]
@@ -119,7 +119,8 @@ def autocast_statements(schema: Schema, parameters: Parameters, key: str, policy
         if opschema.base_of(argument.type).name == "Tensor":
             spelled[argument.name] = local.unique(f"{argument.name}_cast")
             lines.append(f"{spelled[argument.name]} = {_cast(argument.type, parameters.spelled[argument.name], dtype)}")
-    guard = f"torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.{key}))"
+    keys = f"torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[{quoted(key)}])"
+    guard = f"torch._C._ExcludeDispatchKeyGuard({keys})"
     result = local.unique("result")
     call = (
         f"{result}: {return_annotation(schema)} = {_call(schema, spelled)}"

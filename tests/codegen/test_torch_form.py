@@ -74,6 +74,7 @@ ops:
   kernels: [{device: cpu, compute: 'xs[0] * 2 + bias if bias is not None else xs[0] * 2'}]
   backward: {xs: not_differentiable, bias: grad}
 - func: cube(Tensor x) -> Tensor
+  autocast: {cpu: bfloat16}
   kernels: [{compute: x * x * x}]
 """
 
@@ -154,6 +155,15 @@ def test_variants(modules):
         assert torch.ops.codegen_both.axpy.out(x, y, scale=2.0, out=torch.empty(1)).tolist() == [5.0]
         assert torch.ops.codegen_both.axpy_(x, y) is x
         assert x.tolist() == [3.0]
+
+
+def test_autocast_in_pytorch(modules):
+    theirs, _ = modules
+    x = oracle.tensor([2.0], requires_grad=True)
+    with oracle.autocast("cpu", dtype=oracle.float16):
+        result = theirs.cube(x)
+    result.backward()
+    assert (result.dtype, result.item(), x.grad.tolist()) == (oracle.bfloat16, 8.0, [12.0])
 
 
 def test_errors_say_the_same(modules):
