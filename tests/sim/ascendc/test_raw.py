@@ -33,5 +33,5 @@ def test_cast(npu, library, n):
 
 def test_an_address_outside_of_the_unified_buffer(npu, library):
     npu.launch(library.aclrtlaunch_raw_outside, 1, npu.upload(np.zeros(1, np.float32)))
-    with pytest.raises(AsyncError, match="vexp: dst is at .*, outside of the unified buffer"):
+    with pytest.raises(AsyncError, match=r"vexp: dst is at .*, outside of the unified buffer"):
         npu.synchronize()

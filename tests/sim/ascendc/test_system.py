@@ -84,31 +84,46 @@ def test_scalars(npu, library):
     np.testing.assert_array_equal(npu.download(y, np.empty(16, np.int32)), expected)
 
 
+def test_more_blocks_than_cores(npu, library):
+    x = npu.upload(np.zeros(64, np.int32))
+    npu.launch(library.aclrtlaunch_all_meet, 25, x, x)
+    with pytest.raises(AsyncError) as error:
+        npu.synchronize()
+    assert error.value.code == 507034
+    assert "SyncAll: 25 blocks wait for each other, Ascend910B has 24 cube cores" in error.value.message
+
+
 PROFILES = {
-    "Ascend910B1": (196352, 65536, 131072),
-    "Ascend310P3": (262144, 65536, 262144),
-    "Ascend310B4": (253952, 65536, 131072),
-    "Ascend910A": (262144, 65536, 262144),
-    "Ascend910ProB": (262144, 65536, 262144),
+    "Ascend910B1": (196352, 65536, 131072, 48),
+    "Ascend310P3": (262144, 65536, 262144, 8),
+    "Ascend310B4": (253952, 65536, 131072, 1),
+    "Ascend910A": (262144, 65536, 262144, 32),
+    "Ascend910ProB": (262144, 65536, 262144, 32),
 }
 
-FILL_MEMORIES = """
-import re, sys
+# Prints what the errors say: the bytes of three memories, and the most blocks that may wait for each other.
+LIMITS = """
+import ctypes, re, sys
 from pathlib import Path
-import ctypes
 import numpy as np
 from mindtorch_v2.npu import build, paths
 from tests.sim.ascendc.device import AsyncError, Device
 library = ctypes.CDLL(str(build.build_ascendc("profile", [Path(sys.argv[1])])))
-npu = Device(paths.simulator_library())
-for memory in range(3):
-    npu.launch(library.aclrtlaunch_overfill, 1, npu.upload(np.zeros(8, np.float32)), memory)
+
+def outcome(kernel, blocks, *arguments):
+    npu = Device(paths.simulator_library())
+    npu.launch(kernel, blocks, npu.upload(np.zeros(8, np.float32)), *arguments)
     try:
         npu.synchronize()
+        return ""
     except AsyncError as error:
-        print(re.search(r"of (\\d+) bytes are taken", error.message)[1])
-    npu.free_all()
-    npu = Device(paths.simulator_library())
+        return error.message
+    finally:
+        npu.free_all()
+
+for memory in range(3):
+    print(re.search(r"of (\\d+) bytes are taken", outcome(library.aclrtlaunch_overfill, 1, memory))[1])
+print(max(blocks for blocks in (1, 2, 8, 9, 32, 33, 48) if not outcome(library.aclrtlaunch_meet, blocks)))
 """
 
 
@@ -116,7 +131,7 @@ for memory in range(3):
 def test_chip_profile(soc):
     kernel = Path(__file__).parent / "kernels" / "profile.cpp"
     environment = {**os.environ, "MTSIM_SOC_NAME": soc}
-    command = [sys.executable, "-c", FILL_MEMORIES, str(kernel)]
+    command = [sys.executable, "-c", LIMITS, str(kernel)]
     root = Path(__file__).parents[3]
     done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

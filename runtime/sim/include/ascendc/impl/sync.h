@@ -36,6 +36,15 @@ inline void check_cross_core(const char* name, uint16_t flag) {
       Group::kFlags - 1);
 }
 
+/// Blocks that wait for each other must all be alive, and each takes a core: a cube core where it has several.
+inline void check_alive_together(const char* name) {
+  const bool mixed = core().group != nullptr;
+  const uint32_t cores = mixed || runs_cube() ? chip().cube_cores : chip().vector_cores;
+  if (core().blocks > cores)
+    fault(kVectorCoreTimeout, "%s: %u blocks wait for each other, %s has %u %s cores: the chip would wait for ever",
+          name, core().blocks, chip().name, cores, mixed || runs_cube() ? "cube" : "vector");
+}
+
 inline Group& own_group(const char* name) {
   if (core().group == nullptr)
     fault(kVectorCoreTimeout, "%s: the block has one core, nobody answers: declare the kernel with "
@@ -63,6 +72,7 @@ using TEventID = int8_t;
 /// Waits for all blocks. The launch stub of a source that names SyncAll keeps its blocks alive together.
 template <bool isAIVOnly = true>
 void SyncAll() {
+  mtsim::check_alive_together("SyncAll");
   if (mtsim::core().group == nullptr) return mtsim_block_barrier();
   mtsim::core().group->sync_all(isAIVOnly, [] { mtsim_block_barrier(); });
 }
@@ -106,6 +116,7 @@ void IBSet(const GlobalTensor<int32_t>& workspace, const LocalTensor<int32_t>&, 
 }
 template <bool isAIVOnly = true>
 void IBWait(const GlobalTensor<int32_t>& workspace, const LocalTensor<int32_t>&, int32_t blockIdx, int32_t eventID) {
+  mtsim::check_alive_together("IBWait");
   int32_t* flag = detail::block_flag("IBWait", workspace, blockIdx, eventID);
   const auto deadline = std::chrono::steady_clock::now() + mtsim::kBlockPatience;
   while (__atomic_load_n(flag, __ATOMIC_SEQ_CST) == 0) {
