@@ -218,4 +218,12 @@ def _is_default(argument: Any, value: Any) -> bool:
     return type(default) is type(value) and bool(default == value)
 
 
+def as_subclass(self: Tensor, cls: type) -> Any:
+    """The same tensor, history included, as an object of ``cls``, a subclass of Tensor."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"as_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}")
+    return _core.change_class(self, cls)
+
+
+_core.install_method("as_subclass", as_subclass)
 _core.set_python_dispatchers(_dispatch, _override)

@@ -283,10 +283,44 @@ def double_check_fails(torch: Any) -> Any:
     return torch.autograd.gradgradcheck(Once.apply, (x,), raise_exception=False)
 
 
+def undefined_gradient(torch: Any) -> Any:
+    class Product(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return torch.ones(2, dtype=torch.float64) if grad is None else grad * 2
+
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    off = torch.autograd.gradcheck(Product.apply, (x,), check_undefined_grad=False)
+    return off, torch.autograd.gradcheck(Product.apply, (x,), raise_exception=False)
+
+
+def another_gradient_each_time(torch: Any) -> Any:
+    calls = []
+
+    class Drifting(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            calls.append(1)
+            return grad * (2 + len(calls) * 1e-9)
+
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    strict = torch.autograd.gradcheck(Drifting.apply, (x,), raise_exception=False)
+    return strict, torch.autograd.gradcheck(Drifting.apply, (x,), nondet_tol=1e-4)
+
+
 AGREE = (
     tensor_hooks, post_accumulate, optimiser_in_backward, node_hooks, several_gradients, saved_hooks, saved_on_cpu,
     inference, inference_decorators, nan_allowed, batched_grads, reentrant, from_several_threads, raising_hook,
-    double_check, double_check_fails,
+    double_check, double_check_fails, undefined_gradient, another_gradient_each_time,
 )  # fmt: skip
 
 

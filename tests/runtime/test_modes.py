@@ -137,6 +137,16 @@ def plain_subclass(torch: Any) -> Any:
     )
 
 
+def as_subclass(torch: Any) -> Any:
+    class Mine(torch.Tensor):  # type: ignore[misc]
+        pass
+
+    x = torch.ones(3, requires_grad=True)
+    y = (x * 2).as_subclass(Mine)
+    y.sum().backward()
+    return [type(t).__name__ for t in (y, y[0], y + 1, y.view(-1), y.detach())], x.grad
+
+
 def not_implemented(torch: Any) -> Any:
     class Refuse(torch.Tensor):  # type: ignore[misc]
         @classmethod
@@ -357,7 +367,8 @@ def func_jvp(torch: Any) -> Any:
 
 AGREE = (
     what_a_mode_sees, nested_modes, a_mode_that_replaces, a_mode_in_backward, a_mode_that_fails, function_mode,
-    function_subclass, plain_subclass, wrapper, wrapper_gradient, dispatch_rule, parameters, autocast_policy,
+    function_subclass, plain_subclass, as_subclass, wrapper, wrapper_gradient, dispatch_rule, parameters,
+    autocast_policy,
     autocast_gradient, autocast_decorator, custom_fwd, vmap_shapes, vmap_nested, vmap_in_place, vmap_gradient,
     vmap_function, func_grad, func_vjp, func_jvp,
 )  # fmt: skip

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .engine import grad
+from .function import Function
 from .grad_mode import enable_grad, no_grad
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -26,11 +28,16 @@ def gradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    fast_mode: bool = False,
 ) -> bool:
     """Whether func's gradients at ``inputs`` equal central differences with step ``eps`` within the tolerances.
 
-    ``inputs`` are float64 tensors that require grad, and anything else. Raises `GradcheckError` for the first
-    difference, or returns False without ``raise_exception``; ValueError where no input requires grad.
+    ``inputs`` are float64 tensors that require grad, and anything else. The gradients must be the same within
+    ``nondet_tol`` when computed again and, with ``check_undefined_grad``, zero where none arrives at the outputs.
+    ``fast_mode`` is taken for PyTorch's sake: the whole Jacobian is compared either way. Raises `GradcheckError` for
+    the first difference, or returns False without ``raise_exception``; ValueError where no input requires grad.
     """
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     checked = [i for i, value in enumerate(arguments) if isinstance(value, Tensor) and value.requires_grad]
@@ -46,7 +53,11 @@ def gradcheck(
                 f"are not exact enough for {arguments[i].dtype}",
                 stacklevel=2,
             )
-    for message in _differences(func, arguments, checked, eps, atol, rtol):
+    messages = itertools.chain(
+        _differences(func, arguments, checked, eps, atol, rtol, nondet_tol),
+        _undefined(func, arguments, checked) if check_undefined_grad else (),
+    )
+    for message in messages:
         if raise_exception:
             raise GradcheckError(message)
         return False
@@ -102,19 +113,55 @@ def _start(output: Tensor, number: int) -> Tensor:
 
 
 def _differences(
-    func: Callable[..., Any], arguments: tuple[Any, ...], checked: list[int], eps: float, atol: float, rtol: float
-) -> Any:
+    func: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    checked: list[int],
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet_tol: float,
+) -> Iterator[str]:
     for i in checked:
         numerical = _numerical(func, arguments, i, eps)
         for number, output in enumerate(_outputs(func(*arguments))):
             if not output.requires_grad:
                 continue
             analytical = _analytical(output, arguments[i])
+            if not _close(analytical, _analytical(output, arguments[i]), nondet_tol, 0.0):
+                yield (
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                    f"gives different values, although analytical gradient matches numerical gradient. The tolerance "
+                    f"for nondeterminism was {nondet_tol}. Input {i}, output {number}."
+                )
             if not _close(numerical[number], analytical, atol, rtol):
                 yield (
                     f"Jacobian mismatch for output {number} with respect to input {i},\n"
                     f"numerical:{numerical[number]}\nanalytical:{analytical}"
                 )
+
+
+class _NoGradient(Function):
+    """Passes its input on, and no gradient back."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor) -> Tensor:
+        copy: Tensor = value.clone()
+        return copy
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        return None
+
+
+def _undefined(func: Callable[..., Any], arguments: tuple[Any, ...], checked: list[int]) -> Iterator[str]:
+    outputs = [_NoGradient.apply(output) for output in _outputs(func(*arguments)) if output.requires_grad]
+    if not outputs:
+        return
+    starts = [output.detach() * 0 for output in outputs]
+    found = grad(outputs, [arguments[i] for i in checked], starts, allow_unused=True)
+    for i, gradient in zip(checked, found, strict=True):
+        if gradient is not None and any(_flat(gradient)):
+            yield f"Expected all input grads to be undefined or zero when all output grads are undefined: see input {i}"
 
 
 def _numerical(func: Callable[..., Any], arguments: tuple[Any, ...], at: int, eps: float) -> list[list[list[float]]]:
