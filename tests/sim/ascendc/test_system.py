@@ -63,6 +63,21 @@ def test_tiling_and_workspace(npu, library, n):
     np.testing.assert_array_equal(npu.download(y, x), x * np.float32(2.5) + 1)
 
 
+@pytest.mark.parametrize("n", [8, 1000])
+def test_local_memory_by_address(npu, library, n):
+    x = np.random.default_rng(n).standard_normal(n).astype(np.float32)
+    y = npu.upload(np.zeros_like(x))
+    npu.launch(library.aclrtlaunch_by_address, 1, npu.upload(x), y, 64 * 1024, n)
+    np.testing.assert_array_equal(npu.download(y, x), 2 * x)
+
+
+def test_local_memory_past_its_end(npu, library):
+    memory = npu.upload(np.zeros(8, np.float32))
+    npu.launch(library.aclrtlaunch_by_address, 1, memory, memory, 196352 - 28, 8)
+    with pytest.raises(AsyncError, match="8 elements from byte 196324 on, the unified buffer has 196352 bytes"):
+        npu.synchronize()
+
+
 def test_printing(npu, library, capfd):
     npu.launch(library.aclrtlaunch_prints, 2, npu.upload(np.arange(8, dtype=np.float32)))
     npu.synchronize()

@@ -114,3 +114,21 @@ extern "C" __global__ __aicore__ void scalars(GM_ADDR y) {
   yGm.SetValue(6, IsSameType<half, half>::value);
   yGm.SetValue(7, ToFloat(ToBfloat16(257.0f)));
 }
+
+// Local memory by address, without a TPipe; flags between named pipes.
+extern "C" __global__ __aicore__ void by_address(GM_ADDR x, GM_ADDR y, uint32_t at, uint32_t n) {
+  LocalTensor<float> in(TPosition::VECIN, at, n), out(TPosition::VECOUT, 0, n);
+  GlobalTensor<float> xGm, yGm;
+  xGm.SetGlobalBuffer((__gm__ float*)x, n);
+  yGm.SetGlobalBuffer((__gm__ float*)y, n);
+  TQueSync<PIPE_MTE2, PIPE_V> loaded;
+  TQueSync<PIPE_V, PIPE_MTE3> computed;
+  DataCopy(in, xGm, n);
+  loaded.SetFlag(0);
+  loaded.WaitFlag(0);
+  Duplicate(out, 1.0f, n);
+  FusedMulAdd(out, in, in, n);
+  computed.SetFlag(0);
+  computed.WaitFlag(0);
+  DataCopy(yGm, out, n);
+}

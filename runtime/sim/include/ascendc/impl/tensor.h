@@ -16,6 +16,17 @@ class LocalTensor {
   LocalTensor(uint8_t* begin, uint32_t bytes, TPosition position)
       : data_(begin), limit_(begin + bytes), size_(bytes / sizeof(T)), position_(position) {}
 
+  /// `count` elements from byte `address` of the memory that serves `position`: without a TPipe.
+  LocalTensor(TPosition position, uint32_t address, uint32_t count) : size_(count), position_(position) {
+    const mtsim::Memory memory = mtsim::memory_of(position);
+    const uint32_t available = mtsim::chip().bytes[memory];
+    if (address + count * uint64_t{sizeof(T)} > available)
+      mtsim::fault(mtsim::kVectorCoreException, "LocalTensor: %u elements from byte %u on, the %s has %u bytes", count,
+                   address, mtsim::kMemoryNames[memory], available);
+    data_ = mtsim::core().memory(memory) + address;
+    limit_ = data_ + count * sizeof(T);
+  }
+
   T GetValue(uint32_t index) const { return *at(index, "GetValue"); }
   template <typename U>
   void SetValue(uint32_t index, U value) const {
