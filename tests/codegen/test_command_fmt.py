@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import sys
 from pathlib import Path
 
@@ -179,3 +180,30 @@ def test_what_would_change_is_left(project, capsys):
     assert main(["fmt", "ops.yaml"]) == 1
     assert "error[MT902]: cannot be formatted without changing what it says" in capsys.readouterr().err
     assert (project / "ops.yaml").read_text() == text
+
+
+SPICE = [*"#[]{}:,|>?-\"'\t\r\x85&*!%", "\n", " # c\n", "- ", ": ", "|2", ">-", "---\n", "null", "é", "🙂"]
+
+
+def load_strings(text):
+    return yaml.load(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+
+
+def test_mutants_are_formatted_or_refused():
+    """Never a traceback; what is formatted says the same, and formatting it again changes nothing."""
+    chance = random.Random(0)
+    lines = (ROOT / "tests/codegen/zoo.yaml").read_text().splitlines(keepends=True)
+    count = 0
+    for _ in range(1500):
+        at = chance.randrange(len(lines) - 12)
+        text = "".join(lines[:3] + lines[at : at + 12])
+        for _ in range(chance.randint(1, 3)):
+            start = chance.randrange(len(text))
+            text = text[:start] + chance.choice(SPICE) + text[start + chance.randint(0, 3) :]
+        once, found = format_source(Source("ops.yaml", text))
+        assert (once is None) == bool(found)
+        if once is not None:
+            count += 1
+            assert load_strings(once) == load_strings(text)
+            assert formatted(once) == once
+    assert count > 50  # of what is left readable

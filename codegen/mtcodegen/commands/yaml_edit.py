@@ -52,6 +52,6 @@ def _remove(node: Mapping | Sequence, spans: list[tuple[int, int]], index: int) 
         return Edit(start, spans[index + 1][0]) if index + 1 < len(spans) else Edit(spans[index - 1][1], end)
     line = text.rfind("\n", 0, start) + 1
     if text[line:start].strip():  # the first of a block that starts behind a dash
-        return Edit(start, spans[index + 1][0])
+        return Edit(start, spans[index + 1][0]) if index + 1 < len(spans) else None
     stop = text.find("\n", max(start, end - 1))
     return Edit(line, len(text) if stop < 0 else stop + 1)

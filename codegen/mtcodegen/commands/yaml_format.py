@@ -16,11 +16,14 @@ from mtcodegen.source import Mapping, Node, Scalar, Sequence, Source
 __all__ = ["end_of", "first_offset", "format_yaml", "is_flow", "same_content"]
 
 _WIDTH = 120
+_OTHER_LINE_ENDS = re.compile("[\r\x85\u2028\u2029]")  # YAML's, and nobody's
 _BLOCK_HEADER = re.compile(r"([|>])([+-]?)([1-9]?)([+-]?)[ \t]*(#.*)?$")
 
 
 def format_yaml(text: str, document: Node) -> str | None:
     """``text`` in house style, given its nodes; None where that would change what it says."""
+    if _OTHER_LINE_ENDS.search(text):
+        return None
     printer = _Printer(text)
     printer.document(document)
     formatted = printer.result()
