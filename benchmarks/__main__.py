@@ -7,9 +7,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import launch, operator_call, report, start_up
+from benchmarks import corpus, launch, operator_call, report, start_up
 
-GROUPS = {"operator calls": operator_call.results, "launches": launch.results, "start-up": start_up.results}
+GROUPS = {
+    "operator calls": operator_call.results,
+    "launches": launch.results,
+    "start-up": start_up.results,
+    "PyTorch's YAML files": corpus.results,
+}
 
 
 def main() -> None:

@@ -55,6 +55,8 @@ print(max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, re
 _REFERENCE = re.compile(r"^(- func: +|- name: +|  structured_delegate: |  autogen: )(.*)$", re.MULTILINE)
 _NAME = re.compile(r"^\w+|(?<=, )\w+(?=[.,]|$)")
 ENV = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+if "PYTHONPATH" in ENV:  # contestants run in folders of their own: torchgen also writes beside where it is called
+    ENV["PYTHONPATH"] = os.pathsep.join(str(Path(entry).resolve()) for entry in ENV["PYTHONPATH"].split(os.pathsep))
 
 
 @dataclass
@@ -71,7 +73,7 @@ class Contestant:
             arguments = [folder if word == "OUT" else word for word in self.arguments]
             command = [sys.executable, "-c", self.program, *arguments]
             started = time.perf_counter()
-            done = subprocess.run(command, env=ENV, check=True, capture_output=True, text=True)
+            done = subprocess.run(command, cwd=folder, env=ENV, check=True, capture_output=True, text=True)
             wall = time.perf_counter() - started
         self.memory = max(self.memory, int(done.stdout.split()[-1]) / 1024)
         return wall
