@@ -56,6 +56,19 @@ def test_accumulation_over_parts(npu, library, parts, blocks):
     np.testing.assert_allclose(npu.download(pointer, c), a.astype(np.float64) @ b, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.parametrize(("dtype", "result"), [(np.int8, np.int32), (np.float32, np.float32)])
+@pytest.mark.parametrize(("m", "n", "k"), [(16, 16, 32), (48, 32, 96)])
+def test_transposed_operand(npu, library, dtype, result, m, n, k):
+    rng = np.random.default_rng(m)
+    a, b = rng.integers(-99, 99, (m, k)).astype(dtype), rng.integers(-99, 99, (n, k)).astype(dtype)
+    c = np.zeros((n // 16, m, 16), result)
+    pointer = npu.upload(c)
+    kernel = library.aclrtlaunch_transposed_int8 if dtype == np.int8 else library.aclrtlaunch_transposed_float
+    npu.launch(kernel, 1, npu.upload(a), npu.upload(b), pointer, *map(ctypes.c_uint16, (m, n, k)))
+    expected = a.astype(np.int64) @ b.T.astype(np.int64)
+    np.testing.assert_array_equal(npu.download(pointer, c).transpose(1, 0, 2).reshape(m, n), expected)
+
+
 def test_bias_table(npu, library):
     rng = np.random.default_rng(0)
     b, bias = rng.integers(-9, 9, (16, 32)).astype(np.float16), rng.integers(-9, 9, 32).astype(np.float32)

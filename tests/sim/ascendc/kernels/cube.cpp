@@ -110,9 +110,7 @@ extern "C" __global__ __aicore__ void product_in_parts(GM_ADDR a, GM_ADDR b, GM_
     LoadData(b2Buf.Get<half>(), b1Buf.Get<half>(), LoadData2DParams(0, 1, 1, 0, 0, true, 0));
     Mmad(cBuf.Get<float>(), a2Buf.Get<half>(), b2Buf.Get<half>(), MmadParams(16, 16, 16, 0, false, part == 0));
   }
-  FixpipeParamsV220 out(16, 16, 16, 16, false);
-  out.quantPre = F322F16;
-  Fixpipe(cGm, cBuf.Get<float>(), out);
+  DataCopy(cGm, cBuf.Get<float>(), DataCopyCO12DstParams(16, 16, 16, 16, F322F16, 0, false, true));
 }
 
 // The cube multiplies into the workspace; each of its two vector cores adds 1 to a half and tells the cube.
@@ -145,6 +143,43 @@ extern "C" __global__ __aicore__ void product_then_add(GM_ADDR a, GM_ADDR b, GM_
   }
 }
 
+// B comes as its transpose, which needs no turning: A (m x k) times B^T (n x k), the result in columns of 16.
+template <typename T, typename Sum>
+__aicore__ inline void product_transposed(GM_ADDR a, GM_ADDR b, GM_ADDR c, uint16_t m, uint16_t n, uint16_t k) {
+  TPipe pipe;
+  TBuf<TPosition::A1> a1;
+  TBuf<TPosition::B1> b1;
+  TBuf<TPosition::A2> a2;
+  TBuf<TPosition::B2> b2;
+  TBuf<TPosition::CO1> co1;
+  pipe.InitBuffer(a1, m * k * sizeof(T));
+  pipe.InitBuffer(b1, n * k * sizeof(T));
+  pipe.InitBuffer(a2, m * k * sizeof(T));
+  pipe.InitBuffer(b2, n * k * sizeof(T));
+  pipe.InitBuffer(co1, m * n * sizeof(Sum));
+  GlobalTensor<T> aGm, bGm;
+  GlobalTensor<Sum> cGm;
+  aGm.SetGlobalBuffer((__gm__ T*)a);
+  bGm.SetGlobalBuffer((__gm__ T*)b);
+  cGm.SetGlobalBuffer((__gm__ Sum*)c);
+  DataCopy(a1.Get<T>(), aGm, Nd2NzParams(1, m, k, 0, k, m, 1, 0));
+  DataCopy(b1.Get<T>(), bGm, Nd2NzParams(1, n, k, 0, k, n, 1, 0));
+  const int inner = k * sizeof(T) / 32, rows = m / 16, columns = n / 16;
+  for (int i = 0; i < rows; i++)
+    LoadData(a2.Get<T>()[i * inner * 512 / sizeof(T)], a1.Get<T>(), LoadData2DParams(i, inner, rows, 0, 0, false, 0));
+  LoadData(b2.Get<T>(), b1.Get<T>(), LoadData2DParams(0, inner * columns, 1, 0, 0, false, 0));
+  Mmad(co1.Get<Sum>(), a2.Get<T>(), b2.Get<T>(), MmadParams(m, n, k, 0, false, true));
+  Fixpipe<Sum, Sum, CFG_NZ>(cGm, co1.Get<Sum>(), FixpipeParamsV220(n, m, m, 2 * m, false));
+}
+extern "C" __global__ __aicore__ void transposed_int8(GM_ADDR a, GM_ADDR b, GM_ADDR c, uint16_t m, uint16_t n,
+                                                      uint16_t k) {
+  product_transposed<int8_t, int32_t>(a, b, c, m, n, k);
+}
+extern "C" __global__ __aicore__ void transposed_float(GM_ADDR a, GM_ADDR b, GM_ADDR c, uint16_t m, uint16_t n,
+                                                       uint16_t k) {
+  product_transposed<float, float>(a, b, c, m, n, k);
+}
+
 // Starts from a bias in the bias table; A is a constant, B is transposed on its way.
 extern "C" __global__ __aicore__ void constant_times_b(GM_ADDR b, GM_ADDR bias, GM_ADDR c, float value) {
   TPipe pipe;
@@ -171,7 +206,9 @@ extern "C" __global__ __aicore__ void constant_times_b(GM_ADDR b, GM_ADDR bias, 
   DataCopy(c1.Get<float>(), biasGm, 32);
   DataCopy(c2.Get<float>(), c1.Get<float>(), 32);
   Mmad(co1.Get<float>(), a2.Get<half>(), b2.Get<half>(), c2.Get<float>(), MmadParams(16, 32, 16, 0, true, false));
-  Fixpipe(cGm, co1.Get<float>(), FixpipeParamsV220(32, 16, 16, 32, false));
+  FixpipeParamsV220 out(32, 16, 16, 32, false);
+  out.quantPre = NoQuant;
+  Fixpipe(cGm, co1.Get<float>(), out);
 }
 
 extern "C" __global__ __aicore__ void waits_for_nobody(GM_ADDR c) {

@@ -117,6 +117,23 @@ struct FixpipeParamsV220 {
   bool isChannelSplit = false;
 };
 
+/// DataCopy's form of the same; nz2ndEn chooses rows instead of NZ.
+struct DataCopyCO12DstParams {
+  DataCopyCO12DstParams() = default;
+  DataCopyCO12DstParams(uint16_t columns, uint16_t rows, uint32_t dst, uint16_t src, QuantMode_t quant, uint8_t relu,
+                        bool split, bool nd)
+      : nSize(columns), mSize(rows), dstStride(dst), srcStride(src), quantPre(quant), reluPre(relu),
+        channelSplit(split), nz2ndEn(nd) {}
+  uint16_t nSize = 0;
+  uint16_t mSize = 0;
+  uint32_t dstStride = 0;
+  uint16_t srcStride = 0;
+  QuantMode_t quantPre = NoQuant;
+  uint8_t reluPre = 0;
+  bool channelSplit = false;
+  bool nz2ndEn = false;
+};
+
 }  // namespace AscendC
 
 namespace mtsim {
@@ -342,6 +359,13 @@ void Mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& fm, const LocalTens
 template <typename T, typename Sum, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const FixpipeParamsV220& params) {
   mtsim::fixpipe(dst, src, params, config.format == CO2Layout::ROW_MAJOR);
+}
+
+template <typename T, typename Sum>
+void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const DataCopyCO12DstParams& params) {
+  FixpipeParamsV220 same(params.nSize, params.mSize, params.srcStride, params.dstStride, params.reluPre != 0);
+  same.quantPre = params.quantPre;
+  mtsim::fixpipe(dst, src, same, params.nz2ndEn);
 }
 
 }  // namespace AscendC
