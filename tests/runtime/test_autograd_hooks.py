@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 import mindtorch_v2
-import torch
 from tests.runtime.both import agree
 
 
@@ -368,3 +370,58 @@ def test_inference_mode_belongs_to_its_thread() -> None:
         thread.start()
         thread.join()
     assert seen == [False]
+
+
+def trained(seed: int) -> list[float]:
+    """The weights of a small model after some steps."""
+    t = mindtorch_v2
+    w = t.tensor([0.1 * seed, 0.2, -0.3], requires_grad=True)
+    x = t.tensor([[1.0, 2.0, 3.0], [0.5, -1.0, 0.25]]) * seed
+    for _ in range(100):
+        loss = ((x @ w).tanh() - 0.5).square().sum()
+        loss.backward()
+        with t.no_grad():
+            w -= 0.01 * w.grad
+        w.grad = None
+    return w.tolist()
+
+
+def test_two_threads_training_two_models_agree_with_one() -> None:
+    alone = [trained(1), trained(2)]
+    together: list[Any] = [None, None]
+
+    def work(i: int) -> None:
+        together[i] = trained(i + 1)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == alone
+
+
+@pytest.mark.parametrize("hook", ["tensor", "leaf", "post accumulate", "node"])
+def test_hooks_leave_no_cycles(hook: str) -> None:
+    """A graph with hooks is freed by reference counts alone."""
+    gc.collect()
+    gc.disable()
+    try:
+        x = leaf(mindtorch_v2)
+        y = x * 2
+        seen: list[Any] = []
+        if hook == "tensor":
+            y.register_hook(seen.append)
+        elif hook == "leaf":
+            x.register_hook(seen.append)
+        elif hook == "post accumulate":
+            x.register_post_accumulate_grad_hook(lambda t: seen.append(1))
+        else:
+            y.grad_fn.register_hook(lambda a, b: seen.append(1))
+        y.sum().backward()
+        assert len(seen) == 1
+        gone = weakref.ref(x), weakref.ref(y), weakref.ref(y.grad_fn)
+        del x, y
+        assert [r() for r in gone] == [None] * 3
+    finally:
+        gc.enable()
