@@ -243,13 +243,13 @@ CODES: dict[str, Code] = {
 _TWO = "two(Tensor x) -> (Tensor, Tensor)"
 _TWO_TAIL = "  fake: [{like: x}, {like: x}]\n  kernels: [{device: cpu, compute: [x, x]}]\n"
 CODES |= {
-    "MT601": Code(
+    "MT620": Code(
         "something that PyTorch has no place for",
         "In the form `torch` operators are registered with PyTorch itself, where kernels of MindSpore and of NPUs, "
         "gradients of operators that write to an argument or return a view, and casts on npu cannot be. They are left "
         "out.",
     ),
-    "MT602": Code(
+    "MT621": Code(
         "an operator that PyTorch cannot register",
         "In the form `torch` an operator needs a kernel that runs there, a namespace that is not PyTorch's own, and "
         "no keyword-only tensor that has a gradient.",

@@ -228,9 +228,14 @@ def _folded(line: str) -> list[str]:
     return textwrap.wrap(line, WIDTH - 12, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
+# Characters that Python refuses in a source (NUL), or that would end a line where none ends.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
 def _stub_docstring(doc: str) -> str:
     """A docstring in a stub, indented with its function."""
     text = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
     lines = [part for line in text.split("\n") for part in _folded(line.rstrip())]
     ending = " " if lines[-1].endswith('"') else ""
     body = "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])

@@ -23,17 +23,17 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
     name = spec.schema.qualname
     if spec.schema.namespace == "aten":
         hint = "give the operators a namespace of their own"
-        found.append(Diagnostic("MT602", f"{name}: PyTorch has the namespace `aten` itself", spec.func.span, hint))
+        found.append(Diagnostic("MT621", f"{name}: PyTorch has the namespace `aten` itself", spec.func.span, hint))
     tensors = [arg.name for arg in spec.schema.kwarg_only if opschema.base_of(arg.type).name == "Tensor"]
     differentiable = spec.backward is not None and not spec.backward.marker
     if tensors and differentiable:
         message = f"{name}: PyTorch takes no gradient for an operator with the keyword-only tensor `{tensors[0]}`"
-        found.append(Diagnostic("MT602", message, spec.func.span, "make it positional"))
+        found.append(Diagnostic("MT621", message, spec.func.span, "make it positional"))
     narrowed = [_narrowed(kernel, found) for kernel in spec.kernels]
     kernels = tuple(kernel for kernel in narrowed if kernel is not None)
     if spec.kernels and not kernels:
         found.append(
-            Diagnostic("MT602", f"{name} has no kernel that PyTorch can run", spec.func.span, "add one for cpu")
+            Diagnostic("MT621", f"{name} has no kernel that PyTorch can run", spec.func.span, "add one for cpu")
         )
     changed = replace(spec, kernels=kernels)
     if differentiable and any(argument.alias for argument in spec.schema.arguments):
@@ -48,7 +48,7 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
 def _left_out(spec: OpSpec, key: str, what: str, found: list[Diagnostic]) -> None:
     """Note that PyTorch has no place for something of an operator."""
     span = spec.node.entries[key][0].span
-    found.append(Diagnostic("MT601", f"left out: PyTorch's library takes no {what}", span, severity="warning"))
+    found.append(Diagnostic("MT620", f"left out: PyTorch's library takes no {what}", span, severity="warning"))
 
 
 def _narrowed(kernel: KernelSpec, found: list[Diagnostic]) -> KernelSpec | None:
@@ -64,4 +64,4 @@ def _narrowed(kernel: KernelSpec, found: list[Diagnostic]) -> KernelSpec | None:
 
 def _kernel_note(what: str, node: Mapping, key: str) -> Diagnostic:
     span: Span = node.entries[key][0].span
-    return Diagnostic("MT601", f"left out: PyTorch cannot run {what}", span, severity="warning")
+    return Diagnostic("MT620", f"left out: PyTorch cannot run {what}", span, severity="warning")

@@ -219,11 +219,11 @@ ops:
     files, shown = made(tmp_path, text)
     assert files == {}
     assert [line for line in shown.splitlines() if line.startswith("ops.yaml")] == [
-        "ops.yaml:5:3: warning[MT601]: left out: PyTorch's library takes no casts on npu",
-        "ops.yaml:8:19: warning[MT601]: left out: PyTorch cannot run kernels that are launched elsewhere than on cpu",
-        "ops.yaml:9:19: warning[MT601]: left out: PyTorch cannot run MindSpore's primitives",
-        "ops.yaml:14:3: warning[MT601]: left out: PyTorch's library takes no gradients of operators that alias",
-        "ops.yaml:15:9: error[MT602]: my::h has no kernel that PyTorch can run",
-        "ops.yaml:17:27: warning[MT601]: left out: PyTorch cannot run MindSpore's primitives",
+        "ops.yaml:5:3: warning[MT620]: left out: PyTorch's library takes no casts on npu",
+        "ops.yaml:8:19: warning[MT620]: left out: PyTorch cannot run kernels that are launched elsewhere than on cpu",
+        "ops.yaml:9:19: warning[MT620]: left out: PyTorch cannot run MindSpore's primitives",
+        "ops.yaml:14:3: warning[MT620]: left out: PyTorch's library takes no gradients of operators that alias",
+        "ops.yaml:15:9: error[MT621]: my::h has no kernel that PyTorch can run",
+        "ops.yaml:17:27: warning[MT620]: left out: PyTorch cannot run MindSpore's primitives",
     ]
     assert made(tmp_path, text, "mindtorch")[1] == ""
