@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch as oracle
 
 import mindtorch_v2 as mindtorch
-import torch as oracle
 from mtcodegen.diagnostics import render_text
 from mtcodegen.pipeline import Input, Target, generate
 from tests.codegen.support import load, write
