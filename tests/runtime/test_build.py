@@ -131,14 +131,23 @@ def test_a_kernel_defined_twice(tmp_path):
     assert str(error.value) == f"kernel library 'k': the kernel 'k' is defined twice: {sources[0]}:3 and {sources[1]}:3"
 
 
-def test_blocks_that_wait_in_a_header_are_alive_together(tmp_path):
-    (tmp_path / "barrier.h").write_text("__aicore__ inline void meet() { AscendC::SyncAll(); }\n")
+MEETINGS = {
+    "SyncAll": "AscendC::SyncAll();",
+    "IBWait": "GlobalTensor<int32_t> flags; LocalTensor<int32_t> seen; IBWait(flags, seen, 0, 0);",
+}
+
+
+@pytest.mark.parametrize("way", MEETINGS)
+def test_blocks_that_wait_in_a_header_are_alive_together(tmp_path, way):
+    (tmp_path / "barrier.h").write_text(
+        f"using namespace AscendC;\n__aicore__ inline void meet() {{ {MEETINGS[way]} }}\n"
+    )
     source = tmp_path / "k.cpp"
     source.write_text(
         '#include "kernel_operator.h"\n#include "barrier.h"\n__global__ __aicore__ void k(GM_ADDR x) { meet(); }\n'
     )
     assert "mtsim_launch_concurrent" in _undefined(build.build_ascendc("k", [source]))
-    source.write_text('#include "kernel_operator.h"\n// SyncAll\n__global__ __aicore__ void k(GM_ADDR x) {}\n')
+    source.write_text(f'#include "kernel_operator.h"\n// {way}\n__global__ __aicore__ void k(GM_ADDR x) {{}}\n')
     assert "mtsim_launch_concurrent" not in _undefined(build.build_ascendc("k", [source]))
 
 

@@ -79,7 +79,7 @@ def uses_block_barrier(source_text: str, path: str, library_headers: Sequence[Pa
     """
     markers = _line_markers(source_text, path)
     text = _blank(source_text)
-    for use in re.finditer(r"\bSyncAll\b", text):
+    for use in re.finditer(r"\b(SyncAll|IBWait)\b", text):
         where, _ = _location(markers, source_text, use.start())
         if not any(folder in Path(where).parents for folder in library_headers):
             return True
