@@ -508,8 +508,16 @@ class _Body:
         key = ("library", body.library.value) if body.library else ("source", *(item.value for item in body.sources))
         types = [f"npu.{_PASSED_AS.get(arg.type, arg.type)}" for arg in body.args]
         spelled = f"({types[0]},)" if len(types) == 1 else f"({', '.join(types)})"
-        dtypes = f", dtypes={_dtypes(self.kernel)}" if self.kernel.dtypes else ""
+        dtypes = f", dtypes={self._checked_dtypes(body)}" if self.kernel.dtypes else ""
         return f'{launchers[key]}.bind("{body.symbol}", {spelled}, abi="{body.abi}"{dtypes})'
+
+    def _checked_dtypes(self, body: Launch) -> str:
+        """The dtypes of all tensors; argument by argument where memory is passed that is no tensor of the operator."""
+        dtypes = _dtypes(self.kernel)
+        if not any(_is_scratch(arg) for arg in body.args):
+            return dtypes
+        entries = [dtypes if arg.type in ("ptr", "desc") and not _is_scratch(arg) else "None" for arg in body.args]
+        return f"({', '.join(entries)})" if len(entries) > 1 else f"({entries[0]},)"
 
     def _value(self, arg: KernelArg, rename: Mapping[str, str], where: str) -> str:
         expr = arg.value.expr
@@ -520,6 +528,12 @@ class _Body:
 
 
 _PASSED_AS = {"upload": "ptr"}
+
+
+def _is_scratch(arg: KernelArg) -> bool:
+    """Whether an argument is memory that the launch itself makes."""
+    expr = arg.value.expr
+    return arg.type == "upload" or (isinstance(expr, Name) and expr.id in ("workspace", "tiling", "stream"))
 
 
 def _output_variables(op: OpPlan, local: Names) -> tuple[list[str], dict[str, str]]:

@@ -30,6 +30,21 @@ ops:
   backward:
     x: grads[0] * y + grads[1]
     y: grads[0] * x + grads[1]
+- func: doubled(Tensor x) -> Tensor
+  fake: {like: x}
+  kernels:
+  - {device: cpu, source: k.c, abi: c, symbol: doubled, workspace: 4 * x.numel(), dtypes: [int32],
+     args: [x, workspace, out, u64(x.numel())]}
+  backward: not_differentiable
+"""
+# The sum goes through the workspace, which is bytes: the kernel's dtypes are about the tensors alone.
+C = """\
+#include <stdint.h>
+int doubled(const int32_t* x, int32_t* workspace, int32_t* out, uint64_t n) {
+  for (uint64_t i = 0; i < n; ++i) workspace[i] = x[i] + x[i];
+  for (uint64_t i = 0; i < n; ++i) out[i] = workspace[i];
+  return 0;
+}
 """
 
 
@@ -38,7 +53,9 @@ def ops(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     files, shown = run(folder, TEXT)
     assert shown == ""
-    path = folder / "codegen_run_ops.py"
+    (folder / "k.c").write_text(C)
+    path = folder / "generated" / "codegen_run_ops.py"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(files["ops.py"])
     spec = importlib.util.spec_from_file_location("codegen_run_ops", path)
     assert spec is not None
@@ -52,6 +69,12 @@ def test_a_composed_operator_has_gradients_through_its_parts(ops):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     ops.cube(x).sum().backward()
     assert x.grad.tolist() == [3.0, 12.0]
+
+
+def test_a_workspace_has_no_dtype_of_the_kernel(ops):
+    assert ops.doubled(torch.tensor([1, 2, 3], dtype=torch.int32)).tolist() == [2, 4, 6]
+    with pytest.raises(RuntimeError, match=r"argument 1 \(npu.ptr\): expected dtype int32, got int64"):
+        ops.doubled(torch.tensor([1, 2, 3]))
 
 
 def test_in_place_writes_to_its_argument_and_returns_it(ops):
