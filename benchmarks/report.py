@@ -34,11 +34,16 @@ class Result:
         if self.limit is None:
             target, met = "", ""
         else:
-            target = f"≤ {duration(self.limit)}" if self.peer is None else f"≤ 1/{1 / self.limit:.0f}"
+            target = f"≤ {duration(self.limit)}" if self.peer is None else f"≤ {fraction(self.limit)}"
             met = "yes" if self.measured <= self.limit else "no"
-        ratio = "" if self.peer is None else f"1/{self.peer / self.ours:.3g}"
+        ratio = "" if self.peer is None else fraction(self.ours / self.peer)
         peer = "" if self.peer is None else duration(self.peer)
         return self.what, duration(self.ours), peer, self.peer_is, ratio, target, met
+
+
+def fraction(ratio: float) -> str:
+    """A ratio as one reads it: ``1/8.69``, or ``0.91`` where it is not far from one."""
+    return f"1/{1 / ratio:.3g}" if ratio < 0.5 else f"{ratio:.2g}"
 
 
 def duration(seconds: float) -> str:
