@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# No example has a deadline: nothing here depends on how fast the machine is. The CI draws the same examples for the same
-# code, so that a red run is about the change; elsewhere they are new ones each time.
+# No example has a deadline: nothing here depends on how fast the machine is. The CI draws the same examples for the
+# same code, so that a red run is about the change; elsewhere they are new ones each time.
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
