@@ -53,13 +53,11 @@ def generate(
     targets: Sequence[Target], progress: Callable[[str], None] = lambda text: None
 ) -> tuple[list[Generated], list[Diagnostic]]:
     """All files of all targets, and everything that is wrong; a file with errors is not among the files."""
-    from mtcodegen.autogen import expand
-    from mtcodegen.load import load, read
+    from mtcodegen.front import parse_source
+    from mtcodegen.load import read
     from mtcodegen.operators import operator_table
-    from mtcodegen.parse import parse
     from mtcodegen.resolve import duplicates, resolve
     from mtcodegen.torch_form import for_torch
-    from mtcodegen.validate import validate
 
     found: list[Diagnostic] = []
     files: dict[pathlib.Path, File] = {}
@@ -67,13 +65,12 @@ def generate(
     for path, item in inputs.items():
         progress(f"reading {item.name}")
         source, faults = read(path, item.name)
-        document, more = (None, []) if source is None else load(source)
-        faults += more if document is None else validate(document)
-        if document is not None and not faults:
-            parsed, faults = parse(document)
-            files[path], more = expand(parsed)
-            faults += more
         found += faults
+        if source is not None:
+            _, file, faults = parse_source(source)
+            found += faults
+            if file is not None:
+                files[path] = file
     table = operator_table((spec for file in files.values() for spec in file.ops), set(inputs))
     for path, file in files.items():
         progress(f"checking {file.path}")

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from mtcodegen.commands.common import add_format, add_inputs, named_inputs, report, say, status
 from mtcodegen.commands.compatibility import Break, breaks
-from mtcodegen.commands.loading import Document, load_inputs, parse_source
+from mtcodegen.commands.loading import Document, load_inputs
 from mtcodegen.diagnostics import Diagnostic, in_source_order, suggest
+from mtcodegen.front import parse_source
 from mtcodegen.load import read
 from mtcodegen.model import OpSpec
 from mtcodegen.pipeline import Input

@@ -11,9 +11,10 @@ from mtcodegen.commands.codes import COMMAND_CODES
 from mtcodegen.commands.common import add_format, add_inputs, named_inputs, report, say
 from mtcodegen.commands.files import replace_file
 from mtcodegen.commands.lint_rules import RULES, Finding
-from mtcodegen.commands.loading import Document, load_inputs, parse_source
+from mtcodegen.commands.loading import Document, load_inputs
 from mtcodegen.commands.yaml_edit import apply_edits
 from mtcodegen.diagnostics import Diagnostic, in_source_order
+from mtcodegen.front import parse_source
 from mtcodegen.source import Source
 from mtcodegen.targets import UsageError
 

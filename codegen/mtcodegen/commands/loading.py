@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mtcodegen.autogen import expand
 from mtcodegen.diagnostics import Diagnostic, in_source_order
-from mtcodegen.load import load, read
+from mtcodegen.front import parse_source
+from mtcodegen.load import read
 from mtcodegen.model import File
 from mtcodegen.operators import operator_table
-from mtcodegen.parse import parse
 from mtcodegen.pipeline import Input
 from mtcodegen.resolve import duplicates, resolve
-from mtcodegen.source import Node, Source
-from mtcodegen.validate import validate
+from mtcodegen.source import Node
 
-__all__ = ["Document", "load_inputs", "parse_source"]
+__all__ = ["Document", "load_inputs"]
 
 
 @dataclass(frozen=True)
@@ -26,18 +24,6 @@ class Document:
     item: Input
     node: Node
     file: File
-
-
-def parse_source(source: Source) -> tuple[Node | None, File | None, list[Diagnostic]]:
-    """One file's nodes and operators, or what is wrong with it."""
-    node, found = load(source)
-    if node is not None:
-        found = [*found, *validate(node)]
-    if node is None or found:
-        return node, None, found
-    parsed, found = parse(node)
-    file, more = expand(parsed)
-    return node, file, [*found, *more]
 
 
 def load_inputs(inputs: Iterable[Input]) -> tuple[list[Document], list[Diagnostic]]:

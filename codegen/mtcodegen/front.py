@@ -1,0 +1,25 @@
+"""The stages that look at one file alone: load, validate, parse, and the variants that `autogen` makes."""
+
+from __future__ import annotations
+
+from mtcodegen.autogen import expand
+from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.load import load
+from mtcodegen.model import File
+from mtcodegen.parse import parse
+from mtcodegen.source import Node, Source
+from mtcodegen.validate import validate
+
+__all__ = ["parse_source"]
+
+
+def parse_source(source: Source) -> tuple[Node | None, File | None, list[Diagnostic]]:
+    """One file's nodes and operators, variants too, with formulas as written; or what is wrong with it."""
+    node, found = load(source)
+    if node is not None:
+        found = [*found, *validate(node)]
+    if node is None or found:
+        return node, None, found
+    parsed, found = parse(node)
+    file, more = expand(parsed)
+    return node, file, [*found, *more]
