@@ -46,4 +46,3 @@ cdef extern from *:
     int PyObject_TypeCheck(PyObject* value, PyTypeObject* type)
     PyTypeObject* Py_TYPE(PyObject* value)
     Py_ssize_t Py_REFCNT(PyObject* value)
-    int PyUnicode_Compare(PyObject* left, PyObject* right)

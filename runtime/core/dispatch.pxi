@@ -1,7 +1,5 @@
 """Operators and their call path: bind, compute the key set, run the highest key that has something to do."""
 
-from cpython.object cimport PyObject_RichCompareBool, Py_EQ
-
 cdef dict operators = {}                 # "ns::name.overload" -> OpOverload ("ns::name" for the default overload)
 cdef dict fallbacks = {}                 # key -> (callable(op, *args, **kwargs), source)
 cdef object python_dispatcher = None     # callable(op, args, kwargs): modes and __torch_dispatch__

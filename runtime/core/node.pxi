@@ -199,7 +199,7 @@ cdef int accumulate(Tensor variable, object grad) except -1:
     cdef Tensor g = <Tensor>grad
     cdef Tensor held
     if variable.grad_ is None:
-        # 4 references here: the caller's local, this argument, `g`, and the argument passing.
+        # The caller's variable and `g` are two references: with no third, and none to its memory, it can be kept.
         if mt_state.grad_off and g.contig and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 \
                 and Py_REFCNT(<PyObject*>g) <= 2:
             variable.grad_ = g

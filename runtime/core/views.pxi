@@ -46,11 +46,6 @@ def change_class(Tensor t not None, cls):
     return result
 
 
-def bump_version(Tensor t not None):
-    """Counts an in-place change made outside operators."""
-    t.storage.version += 1
-
-
 def resize_(Tensor t not None, shape):
     """Gives t a new contiguous shape in place; its storage grows where it must, new elements are uninitialised."""
     cdef int64_t sizes[MAX_DIMS]
