@@ -16,6 +16,11 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Child processes run in folders of their own: what PYTHONPATH names has to be found from there too.
+if os.environ.get("PYTHONPATH"):
+    entries = os.environ["PYTHONPATH"].split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(str(Path(entry).resolve()) for entry in entries if entry)
+
 
 @pytest.fixture(scope="session")
 def repo_root() -> Path:
@@ -25,9 +30,5 @@ def repo_root() -> Path:
 
 @pytest.fixture
 def child_env() -> dict[str, str]:
-    """The environment for a fresh Python process, with the same packages in reach as this one has.
-
-    Installed packages are found as they are here; what PYTHONPATH names may be relative to this process's folder.
-    """
-    inherited = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(entry).resolve()) for entry in inherited)}
+    """The environment for a fresh Python process, with the same packages in reach as this one has."""
+    return dict(os.environ)
