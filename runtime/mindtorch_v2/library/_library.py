@@ -16,6 +16,7 @@ from .. import _core, _ops
 from .._core import OpOverload, OpOverloadPacket
 from ..errors import RegistrationError
 from ._fake import in_fake_rule
+from ._graph import UPDATE_SPECS, check_update
 
 __all__ = [
     "Library",
@@ -213,6 +214,24 @@ class Library:
         before = overload.backward_function, overload.setup_function, overload.autograd_source
         overload.set_autograd(backward, setup_context, source or caller())
         self._undo.append(lambda: overload.set_autograd(*before))
+
+    def register_graph(
+        self, op_name: str | OpOverload, *, update: str | Iterable[str], source: str | None = None
+    ) -> None:
+        """Says which arguments of an operator may have new values when a captured graph is replayed.
+
+        Raises RuntimeError for a name that is no argument, for a type whose values the host does not read at a launch,
+        and where another library said it before.
+        """
+        self._require_alive()
+        overload = self._resolve(op_name)
+        names = check_update(overload, (update,) if isinstance(update, str) else tuple(update))
+        if overload.name() in UPDATE_SPECS:
+            raise RegistrationError(
+                f"{overload.name()}: what a graph may update is registered already ({source or caller()} is the second)"
+            )
+        UPDATE_SPECS[overload.name()] = names
+        self._undo.append(lambda: UPDATE_SPECS.__delitem__(overload.name()))
 
     def _destroy(self) -> None:
         """Takes back all that this library registered."""
