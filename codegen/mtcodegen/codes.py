@@ -92,12 +92,6 @@ CODES: dict[str, Code] = {
         "A kernel is one thing: launched, Python, MindSpore or composed, from a library or from sources.",
         _op(_TAIL.replace("symbol: double", "symbol: double, python: 'm:f'")),
     ),
-    "MT116": Code(
-        "a key that is not supported yet",
-        "It belongs to the language, but this version cannot generate what it means, and says so instead of leaving "
-        "it out.",
-        _op("  graph: {update: [x]}\n" + _TAIL),
-    ),
     "MT120": Code(
         "an operator that is declared twice",
         "Within one file or in two files of one run. Overloads have different names after the dot.",
@@ -240,6 +234,12 @@ CODES: dict[str, Code] = {
     ),
 }
 
+_NPU_TAIL = (
+    "  fake: {like: x}\n"
+    "  kernels:\n"
+    "  - {device: npu, library: libk.so, symbol: decode, block_dim: 8, args: [x, out]}\n"
+    "  backward: not_differentiable\n"
+)
 _TWO = "two(Tensor x) -> (Tensor, Tensor)"
 _TWO_TAIL = "  fake: [{like: x}, {like: x}]\n  kernels: [{device: cpu, compute: [x, x]}]\n"
 CODES |= {
@@ -272,6 +272,14 @@ CODES |= {
         "Inside `torch.autocast` the operator's floating-point tensors are cast to a dtype, or with `promote` to the "
         "widest of theirs. An operator that writes to an argument cannot cast that.",
         _op("  autocast: {npu: promote}\n" + _TAIL),
+    ),
+    "MT312": Code(
+        "a `graph` that cannot be updated",
+        "A captured graph replays its launches on the memory that it was captured with. `update` names the arguments "
+        "whose values the host reads at a launch and that may change from one replay to the next: numbers, lists of "
+        "numbers, tensors on the host. They cannot decide the shape or dtype of an output, and there must be a kernel "
+        "for npu.",
+        _op("  graph: {update: [lens]}\n" + _NPU_TAIL, func="decode(Tensor x, int[] seq_lens) -> Tensor"),
     ),
     "MT140": Code(
         "an example that does not call the operator",

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["WIDTH", "pieces", "quoted", "wrap"]
+__all__ = ["WIDTH", "pieces", "quoted", "strings", "wrap"]
 
 WIDTH = 120
 _INDENT = 4
@@ -24,6 +24,12 @@ def quoted(text: str) -> str:
     if literal[0] == "'" and '"' not in literal:
         return '"' + literal[1:-1].replace("\\'", "'") + '"'
     return literal
+
+
+def strings(values: Sequence[str]) -> str:
+    """A tuple of string literals."""
+    items = [quoted(value) for value in values]
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def pieces(text: str, room: int) -> list[str]:

@@ -186,6 +186,7 @@ class OpSpec:
     autogen: tuple[Scalar, ...] = ()
     fallback: str = ""
     autocast: MappingOf[str, str] = field(default_factory=dict)  # device -> dtype or "promote"
+    graph_update: tuple[Scalar, ...] = ()  # arguments that may change in a captured graph
     examples: tuple[Example, ...] = ()
     output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
 

@@ -112,6 +112,7 @@ class _Reader:
             autogen=tuple(_scalars(node.get("autogen"))),
             fallback=_text(node, "fallback"),
             autocast=_texts(node.get("autocast")),
+            graph_update=_graph_update(node.get("graph")),
             examples=self.examples(node.get("examples"), schema),
             deprecated=" ".join(_text(node, "deprecated").split()),
             output_differentiability=tuple(
@@ -350,6 +351,10 @@ _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\
 def _variants(node: Node | None) -> tuple[str, ...]:
     names = [name.strip() for item in _scalars(node) for name in item.value.split(",")]
     return tuple(dict.fromkeys(names)) or ("function",)
+
+
+def _graph_update(node: Node | None) -> tuple[Scalar, ...]:
+    return tuple(_scalars(node.get("update"))) if isinstance(node, Mapping) else ()
 
 
 def _documentation(node: Mapping) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import opschema
-from mtcodegen.layout import quoted
-from mtcodegen.model import File, KernelSpec, Launch, OpSpec
+from mtcodegen.layout import quoted, strings
+from mtcodegen.model import File, KernelSpec, Launch, OpSpec, place_of
 from mtcodegen.names import BUILTINS, IMPORTED, Names, annotation, return_annotation
 from mtcodegen.plan_backward import plan_backward
 from mtcodegen.plan_kernels import Function, OpPlan, plan_kernels
@@ -228,6 +228,16 @@ def _operator(
         variants=spec.variants,
         bindings=kernels.bindings,
         functions=(*kernels.functions, *gradients.functions),
-        registrations=gradients.registrations,
+        registrations=(*gradients.registrations, *_graph(op)),
         exports=() if export is None else (export,),
     )
+
+
+def _graph(op: OpPlan) -> list[str]:
+    """What a captured graph may update, in the order of the schema."""
+    update = [node.value for node in op.spec.graph_update]
+    if not update:
+        return []
+    names = strings([argument.name for argument in op.schema.arguments if argument.name in update])
+    place = quoted(place_of(op.spec.node.entries["graph"][0]))
+    return [f'{op.library}.register_graph("{op.name}", update={names}, source={place})']

@@ -90,6 +90,8 @@ def _facts(spec: OpSpec) -> list[Row]:
     facts = [Row("tags", ", ".join(spec.tags))] if spec.tags else []
     facts += [Row("callable as", " and ".join(spec.variants))] if "method" in spec.variants else []
     facts += [Row("without a kernel", spec.fallback)] if spec.fallback else []
+    updated = ", ".join(node.value for node in spec.graph_update)
+    facts += [Row("updated in a captured graph", updated)] if updated else []
     return facts + [Row(f"autocast on {device}", policy) for device, policy in spec.autocast.items()]
 
 

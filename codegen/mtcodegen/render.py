@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mtcodegen.layout import WIDTH, pieces, quoted, wrap
+from mtcodegen.layout import WIDTH, pieces, quoted, strings, wrap
 from mtcodegen.output import HEADER
 from mtcodegen.paths import data_folder
 from mtcodegen.plan import Module, Operator
@@ -180,7 +180,7 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        banner=_banner, literal=_literal, strings=_strings, quoted=quoted, docstring=_stub_docstring
+        banner=_banner, literal=_literal, strings=strings, quoted=quoted, docstring=_stub_docstring
     )
     environment.filters.update(md=_markdown, code=_markdown_code)
     return environment
@@ -190,12 +190,6 @@ def _banner(op: Operator) -> str:
     """The comment above an operator: its name and its line in the YAML file."""
     title = f" {op.title} ({op.place})"
     return f"# {'-' * max(3, min(64, WIDTH - 2 - len(title)))}{title}"
-
-
-def _strings(values: Sequence[str]) -> str:
-    """A tuple of string literals."""
-    items = [quoted(value) for value in values]
-    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def _literal(text: str, indent: int, prefix: str) -> str:

@@ -17,9 +17,6 @@ from mtcodegen.source import Mapping, Node, Scalar, Sequence, Span
 
 __all__ = ["json_schema", "plain_type", "to_python", "validate"]
 
-# Keys of the language that are declared but come later; saying so beats "unknown key".
-_NOT_YET = frozenset({"graph"})
-
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F]+|0o[0-7]+)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _NAMES = {
@@ -195,9 +192,6 @@ def _missing(node: Mapping, name: str, title: str) -> Diagnostic:
 
 
 def _unknown(key: Scalar, known: dict[str, Any], title: str) -> Diagnostic:
-    if key.value in _NOT_YET:
-        hint = "remove it; ignoring it would change what the operator means"
-        return Diagnostic("MT116", f"the key `{key.value}` is not supported yet", key.span, hint)
     hint = suggest(key.value, known) or f"known are {', '.join(known)}"
     return Diagnostic("MT110", f"{title} has no key {_quote(key.value)}", key.span, hint)
 

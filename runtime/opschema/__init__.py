@@ -5,6 +5,7 @@ from .errors import SchemaError
 from .model import Argument, Return, Schema, SchemaKind
 from .parse import parse_schema
 from .types import BASE_TYPES, Alias, BaseType, ListType, OptionalType, Type, base_of
+from .updates import update_fault
 
 __all__ = [
     "BASE_TYPES",
@@ -22,4 +23,5 @@ __all__ = [
     "Type",
     "base_of",
     "parse_schema",
+    "update_fault",
 ]

@@ -119,16 +119,6 @@ FAULTS = [
         """,
     ),
     (
-        "a key that comes later",
-        ("backward:", "graph: {update: [x]}\n  backward:"),
-        """\
-        ops.yaml:11:3: error[MT116]: the key `graph` is not supported yet
-           |
-        11 |   graph: {update: [x]}
-           |   ^^^^^ remove it; ignoring it would change what the operator means
-        """,
-    ),
-    (
         "a comma that YAML takes for its own",
         ("u32(x.numel())]", "u32(min(x.numel(), 8))]"),
         """\

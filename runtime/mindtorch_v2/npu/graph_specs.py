@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..library._graph import UPDATABLE, UPDATE_SPECS
+from ..library._graph import UPDATE_SPECS
 
-__all__ = ["UPDATABLE", "UPDATE_SPECS"]
+__all__ = ["UPDATE_SPECS"]

@@ -1,0 +1,123 @@
+"""``graph``: what a captured graph may update gets to the runtime's table; what cannot be updated is refused."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from mindtorch_v2.npu.graph_specs import UPDATE_SPECS
+from tests.codegen.support import findings, load, run
+
+DECODE = """\
+namespace: my_graph
+library: libk.so
+ops:
+- func: decode.steps(Tensor q, SymInt[] seq_lens, int n, Tensor? lens=None, *, str layout="b", float s=1.0) -> Tensor
+  fake: {shape: '[n, len(seq_lens)]'}
+  graph: {update: [s, seq_lens, lens]}
+  kernels: [{device: npu, symbol: decode, block_dim: 8, args: [q, out, f32(s)]}]
+  backward: not_differentiable
+"""
+
+
+def test_names_come_to_the_table_of_the_runtime(tmp_path):
+    module = load(tmp_path, DECODE)
+    assert UPDATE_SPECS["my_graph::decode.steps"] == ("seq_lens", "lens", "s")
+    assert UPDATE_SPECS[module.decode.name()] == ("seq_lens", "lens", "s")
+
+
+def test_the_registration_names_its_line(tmp_path):
+    files, _ = run(tmp_path, DECODE)
+    line = '_lib.register_graph("decode.steps", update=("seq_lens", "lens", "s"), source="ops.yaml:6")'
+    assert line in files["ops.py"].splitlines()
+
+
+def test_one_name_needs_no_list(tmp_path):
+    files, shown = run(tmp_path, DECODE.replace("[s, seq_lens, lens]", "seq_lens"))
+    assert shown == ""
+    assert 'update=("seq_lens",)' in files["ops.py"]
+
+
+@pytest.mark.parametrize(
+    ("update", "text"),
+    [
+        (
+            "[seq_len]",
+            """\
+            ops.yaml:6:20: error[MT312]: `seq_len` is not an argument of my_graph::decode.steps
+              |
+            6 |   graph: {update: [seq_len]}
+              |                    ^^^^^^^ did you mean `seq_lens`?
+            """,
+        ),
+        (
+            "layout",
+            """\
+            ops.yaml:6:19: error[MT312]: `layout` cannot be updated in a captured graph: it is str; numbers, lists of \
+numbers and tensors on the host can
+              |
+            6 |   graph: {update: layout}
+              |                   ^^^^^^ remove it
+            """,
+        ),
+        (
+            "[s, n, s]",
+            """\
+            ops.yaml:6:23: error[MT312]: `n` decides what an output looks like, whose memory a captured graph keeps
+              |
+            6 |   graph: {update: [s, n, s]}
+              |                       ^ the `fake` rule on line 5 reads it
+            ops.yaml:6:26: error[MT312]: `s` is there twice
+              |
+            6 |   graph: {update: [s, n, s]}
+              |                          ^ remove one of them
+            """,
+        ),
+        (
+            "[]",
+            """\
+            ops.yaml:6:19: error[MT114]: `update` is empty
+              |
+            6 |   graph: {update: []}
+              |                   ^
+            """,
+        ),
+        (
+            "[s], updates: [n]",
+            """\
+            ops.yaml:6:24: error[MT110]: `graph` has no key `updates`
+              |
+            6 |   graph: {update: [s], updates: [n]}
+              |                        ^^^^^^^ did you mean `update`?
+            """,
+        ),
+    ],
+)
+def test_faults(tmp_path, update, text):
+    assert findings(tmp_path, DECODE.replace("[s, seq_lens, lens]", update)) == textwrap.dedent(text)
+
+
+def test_a_written_argument_is_refused(tmp_path):
+    text = """\
+    namespace: my_graph
+    library: libk.so
+    ops:
+    - func: fill_(Tensor(a!) x, float by) -> Tensor(a!)
+      graph: {update: [by, x]}
+      kernels: [{device: npu, symbol: fill, block_dim: 8, args: [x, f32(by)]}]
+      backward: not_differentiable
+    """
+    assert "`x` cannot be updated in a captured graph: it is written to" in findings(tmp_path, textwrap.dedent(text))
+
+
+def test_without_a_kernel_for_npu_there_is_nothing_to_capture(tmp_path):
+    text = findings(tmp_path, DECODE.replace("device: npu", "device: cuda, abi: ascendc"))
+    assert text == textwrap.dedent(
+        """\
+        ops.yaml:6:3: error[MT312]: there is no kernel for npu, whose launch a graph captures
+          |
+        6 |   graph: {update: [s, seq_lens, lens]}
+          |   ^^^^^ add one
+        """
+    )
