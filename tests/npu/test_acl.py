@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 import sys
 
 import pytest
 
-from mindtorch_v2.npu import acl, errors
+from mindtorch_v2.npu import acl, elf, errors, paths
 
 # From the public documentation of ACL: symbol -> C prototype without names.
 DOCUMENTED = """
@@ -51,13 +52,33 @@ aclError aclrtResetEvent(void*, void*)
 aclError aclrtQueryEventStatus(void*, int*)
 aclError aclrtSynchronizeEvent(void*)
 aclError aclrtEventElapsedTime(float*, void*, void*)
+aclError aclmdlRICaptureBegin(void*, int)
+aclError aclmdlRICaptureEnd(void*, void**)
+aclError aclmdlRICaptureGetInfo(void*, int*, void**)
+aclError aclmdlRIExecuteAsync(void*, void*)
+aclError aclmdlRIDestroy(void*)
+aclError aclmdlRICaptureTaskGrpBegin(void*)
+aclError aclmdlRICaptureTaskGrpEnd(void*, void**)
+aclError aclmdlRICaptureTaskUpdateBegin(void*, void*)
+aclError aclmdlRICaptureTaskUpdateEnd(void*)
+aclError aclrtBinaryLoadFromFile(const char*, void*, void**)
+aclError aclrtBinaryUnLoad(void*)
+aclError aclrtBinaryGetFunction(void*, const char*, void**)
+aclError aclrtKernelArgsInit(void*, void**)
+aclError aclrtKernelArgsAppend(void*, void*, size_t, void**)
+aclError aclrtKernelArgsAppendPlaceHolder(void*, void**)
+aclError aclrtKernelArgsGetPlaceHolderBuffer(void*, void*, size_t, void**)
+aclError aclrtKernelArgsParaUpdate(void*, void*, void*, size_t)
+aclError aclrtKernelArgsFinalize(void*)
+aclError aclrtLaunchKernelWithConfig(void*, uint32_t, void*, void*, void*, void*)
+aclError aclrtLaunchKernelWithHostArgs(void*, uint32_t, void*, void*, void*, size_t, aclrtPlaceHolderInfo*, size_t)
 """
 C_NAMES = {
     ctypes.c_char_p: "const char*", ctypes.c_int: "int", ctypes.c_uint32: "uint32_t",
     ctypes.c_uint64: "uint64_t", ctypes.c_void_p: "void*", ctypes.POINTER(ctypes.c_int): "int*",
     ctypes.POINTER(ctypes.c_uint32): "uint32_t*", ctypes.POINTER(ctypes.c_void_p): "void**",
     ctypes.POINTER(ctypes.c_size_t): "size_t*", ctypes.POINTER(ctypes.c_float): "float*",
-    acl.HostFunction: "void(*)(void*)",
+    acl.HostFunction: "void(*)(void*)", ctypes.POINTER(acl.PlaceHolderInfo): "aclrtPlaceHolderInfo*",
 }  # fmt: skip
 
 
@@ -76,8 +97,35 @@ def test_the_table_is_the_documented_interface():
     assert declared == [normal(line) for line in DOCUMENTED.split("\n")[1:-1]]
 
 
+def test_the_table_has_all_that_the_simulated_npu_exports():
+    exported = {name for name in elf.exported_symbols(paths.simulator_library()) if name.startswith("acl")}
+    assert set(acl.SIGNATURES) == exported
+
+
+def test_the_hardware_page_lists_every_symbol(repo_root):
+    page = (repo_root / "docs/hardware.md").read_text()
+    listed = set(re.findall(r"`(acl\w+)`", page.partition("## ACL symbols")[2].partition("\n## ")[0]))
+    assert listed == set(acl.SIGNATURES)
+
+
 FAULT_CODES = [507008, 507011, 507014, 507015, 507034, 507035, 507046]
-CODES = [107000, 107002, 107003, 161001, 161002, 207001, 207018, 561002, 561003, 561103, 561107, 561112, *FAULT_CODES]
+CAPTURE_CODES = [*range(107024, 107032), 107033, 107034, 107036, 107037, 107038, 107041, 507903]
+CODES = [
+    107000,
+    107002,
+    107003,
+    *CAPTURE_CODES,
+    161001,
+    161002,
+    207001,
+    207018,
+    561002,
+    561003,
+    561103,
+    561107,
+    561112,
+    *FAULT_CODES,
+]
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -107,6 +155,19 @@ def test_a_library_that_lacks_symbols(tmp_path):
         OSError, match=r"old.so lacks the ACL symbols aclFinalize, aclrtSetDevice, .*: is it from an older"
     ):
         acl.open_library(str(tmp_path / "old.so"), simulated=False)
+
+
+def test_a_library_that_lacks_newer_symbols(tmp_path):
+    older = [symbol for symbol in acl.SIGNATURES if not symbol.startswith(acl.NEWER)]
+    (tmp_path / "older.c").write_text("".join(f"int {symbol}(void) {{ return 0; }}\n" for symbol in older))
+    path = str(tmp_path / "older.so")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", path, tmp_path / "older.c"], check=True)
+    library = acl.open_library(path, simulated=False)
+    library.call("aclrtSynchronizeDevice")
+    assert library.address("aclmdlRICaptureBegin") == 0
+    with pytest.raises(NotImplementedError) as caught:
+        library.call("aclmdlRICaptureBegin", None, 0)
+    assert str(caught.value) == f"{path} has no aclmdlRICaptureBegin: this CANN is too old for it; install a newer one"
 
 
 def run(code, env):

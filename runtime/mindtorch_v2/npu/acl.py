@@ -24,10 +24,19 @@ _log = logging.getLogger("mindtorch_v2.npu")
 
 HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = range(4)
 HBM = 1
-EVENT_SYNC, EVENT_TIME_LINE = 0x1, 0x8
+EVENT_SYNC, EVENT_TIME_LINE, EVENT_EXTERNAL = 0x1, 0x8, 0x20
 ALREADY_INITIALISED = 100002
+MODEL_RUNNING = 107037
+CAPTURE_MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
 
 HostFunction = ctypes.CFUNCTYPE(None, c_void_p)
+
+
+class PlaceHolderInfo(ctypes.Structure):
+    """``aclrtPlaceHolderInfo``: in a buffer of arguments, where the pointer is and where what it points to."""
+
+    _fields_ = (("addrOffset", c_uint32), ("dataOffset", c_uint32))
+
 
 # Symbol -> argument types. All return aclError, a C int, except those in RETURNS.
 SIGNATURES: dict[str, tuple[Any, ...]] = {
@@ -74,13 +83,40 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "aclrtQueryEventStatus": (c_void_p, POINTER(c_int)),
     "aclrtSynchronizeEvent": (c_void_p,),
     "aclrtEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
+    # graph capture, task groups and their update
+    "aclmdlRICaptureBegin": (c_void_p, c_int),
+    "aclmdlRICaptureEnd": (c_void_p, POINTER(c_void_p)),
+    "aclmdlRICaptureGetInfo": (c_void_p, POINTER(c_int), POINTER(c_void_p)),
+    "aclmdlRIExecuteAsync": (c_void_p, c_void_p),
+    "aclmdlRIDestroy": (c_void_p,),
+    "aclmdlRICaptureTaskGrpBegin": (c_void_p,),
+    "aclmdlRICaptureTaskGrpEnd": (c_void_p, POINTER(c_void_p)),
+    "aclmdlRICaptureTaskUpdateBegin": (c_void_p, c_void_p),
+    "aclmdlRICaptureTaskUpdateEnd": (c_void_p,),
+    # kernel libraries, argument lists and launches by handle
+    "aclrtBinaryLoadFromFile": (c_char_p, c_void_p, POINTER(c_void_p)),
+    "aclrtBinaryUnLoad": (c_void_p,),
+    "aclrtBinaryGetFunction": (c_void_p, c_char_p, POINTER(c_void_p)),
+    "aclrtKernelArgsInit": (c_void_p, POINTER(c_void_p)),
+    "aclrtKernelArgsAppend": (c_void_p, c_void_p, c_size_t, POINTER(c_void_p)),
+    "aclrtKernelArgsAppendPlaceHolder": (c_void_p, POINTER(c_void_p)),
+    "aclrtKernelArgsGetPlaceHolderBuffer": (c_void_p, c_void_p, c_size_t, POINTER(c_void_p)),
+    "aclrtKernelArgsParaUpdate": (c_void_p, c_void_p, c_void_p, c_size_t),
+    "aclrtKernelArgsFinalize": (c_void_p,),
+    "aclrtLaunchKernelWithConfig": (c_void_p, c_uint32, c_void_p, c_void_p, c_void_p, c_void_p),
+    "aclrtLaunchKernelWithHostArgs": (
+        *(c_void_p, c_uint32, c_void_p, c_void_p, c_void_p, c_size_t),
+        *(POINTER(PlaceHolderInfo), c_size_t),
+    ),
 }
 RETURNS: dict[str, Any] = {"aclrtGetSocName": c_char_p, "aclGetRecentErrMsg": c_char_p}
+# What an older CANN may lack: a call of it says so, and all else works.
+NEWER = ("aclmdlRI", "aclrtBinary", "aclrtKernelArgs", "aclrtLaunchKernelWith")
 
 
 @dataclass(frozen=True)
 class Acl:
-    """An opened ACL library; every symbol of the table is resolved."""
+    """An opened ACL library; every symbol of the table is resolved, but for ``NEWER`` ones that it lacks."""
 
     path: str
     simulated: bool
@@ -102,8 +138,9 @@ class Acl:
         return text.decode(errors="replace") if text else ""
 
     def address(self, symbol: str) -> int:
-        """The symbol's address."""
-        return ctypes.cast(self.functions[symbol], c_void_p).value or 0  # type: ignore[arg-type]
+        """The symbol's address; 0 where the library lacks it."""
+        function = self.functions[symbol]
+        return 0 if isinstance(function, functools.partial) else ctypes.cast(function, c_void_p).value or 0  # type: ignore[arg-type]
 
 
 def open_library(path: str, simulated: bool) -> Acl:
@@ -115,13 +152,20 @@ def open_library(path: str, simulated: bool) -> Acl:
         try:
             function = getattr(library, symbol)
         except AttributeError:
-            missing.append(symbol)
+            if symbol.startswith(NEWER):
+                functions[symbol] = functools.partial(_refuse, path, symbol)
+            else:
+                missing.append(symbol)
             continue
         function.argtypes, function.restype = arguments, RETURNS.get(symbol, c_int)
         functions[symbol] = function
     if missing:
         raise OSError(f"{path} lacks the ACL symbols {', '.join(missing)}: is it from an older CANN?")
     return Acl(path, simulated, functions)
+
+
+def _refuse(path: str, symbol: str, *arguments: Any) -> int:
+    raise NotImplementedError(f"{path} has no {symbol}: this CANN is too old for it; install a newer one")
 
 
 @functools.cache
