@@ -260,7 +260,7 @@ cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_s
         npu_enter(previous)
     if status != 0:
         raise npu_error(status, f"kernel {self.name}")
-    if npu_blocking:
+    if npu_blocking and npu_recordings == 0:
         npu_wait_for(call.device, stream, self.name)
     return None
 

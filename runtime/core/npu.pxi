@@ -1,4 +1,4 @@
-"""NPU memory and the thread's current device and streams: what launching and allocating touch on every call.
+"""The thread's current NPU and streams, and the launches seen last: what launching and allocating touch on every call.
 
 The ACL library is opened in Python (mindtorch_v2.npu.acl), which hands over the addresses of the hot entry points.
 """
@@ -16,9 +16,6 @@ cdef extern from *:
     void** mt_npu_streams
 
 cdef enum:
-    ACL_OUT_OF_MEMORY = 207001
-    ACL_HBM = 1
-    NPU_SMALLEST_BLOCK = 512
     REMEMBERED_LAUNCHES = 64
 
 cdef struct AclEntryPoints:
@@ -32,6 +29,7 @@ cdef struct AclEntryPoints:
     int (*destroy_event)(void*) noexcept nogil
     int (*record_event)(void*, void*) noexcept nogil
     int (*wait_event)(void*, void*) noexcept nogil
+    int (*capture_info)(void*, int*, void**) noexcept nogil      # NULL where CANN is too old to capture
 
 cdef struct NoteOfLaunch:
     int index
@@ -43,6 +41,7 @@ cdef NoteOfLaunch launch_notes[REMEMBERED_LAUNCHES]
 cdef uint32_t launches_noted = 0
 cdef bint npu_blocking = False           # MINDTORCH_LAUNCH_BLOCKING: wait after every launch
 cdef bint npu_streams_in_use = False     # some thread has used a stream other than the default one
+cdef int npu_recordings = 0              # captures and updates under way, in all threads
 cdef object npu_error_factory = None     # (code, what) -> exception
 
 
@@ -60,6 +59,7 @@ def npu_bind(dict addresses not None, error_factory):
     acl.destroy_event = <int (*)(void*) noexcept nogil><uintptr_t>addresses["aclrtDestroyEvent"]
     acl.record_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtRecordEvent"]
     acl.wait_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtStreamWaitEvent"]
+    acl.capture_info = <int (*)(void*, int*, void**) noexcept nogil><uintptr_t>addresses["aclmdlRICaptureGetInfo"]
     device_allocators[DEVICE_NPU] = npu_allocator
     _set_current_npu_index(npu_current_device)
 
@@ -134,6 +134,11 @@ cdef inline void npu_note_launch(int index, void* stream, str kernel) noexcept:
     Py_XDECREF(previous)
 
 
+def npu_note(int index, uintptr_t stream, str what not None):
+    """Remembers something else that was queued, such as a graph, among the launches."""
+    npu_note_launch(index, <void*>stream, what)
+
+
 def npu_recent_launches(int index, stream=None, int limit=5):
     """Names of the kernels launched last on an NPU (on one stream of it, by handle), oldest first."""
     cdef uint32_t i, known = min(launches_noted, REMEMBERED_LAUNCHES)
@@ -165,179 +170,3 @@ cdef int npu_wait_for(int index, void* stream, str kernel) except -1:
         raise error
     npu_enter(previous)
     return 0
-
-
-# ---------------------------------------------------------------- memory
-class OutOfMemoryError(RuntimeError):
-    """An NPU has no room for a tensor, its cache emptied. ``requested`` and ``free`` are bytes."""
-
-    def __init__(self, message, requested=0, free=0):
-        super().__init__(message)
-        self.requested, self.free = requested, free
-
-
-@cython.final
-@cython.freelist(64)
-cdef class NpuBlock:
-    """Device memory. It belongs to the stream it was allocated for, and is reused on no other."""
-    cdef void* data
-    cdef size_t nbytes
-    cdef void* stream
-    cdef int index
-    cdef set guests            # other streams that used it since it was allocated
-
-
-cdef inline size_t npu_block_size(size_t nbytes) noexcept:
-    """Eight sizes to each power of two: at most an eighth is wasted, and sizes that differ little share blocks."""
-    cdef size_t step = NPU_SMALLEST_BLOCK
-    if nbytes > 8 * NPU_SMALLEST_BLOCK:
-        step = <size_t>1 << (mt_highest_bit(nbytes - 1) - 3)
-    return (nbytes + step - 1) & ~(step - 1)
-
-
-cdef str mebibytes(size_t nbytes):
-    return f"{nbytes / 1048576:.2f} MiB"
-
-
-@cython.final
-cdef class NpuAllocator(Allocator):
-    """A caching allocator ordered by streams.
-
-    A freed block goes to the stream it was allocated for: whatever is queued there next comes after the kernels that
-    still use it, so a temporary may be dropped as soon as its launch has returned. Where other streams used it too, its
-    own stream is made to wait for them first.
-    """
-    cdef dict cached           # (index, stream, block size) -> [NpuBlock]
-    cdef dict live             # address -> NpuBlock
-    cdef size_t allocated[MT_MAX_NPUS]
-    cdef size_t reserved[MT_MAX_NPUS]
-    cdef size_t peak[MT_MAX_NPUS]
-
-    def __cinit__(self):
-        self.cached, self.live = {}, {}
-
-    cdef void* allocate(self, size_t nbytes, int index) except NULL:
-        cdef size_t size = npu_block_size(nbytes)
-        cdef void* stream = npu_stream_of(index)
-        cdef NpuBlock block
-        cdef list blocks = self.cached.get((index, <uintptr_t>stream, size))
-        if blocks:
-            block = blocks.pop()
-        else:
-            block = self.fresh(size, index, stream)
-        self.live[<uintptr_t>block.data] = block
-        self.allocated[index] += size
-        if self.allocated[index] > self.peak[index]:
-            self.peak[index] = self.allocated[index]
-        return block.data
-
-    cdef NpuBlock fresh(self, size_t size, int index, void* stream):
-        cdef NpuBlock block = NpuBlock.__new__(NpuBlock)
-        cdef int status
-        previous = npu_enter(index)
-        try:
-            status = acl.malloc(&block.data, size, 0)
-            if status == ACL_OUT_OF_MEMORY and self.reserved[index] > self.allocated[index]:
-                self.empty(index)
-                status = acl.malloc(&block.data, size, 0)
-            if status == ACL_OUT_OF_MEMORY:
-                self.raise_out_of_memory(size, index)
-            if status != 0:
-                raise npu_error(status, f"allocating {size} bytes on npu:{index}")
-        finally:
-            npu_enter(previous)
-        block.nbytes, block.index, block.stream = size, index, stream
-        self.reserved[index] += size
-        return block
-
-    cdef int raise_out_of_memory(self, size_t size, int index) except -1:
-        cdef size_t free_bytes = 0, total = 0
-        acl.memory_info(ACL_HBM, &free_bytes, &total)
-        npu_error(ACL_OUT_OF_MEMORY, "")      # takes the library's message, which says no more than this one
-        raise OutOfMemoryError(
-            f"npu:{index} is out of memory: tried to allocate {mebibytes(size)}, {mebibytes(free_bytes)} of "
-            f"{mebibytes(total)} are free and {mebibytes(self.allocated[index])} are in live tensors (the cache was "
-            "emptied)", size, free_bytes)
-
-    cdef void release(self, void* pointer, size_t nbytes, int index) noexcept:
-        cdef NpuBlock block = self.live.pop(<uintptr_t>pointer)
-        self.allocated[index] -= block.nbytes
-        if block.guests is not None and not self.wait_for_guests(block):
-            return             # the device is in error: memory that may still be written to is not handed out again
-        key = (index, <uintptr_t>block.stream, block.nbytes)
-        blocks = self.cached.get(key)
-        if blocks is None:
-            self.cached[key] = [block]
-        else:
-            (<list>blocks).append(block)
-
-    cdef bint wait_for_guests(self, NpuBlock block):
-        cdef void* event
-        cdef int status = 0
-        previous = npu_enter(block.index)
-        for stream in block.guests:
-            status |= acl.create_event(&event, 1)
-            if status == 0:
-                status |= acl.record_event(event, <void*><uintptr_t>stream)
-                status |= acl.wait_event(block.stream, event)
-                status |= acl.destroy_event(event)
-        npu_enter(previous)
-        block.guests = None
-        return status == 0
-
-    cdef void used_on(self, void* pointer, void* stream):
-        cdef NpuBlock block = self.live.get(<uintptr_t>pointer)
-        if block is not None and block.stream != stream:
-            if block.guests is None:
-                block.guests = set()
-            block.guests.add(<uintptr_t>stream)
-
-    cdef int empty(self, int index) except -1:
-        """Gives the cached blocks of an NPU back; the caller has made it the thread's. Freeing does not wait, so wait."""
-        cdef int status
-        with nogil:
-            status = acl.synchronize_device()
-        if status != 0:
-            raise npu_error(status, f"synchronising npu:{index}")
-        for key in [key for key in self.cached if key[0] == index]:
-            for block in self.cached.pop(key):
-                acl.free((<NpuBlock>block).data)
-                self.reserved[index] -= (<NpuBlock>block).nbytes
-        return 0
-
-
-cdef NpuAllocator npu_allocator = NpuAllocator()
-
-
-cdef int npu_mark_tensors(PyObject** args, Py_ssize_t n, int index, void* stream) except -1:
-    """Tells the allocator which blocks a stream uses; only once more than the default stream is in use."""
-    cdef Py_ssize_t i
-    for i in range(n):
-        if is_tensor(args[i]):
-            npu_allocator.used_on((<Tensor><object>args[i]).storage.data, stream)
-    return 0
-
-
-def npu_record_stream(Tensor t not None, uintptr_t stream):
-    """Says that work on a stream (by handle) uses the tensor, so its memory is not reused before that work is done."""
-    npu_allocator.used_on(t.storage.data, <void*>stream)
-
-
-def npu_empty_cache():
-    """Gives cached memory of every NPU back to the device; waits for the devices that have some."""
-    for index in {key[0] for key in npu_allocator.cached}:
-        previous = npu_enter(index)
-        try:
-            npu_allocator.empty(index)
-        finally:
-            npu_enter(previous)
-
-
-def npu_memory(int index):
-    """(bytes in live tensors, bytes held with the cache, peak bytes in live tensors) of an NPU."""
-    return npu_allocator.allocated[index], npu_allocator.reserved[index], npu_allocator.peak[index]
-
-
-def npu_reset_peak_memory(int index):
-    """Starts the peak over at what live tensors hold now."""
-    npu_allocator.peak[index] = npu_allocator.allocated[index]

@@ -65,15 +65,15 @@ def resize_(Tensor t not None, shape):
     return t
 
 
-def from_buffer(owner, uintptr_t pointer, shape, stride, dtype dt not None):
-    """A CPU tensor over memory at `pointer` that `owner` keeps alive; stride in elements, none negative."""
+def from_buffer(owner, uintptr_t pointer, shape, stride, dtype dt not None, device dev=device_cpu):
+    """A tensor over memory at `pointer` of a device that `owner` keeps alive; stride in elements, none negative."""
     cdef int64_t sizes[MAX_DIMS]
     cdef int64_t strides[MAX_DIMS]
     cdef int nd = read_ints(shape, sizes, "from_buffer(): argument 'shape'")
     cdef int i
     if read_ints(stride, strides, "from_buffer(): argument 'stride'") != nd:
         raise RuntimeError(f"from_buffer(): {len(stride)} strides for {nd} sizes")
-    cdef Tensor t = bare_tensor(dt, device_cpu)
+    cdef Tensor t = bare_tensor(dt, dev)
     set_rank(t, nd)
     cdef int64_t last = 0
     for i in range(nd):
@@ -82,7 +82,7 @@ def from_buffer(owner, uintptr_t pointer, shape, stride, dtype dt not None):
         t.sizes[i], t.strides[i] = sizes[i], strides[i]
         last += (sizes[i] - 1) * strides[i]
     finish_geometry(t)
-    t.storage = borrow_storage(<void*>pointer, (last + 1) * dt.itemsize if t.nelem else 0, device_cpu, owner)
+    t.storage = borrow_storage(<void*>pointer, (last + 1) * dt.itemsize if t.nelem else 0, dev, owner)
     return t
 
 
