@@ -41,6 +41,7 @@ cdef NoteOfLaunch launch_notes[REMEMBERED_LAUNCHES]
 cdef uint32_t launches_noted = 0
 cdef bint npu_blocking = False           # MINDTORCH_LAUNCH_BLOCKING: wait after every launch
 cdef bint npu_streams_in_use = False     # some thread has used a stream other than the default one
+cdef list launch_log = None              # (stream, kernel) of every launch while somebody listens
 cdef int npu_recordings = 0              # captures and updates under way, in all threads
 cdef object npu_error_factory = None     # (code, what) -> exception
 
@@ -129,6 +130,8 @@ cdef inline void npu_note_launch(int index, void* stream, str kernel) noexcept:
     cdef NoteOfLaunch* note = &launch_notes[launches_noted % REMEMBERED_LAUNCHES]
     cdef PyObject* previous = note.kernel
     launches_noted += 1
+    if launch_log is not None:
+        launch_log.append((<uintptr_t>stream, kernel))
     Py_INCREF(kernel)
     note.index, note.stream, note.kernel = index, stream, <PyObject*>kernel
     Py_XDECREF(previous)
@@ -137,6 +140,19 @@ cdef inline void npu_note_launch(int index, void* stream, str kernel) noexcept:
 def npu_note(int index, uintptr_t stream, str what not None):
     """Remembers something else that was queued, such as a graph, among the launches."""
     npu_note_launch(index, <void*>stream, what)
+
+
+def npu_log_launches():
+    """Starts a list of all launches, in all threads."""
+    global launch_log
+    launch_log = []
+
+
+def npu_end_log():
+    """The list that `npu_log_launches` started, a (stream, kernel) each; it ends here."""
+    global launch_log
+    log, launch_log = launch_log, None
+    return log
 
 
 def npu_recent_launches(int index, stream=None, int limit=5):

@@ -65,7 +65,7 @@ def resize_(Tensor t not None, shape):
     return t
 
 
-def from_buffer(owner, uintptr_t pointer, shape, stride, dtype dt not None, device dev=device_cpu):
+def from_buffer(owner, uintptr_t pointer, shape, stride, dtype dt not None, device dev not None=device_cpu):
     """A tensor over memory at `pointer` of a device that `owner` keeps alive; stride in elements, none negative."""
     cdef int64_t sizes[MAX_DIMS]
     cdef int64_t strides[MAX_DIMS]

@@ -27,6 +27,9 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "mul_": lambda x, y: x.clone().mul_(2),
     "fill_": lambda x, y: x.clone().fill_(3),
     "sum": lambda x, y: x.sum(),
+    "add one element": lambda x, y: x.sum().expand(x.shape) + y,
+    "mul one element": lambda x, y: y * y[..., :1].sum().expand(x.shape),
+    "sub one element": lambda x, y: y - x.sum().expand(x.shape),
 }
 rng = np.random.default_rng(8)
 

@@ -5,6 +5,7 @@
 //   scalar   (x, out, float value, uint32 n)       adds muls
 //   backward (grad, x, out, float threshold, n)    threshold_backward: grad where x > threshold, else 0
 //   fill     (out, float value, uint32 n)
+//   expand   (x, out, uint32 n)                    n copies of x[0]
 #include "tiles.h"
 
 using namespace AscendC;
@@ -27,7 +28,7 @@ __aicore__ inline void threshold_backward(GM_ADDR grad, GM_ADDR x, GM_ADDR out, 
 }
 
 template <typename T>
-__aicore__ inline void fill(GM_ADDR out, float value, uint32_t n) {
+__aicore__ inline void fill(GM_ADDR out, T value, uint32_t n) {
   constexpr uint32_t tile = kTileBytes / sizeof(T);
   TPipe pipe;
   Output<T> outputs;
@@ -37,7 +38,7 @@ __aicore__ inline void fill(GM_ADDR out, float value, uint32_t n) {
   for (uint32_t at = share.begin; at < share.end; at += tile) {
     const uint32_t count = share.end - at < tile ? share.end - at : tile;
     LocalTensor<T> result = outputs.template AllocTensor<T>();
-    Duplicate(result, static_cast<T>(value), count);
+    Duplicate(result, value, count);
     store<T>(outputs, result, target[at], count);
   }
 }
@@ -77,7 +78,13 @@ __aicore__ inline void fill(GM_ADDR out, float value, uint32_t n) {
     mindtorch::threshold_backward<T>(grad, x, out, threshold, n);                                       \
   }
 #define FILL(NAME, T) \
-  extern "C" __global__ __aicore__ void NAME(GM_ADDR out, float value, uint32_t n) { mindtorch::fill<T>(out, value, n); }
+  extern "C" __global__ __aicore__ void NAME(GM_ADDR out, float value, uint32_t n) { \
+    mindtorch::fill<T>(out, static_cast<T>(value), n);                                               \
+  }
+#define EXPAND(NAME, T)                                                          \
+  extern "C" __global__ __aicore__ void NAME(GM_ADDR x, GM_ADDR out, uint32_t n) { \
+    mindtorch::fill<T>(out, mindtorch::global<T>(x, 1).GetValue(0), n);          \
+  }
 
 BINARY(add_f32, float, Add)
 BINARY(add_f16, half, Add)
@@ -103,3 +110,5 @@ THRESHOLD_BACKWARD(threshold_backward_f32, float)
 THRESHOLD_BACKWARD(threshold_backward_f16, half)
 FILL(fill_f32, float)
 FILL(fill_f16, half)
+EXPAND(expand_f32, float)
+EXPAND(expand_f16, half)

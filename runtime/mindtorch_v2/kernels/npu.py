@@ -65,6 +65,16 @@ def _fits(*tensors: Tensor) -> bool:
     )
 
 
+def _whole(t: Tensor) -> Tensor:
+    """The tensor, but one element that is seen as many, which the gradient of a sum is, as so many elements."""
+    if t.numel() < 2 or t.dtype not in _SUFFIXES or any(t.stride()):
+        return t
+    out, n = _core.alloc_like(t), t.numel()
+    kernel = _kernel("elementwise", f"expand_{_SUFFIXES[t.dtype]}", "ptr", "ptr", "u32")
+    kernel(_blocks(n), _core.as_strided(t, (1,), (1,), t.storage_offset()), out, n)
+    return out
+
+
 def _blocks(n: int) -> int:
     return min(ceil_div(n, _ELEMENTS_PER_BLOCK), _MOST_BLOCKS)
 
@@ -78,6 +88,7 @@ def _run(name: str, *args: Any) -> None:
 
 
 def _pair(op: OpOverload, name: str, self: Tensor, other: Tensor) -> Tensor:
+    self, other = _whole(self), _whole(other)
     if not _fits(self, other):
         return run_on_cpu(op, self, other)  # type: ignore[no-any-return]
     out = _core.alloc_like(self)
@@ -97,6 +108,7 @@ def div(self: Tensor, other: Tensor) -> Tensor:
 
 def sub(self: Tensor, other: Tensor, *, alpha: Any) -> Tensor:
     """self - alpha * other"""
+    self, other = _whole(self), _whole(other)
     if not _fits(self, other):
         return run_on_cpu(_aten.sub.Tensor, self, other, alpha=alpha)  # type: ignore[no-any-return]
     out = _core.alloc_like(self)
@@ -109,6 +121,7 @@ def sub(self: Tensor, other: Tensor, *, alpha: Any) -> Tensor:
 
 def add(self: Tensor, other: Tensor, *, alpha: Any) -> Tensor:
     """self + alpha * other"""
+    self, other = _whole(self), _whole(other)
     if not _fits(self, other):
         return run_on_cpu(_aten.add.Tensor, self, other, alpha=alpha)  # type: ignore[no-any-return]
     return _sum_into(_core.alloc_like(self), self, other, alpha)
@@ -116,6 +129,7 @@ def add(self: Tensor, other: Tensor, *, alpha: Any) -> Tensor:
 
 def add_(self: Tensor, other: Tensor, *, alpha: Any) -> Tensor:
     """self + alpha * other, into self."""
+    other = _whole(other)
     if not _fits(self, other):
         return run_on_cpu(_aten.add_.Tensor, self, other, alpha=alpha)  # type: ignore[no-any-return]
     return _sum_into(self, self, other, alpha)
@@ -180,6 +194,7 @@ def neg(self: Tensor) -> Tensor:
 
 def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Any) -> Tensor:
     """``grad_output`` where self > threshold, else 0."""
+    grad_output = _whole(grad_output)
     if not _fits(grad_output, self):
         return run_on_cpu(_aten.threshold_backward.default, grad_output, self, threshold)  # type: ignore[no-any-return]
     out = _core.alloc_like(self)

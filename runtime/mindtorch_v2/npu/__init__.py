@@ -7,30 +7,56 @@ from .build import BuildError
 from .copies import copy_
 from .errors import NpuError, OutOfMemoryError
 from .fallback import install as _install_fallback
+from .graphs import NPUGraph, graph, graph_pool_handle
 from .launcher import KernelLauncher, ascendc_load
+from .memory import (
+    empty_cache,
+    get_per_process_memory_fraction,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    memory_summary,
+    reset_accumulated_memory_stats,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
 from .operators import align_up, ascendc_op, ceil_div
+from .recording import (
+    graph_task_group_begin,
+    graph_task_group_end,
+    graph_task_update_begin,
+    graph_task_update_end,
+    is_current_stream_capturing,
+)
 from .runtime import (
     DeviceProperties,
     current_device,
     device_count,
-    empty_cache,
     get_device_name,
     get_device_properties,
     init,
     is_available,
     is_initialized,
     is_simulated,
-    max_memory_allocated,
-    mem_get_info,
-    memory_allocated,
-    memory_reserved,
-    reset_peak_memory_stats,
     set_device,
     synchronize,
 )
 from .runtime import is_simulated as _is_simulated
 from .runtime import on_device as device
-from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
+from .streams import (
+    Event,
+    ExternalEvent,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
+)
 from .structs import Struct, struct, upload
 
 __all__ = [
@@ -39,8 +65,11 @@ __all__ = [
     "DevicePointer",
     "DeviceProperties",
     "Event",
+    "ExternalEvent",
+    "ExternalStream",
     "Kernel",
     "KernelLauncher",
+    "NPUGraph",
     "NpuError",
     "OutOfMemoryError",
     "Stream",
@@ -70,6 +99,13 @@ __all__ = [
     "f64",
     "get_device_name",
     "get_device_properties",
+    "get_per_process_memory_fraction",
+    "graph",
+    "graph_pool_handle",
+    "graph_task_group_begin",
+    "graph_task_group_end",
+    "graph_task_update_begin",
+    "graph_task_update_end",
     "host",
     "i8",
     "i16",
@@ -77,15 +113,21 @@ __all__ = [
     "i64",
     "init",
     "is_available",
+    "is_current_stream_capturing",
     "is_initialized",
     "is_simulated",
     "max_memory_allocated",
+    "max_memory_reserved",
     "mem_get_info",
     "memory_allocated",
     "memory_reserved",
+    "memory_stats",
+    "memory_summary",
     "ptr",
+    "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",
     "set_device",
+    "set_per_process_memory_fraction",
     "set_stream",
     "stream",
     "struct",

@@ -12,6 +12,8 @@ from typing import Any
 from .. import _core
 from .._core import OpOverload, Tensor, device
 from .copies import copy_, to_cpu
+from .errors import NpuError
+from .recording import is_current_stream_capturing
 
 _log = logging.getLogger("mindtorch_v2.npu")
 _told: set[str] = set()
@@ -28,6 +30,12 @@ def run_on_cpu(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
             f"{op.name()} has no NPU kernel, and MINDTORCH_NPU_FALLBACK=error forbids running it on the CPU; "
             f'register one with library.impl("{op.name()}", "NPU")'
+        )
+    if _core.npu_recording() and is_current_stream_capturing():
+        raise NpuError(
+            f"{op.name()} has no NPU kernel for these arguments, and running it on the CPU copies them, which waits "
+            "for the stream: that is not allowed while it is captured",
+            107027,
         )
     if any(result.alias is not None and not result.alias.write for result in op._schema.returns):
         raise NotImplementedError(

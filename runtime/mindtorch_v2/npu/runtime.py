@@ -1,4 +1,4 @@
-"""NPUs as PyTorch presents accelerators: start-up, devices and memory."""
+"""NPUs as PyTorch presents accelerators: start-up and devices."""
 
 from __future__ import annotations
 
@@ -116,7 +116,10 @@ class DeviceProperties:
 
 def get_device_properties(device: DeviceLike = None) -> DeviceProperties:
     """Name and memory of an NPU."""
-    return DeviceProperties(get_device_name(device), mem_get_info(device)[1])
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    with on_device(device):
+        opened().call("aclrtGetMemInfo", acl.HBM, ctypes.byref(free), ctypes.byref(total))
+    return DeviceProperties(get_device_name(device), total.value)
 
 
 def index_of(device: DeviceLike) -> int:
@@ -134,41 +137,6 @@ def index_of(device: DeviceLike) -> int:
     if not 0 <= index < count:
         raise RuntimeError(f"npu:{index} does not exist: there are {count} NPUs, npu:0 to npu:{count - 1}")
     return index
-
-
-# ---------------------------------------------------------------- memory
-def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
-    """(free, total) bytes of an NPU."""
-    free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    with on_device(device):
-        opened().call("aclrtGetMemInfo", acl.HBM, ctypes.byref(free), ctypes.byref(total))
-    return free.value, total.value
-
-
-def memory_allocated(device: DeviceLike = None) -> int:
-    """Bytes in live tensors of an NPU."""
-    return _core.npu_memory(index_of(device))[0]
-
-
-def memory_reserved(device: DeviceLike = None) -> int:
-    """Bytes held by the allocator, its cache included."""
-    return _core.npu_memory(index_of(device))[1]
-
-
-def max_memory_allocated(device: DeviceLike = None) -> int:
-    """Peak bytes in live tensors since the start, or since ``reset_peak_memory_stats``."""
-    return _core.npu_memory(index_of(device))[2]
-
-
-def reset_peak_memory_stats(device: DeviceLike = None) -> None:
-    """Starts the peak over."""
-    _core.npu_reset_peak_memory(index_of(device))
-
-
-def empty_cache() -> None:
-    """Gives cached memory back to the devices."""
-    if is_initialized():
-        _core.npu_empty_cache()
 
 
 def synchronize(device: DeviceLike = None) -> None:

@@ -14,22 +14,32 @@ from .errors import NpuError, explain
 from .runtime import DeviceLike, index_of, on_device, opened
 
 _STREAMS_PER_DEVICE = 32
+_PRIORITIES = 7  # that are more urgent than the default one
 _lock = threading.Lock()
 
 
 class Stream:
-    """A queue of work on one NPU, run in order. Streams come from a pool and are never destroyed, as in PyTorch."""
+    """A queue of work on one NPU, run in order. Streams come from a pool and are never destroyed, as in PyTorch.
 
-    def __init__(self, device: DeviceLike = None) -> None:
+    A lower ``priority`` goes first: 0 is that of all streams which name none, -7 the most urgent; beyond is taken for
+    the nearest.
+    """
+
+    def __init__(self, device: DeviceLike = None, priority: int = 0) -> None:
         index = index_of(device)
-        self.device = Device("npu", index)
-        self.npu_stream = _pooled_stream(index)
+        self.device, self.priority = Device("npu", index), min(max(priority, -_PRIORITIES), 0)
+        self.npu_stream = _pooled_stream(index, self.priority)
 
     @classmethod
     def _of(cls, index: int, handle: int) -> Stream:
         stream = object.__new__(cls)
-        stream.device, stream.npu_stream = Device("npu", index), handle
+        stream.device, stream.npu_stream, stream.priority = Device("npu", index), handle, 0
         return stream
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The least and the most urgent priority."""
+        return 0, -_PRIORITIES
 
     @property
     def device_index(self) -> int:
@@ -52,7 +62,9 @@ class Stream:
         return status.value == 0
 
     def wait_event(self, event: Event) -> None:
-        """Makes later work of this stream wait for the event's latest record."""
+        """Makes later work of this stream wait for the event's latest record, or for an external one to be set."""
+        if event.external:
+            event._create(self)
         if event.npu_event:
             with on_device(self.device_index):
                 opened().call("aclrtStreamWaitEvent", self.npu_stream, event.npu_event)
@@ -79,41 +91,82 @@ class Stream:
         return f"<npu.Stream device={self.device} npu_stream={self.npu_stream:#x}>"
 
 
-_pools: dict[int, list[int]] = {}
-_taken: dict[int, int] = {}
+class ExternalStream(Stream):
+    """A stream that something else made and destroys, such as MindSpore: its ``aclrtStream`` as an int."""
+
+    def __init__(self, stream_ptr: int, device: DeviceLike = None) -> None:
+        self.device, self.npu_stream, self.priority = Device("npu", index_of(device)), stream_ptr, 0
 
 
-def _pooled_stream(index: int) -> int:
+_pools: dict[tuple[int, int], list[int]] = {}  # (NPU, priority) -> handles
+_taken: dict[tuple[int, int], int] = {}
+
+
+def _pooled_stream(index: int, priority: int) -> int:
+    key = index, priority
     with _lock:
-        pool, taken = _pools.setdefault(index, []), _taken.get(index, 0)
-        _taken[index] = taken + 1
+        pool, taken = _pools.setdefault(key, []), _taken.get(key, 0)
+        _taken[key] = taken + 1
         if len(pool) < _STREAMS_PER_DEVICE:
-            handle = ctypes.c_void_p()
-            with on_device(index):
-                opened().call("aclrtCreateStream", ctypes.byref(handle))
-            pool.append(handle.value or 0)
+            pool.append(new_stream(index, priority))
         return pool[taken % _STREAMS_PER_DEVICE]
 
 
-class Event:
-    """A mark in a stream: other streams and the host can wait for it, and two of them measure time."""
+def new_stream(index: int, priority: int = 0) -> int:
+    """The handle of a stream of an NPU that nothing else uses."""
+    handle = ctypes.c_void_p()
+    with on_device(index):
+        if priority == 0:
+            opened().call("aclrtCreateStream", ctypes.byref(handle))
+        else:  # ACL counts from 0, the most urgent, to 7
+            opened().call("aclrtCreateStreamWithConfig", ctypes.byref(handle), _PRIORITIES + priority, 0)
+    return handle.value or 0
 
-    def __init__(self, enable_timing: bool = False) -> None:
-        self._flag = acl.EVENT_TIME_LINE | acl.EVENT_SYNC if enable_timing else acl.EVENT_SYNC
+
+class Event:
+    """A mark in a stream: other streams and the host can wait for it, and two of them measure time.
+
+    With ``external=True`` it is a flag instead: a record sets it, ``reset`` clears it, a wait blocks until it is set,
+    each when its stream gets there. Captured, these are tasks of the graph, and tie it to streams outside of it.
+    ``blocking`` is how PyTorch asks the host to sleep while it waits, which it always does here.
+    """
+
+    npu_event = 0  # made at first use, on that stream's device
+
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+    ) -> None:
+        if interprocess:
+            raise RuntimeError("npu.Event: events shared between processes are not supported")
+        flag = acl.EVENT_EXTERNAL if external else acl.EVENT_SYNC
+        self._flag = flag | acl.EVENT_TIME_LINE if enable_timing else flag
         self._device: int | None = None
-        self.npu_event = 0  # made at the first record, on that stream's device
+        self.external = external
+
+    def _create(self, stream: Stream) -> None:
+        if self._device is not None and self._device != stream.device_index:
+            raise RuntimeError(f"an event of npu:{self._device} cannot be recorded on a stream of {stream.device}")
+        if not self.npu_event:
+            handle = ctypes.c_void_p()
+            with on_device(stream.device_index):
+                opened().call("aclrtCreateEventExWithFlag", ctypes.byref(handle), self._flag)
+            self.npu_event, self._device = handle.value or 0, stream.device_index
 
     def record(self, stream: Stream | None = None) -> None:
         """Marks the work queued on a stream so far; the current stream where none is given."""
         stream = stream or current_stream()
-        if self._device is not None and self._device != stream.device_index:
-            raise RuntimeError(f"an event of npu:{self._device} cannot be recorded on a stream of {stream.device}")
+        self._create(stream)
         with on_device(stream.device_index):
-            if not self.npu_event:
-                handle = ctypes.c_void_p()
-                opened().call("aclrtCreateEventExWithFlag", ctypes.byref(handle), self._flag)
-                self.npu_event, self._device = handle.value or 0, stream.device_index
             opened().call("aclrtRecordEvent", self.npu_event, stream.npu_stream)
+
+    def reset(self, stream: Stream | None = None) -> None:
+        """Clears an external event when a stream, by default the current one, gets there."""
+        if not self.external:
+            raise RuntimeError("npu.Event.reset: only an event made with external=True is cleared")
+        stream = stream or current_stream()
+        self._create(stream)
+        with on_device(stream.device_index):
+            opened().call("aclrtResetEvent", self.npu_event, stream.npu_stream)
 
     def wait(self, stream: Stream | None = None) -> None:
         """Makes later work of a stream wait for this event; the current stream where none is given."""
@@ -147,6 +200,13 @@ class Event:
     def __del__(self) -> None:
         if self.npu_event:
             opened().functions["aclrtDestroyEvent"](self.npu_event)
+
+
+class ExternalEvent(Event):
+    """``Event(external=True)``."""
+
+    def __init__(self) -> None:
+        super().__init__(external=True)
 
 
 def current_stream(device: DeviceLike = None) -> Stream:

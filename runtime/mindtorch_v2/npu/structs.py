@@ -6,7 +6,11 @@ from typing import Any
 
 from .. import _core
 from .._core import CType, Tensor, dtypes
+from .._core import device as Device
+from . import acl
 from .copies import copy_
+from .recording import PinnedBytes, keep, records
+from .runtime import on_device, opened
 
 __all__ = ["Struct", "struct", "upload"]
 
@@ -57,11 +61,25 @@ def struct(*fields: tuple[str, CType]) -> Struct:
 def upload(packed: bytes | bytearray | memoryview, device: Any = "npu") -> Tensor:
     """A uint8 tensor on a device with a copy of the bytes, for tiling data in global memory."""
     data = bytes(packed)
+    if data and records() and Device(device).type == "npu":
+        return _upload_later(data, device)
     staged = _core.alloc((len(data),), dtypes["uint8"], "cpu")
     if data:
         _core.as_memoryview(staged)[:] = data
     target = _core.alloc((len(data),), dtypes["uint8"], device)
     return staged if target.is_cpu else copy_(target, staged)
+
+
+def _upload_later(data: bytes, device: Any) -> Tensor:
+    """The same where the stream is recorded: the copy is a task of the graph, and so reads memory that stays."""
+    target = _core.alloc((len(data),), dtypes["uint8"], device)
+    index, source = target.get_device(), PinnedBytes(data)
+    stream = _core.npu_current_stream(index)
+    with on_device(index):
+        copy = (target.data_ptr(), len(data), source.address, len(data), acl.HOST_TO_DEVICE, stream)
+        opened().call("aclrtMemcpyAsync", *copy)
+    keep(source)
+    return target
 
 
 def _aligned(offset: int, alignment: int) -> int:
