@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import opschema
-from mtcodegen.expr import OperatorTable, Purpose, Saved, SavedKind, saved_values, scope_for, use_saved
+from mtcodegen.expr import OperatorTable, Purpose, Saved, SavedKind, reads, saved_values, scope_for, use_saved
 from mtcodegen.expr.nodes import Attribute, Compare, Conditional, Expr, Index, Literal, Name
 from mtcodegen.layout import quoted
 from mtcodegen.model import Backward, Derivative, place_of
@@ -74,7 +74,7 @@ def _formulas(op: OpPlan, backward: Backward) -> Gradients:
     scope = scope_for(op.schema, Purpose.BACKWARD, _NO_OPERATORS)
     formulas = [expr for item in backward.derivatives if (expr := _expression(op, item)) is not None]
     saved = saved_values(formulas, op.schema, scope)
-    setup_body = _setup_body(op, saved)
+    setup_body = _setup_body(op, backward, saved)
     functions = []
     setup = None
     if setup_body:
@@ -116,7 +116,28 @@ def _tensors(op: OpPlan, saved: Sequence[Saved]) -> list[Saved]:
     return sorted(tensors, key=lambda item: _is_list(op, item))
 
 
-def _setup_body(op: OpPlan, saved: Sequence[Saved]) -> list[str]:
+def _differentiable(backward: Backward) -> list[tuple[str, Derivative]]:
+    """The arguments that get a gradient, each with what says which."""
+    return [
+        (name, item) for item in backward.derivatives for name in item.arguments if item.marker != "not_differentiable"
+    ]
+
+
+def _readers(op: OpPlan, backward: Backward, saved: Saved) -> list[str]:
+    """The arguments whose gradients alone read a saved tensor; none where all do, or where it is kept in any case."""
+    differentiable = _differentiable(backward)
+    if saved.output is not None or _is_list(op, saved):
+        return []
+    readers = [
+        name
+        for name, item in differentiable
+        if (expr := _expression(op, item)) is not None and any(read.name == saved.name for read in reads(expr))
+    ]
+    is_plain = all(not is_tensor_list(arg.type) for arg in op.schema.arguments if arg.name in readers)
+    return readers if is_plain and len(readers) < len(differentiable) else []
+
+
+def _setup_body(op: OpPlan, backward: Backward, saved: Sequence[Saved]) -> list[str]:
     outputs = _output_spelling(op)
     names = Names({*IMPORTED, *BUILTINS, "ctx", "inputs", "output"})
     used = {item.name for item in saved if item.output is None}
@@ -124,9 +145,18 @@ def _setup_body(op: OpPlan, saved: Sequence[Saved]) -> list[str]:
     rename = {**spelled, **outputs}
     lines = [_unpack(spelled.values(), "inputs")] if used else []
     tensors = _tensors(op, saved)
+    readers = {item.name: _readers(op, backward, item) for item in tensors}
+    asked = {name for found in readers.values() for name in found}
+    needs = {arg.name: names.unique(f"needs_{arg.name}") for arg in op.schema.arguments if arg.name in asked}
+    if needs:
+        lines.append(_unpack([needs.get(arg.name, "_") for arg in op.schema.arguments], "ctx.needs_input_grad"))
     if tensors:
         values = [("*" if _is_list(op, item) else "") + op.python(item.expr, rename) for item in tensors]
-        lines.append(f"ctx.save_for_backward({', '.join(values)})")
+        conditions = [" or ".join(needs[name] for name in readers[item.name]) for item in tensors]
+        kept = [
+            f"{value} if {when} else None" if when else value for value, when in zip(values, conditions, strict=True)
+        ]
+        lines.append(f"ctx.save_for_backward({', '.join(kept)})")
     for item in tensors:
         if _is_list(op, item) and item is not tensors[-1]:
             lines.append(f"ctx.{item.attr_name}_count = {op.builtin('len')}({op.python(item.expr, rename)})")

@@ -189,7 +189,8 @@ def _scatter_add_cpu_kernel(self: Tensor, dim: int, index: Tensor, src: Tensor) 
 
 def _scatter_add_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     _, dim, index, _ = inputs
-    ctx.save_for_backward(index)
+    _, _, _, needs_src = ctx.needs_input_grad
+    ctx.save_for_backward(index if needs_src else None)
     ctx.dim = dim
 
 

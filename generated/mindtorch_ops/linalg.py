@@ -68,7 +68,8 @@ def _mm_cpu_kernel(self: Tensor, mat2: Tensor) -> Tensor:
 
 def _mm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     self, mat2 = inputs
-    ctx.save_for_backward(self, mat2)
+    needs_self, needs_mat2 = ctx.needs_input_grad
+    ctx.save_for_backward(self if needs_mat2 else None, mat2 if needs_self else None)
 
 
 def _mm_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -141,7 +142,8 @@ def _bmm_cpu_kernel(self: Tensor, mat2: Tensor) -> Tensor:
 
 def _bmm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     self, mat2 = inputs
-    ctx.save_for_backward(self, mat2)
+    needs_self, needs_mat2 = ctx.needs_input_grad
+    ctx.save_for_backward(self if needs_mat2 else None, mat2 if needs_self else None)
 
 
 def _bmm_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -219,7 +221,8 @@ def _addmm_cpu_kernel(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, 
 
 def _addmm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     _, mat1, mat2, beta, alpha = inputs
-    ctx.save_for_backward(mat1, mat2)
+    _, needs_mat1, needs_mat2, _, _ = ctx.needs_input_grad
+    ctx.save_for_backward(mat1 if needs_mat2 else None, mat2 if needs_mat1 else None)
     ctx.beta = beta
     ctx.alpha = alpha
 

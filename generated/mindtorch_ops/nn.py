@@ -125,7 +125,8 @@ def _softmax_backward_data_cpu_kernel(
 
 def _softmax_backward_data_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     grad_output, output_, dim, _ = inputs
-    ctx.save_for_backward(grad_output, output_)
+    _, needs_output, _, _ = ctx.needs_input_grad
+    ctx.save_for_backward(grad_output if needs_output else None, output_)
     ctx.dim = dim
 
 
@@ -249,7 +250,8 @@ def _log_softmax_backward_data_cpu_kernel(
 
 def _log_softmax_backward_data_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     grad_output, output_, dim, _ = inputs
-    ctx.save_for_backward(grad_output, output_)
+    _, needs_output, _, _ = ctx.needs_input_grad
+    ctx.save_for_backward(grad_output if needs_output else None, output_)
     ctx.dim = dim
 
 
@@ -391,7 +393,8 @@ def _nll_loss_backward_cpu_kernel(
 
 def _nll_loss_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     _, _, target, weight, reduction, ignore_index, _ = inputs
-    ctx.save_for_backward(target, weight)
+    needs_grad_output, _, _, _, _, _, _ = ctx.needs_input_grad
+    ctx.save_for_backward(target if needs_grad_output else None, weight if needs_grad_output else None)
     ctx.reduction = reduction
     ctx.ignore_index = ignore_index
 

@@ -625,7 +625,8 @@ def _mul_tensor_npu_kernel(self: Tensor, other: Tensor) -> Tensor:
 
 def _mul_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     self, other = inputs
-    ctx.save_for_backward(self, other)
+    needs_self, needs_other = ctx.needs_input_grad
+    ctx.save_for_backward(self if needs_other else None, other if needs_self else None)
 
 
 def _mul_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -859,7 +860,8 @@ def _div_tensor_npu_kernel(self: Tensor, other: Tensor) -> Tensor:
 
 def _div_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     self, other = inputs
-    ctx.save_for_backward(self, other)
+    _, needs_other = ctx.needs_input_grad
+    ctx.save_for_backward(self if needs_other else None, other)
 
 
 def _div_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -1146,7 +1148,8 @@ def _div_tensor_mode_cpu_kernel(self: Tensor, other: Tensor, *, rounding_mode: s
 
 def _div_tensor_mode_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     self, other, rounding_mode = inputs
-    ctx.save_for_backward(self, other)
+    _, needs_other, _ = ctx.needs_input_grad
+    ctx.save_for_backward(self if needs_other else None, other)
     ctx.rounding_mode = rounding_mode
 
 
@@ -1385,7 +1388,8 @@ def _remainder_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
 
 def _remainder_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     self, other = inputs
-    ctx.save_for_backward(self, other)
+    _, needs_other = ctx.needs_input_grad
+    ctx.save_for_backward(self if needs_other else None, other if needs_other else None)
 
 
 def _remainder_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -1590,7 +1594,8 @@ def _fmod_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
 
 def _fmod_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     self, other = inputs
-    ctx.save_for_backward(self, other)
+    _, needs_other = ctx.needs_input_grad
+    ctx.save_for_backward(self if needs_other else None, other if needs_other else None)
 
 
 def _fmod_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:

@@ -61,7 +61,8 @@ def _addcmul_cpu_kernel(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value
 
 def _addcmul_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     _, tensor1, tensor2, value = inputs
-    ctx.save_for_backward(tensor1, tensor2)
+    _, needs_tensor1, needs_tensor2, _ = ctx.needs_input_grad
+    ctx.save_for_backward(tensor1 if needs_tensor2 else None, tensor2 if needs_tensor1 else None)
     ctx.value = value
 
 
@@ -102,7 +103,8 @@ def _addcmul_cpu_kernel_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, valu
 
 def _addcmul_setup_(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     _, tensor1, tensor2, value = inputs
-    ctx.save_for_backward(tensor1, tensor2)
+    _, needs_tensor1, needs_tensor2, _ = ctx.needs_input_grad
+    ctx.save_for_backward(tensor1 if needs_tensor2 else None, tensor2 if needs_tensor1 else None)
     ctx.value = value
 
 
@@ -154,7 +156,8 @@ def _addcdiv_cpu_kernel(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value
 
 def _addcdiv_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     _, tensor1, tensor2, value = inputs
-    ctx.save_for_backward(tensor1, tensor2)
+    _, needs_tensor1, needs_tensor2, _ = ctx.needs_input_grad
+    ctx.save_for_backward(tensor1 if needs_tensor2 else None, tensor2 if needs_tensor1 or needs_tensor2 else None)
     ctx.value = value
 
 
@@ -195,7 +198,8 @@ def _addcdiv_cpu_kernel_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, valu
 
 def _addcdiv_setup_(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     _, tensor1, tensor2, value = inputs
-    ctx.save_for_backward(tensor1, tensor2)
+    _, needs_tensor1, needs_tensor2, _ = ctx.needs_input_grad
+    ctx.save_for_backward(tensor1 if needs_tensor2 else None, tensor2 if needs_tensor1 or needs_tensor2 else None)
     ctx.value = value
 
 
@@ -322,7 +326,10 @@ def _lerp_tensor_cpu_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor
 
 def _lerp_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     self, end, weight = inputs
-    ctx.save_for_backward(self, end, weight)
+    needs_self, needs_end, needs_weight = ctx.needs_input_grad
+    ctx.save_for_backward(
+        self if needs_weight else None, end if needs_weight else None, weight if needs_self or needs_end else None
+    )
 
 
 def _lerp_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:

@@ -2358,7 +2358,8 @@ def _threshold_backward_npu_kernel(grad_output: Tensor, self: Tensor, threshold:
 
 def _threshold_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     _, self, threshold = inputs
-    ctx.save_for_backward(self)
+    needs_grad_output, _, _ = ctx.needs_input_grad
+    ctx.save_for_backward(self if needs_grad_output else None)
     ctx.threshold = threshold
 
 
@@ -2404,7 +2405,8 @@ def _sigmoid_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
 
 def _sigmoid_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     grad_output, output_ = inputs
-    ctx.save_for_backward(grad_output, output_)
+    _, needs_output = ctx.needs_input_grad
+    ctx.save_for_backward(grad_output if needs_output else None, output_)
 
 
 def _sigmoid_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -2449,7 +2451,8 @@ def _tanh_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
 
 def _tanh_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     grad_output, output_ = inputs
-    ctx.save_for_backward(grad_output, output_)
+    _, needs_output = ctx.needs_input_grad
+    ctx.save_for_backward(grad_output if needs_output else None, output_)
 
 
 def _tanh_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:

@@ -1,7 +1,16 @@
 """Recording: the node an operator call leaves behind, and what it saves."""
 
 cdef enum:
-    INLINE_SAVED = 6
+    INLINE_SAVED = 2
+
+
+@cython.final
+cdef class RareState:
+    """What few calls set on their context; apart from it, because memory a node counts."""
+    cdef tuple dirty, non_differentiable    # of autograd.Function: as marked
+    cdef object unpack                      # of saved-tensor hooks, where `saved` holds what pack returned
+    cdef tuple saved_numbers                # of saved-tensor hooks: output numbers, which pack may lose
+    cdef object recorded_at                 # in anomaly mode: the stack of the forward call
 
 
 cdef class FunctionCtx(Node):
@@ -12,22 +21,18 @@ cdef class FunctionCtx(Node):
     cdef int64_t* versions
     cdef int64_t inline_versions[INLINE_SAVED]
     cdef uint64_t saved_outputs             # bit i: saved[i] is an output of this node
-    cdef bint freed
-    cdef bint materialize
-    cdef bint is_operator
+    cdef uint8_t freed, materialize, is_operator
     cdef tuple list_lengths                 # per argument: length of a tensor list, None elsewhere; None if there is no list
     cdef public object needs_input_grad
-    cdef object dirty, non_differentiable
-    cdef object unpack                      # of saved-tensor hooks, where `saved` holds what pack returned
-    cdef tuple saved_numbers                # of saved-tensor hooks: output numbers, which pack may lose
-    cdef object recorded_at                 # in anomaly mode: the stack of the forward call
-    cdef dict __dict__
+    cdef RareState rare                     # None until something of it is set
+    cdef PyObject* attributes               # a dict once forward or setup_context has set one
 
     def __cinit__(self):
         self.materialize = True
         self.versions = self.inline_versions
 
     def __dealloc__(self):
+        Py_XDECREF(self.attributes)
         if self.versions != self.inline_versions:
             free(self.versions)
 
@@ -52,17 +57,25 @@ cdef class FunctionCtx(Node):
             return () if self.to_save is None else self.to_save
         return unpack_saved(self)
 
+    def name(self):
+        return self.node_name or self.function.__name__ + "Backward"
+
     def mark_dirty(self, *tensors):
         """Declares inputs that forward changed in place; they must be returned."""
-        self.dirty = tensors
+        self.rarely().dirty = tensors
 
     def mark_non_differentiable(self, *tensors):
         """Declares outputs that get no gradient."""
-        self.non_differentiable = tensors
+        self.rarely().non_differentiable = tensors
 
     def set_materialize_grads(self, bint value):
         """Whether backward sees zeros (default) or None for outputs without a gradient."""
         self.materialize = value
+
+    cdef RareState rarely(self):
+        if self.rare is None:
+            self.rare = RareState()
+        return self.rare
 
     cdef int finish_saving(self) except -1:
         """After the outputs have their history: fixes versions (in-place bumps included) and breaks cycles."""
@@ -122,6 +135,10 @@ cdef class FunctionCtx(Node):
         return align_gradients(self, result)
 
 
+cdef FunctionCtx _context_probe = FunctionCtx.__new__(FunctionCtx)
+mt_context_dict_install(<PyTypeObject*>FunctionCtx, <char*>&_context_probe.attributes - <char*><PyObject*>_context_probe)
+
+
 cdef object output_alias(Tensor t):
     cdef Tensor alias = shallow_copy(t)
     alias.output_nr_ = t.output_nr_
@@ -130,7 +147,7 @@ cdef object output_alias(Tensor t):
 
 cdef tuple unpack_saved(FunctionCtx ctx):
     cdef Py_ssize_t i, n = len(ctx.saved)
-    if ctx.unpack is not None:
+    if ctx.rare is not None and ctx.rare.unpack is not None:
         return unpack_hooked(ctx)
     for i in range(n):
         if ctx.saved[i] is not None and (<Tensor>ctx.saved[i]).storage.version != ctx.versions[i]:
@@ -350,7 +367,8 @@ cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
     global next_sequence
     cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
     cdef int i, kind, slot = 0
-    cdef tuple needs = PyTuple_New(op.sig.count)
+    cdef uint64_t needs = 0
+    cdef dict lists = None
     ctx.function, ctx.is_operator, ctx.node_name = op, True, op.node_name
     ctx.sequence = next_sequence
     next_sequence += 1
@@ -361,23 +379,31 @@ cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
     for i in range(op.sig.count):
         kind = op.sig.args[i].kind
         value = <object>bound.slots[i]
-        need = False
         if kind == ARG_TENSOR:
-            need = value is not None and needs_grad(<Tensor>value)
+            if value is not None and needs_grad(<Tensor>value):
+                needs |= <uint64_t>1 << i
             ctx.set_edge(slot, value)
             slot += 1
             if op.aliases[i].written and value is not None:
                 check_writable(op, <Tensor>value)
         elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
-            need = []
+            if lists is None:
+                lists = {}
+            lists[i] = [item is not None and needs_grad(<Tensor>item) for item in (() if value is None else value)]
             for item in () if value is None else value:
-                need.append(item is not None and needs_grad(<Tensor>item))
                 ctx.set_edge(slot, item)
                 slot += 1
-        Py_INCREF(need)
-        PyTuple_SET_ITEM(needs, i, need)
-    ctx.needs_input_grad = needs
+    ctx.needs_input_grad = needs_tuple(op.sig, needs) if lists is None else \
+        tuple([lists.get(i, bool(needs >> i & 1)) for i in range(op.sig.count)])
     return ctx
+
+
+cdef tuple needs_tuple(Signature sig, uint64_t mask):
+    """One bool an argument. Calls share them: there are few, and a tuple a node would count."""
+    cdef tuple needs = <tuple>sig.needs.get(mask)
+    if needs is None:
+        needs = sig.needs[mask] = tuple([bool(mask >> i & 1) for i in range(sig.count)])
+    return needs
 
 
 cdef tuple tensor_list_lengths(OpOverload op, Bound* bound):

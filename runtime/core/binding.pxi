@@ -78,6 +78,7 @@ cdef class Signature:
     cdef int device_arg             # the argument that chooses the device of a factory; -1
     cdef bint has_lists             # of tensors
     cdef int tensor_args            # how many arguments are one tensor
+    cdef dict needs                 # mask of arguments that require grad -> needs_input_grad, shared by all calls
 
     def __init__(self, schema, str qualname):
         cdef int i
@@ -86,6 +87,7 @@ cdef class Signature:
         if self.count > MAX_ARGS - 1:
             raise ValueError(f"{qualname}: {self.count} arguments, but at most {MAX_ARGS - 1} are supported")
         self.varargs = self.device_arg = -1
+        self.needs = {}
         for i, argument in enumerate(schema.arguments):
             self.args[i] = arg_spec(argument.type)
             if self.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST):

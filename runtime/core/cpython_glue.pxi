@@ -23,11 +23,44 @@ cdef extern from *:
         return 0;
     }
 
+    /* Attributes that Python code sets, in a dict made with the first of them: Cython's `cdef dict __dict__` makes one
+       for every object, 64 bytes and two calls a tensor and a node. The field is a plain pointer, so the collector's
+       view of it is added to what Cython generates; `__dealloc__` releases it. */
+    #define MT_LAZY_DICT(NAME)                                                                     \
+        static Py_ssize_t NAME##_offset;                                                           \
+        static traverseproc NAME##_traverse_rest;                                                  \
+        static inquiry NAME##_clear_rest;                                                          \
+        static int NAME##_traverse(PyObject* self, visitproc visit, void* arg) {                   \
+            Py_VISIT(*(PyObject**)((char*)self + NAME##_offset));                                  \
+            return NAME##_traverse_rest(self, visit, arg);                                         \
+        }                                                                                          \
+        static int NAME##_clear(PyObject* self) {                                                  \
+            Py_CLEAR(*(PyObject**)((char*)self + NAME##_offset));                                  \
+            return NAME##_clear_rest(self);                                                        \
+        }                                                                                          \
+        static int NAME##_install(PyTypeObject* type, Py_ssize_t offset) {                         \
+            static PyGetSetDef dict = {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL}; \
+            PyObject* descriptor = PyDescr_NewGetSet(type, &dict);                                 \
+            if (descriptor == NULL || PyDict_SetItemString(type->tp_dict, "__dict__", descriptor) < 0) return -1; \
+            Py_DECREF(descriptor);                                                                 \
+            NAME##_offset = type->tp_dictoffset = offset;                                          \
+            NAME##_traverse_rest = type->tp_traverse;                                              \
+            NAME##_clear_rest = type->tp_clear;                                                    \
+            type->tp_traverse = NAME##_traverse;                                                   \
+            type->tp_clear = NAME##_clear;                                                         \
+            PyType_Modified(type);                                                                 \
+            return 0;                                                                              \
+        }
+    MT_LAZY_DICT(mt_tensor_dict)
+    MT_LAZY_DICT(mt_context_dict)
+
     static PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) { return type->tp_alloc(type, n); }
     """
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
     void mt_enable_vectorcall(PyTypeObject* type, Py_ssize_t offset, int method_descriptor)
     int mt_install_attribute(PyTypeObject* type, object name, object value) except -1
+    int mt_tensor_dict_install(PyTypeObject* type, Py_ssize_t offset) except -1
+    int mt_context_dict_install(PyTypeObject* type, Py_ssize_t offset) except -1
     PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) except NULL
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf) nogil
     object PyObject_Vectorcall(object callable, PyObject** args, size_t nargsf, PyObject* kwnames)

@@ -189,19 +189,19 @@ cdef class GraphTask:
         cdef NodeState* reached
         cdef list grads = take_gradients(state)
         cdef int i
-        if node.tensor_hooks is not None or node.retained is not None:
+        if node.hooks is not None:
             run_output_hooks(node, grads)
         if state.captured:
             for output, position in self.captures[node]:
                 self.captured[position] = run_leaf_hooks(node, grads[output])
             if not leads_on(self, node):
                 return 0
-        if node.pre_hooks:
-            grads = list(replaced_by_hooks(node.pre_hooks, tuple(grads), None))
-        kept = tuple(grads) if node.post_hooks else None
+        if node.hooks is not None and node.hooks.before:
+            grads = list(replaced_by_hooks(node.hooks.before, tuple(grads), None))
+        kept = tuple(grads) if node.hooks is not None and node.hooks.after else None
         result = apply_explained(node, grads) if anomaly_enabled else node.apply(grads)
         if kept is not None:
-            result = replaced_by_hooks(node.post_hooks, tuple(result), kept)
+            result = replaced_by_hooks(node.hooks.after, tuple(result), kept)
         if not self.retain_graph:
             node.release_saved()
         for i in range(node.next_count):
@@ -251,15 +251,13 @@ cdef list take_gradients(NodeState* state):
 
 
 cdef int run_output_hooks(Node node, list grads) except -1:
-    if node.tensor_hooks is not None:
-        for output, hooks in node.tensor_hooks.items():
-            if grads[output] is not None:
-                grads[output] = run_hooks(hooks, grads[output])
-    if node.retained is not None:
-        for output, reference in node.retained.items():
-            tensor = reference()
-            if tensor is not None and grads[output] is not None:
-                accumulate(<Tensor>tensor, grads[output])
+    for output, hooks in node.hooks.tensor.items():
+        if grads[output] is not None:
+            grads[output] = run_hooks(hooks, grads[output])
+    for output, reference in node.hooks.retained.items():
+        tensor = reference()
+        if tensor is not None and grads[output] is not None:
+            accumulate(<Tensor>tensor, grads[output])
     return 0
 
 

@@ -1,21 +1,70 @@
 """``autograd.Function.apply``: forward with grad off, then a node that calls the class's backward."""
 
+cdef object function_batching_rule = None      # callable(cls, args, kwargs): what `apply` does with batched tensors
+
+
+def set_function_batching_rule(rule):
+    """Sets ``rule(cls, args, kwargs)``, which applies a Function to tensors that `vmap` batches."""
+    global function_batching_rule
+    function_batching_rule = rule
+
 
 def base_setup_context(ctx, inputs, output):
     """What ``Function.setup_context`` is until a class defines its own: its presence tells new style from old."""
     raise NotImplementedError("setup_context is not implemented.")
 
 
-def function_apply(cls, tuple args not None, dict kwargs not None):
-    """Runs ``cls.forward`` on the arguments and records the call where an input requires grad."""
+cdef class FunctionApply:
+    """``Function.apply``: a class method that gets the interpreter's stack as it is."""
+    cdef vectorcallfunc vectorcall
+    cdef dict __dict__
+
+    def __cinit__(self):
+        self.vectorcall = <vectorcallfunc>call_function
+
+    def __get__(self, instance, owner):
+        return PyMethod_New(self, owner)
+
+
+cdef FunctionApply _apply_probe = FunctionApply.__new__(FunctionApply)
+mt_enable_vectorcall(<PyTypeObject*>FunctionApply, <char*>&_apply_probe.vectorcall - <char*><PyObject*>_apply_probe, 0)
+function_apply = FunctionApply()
+function_apply.__name__ = "apply"
+function_apply.__doc__ = "Runs forward and records the call where an input requires grad."
+
+
+cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObject* kwnames):
+    """The class comes first, as in any class method."""
+    cdef Py_ssize_t i, n = PyVectorcall_NARGS(nargsf)
+    cdef object cls = <object>args[0]
+    cdef bint new_style = cls.setup_context is not base_setup_context
+    cdef tuple given = PyTuple_New(n - 1)
+    cdef dict keywords = None
+    for i in range(1, n):
+        value = <object>args[i]
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(given, i - 1, value)
+    if kwnames != NULL:
+        keywords = {<object>PyTuple_GET_ITEM(<object>kwnames, i): <object>args[n + i]
+                    for i in range(PyTuple_GET_SIZE(<object>kwnames))}
+    if function_batching_rule is not None and any_batched(given):
+        return function_batching_rule(cls, given, keywords or {})
+    return apply_function(cls, bind_forward(cls, given, keywords, new_style), new_style)
+
+
+cdef bint any_batched(tuple args):
+    for value in args:
+        if isinstance(value, Tensor) and (<Tensor>value).keys & BATCHED:
+            return True
+    return False
+
+
+cdef object apply_function(object cls, tuple args, bint new_style):
     global next_sequence
     cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
-    cdef bint new_style = cls.setup_context is not base_setup_context
-    cdef bint record
     cdef int outside = mt_state.grad_off
-    args = bind_forward(cls, args, kwargs, new_style)
+    cdef bint record
     ctx.function = cls
-    ctx.node_name = cls.__name__ + "Backward"
     ctx.sequence = next_sequence
     next_sequence += 1
     record = prepare_function_inputs(ctx, args) and not outside
@@ -25,9 +74,12 @@ def function_apply(cls, tuple args not None, dict kwargs not None):
             output = cls.forward(*args)
             cls.setup_context(ctx, args, output)
         else:
-            output = cls.forward(ctx, *args)
+            output = call_with_context(cls.forward, ctx, args)
+        if not record and ctx.rare is None and not PyTuple_Check(output) and not holds(args, output):
+            return output                                 # nothing was marked, nothing is recorded: it is what it is
         outputs = output if PyTuple_Check(output) else (output,)
         wrapped = wrap_outputs(ctx, args, <tuple>outputs, record)
+        ctx.rare = None                                   # the marks: they hold outputs, whose node this is
     finally:
         mt_state.grad_off = outside
     if record:
@@ -35,17 +87,25 @@ def function_apply(cls, tuple args not None, dict kwargs not None):
     return wrapped if PyTuple_Check(output) else wrapped[0]
 
 
+cdef object call_with_context(object forward, FunctionCtx ctx, tuple args):
+    cdef PyObject* flat[MAX_ARGS]
+    cdef Py_ssize_t i, n = PyTuple_GET_SIZE(args)
+    if n >= MAX_ARGS:
+        return forward(ctx, *args)
+    flat[0] = <PyObject*>ctx
+    for i in range(n):
+        flat[i + 1] = PyTuple_GET_ITEM(args, i)
+    return PyObject_Vectorcall(forward, flat, n + 1, NULL)
+
+
 cdef tuple bind_forward(object cls, tuple args, dict kwargs, bint new_style):
     """Keywords and defaults in forward's order, so that setup_context and backward see every argument."""
-    code = getattr(cls.forward, "__code__", None)
-    if not kwargs and code is not None and len(args) + (not new_style) == code.co_argcount:
-        return args
-    if not kwargs and not new_style:
+    if not kwargs and (not new_style or len(args) == getattr(getattr(cls.forward, "__code__", None), "co_argcount", -1)):
         return args
     import inspect
     signature = inspect.signature(cls.forward)
     if new_style:
-        bound = signature.bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs or {})
         bound.apply_defaults()
         return bound.args
     bound = signature.bind(None, *args, **kwargs)
@@ -54,29 +114,28 @@ cdef tuple bind_forward(object cls, tuple args, dict kwargs, bint new_style):
 
 cdef bint prepare_function_inputs(FunctionCtx ctx, tuple args):
     """Edges by argument slot; whether any tensor argument requires grad."""
-    cdef list tensors = [], needs = [], lengths = []
+    cdef Py_ssize_t slot, n = PyTuple_GET_SIZE(args)
+    cdef tuple needs = PyTuple_New(n)
     cdef bint any_needs = False, wants
-    for value in args:
-        wants = False
-        if isinstance(value, Tensor):
-            tensors.append(value)
-            lengths.append(1)
-            wants = needs_grad(<Tensor>value)
-            any_needs = any_needs or wants
-        else:
-            tensors.append(None)
-            lengths.append(None)
-        needs.append(wants)
-    ctx.needs_input_grad = tuple(needs)
-    ctx.list_lengths = tuple(lengths)
+    for slot in range(n):
+        value = <object>PyTuple_GET_ITEM(args, slot)
+        wants = isinstance(value, Tensor) and needs_grad(<Tensor>value)
+        any_needs = any_needs or wants
+        flag = True if wants else False
+        Py_INCREF(flag)
+        PyTuple_SET_ITEM(needs, slot, flag)
+    ctx.needs_input_grad = needs
     if any_needs:
-        ctx.set_edge_count(len(tensors))
-        for slot in range(len(tensors)):
-            ctx.set_edge(slot, tensors[slot])
+        ctx.node_name = ctx.function.__name__ + "Backward"
+        ctx.list_lengths = tuple([1 if isinstance(value, Tensor) else None for value in args])
+        ctx.set_edge_count(n)
+        for slot in range(n):
+            value = <object>PyTuple_GET_ITEM(args, slot)
+            ctx.set_edge(slot, value if isinstance(value, Tensor) else None)
     return any_needs
 
 
-cdef bint holds(object tensors, object value):
+cdef bint holds(tuple tensors, object value):
     """Whether a tuple holds this very object."""
     if tensors is None:
         return False
@@ -88,23 +147,24 @@ cdef bint holds(object tensors, object value):
 
 cdef tuple wrap_outputs(FunctionCtx ctx, tuple args, tuple outputs, bint record):
     cdef int number = 0
-    check_dirty(ctx, args, outputs)
+    cdef tuple dirty = None if ctx.rare is None else ctx.rare.dirty
+    check_dirty(dirty, args, outputs)
     ctx.set_output_count(len(outputs))
     wrapped = []
     for value in outputs:
         if isinstance(value, Tensor):
             value = wrap_output(ctx, args, <Tensor>value, number, record)
-            if record and (<Tensor>value).base_ is not None and not holds(ctx.dirty, value):
+            if record and (<Tensor>value).base_ is not None and not holds(dirty, value):
                 (<Tensor>value).made = MADE_WITH_OTHERS if len(outputs) > 1 else MADE_BY_FUNCTION
         wrapped.append(value)
         number += 1
     return tuple(wrapped)
 
 
-cdef int check_dirty(FunctionCtx ctx, tuple args, tuple outputs) except -1:
-    if ctx.dirty is None:
+cdef int check_dirty(tuple dirty, tuple args, tuple outputs) except -1:
+    if dirty is None:
         return 0
-    for t in ctx.dirty:
+    for t in dirty:
         if not isinstance(t, Tensor):
             raise TypeError(f"mark_dirty can only accept variables, but got an argument of type {_type_name(t)}")
         if not holds(outputs, t):
@@ -118,8 +178,10 @@ cdef int check_dirty(FunctionCtx ctx, tuple args, tuple outputs) except -1:
 
 cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, bint record):
     cdef Tensor view
-    cdef bint is_dirty = holds(ctx.dirty, output)
-    cdef bint differentiable = output.dt.category >= CATEGORY_FLOAT and not holds(ctx.non_differentiable, output)
+    cdef RareState marked = ctx.rare
+    cdef bint is_dirty = marked is not None and holds(marked.dirty, output)
+    cdef bint differentiable = output.dt.category >= CATEGORY_FLOAT and \
+        not (marked is not None and holds(marked.non_differentiable, output))
     if is_dirty:
         if record and output.wants_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")

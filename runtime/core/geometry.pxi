@@ -41,7 +41,6 @@ cdef int set_rank(Tensor t, int nd) except -1:
             raise MemoryError()
     t.strides = t.sizes + nd
     t.nd = nd
-    t.size_cache = None
     return 0
 
 
@@ -71,7 +70,6 @@ cdef void set_row_major(Tensor t) noexcept:
 cdef int copy_geometry(Tensor source, Tensor target) except -1:
     set_rank(target, source.nd)
     memcpy(target.sizes, source.sizes, 2 * source.nd * sizeof(int64_t))
-    target.size_cache = source.size_cache
     target.nelem, target.contig = source.nelem, source.contig
     return 0
 

@@ -43,10 +43,10 @@ cdef int record_hooked(FunctionCtx ctx) except -1:
     """What the flag stands for: called once a node's saved tensors are settled."""
     if anomaly_enabled:
         import traceback
-        ctx.recorded_at = traceback.format_stack()
+        ctx.rarely().recorded_at = traceback.format_stack()
     if saved_tensor_hooks.pairs and ctx.saved is not None:
-        pack, ctx.unpack = saved_tensor_hooks.pairs[-1]
-        ctx.saved_numbers = tuple([0 if t is None else (<Tensor>t).output_nr_ for t in ctx.saved])
+        pack, ctx.rarely().unpack = saved_tensor_hooks.pairs[-1]
+        ctx.rare.saved_numbers = tuple([0 if t is None else (<Tensor>t).output_nr_ for t in ctx.saved])
         ctx.saved = tuple([None if t is None else pack(t) for t in ctx.saved])
     return 0
 
@@ -55,21 +55,22 @@ cdef object unpack_hooked(FunctionCtx ctx):
     cdef list values = []
     cdef Py_ssize_t i
     for i in range(len(ctx.saved)):
-        value = None if ctx.saved[i] is None else ctx.unpack(ctx.saved[i])
+        value = None if ctx.saved[i] is None else ctx.rare.unpack(ctx.saved[i])
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {_type_name(value)}")
         if value is not None and ctx.saved_outputs >> i & 1:
-            value = as_own_output(ctx, <Tensor>value, ctx.saved_numbers[i])
+            value = as_own_output(ctx, <Tensor>value, ctx.rare.saved_numbers[i])
         values.append(value)
     return tuple(values)
 
 
 cdef int explain_failure(Node node) except -1:
     """In anomaly mode: where the operation that failed in backward was recorded."""
-    if isinstance(node, FunctionCtx) and (<FunctionCtx>node).recorded_at is not None:
+    cdef RareState rare = (<FunctionCtx>node).rare if isinstance(node, FunctionCtx) else None
+    if rare is not None and rare.recorded_at is not None:
         import warnings
         warnings.warn(f"Error detected in {node.node_name}. Traceback of forward call that caused the error:\n"
-                      + "".join((<FunctionCtx>node).recorded_at), UserWarning)
+                      + "".join(rare.recorded_at), UserWarning)
     return 0
 
 

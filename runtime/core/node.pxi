@@ -1,8 +1,8 @@
 """The backward graph: nodes, edges by input slot, and what each node knows of its outputs."""
 
 cdef enum:
-    INLINE_EDGES = 6
-    INLINE_META_DIMS = 6
+    INLINE_EDGES = 4
+    INLINE_META_DIMS = 4
 
 cdef uint64_t next_sequence = 0
 cdef uint64_t LAST_SEQUENCE = <uint64_t>-1         # of AccumulateGrad: runs as soon as it can, as in PyTorch
@@ -44,6 +44,17 @@ cdef int record_meta(OutputMeta* meta, Tensor t) except -1:
     return 0
 
 
+@cython.final
+cdef class NodeHooks:
+    """What runs with a node; apart from it, because most nodes have none and memory a node counts."""
+    cdef dict tensor                               # {output number: {id: hook}}
+    cdef dict retained                             # {output number: weak reference to the tensor that retains its grad}
+    cdef dict before, after                        # {id: hook}
+
+    def __cinit__(self):
+        self.tensor, self.retained, self.before, self.after = {}, {}, {}, {}
+
+
 @cython.trashcan(True)       # a graph a million nodes deep is freed without recursion
 cdef class Node:
     """A step of the backward pass. Edges are aligned with the forward's inputs: slot i goes to input i's node."""
@@ -57,9 +68,7 @@ cdef class Node:
     cdef uint64_t sequence
     cdef NodeState* state                          # of the pass that runs over this node, see engine.pxi
     cdef str node_name
-    cdef dict tensor_hooks                         # {output number: {handle: hook}}
-    cdef dict retained                             # {output number: weak reference to the tensor that retains its grad}
-    cdef dict pre_hooks, post_hooks
+    cdef NodeHooks hooks                           # None until there is one
     cdef object __weakref__
 
     def __cinit__(self):
@@ -115,29 +124,26 @@ cdef class Node:
     cdef OutputMeta* meta(self, int output) noexcept:
         return &self.first_meta if output == 0 else &self.more_meta[output - 1]
 
+    cdef NodeHooks hooked(self):
+        if self.hooks is None:
+            self.hooks = NodeHooks()
+        return self.hooks
+
     cdef int retain(self, Tensor t) except -1:
         import weakref
-        if self.retained is None:
-            self.retained = {}
-        self.retained[t.output_nr_] = weakref.ref(t)
+        self.hooked().retained[t.output_nr_] = weakref.ref(t)
         return 0
 
     cdef object add_tensor_hook(self, int output, hook):
-        if self.tensor_hooks is None:
-            self.tensor_hooks = {}
-        return RemovableHandle(self.tensor_hooks.setdefault(output, {}), hook)
+        return RemovableHandle(self.hooked().tensor.setdefault(output, {}), hook)
 
     def register_prehook(self, hook):
         """Calls ``hook(grad_outputs)`` before the node runs; a returned tuple replaces them."""
-        if self.pre_hooks is None:
-            self.pre_hooks = {}
-        return RemovableHandle(self.pre_hooks, hook)
+        return RemovableHandle(self.hooked().before, hook)
 
     def register_hook(self, hook):
         """Calls ``hook(grad_inputs, grad_outputs)`` after the node ran; a returned tuple replaces grad_inputs."""
-        if self.post_hooks is None:
-            self.post_hooks = {}
-        return RemovableHandle(self.post_hooks, hook)
+        return RemovableHandle(self.hooked().after, hook)
 
     @property
     def next_functions(self):

@@ -1,7 +1,7 @@
 """Shapes: the Size that users see, and sequences of ints as the core reads them."""
 
 cdef enum:
-    INLINE_DIMS = 5            # shapes up to this rank live inside the object
+    INLINE_DIMS = 4            # shapes up to this rank live inside the object
     MAX_DIMS = 64
 
 
@@ -30,7 +30,37 @@ class Size(tuple):
 cdef PyTypeObject* SizeType = <PyTypeObject*>Size
 
 
+cdef enum:
+    SHARED_SIZES = 256
+cdef PyObject* shared_sizes[SHARED_SIZES]            # direct-mapped: most tensors of a model have one of few shapes
+
+
 cdef object make_size(int nd, const int64_t* sizes):
+    """The Size of these dimensions; the same object as lately where it is still at hand."""
+    cdef uint64_t place = nd
+    cdef int i
+    for i in range(nd):
+        place = (place ^ <uint64_t>sizes[i]) * <uint64_t>0x9E3779B97F4A7C15
+    place >>= 56
+    if shared_sizes[place] == NULL or not is_size(shared_sizes[place], nd, sizes):
+        fresh = new_size(nd, sizes)
+        Py_INCREF(fresh)
+        Py_XDECREF(shared_sizes[place])
+        shared_sizes[place] = <PyObject*>fresh
+    return <object>shared_sizes[place]
+
+
+cdef inline bint is_size(PyObject* size, int nd, const int64_t* sizes):
+    cdef int i
+    if PyTuple_GET_SIZE(<object>size) != nd:
+        return False
+    for i in range(nd):
+        if PyLong_AsLongLong(<object>PyTuple_GET_ITEM(<object>size, i)) != sizes[i]:
+            return False
+    return True
+
+
+cdef object new_size(int nd, const int64_t* sizes):
     cdef PyObject* result = mt_tuple_subclass_new(SizeType, nd)
     cdef int i
     cdef object item

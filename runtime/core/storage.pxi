@@ -6,7 +6,18 @@ cdef extern from "stdlib.h" nogil:
 cdef enum:
     ALIGNMENT = 64
     SMALLEST_CLASS = 6          # 64 bytes
+    LARGEST_IN_SLAB = 9         # 512 bytes: blocks up to that are cut from slabs, which malloc's padding would double
+    SLAB_BYTES = 1 << 16
     LARGEST_CLASS = 26          # 64 MiB; larger blocks go straight back to the system
+
+cdef extern from *:
+    """
+    #ifndef MT_POOLED           /* 0 in a build with AddressSanitizer, which then sees every block come and go */
+    #define MT_POOLED 1
+    #endif
+    """
+    enum:
+        MT_POOLED
 
 cdef size_t POOL_LIMIT = <size_t>512 << 20     # bytes kept in free lists at most
 
@@ -28,6 +39,21 @@ cdef FreeBlock* pool_lists[LARGEST_CLASS + 1]
 cdef size_t pool_bytes = 0
 
 
+cdef FreeBlock* cut_slab(int c) noexcept:
+    """Fills the free list of a small class from a new slab, which stays the pool's; NULL where there is no memory."""
+    global pool_bytes
+    cdef char* slab
+    cdef Py_ssize_t at = SLAB_BYTES
+    if posix_memalign(<void**>&slab, ALIGNMENT, SLAB_BYTES) != 0:
+        return NULL
+    while at > 0:                                # from the end, so that blocks are handed out by rising address
+        at -= <Py_ssize_t>1 << c
+        (<FreeBlock*>(slab + at)).next = pool_lists[c]
+        pool_lists[c] = <FreeBlock*>(slab + at)
+    pool_bytes += SLAB_BYTES
+    return pool_lists[c]
+
+
 cdef inline int size_class(size_t nbytes) noexcept:
     cdef int c = SMALLEST_CLASS
     if nbytes > (<size_t>1 << SMALLEST_CLASS):
@@ -46,6 +72,8 @@ cdef class CpuAllocator(Allocator):
         cdef void* fresh
         if c <= LARGEST_CLASS:
             block = pool_lists[c]
+            if block == NULL and c <= LARGEST_IN_SLAB and MT_POOLED:
+                block = cut_slab(c)
             if block != NULL:
                 pool_lists[c] = block.next
                 pool_bytes -= <size_t>1 << c
@@ -57,7 +85,7 @@ cdef class CpuAllocator(Allocator):
     cdef void release(self, void* pointer, size_t nbytes, int index) noexcept:
         global pool_bytes
         cdef int c = size_class(nbytes)
-        if c > LARGEST_CLASS or pool_bytes + (<size_t>1 << c) > POOL_LIMIT:
+        if not MT_POOLED or c > LARGEST_CLASS or (c > LARGEST_IN_SLAB and pool_bytes + (<size_t>1 << c) > POOL_LIMIT):
             free(pointer)
             return
         (<FreeBlock*>pointer).next = pool_lists[c]

@@ -17,24 +17,23 @@ cdef class Tensor:
     cdef int64_t* strides          # in elements
     cdef int64_t inline_dims[2 * INLINE_DIMS]
     cdef int nd
-    cdef bint contig
+    cdef int output_nr_            # which output of grad_fn_ this is
+    cdef int epoch                 # of a base: how often its history changed in place; of a view: the base's when last seen
+    cdef uint8_t contig
+    cdef uint8_t wants_grad        # requires_grad of a leaf
+    cdef uint8_t retains_grad_
+    cdef uint8_t made              # a ViewMaker: whether a view may be changed in place
     cdef dtype dt
     cdef device dev
     cdef uint64_t keys
-    cdef object size_cache         # the Size of `shape`, made on first use
     # autograd
-    cdef bint wants_grad           # requires_grad of a leaf
-    cdef bint retains_grad_
-    cdef int output_nr_            # which output of grad_fn_ this is
     cdef Node grad_fn_
     cdef PyObject* accumulator     # borrowed: the AccumulateGrad node holds the tensor, not the reverse (no cycle)
     cdef Tensor base_              # what this is a view of
-    cdef int made                  # a ViewMaker: whether a view may be changed in place
-    cdef int epoch                 # of a base: how often its history changed in place; of a view: the base's when last seen
     cdef object grad_
-    cdef object hooks              # of a leaf: {handle: hook}, or None
+    cdef object hooks              # of a leaf: {id: hook}, or None
     cdef object post_hooks         # of a leaf, run after its gradient was accumulated
-    cdef dict __dict__
+    cdef PyObject* attributes      # a dict once Python code has set one
     cdef object __weakref__
 
     def __init__(self, *args, **kwargs):
@@ -42,6 +41,7 @@ cdef class Tensor:
             raise TypeError("Tensor cannot be made by calling the class: use torch.tensor, torch.empty, torch.zeros, ...")
 
     def __dealloc__(self):
+        Py_XDECREF(self.attributes)
         if self.sizes != NULL and self.sizes != self.inline_dims:
             free(self.sizes)
 
@@ -73,9 +73,7 @@ cdef class Tensor:
     # ---- geometry
     @property
     def shape(self):
-        if self.size_cache is None:
-            self.size_cache = make_size(self.nd, self.sizes)
-        return self.size_cache
+        return make_size(self.nd, self.sizes)
 
     def size(self, dim=None):
         """The shape, or the size of one dimension."""
@@ -106,7 +104,7 @@ cdef class Tensor:
 
     def is_contiguous(self):
         """Whether the elements lie in row-major order without gaps."""
-        return self.contig
+        return <bint>self.contig
 
     def contiguous(self, memory_format=None):
         """The tensor itself if it is contiguous, else a contiguous copy (recorded for backward)."""
@@ -272,7 +270,7 @@ cdef class Tensor:
 
     @property
     def retains_grad(self):
-        return self.retains_grad_
+        return <bint>self.retains_grad_
 
     def register_hook(self, hook):
         """Calls ``hook(grad)`` when the gradient is computed; what it returns, if not None, replaces it.
@@ -409,6 +407,8 @@ cdef class Tensor:
 
 
 cdef PyTypeObject* TensorType = <PyTypeObject*>Tensor
+cdef Tensor _tensor_probe = Tensor.__new__(Tensor)
+mt_tensor_dict_install(TensorType, <char*>&_tensor_probe.attributes - <char*><PyObject*>_tensor_probe)
 cdef object indexing_module = None
 
 
@@ -425,16 +425,22 @@ cdef object indexing():
     return indexing_module
 
 
+cdef object next_hook = 0
+
+
 cdef class RemovableHandle:
     """Takes back a hook: ``handle.remove()``, or leaving ``with handle:``."""
     cdef dict hooks
+    cdef readonly object id        # the hook's key: the handle itself as a key would be a cycle
 
     def __init__(self, dict hooks not None, hook):
-        self.hooks = hooks
-        hooks[self] = hook
+        global next_hook
+        self.hooks, self.id = hooks, next_hook
+        next_hook += 1
+        hooks[self.id] = hook
 
     def remove(self):
-        self.hooks.pop(self, None)
+        self.hooks.pop(self.id, None)
 
     def __enter__(self):
         return self

@@ -13,10 +13,6 @@ from .grad_mode import is_grad_enabled, no_grad
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
-_BATCHED = _core.key_mask("Batched")
-# What `apply` does inside `vmap`: set when that is first used.
-batching_rule: Callable[..., Any] | None = None
-
 
 class Function:
     """Base class of differentiable functions; call ``MyFunction.apply(...)``, never an instance.
@@ -78,12 +74,8 @@ class Function:
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
-    @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Runs forward and records the call where an input requires grad."""
-        if batching_rule is not None and _batched(args):
-            return batching_rule(cls, args, kwargs)
-        return _core.function_apply(cls, args, kwargs)
+    # A class method of the core's: every call goes through it.
+    apply: Callable[..., Any] = _core.function_apply
 
     @classmethod
     def _backward_function(cls, ctx: FunctionCtx) -> Callable[..., Any]:
@@ -95,10 +87,6 @@ class Function:
                 "implement one of them."
             )
         return cls.vjp
-
-
-def _batched(args: tuple[Any, ...]) -> bool:
-    return any(isinstance(a, Tensor) and _core.tensor_keys(a) & _BATCHED for a in args)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -57,4 +57,4 @@ def _stacked(values: list[Any], level: int) -> Any:
     return batch(ops.aten.stack(values), 0, level) if isinstance(values[0], Tensor) else values[0]
 
 
-function.batching_rule = apply_batched
+_core.set_function_batching_rule(apply_batched)
