@@ -254,6 +254,17 @@ CODES |= {
         "In the form `torch` an operator needs a kernel that runs there, a namespace that is not PyTorch's own, and "
         "no keyword-only tensor that has a gradient.",
     ),
+    "MT622": Code(
+        "something that MindSpore has no place for",
+        "In the form `mindspore` operators are cells of MindSpore, whose tensors do not change in place. Operators "
+        "that write to an argument or return a view are left out, with what calls them; so are casts, kernels for "
+        "other devices, and on npu all but libraries of AscendC kernels: a source is built into one first.",
+    ),
+    "MT623": Code(
+        "an operator that MindSpore cannot run",
+        "In the form `mindspore` an operator needs a kernel that runs there, and a namespace other than `aten`, which "
+        "stands for MindSpore's own operators.",
+    ),
     "MT130": Code(
         "a variant that cannot be made",
         "Of a functional operator `autogen` makes the out variant (`name.out`, or `name.<overload>_out`) and the "

@@ -5,13 +5,16 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Callable, Mapping
 
+from mtcodegen.mindspore_form import for_mindspore, spelled_for_mindspore
 from mtcodegen.model import File
 from mtcodegen.pipeline import Target
 from mtcodegen.plan import plan_module
 from mtcodegen.plan_docs import plan_docs
 from mtcodegen.plan_examples import plan_tests
 from mtcodegen.render import (
+    MINDSPORE,
     TORCH,
+    Runtime,
     render_module,
     render_package,
     render_page,
@@ -48,11 +51,22 @@ def _torch(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, st
     return {f"{path.stem}.py": module, f"{path.stem}.pyi": stub}
 
 
-def _torch_package(target: Target, files: Files) -> dict[str, str]:
+def _mindspore(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+    """A module whose operators are MindSpore's cells, and its stub."""
+    planned = plan_module(for_mindspore(file)[0], path, folder, spelled_for_mindspore)
+    module, stub = render_module(planned, MINDSPORE)
+    return {f"{path.stem}.py": module, f"{path.stem}.pyi": stub}
+
+
+def _supported(runtime: Runtime) -> Callable[[Target, Files], dict[str, str]]:
     """Modules import what they share from their own package, so there always is one."""
-    names = [item.path.stem for item in target.inputs]
-    sources = ", ".join(item.path.name for item in target.inputs)
-    return {"__init__.py": render_package(target.package or sources, names), "_support.py": render_support()}
+
+    def package(target: Target, files: Files) -> dict[str, str]:
+        names = [item.path.stem for item in target.inputs]
+        sources = ", ".join(item.path.name for item in target.inputs)
+        return {"__init__.py": render_package(target.package or sources, names), "_support.py": render_support(runtime)}
+
+    return package
 
 
 def _pyi(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
@@ -78,12 +92,14 @@ def _nothing(target: Target, files: Files) -> dict[str, str]:
 EACH: Mapping[str, Callable[[File, pathlib.Path, pathlib.Path], dict[str, str]]] = {
     "mindtorch": _mindtorch,
     "torch": _torch,
+    "mindspore": _mindspore,
     "pyi": _pyi,
     "docs": _docs,
 }
 ALL: Mapping[str, Callable[[Target, Files], dict[str, str]]] = {
     "mindtorch": _package,
-    "torch": _torch_package,
+    "torch": _supported(TORCH),
+    "mindspore": _supported(MINDSPORE),
     "pyi": _nothing,
     "docs": _site,
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMS", "Generated", "Input", "Target", "generate"]
 
 
-FORMS = ("mindtorch", "torch", "pyi", "docs")
+FORMS = ("mindtorch", "torch", "mindspore", "pyi", "docs")
 _MOST_FINDINGS = 200  # nobody reads on, and a hostile file could make millions
 
 
@@ -55,6 +55,7 @@ def generate(
     """All files of all targets, and everything that is wrong; a file with errors is not among the files."""
     from mtcodegen.front import parse_source
     from mtcodegen.load import read
+    from mtcodegen.mindspore_form import for_mindspore
     from mtcodegen.operators import operator_table
     from mtcodegen.resolve import duplicates, resolve
     from mtcodegen.torch_form import for_torch
@@ -77,9 +78,9 @@ def generate(
         files[path], faults = resolve(file, table)
         found += faults
     found += duplicates(list(files.values()))
-    if any(target.form == "torch" for target in targets):
-        there = [files[path] for path in _inputs(targets, "torch") if path in files]
-        found += [fault for file in there for fault in for_torch(file)[1]]
+    for form, narrowed in (("torch", for_torch), ("mindspore", for_mindspore)):
+        there = [files[path] for path in _inputs(targets, form) if path in files]
+        found += [fault for file in there for fault in narrowed(file)[1]]
     found += _name_faults(targets)
     found = in_source_order(found, [item.name for item in inputs.values()])
     if len(found) > _MOST_FINDINGS:

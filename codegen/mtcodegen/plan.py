@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import opschema
+from mtcodegen.expr import Expr
 from mtcodegen.layout import quoted, strings
 from mtcodegen.model import File, KernelSpec, Launch, OpSpec, place_of
 from mtcodegen.names import BUILTINS, IMPORTED, Names, annotation, return_annotation
@@ -62,8 +63,13 @@ class Module:
     has_odd_names: bool  # that linters would rather not see: upper-case arguments, operators like `__and__`
 
 
-def plan_module(file: File, path: pathlib.Path, folder: pathlib.Path) -> Module:
-    """Plan the module for ``file``, read from ``path``; libraries beside that are found from ``folder``, the output."""
+def plan_module(
+    file: File, path: pathlib.Path, folder: pathlib.Path, respelled: Callable[[Expr], Expr] = lambda expr: expr
+) -> Module:
+    """Plan the module for ``file``, read from ``path``; libraries beside that are found from ``folder``, the output.
+
+    ``respelled`` gives every expression the spelling that the runtime of the module has for it.
+    """
     schemas = [spec.schema for spec in file.ops]
     exports = _exports(schemas)
     arguments = {argument.name for schema in schemas for argument in schema.arguments}
@@ -75,7 +81,9 @@ def plan_module(file: File, path: pathlib.Path, folder: pathlib.Path) -> Module:
     last = {_base(schema): i for i, schema in enumerate(schemas)}
     operators = [
         _operator(
-            spec, libraries, launchers, names, builtins, exports[key] if last[key := _base(spec.schema)] == i else None
+            OpPlan(spec, libraries[spec.schema.namespace or ""], names, builtins, respelled),
+            launchers,
+            exports[key] if last[key := _base(spec.schema)] == i else None,
         )
         for i, spec in enumerate(file.ops)
     ]
@@ -206,22 +214,15 @@ def _relative(path: Scalar, base: pathlib.Path, folder: pathlib.Path) -> str:
 
 
 def _operator(
-    spec: OpSpec,
-    libraries: Mapping[str, str],
-    launchers: Mapping[tuple[str, ...], tuple[str, str]],
-    names: Names,
-    builtins: Mapping[str, str],
-    export: tuple[str, str] | None,
+    op: OpPlan, launchers: Mapping[tuple[str, ...], tuple[str, str]], export: tuple[str, str] | None
 ) -> Operator:
-    schema = spec.schema
-    variable = libraries[schema.namespace or ""]
-    op = OpPlan(spec, variable, names, builtins)
+    spec, schema = op.spec, op.schema
     kernels = plan_kernels(op, {key: name for key, (name, _) in launchers.items()})
     gradients = plan_backward(op)
     return Operator(
         title=op.name,
         place=spec.place,
-        library=variable,
+        library=op.library,
         schema=str(schema).removeprefix(f"{schema.namespace}::"),
         doc=spec.doc,
         tags=spec.tags,

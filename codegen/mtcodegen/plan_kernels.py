@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import opschema
@@ -60,6 +60,7 @@ class OpPlan:
     library: str
     names: Names
     builtins: Mapping[str, str]
+    respelled: Callable[[Expr], Expr] = lambda expr: expr
     parameters: Parameters = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,6 +83,7 @@ class OpPlan:
 
     def python(self, expr: Expr, rename: Mapping[str, str] | None = None) -> str:
         """An expression with the operator's arguments as parameters, other names by ``rename``."""
+        expr = self.respelled(expr)
         constants = {"inf": 'builtins.float("inf")', "nan": 'builtins.float("nan")'} if "float" in self.builtins else {}
         # Not `torch.add`: the top level has functions of its own, and lacks operators that are only methods.
         built_in = {

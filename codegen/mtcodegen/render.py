@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runtime:
-    """What generated modules import: the tensor package, how, and where ``library`` and ``npu`` are."""
+    """What generated modules import: how ``torch``, and from where the other names; the template of what they share."""
 
-    package: str
     statement: str
-    support: str
+    places: Mapping[str, str]
+    support: str = ""
 
 
 __all__ = [
+    "MINDSPORE",
     "MINDTORCH",
     "TORCH",
     "Runtime",
@@ -42,8 +43,15 @@ __all__ = [
 ]
 
 
-MINDTORCH = Runtime("mindtorch_v2", "import mindtorch_v2 as torch", "mindtorch_v2")
-TORCH = Runtime("torch", "import torch", "._support")
+MINDTORCH = Runtime(
+    "import mindtorch_v2 as torch", {"Tensor": "mindtorch_v2", "library": "mindtorch_v2", "npu": "mindtorch_v2"}
+)
+TORCH = Runtime("import torch", {"Tensor": "torch", "library": "._support", "npu": "._support"}, "torch_support.py.j2")
+MINDSPORE = Runtime(
+    "",
+    {"Tensor": "mindspore", "library": "._support", "npu": "._support", "torch": "._support"},
+    "mindspore_support.py.j2",
+)
 
 
 def render_module(module: Module, runtime: Runtime = MINDTORCH) -> tuple[str, str]:
@@ -62,9 +70,9 @@ def render_module(module: Module, runtime: Runtime = MINDTORCH) -> tuple[str, st
     return wrap(text), wrap(stub_text)
 
 
-def render_support() -> str:
-    """The module that generated ones need beside PyTorch."""
-    return _render("torch_support.py.j2", {"header": _header("its template")})
+def render_support(runtime: Runtime) -> str:
+    """The module that generated ones need beside their runtime."""
+    return _render(runtime.support, {"header": _header("its template")})
 
 
 def render_tests(tests: Tests) -> str:
@@ -115,25 +123,28 @@ def _words(text: str) -> set[str]:
 
 def _module_imports(body: str, runtime: Runtime) -> list[list[str]]:
     used = _words(body)
-    lines = [runtime.statement] if "torch" in used else []
+    imports, beside = _runtime_imports(used, runtime)
+    return [*_groups(used, ["builtins", "math", "warnings"], ["Any"], [], imports), *beside]
+
+
+def _runtime_imports(used: set[str], runtime: Runtime) -> tuple[list[str], list[list[str]]]:
+    """The statements that import the runtime, and the group of those that import what lies beside the module."""
     places: dict[str, list[str]] = {}
-    for name, place in (("Tensor", runtime.package), ("library", runtime.support), ("npu", runtime.support)):
+    for name, place in runtime.places.items():
         if name in used:
             places.setdefault(place, []).append(name)
     imports = {place: f"from {place} import {', '.join(names)}" for place, names in places.items()}
     beside = imports.pop("._support", None)
-    groups = _groups(used, ["builtins", "math", "warnings"], ["Any"], [], [*lines, *imports.values()])
-    return [*groups, [beside]] if beside else groups
+    statement = [runtime.statement] if runtime.statement and "torch" in used else []
+    return [*statement, *imports.values()], [[beside]] if beside else []
 
 
 def _stub_imports(body: str, overloaded: bool, runtime: Runtime) -> list[list[str]]:
     used = _words(body)
-    lines = [runtime.statement] if "torch" in used else []
-    if "Tensor" in used:
-        lines.append(f"from {runtime.package} import Tensor")
+    lines, beside = _runtime_imports(used, runtime)
     typing = [*(["Any"] if "Any" in used else []), *(["overload"] if overloaded else [])]
     extensions = ["from typing_extensions import deprecated"] if "@deprecated(" in body else []
-    return _groups(used, [], typing, extensions, lines)
+    return [*_groups(used, [], typing, extensions, lines), *beside]
 
 
 def _groups(

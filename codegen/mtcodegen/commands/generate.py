@@ -22,6 +22,7 @@ EXAMPLES = (
     ("mtcodegen generate ops_yaml -o src/my_ops", "a package of all files in ops_yaml"),
     ("mtcodegen", "all targets of pyproject.toml"),
     ("mtcodegen ops.yaml --target torch", "modules that register the operators with PyTorch itself"),
+    ("mtcodegen ops.yaml --target mindspore", "modules whose operators are cells of MindSpore"),
     ("mtcodegen ops.yaml --target docs", "pages of documentation"),
 )
 
