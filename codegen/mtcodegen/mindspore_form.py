@@ -14,6 +14,11 @@ from mtcodegen.source import Mapping, Span
 __all__ = ["for_mindspore", "spelled_for_mindspore"]
 
 _DEVICES = ("cpu", "npu")
+_KEYS = {
+    "autocast": "casts (MindSpore's `amp` casts whole cells)",
+    "fallback": "what runs on other devices",
+    "graph": "graph updates (MindSpore captures no such graphs)",
+}
 
 
 def for_mindspore(file: File) -> tuple[File, list[Diagnostic]]:
@@ -39,15 +44,15 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
     if spec.schema.namespace == "aten":
         hint = "give the operators a namespace of their own"
         found.append(Diagnostic("MT623", f"{name}: `aten` stands for MindSpore's own operators", span, hint))
-    for key, what in (("autocast", "casts (MindSpore's `amp` casts whole cells)"), ("fallback", "other devices")):
-        if key in spec.node.entries:
-            found.append(_left_out(what, spec.node.entries[key][0].span))
+    found += [
+        _left_out(what, spec.node.entries[key][0].span) for key, what in _KEYS.items() if key in spec.node.entries
+    ]
     kernels = tuple(kept for kernel in spec.kernels if (kept := _narrowed(kernel, found)) is not None)
     if spec.kernels and not kernels:
         found.append(
             Diagnostic("MT623", f"{name} has no kernel that MindSpore can run", span, "add one for cpu or npu")
         )
-    return replace(spec, kernels=kernels, autocast={}, fallback="")
+    return replace(spec, kernels=kernels, autocast={}, fallback="", graph_update=())
 
 
 def _left_out(what: str, span: Span) -> Diagnostic:

@@ -141,7 +141,7 @@ def _runtime_imports(used: set[str], runtime: Runtime) -> tuple[list[str], list[
 
 def _stub_imports(body: str, overloaded: bool, runtime: Runtime) -> list[list[str]]:
     used = _words(body)
-    lines, beside = _runtime_imports(used, runtime)
+    lines, beside = _runtime_imports(used & {"Tensor", "torch"}, runtime)
     typing = [*(["Any"] if "Any" in used else []), *(["overload"] if overloaded else [])]
     extensions = ["from typing_extensions import deprecated"] if "@deprecated(" in body else []
     return [*_groups(used, [], typing, extensions, lines), *beside]

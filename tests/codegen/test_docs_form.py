@@ -135,5 +135,5 @@ def test_a_form_in_pyproject(tmp_path, monkeypatch):
     assert [target.folder.name for target in find_targets(["ops.yaml"], None, "docs")] == ["site"]
     assert [target.folder.name for target in find_targets(["ops.yaml"], None)] == ["generated"]
     project.write_text(entry.replace('"docs"', '"pdf"'))
-    with pytest.raises(UsageError, match=r"`form` of a .* must be one of mindtorch, torch, pyi, docs"):
+    with pytest.raises(UsageError, match=r"`form` of a .* must be one of mindtorch, torch, mindspore, pyi, docs"):
         find_targets([], None)
