@@ -202,7 +202,7 @@ CODES: dict[str, Code] = {
     ),
     "MT416": Code(
         "a gradient of an out variant",
-        "As in PyTorch, functions with `out=` arguments do not support autograd.",
+        "As in PyTorch, functions with `out=` arguments do not support autograd, backward or forward.",
         _op(
             _TAIL.replace("  fake: {like: x}\n", ""),
             func="double.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)",
@@ -246,8 +246,8 @@ CODES |= {
     "MT620": Code(
         "something that PyTorch has no place for",
         "In the form `torch` operators are registered with PyTorch itself, where kernels of MindSpore and of NPUs, "
-        "gradients of operators that write to an argument or return a view, and casts on npu cannot be. They are left "
-        "out.",
+        "gradients of operators that write to an argument or return a view, forward-mode formulas, graph updates and "
+        "casts on npu cannot be. They are left out.",
     ),
     "MT621": Code(
         "an operator that PyTorch cannot register",
@@ -305,10 +305,35 @@ CODES |= {
         _op(f"{_TWO_TAIL}  output_differentiability: [true, false]\n  backward: {{x: 'grads[0] + grads[1]'}}\n", _TWO),
     ),
     "MT418": Code(
-        "a forward-mode formula",
-        "PyTorch's derivatives.yaml has them under the name of the output. The runtime has no forward-mode "
-        "differentiation, so nothing would ever run them.",
+        "a forward-mode formula in `backward`",
+        "PyTorch's derivatives.yaml has gradients of arguments and tangents of outputs side by side. Here gradients "
+        "stand in `backward`, and tangents in `forward`.",
         _op(_TAIL.replace("not_differentiable", "{x: grad * 2, result: auto_linear}")),
+    ),
+    "MT420": Code(
+        "a tangent of something that has none",
+        "Keys of `forward` are the operator's differentiable outputs: `result`, `result0` and so on, or their names. "
+        "Where nothing is differentiable, or gradients go through the operators that it is made of, nothing would ask "
+        "for a tangent.",
+        _op(_TAIL.replace("not_differentiable", "{x: grad * 2}\n  forward: {reslt: x_t * 2}")),
+    ),
+    "MT421": Code(
+        "an output without a tangent",
+        "Where there is a `forward`, every differentiable output has a formula, or is said to be "
+        "`not_differentiable` or `not_implemented`.",
+        _op(f"{_TWO_TAIL}  backward: {{x: 'grads[0] + grads[1]'}}\n  forward: {{result0: x_t}}\n", _TWO),
+    ),
+    "MT422": Code(
+        "a tangent that depends on no tangent",
+        "The tangent of an output is linear in those of the arguments: `x_t` is that of `x`, and zeros where there is "
+        "none.",
+        _op(_TAIL.replace("not_differentiable", "{x: grad * 2}\n  forward: {result: x * 2}")),
+    ),
+    "MT423": Code(
+        "an `auto_element_wise` that cannot be made",
+        "Where each element of the output depends on the same element of the arguments, the gradients' formulas on the "
+        "tangents give the tangent. It needs one output, and in `backward` one formula for each argument.",
+        _op(_TAIL.replace("not_differentiable", "not_implemented\n  forward: auto_element_wise")),
     ),
 }
 

@@ -17,6 +17,7 @@ _DEVICES = ("cpu", "npu")
 _KEYS = {
     "autocast": "casts (MindSpore's `amp` casts whole cells)",
     "fallback": "what runs on other devices",
+    "forward": "forward-mode formulas (MindSpore's `jvp` differentiates gradients)",
     "graph": "graph updates (MindSpore captures no such graphs)",
 }
 
@@ -52,7 +53,7 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
         found.append(
             Diagnostic("MT623", f"{name} has no kernel that MindSpore can run", span, "add one for cpu or npu")
         )
-    return replace(spec, kernels=kernels, autocast={}, fallback="", graph_update=())
+    return replace(spec, kernels=kernels, autocast={}, fallback="", forward=None, graph_update=())
 
 
 def _left_out(what: str, span: Span) -> Diagnostic:

@@ -17,6 +17,7 @@ __all__ = [
     "FakeRule",
     "File",
     "Formula",
+    "Forward",
     "KernelArg",
     "KernelBody",
     "KernelSpec",
@@ -25,6 +26,7 @@ __all__ = [
     "OpSpec",
     "PythonFunction",
     "Sample",
+    "Tangent",
     "Values",
     "Variant",
 ]
@@ -147,6 +149,31 @@ class Backward:
 
 
 @dataclass(frozen=True)
+class Tangent:
+    """The tangent of the output called ``name``: a formula, or None where the ``marker`` says what it is.
+
+    Markers are ``auto_linear`` (the operator itself, of the tangents), ``auto_element_wise`` (the gradients' formulas,
+    of the tangents), ``not_differentiable`` (there is none) and ``not_implemented`` (asking for it raises).
+    """
+
+    key: Scalar
+    name: str
+    formula: Formula | None
+    marker: str = ""
+
+
+@dataclass(frozen=True)
+class Forward:
+    """Forward-mode differentiation of an operator; with a ``function`` it is hand-written."""
+
+    node: Node
+    key: Scalar
+    tangents: tuple[Tangent, ...] = ()
+    function: PythonFunction | None = None
+    marker: str = ""  # of all outputs
+
+
+@dataclass(frozen=True)
 class Values:
     """A list among sample values: nested numbers for a tensor, or one value for each element of a list."""
 
@@ -182,6 +209,7 @@ class OpSpec:
     fake_function: PythonFunction | None = None
     kernels: tuple[KernelSpec, ...] = ()
     backward: Backward | None = None
+    forward: Forward | None = None
     deprecated: str = ""
     autogen: tuple[Scalar, ...] = ()
     fallback: str = ""

@@ -19,6 +19,7 @@ from mtcodegen.model import (
     FakeRule,
     File,
     Formula,
+    Forward,
     KernelArg,
     KernelBody,
     KernelSpec,
@@ -27,6 +28,7 @@ from mtcodegen.model import (
     OpSpec,
     PythonFunction,
     Sample,
+    Tangent,
     Values,
 )
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
@@ -34,6 +36,7 @@ from mtcodegen.source import Mapping, Node, Scalar, Sequence
 __all__ = ["expression_fault", "parse"]
 
 _MARKERS = ("not_differentiable", "not_implemented")
+_TANGENT_MARKERS = ("auto_linear", "auto_element_wise", *_MARKERS)
 _LAUNCH_KEYS = ("library", "source", "symbol", "abi", "block_dim", "args", "workspace", "tiling")
 _LONGEST = 10_000  # characters of an expression
 _BODIES = ("symbol", "python", "mindspore", "compute")
@@ -93,7 +96,7 @@ class _Reader:
         kernels = node.get("kernels")
         items = kernels.items if isinstance(kernels, Sequence) else []
         specs = [self.kernel(item, library) for item in items if isinstance(item, Mapping)]
-        backward = self.backward(node, schema)
+        backward, forward = self.backward(node, schema), self.forward(node, schema)
         checks = self.formulas(_scalars(node.get("check")))
         if schema is None:
             return None
@@ -109,6 +112,7 @@ class _Reader:
             fake_function=fake_function,
             kernels=tuple(spec for spec in specs if spec is not None),
             backward=backward,
+            forward=forward,
             autogen=tuple(_scalars(node.get("autogen"))),
             fallback=_text(node, "fallback"),
             autocast=_texts(node.get("autocast")),
@@ -303,25 +307,22 @@ class _Reader:
         if not isinstance(node, Mapping):
             return None
         if "function" in node.entries and "function" not in arguments:
-            return self.written_backward(key, node)
+            function, setup = self.written(node, ("function", "setup_context"), "gradients")
+            return Backward(node, key, function=function, setup_context=setup)
         derivatives = [self.derivative(name, value) for name, value in node.entries.values()]
         return Backward(node, key, tuple(item for item in derivatives if item is not None))
 
-    def written_backward(self, key: Scalar, node: Mapping) -> Backward:
+    def written(self, node: Mapping, keys: tuple[str, ...], what: str) -> tuple[PythonFunction | None, ...]:
+        """Hand-written functions, for ``keys``, that compute all of ``what``; nothing else may stand beside them."""
         for name, (other, value) in node.entries.items():
-            if name not in ("function", "setup_context"):
-                message = f"`{name}` does nothing beside `function`, which gives all gradients"
+            if name not in keys:
+                message = f"`{name}` does nothing beside `function`, which gives all {what}"
                 self.diagnostics.append(Diagnostic("MT415", message, other.span))
             elif isinstance(value, Scalar) and not _FUNCTION.fullmatch(value.value):
                 message = f"`{name}` cannot be `{value.value[:60]}`"
                 self.diagnostics.append(Diagnostic("MT114", message, value.span, "expected `module:function`"))
-        function, setup = _scalar(node, "function"), _scalar(node, "setup_context")
-        return Backward(
-            node,
-            key,
-            function=None if function is None else PythonFunction(function),
-            setup_context=None if setup is None else PythonFunction(setup),
-        )
+        given = [_scalar(node, name) for name in keys]
+        return tuple(None if value is None else PythonFunction(value) for value in given)
 
     def derivative(self, key: Scalar, value: Node) -> Derivative | None:
         names = tuple(name.strip() for name in key.value.split(","))
@@ -337,6 +338,27 @@ class _Reader:
             return Derivative(key, names, None, value.value)
         formula = self.formula(value)
         return None if formula is None else Derivative(key, names, formula)
+
+    def forward(self, entry: Mapping, schema: opschema.Schema | None) -> Forward | None:
+        if "forward" not in entry.entries:
+            return None
+        key, node = entry.entries["forward"]
+        if isinstance(node, Scalar):
+            return Forward(node, key, marker=node.value)
+        if not isinstance(node, Mapping):
+            return None
+        names = {ret.name for ret in schema.returns} if schema is not None else set()
+        if "function" in node.entries and "function" not in names:
+            (function,) = self.written(node, ("function",), "tangents")
+            return Forward(node, key, function=function)
+        tangents = [self.tangent(name, value) for name, value in node.entries.values() if isinstance(value, Scalar)]
+        return Forward(node, key, tuple(item for item in tangents if item is not None))
+
+    def tangent(self, key: Scalar, value: Scalar) -> Tangent | None:
+        if value.value in _TANGENT_MARKERS:
+            return Tangent(key, key.value, None, value.value)
+        formula = self.formula(value)
+        return None if formula is None else Tangent(key, key.value, formula)
 
 
 def _is_cut_short(node: Scalar) -> bool:

@@ -14,6 +14,7 @@ from mtcodegen.layout import quoted, strings
 from mtcodegen.model import File, KernelSpec, Launch, OpSpec, place_of
 from mtcodegen.names import BUILTINS, IMPORTED, Names, annotation, return_annotation
 from mtcodegen.plan_backward import plan_backward
+from mtcodegen.plan_forward import plan_forward
 from mtcodegen.plan_kernels import Function, OpPlan, plan_kernels
 from mtcodegen.source import Scalar
 
@@ -218,7 +219,7 @@ def _operator(
 ) -> Operator:
     spec, schema = op.spec, op.schema
     kernels = plan_kernels(op, {key: name for key, (name, _) in launchers.items()})
-    gradients = plan_backward(op)
+    gradients, tangents = plan_backward(op), plan_forward(op)
     return Operator(
         title=op.name,
         place=spec.place,
@@ -228,8 +229,8 @@ def _operator(
         tags=spec.tags,
         variants=spec.variants,
         bindings=kernels.bindings,
-        functions=(*kernels.functions, *gradients.functions),
-        registrations=(*gradients.registrations, *_graph(op)),
+        functions=(*kernels.functions, *gradients.functions, *tangents.functions),
+        registrations=(*gradients.registrations, *tangents.registrations, *_graph(op)),
         exports=() if export is None else (export,),
     )
 

@@ -14,7 +14,7 @@ from mtcodegen.names import BUILTINS, CONTEXT, IMPORTED, Names
 from mtcodegen.plan_kernels import Function, OpPlan
 from mtcodegen.scopes import is_tensor_list
 
-__all__ = ["Gradients", "plan_backward"]
+__all__ = ["Gradients", "formula_of", "output_spelling", "plan_backward", "unpack"]
 
 _NO_OPERATORS = OperatorTable({})
 
@@ -72,7 +72,7 @@ _SETUP = "ctx: Any, inputs: tuple[Any, ...], output: Any"
 
 def _formulas(op: OpPlan, backward: Backward) -> Gradients:
     scope = scope_for(op.schema, Purpose.BACKWARD, _NO_OPERATORS)
-    formulas = [expr for item in backward.derivatives if (expr := _expression(op, item)) is not None]
+    formulas = [expr for item in backward.derivatives if (expr := formula_of(op, item)) is not None]
     saved = saved_values(formulas, op.schema, scope)
     setup_body = _setup_body(op, backward, saved)
     functions = []
@@ -85,7 +85,7 @@ def _formulas(op: OpPlan, backward: Backward) -> Gradients:
     return Gradients(tuple(functions), (_register(op, backward, function.name, setup.name if setup else None),))
 
 
-def _expression(op: OpPlan, derivative: Derivative) -> Expr | None:
+def formula_of(op: OpPlan, derivative: Derivative) -> Expr | None:
     """The formula, or the choice between those of several devices."""
     if derivative.formula is None:
         return None
@@ -131,25 +131,25 @@ def _readers(op: OpPlan, backward: Backward, saved: Saved) -> list[str]:
     readers = [
         name
         for name, item in differentiable
-        if (expr := _expression(op, item)) is not None and any(read.name == saved.name for read in reads(expr))
+        if (expr := formula_of(op, item)) is not None and any(read.name == saved.name for read in reads(expr))
     ]
     is_plain = all(not is_tensor_list(arg.type) for arg in op.schema.arguments if arg.name in readers)
     return readers if is_plain and len(readers) < len(differentiable) else []
 
 
 def _setup_body(op: OpPlan, backward: Backward, saved: Sequence[Saved]) -> list[str]:
-    outputs = _output_spelling(op)
+    outputs = output_spelling(op)
     names = Names({*IMPORTED, *BUILTINS, "ctx", "inputs", "output"})
     used = {item.name for item in saved if item.output is None}
     spelled = {arg.name: names.unique(arg.name) if arg.name in used else "_" for arg in op.schema.arguments}
     rename = {**spelled, **outputs}
-    lines = [_unpack(spelled.values(), "inputs")] if used else []
+    lines = [unpack(spelled.values(), "inputs")] if used else []
     tensors = _tensors(op, saved)
     readers = {item.name: _readers(op, backward, item) for item in tensors}
     asked = {name for found in readers.values() for name in found}
     needs = {arg.name: names.unique(f"needs_{arg.name}") for arg in op.schema.arguments if arg.name in asked}
     if needs:
-        lines.append(_unpack([needs.get(arg.name, "_") for arg in op.schema.arguments], "ctx.needs_input_grad"))
+        lines.append(unpack([needs.get(arg.name, "_") for arg in op.schema.arguments], "ctx.needs_input_grad"))
     if tensors:
         values = [("*" if _is_list(op, item) else "") + op.python(item.expr, rename) for item in tensors]
         conditions = [" or ".join(needs[name] for name in readers[item.name]) for item in tensors]
@@ -177,14 +177,16 @@ def _attributes(op: OpPlan, saved: Sequence[Saved]) -> dict[str, str]:
     return {item.attr_name: f"ctx.{names.unique(item.attr_name)}" for item in saved if not _is_tensor(op, item)}
 
 
-def _output_spelling(op: OpPlan) -> dict[str, str]:
+def output_spelling(op: OpPlan) -> dict[str, str]:
+    """The outputs by all their names, in a function that has them as ``output``."""
     from mtcodegen.expr import output_names
 
     single = len(op.schema.returns) == 1
     return {name: "output" if single else f"output[{i}]" for name, i in output_names(op.schema).items()}
 
 
-def _unpack(targets: Iterable[str], value: str) -> str:
+def unpack(targets: Iterable[str], value: str) -> str:
+    """The assignment of ``value`` to several names."""
     names = list(targets)
     return f"({names[0]},) = {value}" if len(names) == 1 else f"{', '.join(names)} = {value}"
 
@@ -211,7 +213,7 @@ class _BackwardFunction:
     def planned(self) -> Function:
         op = self.op
         parameters = ", ".join(["ctx: Any", *(f"{name}: Tensor" for name in self.grads)])
-        lines = [_unpack([self.needs.get(arg.name, "_") for arg in op.schema.arguments], "ctx.needs_input_grad")]
+        lines = [unpack([self.needs.get(arg.name, "_") for arg in op.schema.arguments], "ctx.needs_input_grad")]
         lines += self._unpacked_tensors()
         for derivative in self.backward.derivatives:
             lines += self._gradient(derivative)
@@ -230,9 +232,9 @@ class _BackwardFunction:
         plain = [self.tensors[item.attr_name] for item in items if item not in lists]
         if len(lists) <= 1:
             targets = [*plain, *(f"*{self.tensors[item.attr_name]}" for item in lists)]
-            return [_unpack(targets, "ctx.saved_tensors")]
+            return [unpack(targets, "ctx.saved_tensors")]
         rest = self.names.unique("tensors")
-        lines = [_unpack([*plain, f"*{rest}"], "ctx.saved_tensors")]
+        lines = [unpack([*plain, f"*{rest}"], "ctx.saved_tensors")]
         start = ""
         for item in lists:
             counts = [text for text in (start, f"ctx.{item.attr_name}_count") if text]
@@ -261,7 +263,7 @@ class _BackwardFunction:
         return f"{self.op.builtin('any')}({needs})" if is_tensor_list(argument.type) else needs
 
     def _code(self, derivative: Derivative) -> str:
-        expr = _expression(self.op, derivative)
+        expr = formula_of(self.op, derivative)
         if expr is None:
             return ""
         expr = use_saved(expr, self.saved, self.op.schema)

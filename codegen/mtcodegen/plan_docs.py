@@ -78,7 +78,7 @@ def _entry(spec: OpSpec) -> Entry:
         checks=tuple(_text(check) for check in spec.checks),
         kernels=tuple(_kernel(kernel) for kernel in spec.kernels),
         outputs=tuple(_outputs(spec)),
-        gradients=tuple(_gradients(spec)),
+        gradients=(*_gradients(spec), *_tangents(spec)),
     )
 
 
@@ -147,6 +147,21 @@ def _gradients(spec: OpSpec) -> Sequence[Row]:
     if backward.marker:
         return [Row("all", "", _words(backward.marker))]
     return _rows(backward)
+
+
+def _tangents(spec: OpSpec) -> list[Row]:
+    """Forward mode, where it has formulas of its own."""
+    forward = spec.forward
+    if forward is None:
+        return []
+    if forward.function is not None:
+        return [Row("tangents", forward.function.reference, "Python")]
+    return [
+        Row(f"tangent of {item.name}", _text(item.formula))
+        if item.formula is not None
+        else Row(f"tangent of {item.name}", "", _words(item.marker))
+        for item in forward.tangents
+    ]
 
 
 def _rows(backward: Backward) -> list[Row]:

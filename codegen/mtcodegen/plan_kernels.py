@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -258,8 +259,14 @@ def _fake_function(op: OpPlan, bindings: list[str], prelude: list[str]) -> Funct
 
 def _function(op: OpPlan, name: str, body: Sequence[str], decorators: Sequence[str]) -> Function:
     returns = return_annotation(op.schema)
-    lines = tuple(body) or ("pass",)
-    return Function(name, op.parameters.declared(), returns, lines, tuple(decorators))
+    taken_out = op.parameters.unpacked()  # what is read of them only is known now
+    rest = "\n".join(line for line in body if line not in taken_out)
+    lines = tuple(line for line in body if line not in taken_out or _mentions(rest, line.partition(" ")[0]))
+    return Function(name, op.parameters.declared(), returns, lines or ("pass",), tuple(decorators))
+
+
+def _mentions(code: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", code, re.ASCII) is not None
 
 
 def _python_function(name: str, function: PythonFunction) -> str:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import keyword
+from collections.abc import Mapping
+
 import opschema
 from mtcodegen.layout import quoted
 from mtcodegen.names import Names, Parameters, return_annotation
 from mtcodegen.scopes import aliased_argument, fresh_returns, is_tensor, is_tensor_list, tensor_arguments
 from opschema import Schema, SchemaKind
 
-__all__ = ["autocast_statements", "fallback_statements", "variant_statements"]
+__all__ = ["autocast_statements", "call_of", "fallback_statements", "variant_statements"]
 
 
-def _call(base: Schema, spelled: dict[str, str]) -> str:
+def call_of(base: Schema, spelled: Mapping[str, str]) -> str:
     """A call of an operator with a value for each argument."""
     positional = [spelled[argument.name] for argument in base.positional]
-    keywords = [f"{argument.name}={spelled[argument.name]}" for argument in base.kwarg_only]
+    keywords = [
+        f'**{{"{argument.name}": {spelled[argument.name]}}}'
+        if keyword.iskeyword(argument.name)
+        else f"{argument.name}={spelled[argument.name]}"
+        for argument in base.kwarg_only
+    ]
     return f"torch.ops.{base.namespace}.{base.name}.{base.overload or 'default'}({', '.join(positional + keywords)})"
 
 
@@ -28,7 +36,7 @@ def variant_statements(schema: Schema, base: Schema, parameters: Parameters) -> 
         if argument.is_write and argument.name not in writes
     }
     spelled = {**parameters.spelled, **copies}
-    call = _call(base, spelled)
+    call = call_of(base, spelled)
     if schema.kind is SchemaKind.FUNCTIONAL:
         return _functional(schema, base, parameters, copies, call, local)
     lines = [f"{name} = {parameters.spelled[argument]}.clone()" for argument, name in copies.items()]
@@ -83,7 +91,7 @@ def fallback_statements(schema: Schema, parameters: Parameters) -> list[str]:
             lines.append(f"{spelled[argument.name]} = {moved}")
         else:
             spelled[argument.name] = moved
-    call = _call(schema, spelled)
+    call = call_of(schema, spelled)
     device = f"{parameters.spelled[tensor_arguments(schema)[0].name]}.device"
     count = len(schema.returns)
     results = [local.unique("result" if count == 1 else f"result{i}") for i in range(count)]
@@ -123,9 +131,9 @@ def autocast_statements(schema: Schema, parameters: Parameters, key: str, policy
     guard = f"torch._C._ExcludeDispatchKeyGuard({keys})"
     result = local.unique("result")
     call = (
-        f"{result}: {return_annotation(schema)} = {_call(schema, spelled)}"
+        f"{result}: {return_annotation(schema)} = {call_of(schema, spelled)}"
         if schema.returns
-        else _call(schema, spelled)
+        else call_of(schema, spelled)
     )
     return [*lines, f"with {guard}:", f"    {call}", *([f"return {result}"] if schema.returns else [])]
 

@@ -11,6 +11,7 @@ from mtcodegen.expr import BOOL, OperatorTable, Purpose
 from mtcodegen.model import File, OpSpec
 from mtcodegen.resolve_backward import resolve_backward
 from mtcodegen.resolve_examples import resolve_examples
+from mtcodegen.resolve_forward import resolve_forward
 from mtcodegen.resolve_graph import check_graph
 from mtcodegen.resolve_kernels import resolve_fakes, resolve_kernels
 from mtcodegen.scopes import OpScope
@@ -36,6 +37,7 @@ def _resolve_op(spec: OpSpec, scope: OpScope) -> OpSpec:
     spec = resolve_kernels(spec, scope)
     check_graph(spec, scope)
     spec = resolve_backward(spec, scope)
+    spec = resolve_forward(spec, scope)
     return resolve_examples(spec, scope)
 
 

@@ -113,8 +113,8 @@ def _resolve(backward: Backward, scope: OpScope, differentiable: list[str], key:
         for name in derivative.arguments:
             span = _name_span(derivative, name)
             if name in _FORWARD and name not in known:
-                hint = "remove it: `backward` has the gradients of arguments"
-                scope.fault("MT418", "forward-mode formulas are not supported", span, hint)
+                hint = "move it to `forward`: `backward` has the gradients of arguments"
+                scope.fault("MT418", "a forward-mode formula stands in `backward`", span, hint)
             elif name not in known:
                 hint = suggest(name, differentiable)
                 scope.fault("MT412", f"`{name}` is not an argument of {_title(scope)}", span, hint)

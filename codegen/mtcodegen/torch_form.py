@@ -42,6 +42,9 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
     if "npu" in spec.autocast:
         _left_out(spec, "autocast", "casts on npu", found)
         changed = replace(changed, autocast={key: value for key, value in spec.autocast.items() if key != "npu"})
+    if spec.forward is not None:
+        _left_out(spec, "forward", "forward-mode formulas", found)
+        changed = replace(changed, forward=None)
     if spec.graph_update:
         _left_out(spec, "graph", "graph updates", found)
         changed = replace(changed, graph_update=())

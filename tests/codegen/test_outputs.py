@@ -127,17 +127,6 @@ def test_a_formula_that_reads_a_gradient_that_is_never_there(tmp_path):
     )
 
 
-def test_a_forward_mode_formula_is_refused(tmp_path):
-    assert findings(tmp_path, _two("[true, false]", "{x: 'grads[0]', result0: auto_linear}")) == textwrap.dedent(
-        """\
-        ops.yaml:7:29: error[MT418]: forward-mode formulas are not supported
-          |
-        7 |   backward: {x: 'grads[0]', result0: auto_linear}
-          |                             ^^^^^^^ remove it: `backward` has the gradients of arguments
-        """
-    )
-
-
 def test_a_misspelt_tag(tmp_path):
     text = TEXT.replace("pointwise", "pointwize")
     assert findings(tmp_path, text).splitlines()[3].strip() == "|          ^^^^^^^^^ did you mean `pointwise`?"

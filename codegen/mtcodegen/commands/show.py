@@ -12,7 +12,7 @@ from mtcodegen.commands.common import wants_colour
 from mtcodegen.commands.list import add_listing, gradient_of, specs_of
 from mtcodegen.diagnostics import suggest
 from mtcodegen.model import Compute, KernelSpec, Launch, Mindspore, OpSpec, PythonFunction, Variant
-from mtcodegen.source import Node, Scalar
+from mtcodegen.source import Mapping, Node, Scalar
 from mtcodegen.targets import UsageError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
@@ -64,6 +64,8 @@ def _object(spec: OpSpec) -> dict[str, Any]:
         "kernels": [_kernel(kernel) for kernel in spec.kernels],
         "gradient": gradient_of(spec),
         "gradients": _gradients(spec),
+        "tangents": [] if "forward" not in spec.node.entries else _lines(spec.node.entries["forward"][1]),
+        "graph": [node.value for node in spec.graph_update],
         "tags": list(spec.tags),
         "file": spec.node.source.path,
         "line": spec.node.line,
@@ -103,6 +105,13 @@ def _gradients(spec: OpSpec) -> dict[str, str]:
     return {item.key.value: item.formula.node.value if item.formula is not None else item.marker for item in items}
 
 
+def _lines(node: Node) -> list[str]:
+    """A mapping of scalars, ``key: value`` each; a scalar as it is."""
+    if isinstance(node, Mapping):
+        return [f"{key}: {value.value}" for key, (_, value) in node.entries.items() if isinstance(value, Scalar)]
+    return [node.value] if isinstance(node, Scalar) else []
+
+
 def _written(node: Node) -> list[str]:
     """A node as in the file, an item of a list each."""
     from mtcodegen.commands.yaml_format import end_of
@@ -123,6 +132,8 @@ def _text(spec: OpSpec, colour: bool) -> str:
         "fake": about["fake"],
         "kernels": [_kernel_line(kernel) for kernel in about["kernels"]],
         "gradient": [f"{key}: {text}" for key, text in about["gradients"].items()] or [about["gradient"]],
+        "tangents": about["tangents"],
+        "updated in a captured graph": about["graph"],
         "tags": about["tags"],
     }
     for title, items in sections.items():

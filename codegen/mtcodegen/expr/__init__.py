@@ -21,7 +21,7 @@ from mtcodegen.expr.functions import HELPERS, Purpose, Signature
 from mtcodegen.expr.nodes import Call, Expr, Literal, Name, Operator, walk
 from mtcodegen.expr.parser import parse_expression
 from mtcodegen.expr.saved import Read, Saved, SavedKind, reads, saved_names, saved_values, use_saved
-from mtcodegen.expr.scope import OperatorTable, Scope, gradient_names, output_names, scope_for
+from mtcodegen.expr.scope import OperatorTable, Scope, gradient_names, output_names, scope_for, tangent_scope
 from mtcodegen.expr.types import (
     ANY,
     BOOL,
@@ -90,6 +90,7 @@ __all__ = [
     "saved_names",
     "saved_values",
     "scope_for",
+    "tangent_scope",
     "to_python",
     "typed_scalar",
     "use_saved",

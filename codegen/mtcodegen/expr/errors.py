@@ -21,8 +21,8 @@ CODES: dict[str, tuple[str, str]] = {
     "MT204": (
         "an unknown name",
         "An expression reads the arguments of its operator. Outputs, gradients (`grad`, `grads[i]`), and `workspace`, "
-        "`tiling` and `stream` are names only where they exist: outputs in kernel arguments and gradient formulas, "
-        "gradients in `backward`, the others in kernel arguments.",
+        "`tiling` and `stream` are names only where they exist: outputs in kernel arguments and formulas, gradients "
+        "in `backward`, tangents (`x_t`) in `forward`, the others in kernel arguments.",
     ),
     "MT205": (
         "an unknown attribute or method",
@@ -33,8 +33,8 @@ CODES: dict[str, tuple[str, str]] = {
     "MT206": (
         "an unknown function or operator",
         "Functions are the fixed helpers of the language (`ceil_div`, `min`, `broadcast_shapes`, ...). Operators are "
-        "those declared in the YAML files of this run and the built-in ones, and can be called only in `compute` and "
-        "`backward`.",
+        "those declared in the YAML files of this run and the built-in ones, and can be called only in `compute`, "
+        "`backward` and `forward`.",
     ),
     "MT207": (
         "wrong arguments in a call",
@@ -54,8 +54,8 @@ CODES: dict[str, tuple[str, str]] = {
     "MT211": (
         "something that is not allowed in this place",
         "Preconditions, shape rules and launch arguments are evaluated on the host, before the operator runs, and see "
-        "only the properties of tensors. Operators can be called in `compute` and `backward`, and C types such as "
-        "`f32(...)` belong to launch arguments.",
+        "only the properties of tensors. Operators can be called in `compute`, `backward` and `forward`, and C types "
+        "such as `f32(...)` belong to launch arguments.",
     ),
     "MT212": (
         "a value that may be None",

@@ -19,6 +19,7 @@ class Purpose(Enum):
     LAUNCH = "a launch argument"
     COMPUTE = "a composed kernel"
     BACKWARD = "a gradient formula"
+    FORWARD = "a tangent formula"
     WHEN = "a kernel's condition"
     SAMPLE = "a sample input"
     EXPECT = "an expected result"
@@ -26,11 +27,12 @@ class Purpose(Enum):
     @property
     def reads_values(self) -> bool:
         """Whether tensors may be computed with, and operators called."""
-        return self in (Purpose.COMPUTE, Purpose.BACKWARD, Purpose.SAMPLE, Purpose.EXPECT)
+        return self in _READ_VALUES
 
 
+_READ_VALUES = frozenset({Purpose.COMPUTE, Purpose.BACKWARD, Purpose.FORWARD, Purpose.SAMPLE, Purpose.EXPECT})
 EVERYWHERE = frozenset(Purpose)
-DEVICE_SIDE = frozenset({Purpose.LAUNCH, Purpose.COMPUTE, Purpose.BACKWARD})
+DEVICE_SIDE = frozenset({Purpose.LAUNCH, Purpose.COMPUTE, Purpose.BACKWARD, Purpose.FORWARD})
 TENSOR_OR_DTYPE = ValueType(Kind.ANY, name="Tensor or dtype")
 
 

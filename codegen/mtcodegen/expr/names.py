@@ -20,7 +20,7 @@ Typed: TypeAlias = tuple[Expr, ValueType]
 _ELSEWHERE = {
     "grad": "`backward`",
     "grads": "`backward`",
-    "result": "`backward`",
+    "result": "`backward` and `forward`",
     "out": "kernel arguments and `backward`",
     "workspace": "kernel arguments",
     "tiling": "kernel arguments",
@@ -69,6 +69,9 @@ class NameChecker:
             return FLOAT
         if name in HELPERS or name in C_TYPES:
             return self.fault(f"`{name}` is a function and is not called", node, "MT204", f"write `{name}(...)`")
+        if self.scope.purpose is Purpose.FORWARD and name.endswith("_t") and name[:-2] in self.scope.names:
+            hint = "tensors that have a gradient have one"
+            return self.fault(f"`{name[:-2]}` has no tangent", node, "MT204", hint)
         if name in _ELSEWHERE and self.scope.purpose is not Purpose.BACKWARD:
             return self.fault(f"`{name}` exists only in {_ELSEWHERE[name]}", node, "MT211")
         if name in _OTHER_SPELLINGS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import opschema
@@ -12,7 +12,7 @@ from mtcodegen.expr.types import POINTER, TENSOR, ValueType, value_type
 
 _RESULT = re.compile(r"result\d*")  # how gradient formulas call an output without a name
 
-__all__ = ["OperatorTable", "Scope", "gradient_names", "output_names", "scope_for"]
+__all__ = ["OperatorTable", "Scope", "gradient_names", "output_names", "scope_for", "tangent_scope"]
 
 
 class OperatorTable(Mapping[str, opschema.Schema]):
@@ -92,9 +92,26 @@ def scope_for(
         names = outputs | dict.fromkeys(("workspace", "tiling", "stream"), POINTER) | names
     elif purpose is Purpose.BACKWARD:
         names = _gradients(schema) | _outputs(schema) | names
+    elif purpose is Purpose.FORWARD:
+        names = _outputs(schema) | names
     overwritten = _overwritten(schema) if purpose is Purpose.BACKWARD else {}
     functions = {name: helper for name, helper in HELPERS.items() if purpose in helper.purposes}
     return Scope(names, functions, operators or {}, purpose, schema.qualname.partition(".")[0], overwritten)
+
+
+def tangent_scope(
+    schema: opschema.Schema, differentiable: Iterable[str], operators: Mapping[str, opschema.Schema] | None = None
+) -> Scope:
+    """The scope of a forward-mode formula: with the tangents ``x_t`` and, as in derivatives.yaml, the values ``x_p``.
+
+    A tangent has the type of its argument: where only others were given, it is zeros. An argument that the operator
+    writes to has the value from before.
+    """
+    types = {argument.name: value_type(argument.type) for argument in schema.arguments}
+    tangents = {f"{name}_t": types[name] for name in differentiable}
+    primals = {f"{name}_p": type_ for name, type_ in types.items() if type_.has_tensor}
+    scope = scope_for(schema, Purpose.FORWARD, operators)
+    return replace(scope, names={**tangents, **primals, **scope.names})
 
 
 def output_names(schema: opschema.Schema) -> dict[str, int]:

@@ -22,6 +22,7 @@ from ._kernel_function import get_kernel
 from ._library import Library, fallthrough_kernel, register
 from ._opcheck import OpCheckError, opcheck
 from ._tags import Tag
+from ._tangents import tangent
 
 CustomOpDef = CustomOpHandle  # PyTorch's name
 
@@ -51,4 +52,5 @@ __all__ = [
     "register_kernel",
     "register_torch_dispatch",
     "register_vmap",
+    "tangent",
 ]
