@@ -111,6 +111,11 @@ cdef class OpOverload:
     def _overloadname(self):
         return self._schema.overload or "default"
 
+    @property
+    def _defined_in_python(self):
+        """Whether a program defined the operator; false of the built-in ones."""
+        return self.namespace != "aten"
+
     def name(self):
         """``ns::name`` or ``ns::name.overload``."""
         return self.sig.qualname

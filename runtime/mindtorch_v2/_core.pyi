@@ -185,6 +185,7 @@ class OpOverload:
     namespace: str
     _schema: Schema
     _overloadname: str
+    _defined_in_python: bool
     backward_function: Callable[..., Any] | None
     setup_function: Callable[..., Any] | None
     autograd_source: str | None

@@ -127,6 +127,16 @@ class Schema:
         return SchemaKind.FUNCTIONAL
 
     @property
+    def overload_name(self) -> str:
+        """PyTorch's name of ``overload``."""
+        return self.overload
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether a call writes to one of its arguments."""
+        return any(argument.is_write for argument in self.arguments)
+
+    @property
     def qualname(self) -> str:
         """``ns::name.overload``, without the parts that are absent."""
         namespace = f"{self.namespace}::" if self.namespace else ""
