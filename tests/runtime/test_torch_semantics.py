@@ -1,4 +1,4 @@
-"""`torch.library`'s behaviours, one case a statement: the same code under both libraries gives the same values or errors.
+"""`torch.library`'s behaviours, one case a statement: the same code under both libraries, equal values or errors.
 
 `autograd.Function` is in test_torch_semantics_function.py; the dispatcher's tools, modes and transforms are in
 test_torch_semantics_dispatch.py; wrong operators under both libraries' `opcheck` are in test_opcheck.py. Cases that
@@ -19,7 +19,6 @@ a cuda kernel that is missing          no such device here: meta and a `device_t
 
 from __future__ import annotations
 
-import typing
 from typing import Any
 
 import pytest
@@ -39,7 +38,7 @@ def defaults(torch: Any) -> Any:
     def f(x, i=3, f=0.5, b=True, s="text", n=None, d=torch.float32):  # type: ignore[no-untyped-def]
         return x
 
-    optional = typing.Optional[torch.Tensor]
+    optional = torch.Tensor | None
     return infer(
         torch, f, x=torch.Tensor, i=int, f=float, b=bool, s=str, n=optional, d=torch.dtype, returns=torch.Tensor
     )
@@ -66,7 +65,7 @@ SCHEMAS: dict[str, Entry] = {
     "mutates_args as a string": (lambda t: infer(t, lambda x: x, "x", x=t.Tensor, returns=t.Tensor), "string"),
     "unknown mutations": lambda t: infer(t, lambda x, y: x, "unknown", x=t.Tensor, y=t.Tensor, returns=t.Tensor),
     "int and dtype": lambda t: infer(t, lambda x, d: x, x=int, d=t.dtype, returns=t.Tensor),
-    "Number": lambda t: infer(t, lambda x: x, x=typing.Union[int, float, bool], returns=t.Tensor),
+    "Number": lambda t: infer(t, lambda x: x, x=int | float | bool, returns=t.Tensor),
     "string annotations": string_annotations,
     "defaults": defaults,
     "a device's default": device_default,

@@ -1,4 +1,4 @@
-"""`autograd.Function`'s behaviours and what re-implementations get silently wrong: a case a statement, both libraries."""
+"""`autograd.Function`'s behaviours, and what re-implementations get silently wrong: a case a statement."""
 
 from __future__ import annotations
 
