@@ -180,7 +180,8 @@ cdef object backward_callable(FunctionCtx ctx):
         function = (<OpOverload>ctx.function).backward_function
         if function is None:
             name = (<OpOverload>ctx.function).sig.qualname
-            raise RuntimeError(f"Trying to backward through {name} but no autograd formula was registered. "
+            raise RuntimeError(f"derivative for {name} is not implemented: "
+                               f"Trying to backward through {name} but no autograd formula was registered. "
                                f"Register one with `library.register_autograd(\"{name}\", ...)`, or give the operator a "
                                "`backward` in its YAML entry.")
         return function
@@ -259,21 +260,28 @@ cdef object align_function_gradients(FunctionCtx ctx, tuple result):
 cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     """The kernel with autograd off; then versions, views and, where an input requires grad, the node."""
     cdef uint64_t outside = mt_state.excluded
+    cdef uint64_t start = bumps, live = keys & op.active
     cdef bint record = not mt_state.grad_off and any_requires_grad(op, bound)
     cdef FunctionCtx ctx = None
-    cdef int64_t versions[MAX_ARGS]
+    cdef int key
+    if live == 0:
+        raise missing_kernel(op, keys)
+    key = mt_highest_bit(live)
+    if autograd_fallback != FALLBACK_ERROR and ALIAS_AUTOGRAD not in op.kernels:
+        return call_without_formula(op, key, bound, keys, record)
     if record:
         ctx = new_operator_node(op, bound)
     if op.mutates:
         refuse_inference_tensors(op, bound)
-    read_versions(op, bound, versions)
     mt_state.excluded = outside | BELOW_AUTOGRAD
     try:
-        result = run_below_autograd(op, bound, keys)
-        check_result(op, bound, result)
-        check_unchanged(op, bound, versions)
+        result = run_traced(op, key, bound, keys) if show_trace else run_at(op, key, bound, keys)
+        check_types(op, result)
+        if key <= KEY_BACKEND_SELECT:                     # above, Python code answers for what it does
+            check_aliases(op, bound, result)
+            check_unchanged(op, bound, start)
         if op.mutates:
-            bump_mutated(op, bound, versions)
+            bump_mutated(op, bound, start)
         if record and op.setup_function is not None:
             call_setup(op, bound, ctx, result)
     finally:
@@ -285,61 +293,13 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     return result
 
 
-cdef inline int64_t version_of(int kind, PyObject* value):
-    """A tensor's version; of a list the sum, which changes when any of them does; 0 for anything else."""
-    cdef int64_t total = 0
-    if value == <PyObject*>None:
-        return 0
-    if kind == ARG_TENSOR:
-        return (<Tensor>value).storage.version
-    if kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
-        for item in <object>value:
-            if item is not None:
-                total += (<Tensor>item).storage.version
-    return total
-
-
-cdef inline int read_versions(OpOverload op, Bound* bound, int64_t* versions) except -1:
-    cdef int i
-    for i in range(op.sig.count):
-        versions[i] = version_of(op.sig.args[i].kind, bound.slots[i])
-    return 0
-
-
-cdef inline int check_unchanged(OpOverload op, Bound* bound, int64_t* versions) except -1:
-    """Refuses a kernel that changed an argument in place which the schema does not declare as written."""
-    cdef int i
-    for i in range(op.sig.count):
-        if not op.aliases[i].written and version_of(op.sig.args[i].kind, bound.slots[i]) != versions[i]:
-            refuse_mutation(op, bound, i)
-    return 0
-
-
-cdef int refuse_mutation(OpOverload op, Bound* bound, int at) except -1:
-    cdef set written = set()
-    cdef int i
-    for i in range(op.sig.count):                         # another argument over the same memory may be declared
-        if op.aliases[i].written:
-            written.update([id(t.untyped_storage()) for t in tensors_of(<object>bound.slots[i])])
-    if all([id(t.untyped_storage()) in written for t in tensors_of(<object>bound.slots[at])]):
-        return 0
-    raise RuntimeError(f"{op.sig.qualname}: the kernel changed argument '{op.sig.names[at]}' in place, but the schema does not declare "
-                       f"it. Declare it (`Tensor(a!) {op.sig.names[at]}`), or change a copy.\n  schema: {op._schema}")
-
-
-cdef list tensors_of(object value):
-    if isinstance(value, Tensor):
-        return [value]
-    return [t for t in value if t is not None] if isinstance(value, (list, tuple)) else []
-
-
-cdef object run_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
-    cdef uint64_t live = keys & op.active
-    if live == 0:
-        raise missing_kernel(op, keys)
-    if show_trace:
-        trace_line("redispatch", op, mt_highest_bit(live))
-    return run_at(op, mt_highest_bit(live), bound, keys)
+cdef object run_traced(OpOverload op, int key, Bound* bound, uint64_t keys):
+    trace_line("redispatch", op, key)
+    trace_depth.depth += 1
+    try:
+        return run_at(op, key, bound, keys)
+    finally:
+        trace_depth.depth -= 1
 
 
 cdef bint any_requires_grad(OpOverload op, Bound* bound):
@@ -452,23 +412,6 @@ cdef object call_setup(OpOverload op, Bound* bound, FunctionCtx ctx, object outp
     cdef PyObject* args[3]
     args[0], args[1], args[2] = <PyObject*>ctx, <PyObject*>inputs, <PyObject*>output
     return PyObject_Vectorcall(op.setup_function, args, 3, NULL)
-
-
-cdef int bump_mutated(OpOverload op, Bound* bound, int64_t* before) except -1:
-    """Counts a change on every argument that the schema declares as written, unless the kernel's own operators did."""
-    cdef int i
-    for i in range(op.sig.count):
-        if not op.aliases[i].written or bound.slots[i] == <PyObject*>None:
-            continue
-        if before != NULL and version_of(op.sig.args[i].kind, bound.slots[i]) != before[i]:
-            continue
-        if op.sig.args[i].kind == ARG_TENSOR:
-            (<Tensor>bound.slots[i]).storage.version += 1
-        else:
-            for item in <object>bound.slots[i]:
-                if item is not None:
-                    (<Tensor>item).storage.version += 1
-    return 0
 
 
 cdef int mark_views(OpOverload op, Bound* bound, object result) except -1:

@@ -54,6 +54,12 @@ cdef extern from *:
     MT_LAZY_DICT(mt_tensor_dict)
     MT_LAZY_DICT(mt_context_dict)
 
+    static int mt_remove_attribute(PyTypeObject* type, PyObject* name) {
+        if (PyDict_DelItem(type->tp_dict, name) < 0) return -1;
+        PyType_Modified(type);
+        return 0;
+    }
+
     static PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) { return type->tp_alloc(type, n); }
     """
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
@@ -61,6 +67,7 @@ cdef extern from *:
     int mt_install_attribute(PyTypeObject* type, object name, object value) except -1
     int mt_tensor_dict_install(PyTypeObject* type, Py_ssize_t offset) except -1
     int mt_context_dict_install(PyTypeObject* type, Py_ssize_t offset) except -1
+    int mt_remove_attribute(PyTypeObject* type, object name) except -1
     PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) except NULL
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf) nogil
     object PyObject_Vectorcall(object callable, PyObject** args, size_t nargsf, PyObject* kwnames)

@@ -1,7 +1,6 @@
 """Operators and their call path: bind, compute the key set, run the highest key that has something to do."""
 
 cdef dict operators = {}                 # "ns::name.overload" -> OpOverload ("ns::name" for the default overload)
-cdef dict fallbacks = {}                 # key -> (callable(op, *args, **kwargs), source)
 cdef object python_dispatcher = None     # callable(op, args, kwargs): modes and __torch_dispatch__
 cdef object function_dispatcher = None   # callable(op, args, kwargs): __torch_function__
 
@@ -22,17 +21,6 @@ cdef int trace_line(str what, OpOverload op, int key) except -1:
     return 0
 
 
-class Fallthrough:
-    """Registered as a kernel: nothing happens at that key, the next lower one decides."""
-
-    def __call__(self, *args, **kwargs):
-        raise RuntimeError("fallthrough_kernel was called: it is for registration only")
-
-    def __repr__(self):
-        return "fallthrough_kernel"
-
-
-fallthrough_kernel = Fallthrough()
 TORCH_FUNCTION_MASK = TORCH_FUNCTION       # the key that has no name: no kernel is registered at it
 
 
@@ -59,13 +47,14 @@ cdef class OpOverload:
     cdef PyObject* table[KEY_COUNT]      # resolved: what runs at each key; borrowed from `kernels` and fallbacks
     cdef uint64_t active                 # keys at which something happens
     cdef uint64_t keyset_at              # keys whose kernel takes the call's DispatchKeySet before the arguments
-    cdef uint64_t composite_at           # autograd keys that run a composite kernel, recorded by its own operators
+    cdef uint64_t recorded_at            # autograd keys at which the core records the call itself
+    cdef uint64_t composite_at           # backend keys that run an implicit composite, whose own operators are checked
     cdef Alias aliases[MAX_ARGS]
     cdef bint mutates, makes_views, returns_self
     cdef uint64_t aliased_returns        # bit i: the schema declares that output i shares memory with an argument
     cdef int returns                     # number of declared returns
     cdef int return_kind                 # of each: ARG_TENSOR, ARG_TENSOR_LIST or ARG_ANY
-    cdef readonly object backward_function, setup_function, autograd_source
+    cdef readonly object backward_function, setup_function
     cdef bint setup_takes_keywords
     cdef dict __dict__
     cdef object __weakref__
@@ -134,12 +123,18 @@ cdef class OpOverload:
         """
         if not callable(function):
             raise TypeError(f"{self.sig.qualname}: the kernel for {key} must be callable, not {_type_name(function)}")
-        self.kernels[key_from_name(key)] = (function, source, with_keyset)
+        cdef int k = key_from_name(key)
+        if k == ALIAS_AUTOGRAD:
+            forget_formula(self)
+        self.kernels[k] = (function, source, with_keyset)
         resolve_operator(self)
 
     def remove_kernel(self, str key not None):
         """Takes a registration back; unknown ones are ignored."""
-        self.kernels.pop(key_from_name(key), None)
+        cdef int k = key_from_name(key)
+        if k == ALIAS_AUTOGRAD:
+            forget_formula(self)
+        self.kernels.pop(k, None)
         resolve_operator(self)
 
     def kernel(self, str key not None):
@@ -155,8 +150,12 @@ cdef class OpOverload:
         return {KEY_NAMES[key]: entry[1] for key, entry in self.kernels.items()}
 
     def set_autograd(self, backward, setup_context=None, source=None):
-        """Registers the gradient: ``setup_context(ctx, inputs, output)`` and ``backward(ctx, *grads)``; None removes it."""
-        self.backward_function, self.setup_function, self.autograd_source = backward, setup_context, source
+        """Registers the gradient, ``setup_context(ctx, inputs, output)`` and ``backward(ctx, *grads)``, at the key Autograd.
+
+        Without `backward` the call is recorded all the same, and running it backward is an error.
+        """
+        self.backward_function, self.setup_function = backward, setup_context
+        self.kernels[ALIAS_AUTOGRAD] = (autograd_kernel, source, False)
         self.setup_takes_keywords = False
         if setup_context is not None and self.sig.kwnames is not None:
             code = getattr(setup_context, "__code__", None)
@@ -164,12 +163,9 @@ cdef class OpOverload:
         resolve_operator(self)
 
     def computed(self, str key not None):
-        """What a call would find at a key: ``(kind, source)``, with the kinds of PyTorch's dispatch table, or None."""
-        return computed_at(self, key_from_name(key))
-
-    def computed_kernel(self, str key not None):
-        """The registration that a call would run at a key, ``(callable, source, takes_keyset)``, or None."""
-        return registered_at(self, key_from_name(key))
+        """What a call finds at a key, ``(kind, callable, source, takes_keyset)`` with PyTorch's kinds, or None."""
+        found = found_at(self, key_from_name(key))
+        return None if found is None else (found[1], *found[0][:3])
 
     def call_kernel(self, kernel, *args, **kwargs):
         """Calls ``kernel`` with the arguments as this operator's kernels see them: bound, converted, defaults filled in."""
@@ -185,6 +181,8 @@ cdef class OpOverload:
         cdef Bound bound
         bind_python(self.sig, args, kwargs, &bound)
         try:
+            if show_trace and keys & self.active:
+                return dispatch_traced(self, mt_highest_bit(keys & self.active), &bound, keys, "redispatch")
             return dispatch(self, &bound, keys)
         finally:
             release_bound(&bound)
@@ -192,24 +190,6 @@ cdef class OpOverload:
 
 cdef OpOverload _probe = OpOverload.__new__(OpOverload)
 mt_enable_vectorcall(<PyTypeObject*>OpOverload, <char*>&_probe.vectorcall - <char*><PyObject*>_probe, 1)
-
-
-def set_fallback(str key not None, function, source=None, bint with_keyset=False):
-    """Registers ``function(op, *args, **kwargs)`` for every operator without a kernel at `key`; None removes it.
-
-    With `with_keyset` the call's ``DispatchKeySet`` comes before the operator. Returns what was registered before.
-    """
-    cdef int k = key_from_name(key)
-    if k >= KEY_COUNT:
-        raise ValueError(f"a fallback is registered for one dispatch key, not for the alias {key}")
-    before = fallbacks.get(k)
-    if function is None:
-        fallbacks.pop(k, None)
-    else:
-        fallbacks[k] = (function, source, with_keyset)
-    for op in operators.values():
-        resolve_operator(<OpOverload>op)
-    return before
 
 
 def set_python_dispatchers(dispatcher, override):
@@ -236,60 +216,15 @@ def find_operator(str qualname not None):
     return operators.get(qualname)
 
 
-cdef int resolve_operator(OpOverload op) except -1:
-    """Fills the table that calls index, from what is registered (precedence as in PyTorch's dispatch table)."""
-    cdef int key
-    # A missing backend kernel is found, and explained, at its backend; Python and overrides reach every operator.
-    op.active = BACKEND_KEYS | AUTOGRAD_KEYS | PYTHON | TORCH_FUNCTION
-    op.composite_at = op.keyset_at = 0
-    for key in range(KEY_COUNT):
-        entry = registered_at(op, key)
-        op.table[key] = NULL
-        if entry is None:
-            if key in fallbacks and fallbacks[key][0] is not fallthrough_kernel:
-                op.active |= <uint64_t>1 << key
-        elif entry[0] is fallthrough_kernel:
-            op.active &= ~(<uint64_t>1 << key)
-        else:
-            op.table[key] = <PyObject*>entry[0]
-            op.active |= <uint64_t>1 << key
-            if entry[2]:
-                op.keyset_at |= <uint64_t>1 << key
-            if AUTOGRAD_KEYS >> key & 1:
-                op.composite_at |= <uint64_t>1 << key
+def operator_names():
+    """The full names of all operators."""
+    return sorted(operators)
+
+
+cdef int forget_formula(OpOverload op) except -1:
+    op.backward_function = op.setup_function = None
+    op.setup_takes_keywords = False
     return 0
-
-
-cdef object registered_at(OpOverload op, int key):
-    """What a key runs for this operator: its own registration, else the alias that stands for it; None: nothing."""
-    entry = op.kernels.get(key)
-    implicit, explicit = op.kernels.get(ALIAS_COMPOSITE_IMPLICIT), op.kernels.get(ALIAS_COMPOSITE_EXPLICIT)
-    if entry is not None:
-        return entry
-    if KEY_CPU <= key <= KEY_META:
-        return explicit or implicit
-    if KEY_AUTOGRAD_OTHER <= key <= KEY_AUTOGRAD_META:
-        entry = op.kernels.get(ALIAS_AUTOGRAD)
-        if entry is None and explicit is None and KEY_CPU + key - KEY_AUTOGRAD_CPU not in op.kernels:
-            return implicit
-    return entry
-
-
-cdef object computed_at(OpOverload op, int key):
-    entry = registered_at(op, key)
-    if entry is None:
-        if key in fallbacks:
-            return ("backend fallback", fallbacks[key][1])
-        if AUTOGRAD_KEYS >> key & 1:
-            return ("autograd kernel", op.autograd_source) if op.backward_function is not None else None
-        return None
-    if entry[0] is fallthrough_kernel:
-        return ("fallthrough", entry[1])
-    if op.kernels.get(key) is entry:
-        return ("kernel", entry[1])
-    if op.kernels.get(ALIAS_AUTOGRAD) is entry:
-        return ("autograd kernel", entry[1])
-    return ("math kernel" if op.kernels.get(ALIAS_COMPOSITE_IMPLICIT) is entry else "default backend kernel", entry[1])
 
 
 cdef PyObject* call_operator(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
@@ -346,30 +281,46 @@ cdef uint64_t factory_keys(OpOverload op, Bound* bound):
     return device_keys(as_device(<object>bound.slots[op.sig.device_arg]).type_code)
 
 
-cdef object dispatch(OpOverload op, Bound* bound, uint64_t keys):
+cdef inline object dispatch(OpOverload op, Bound* bound, uint64_t keys):
     cdef uint64_t live = keys & op.active
-    cdef int key
     if live == 0:
         raise missing_kernel(op, keys)
-    key = mt_highest_bit(live)
     if show_trace:
-        trace_line("call", op, key)
-        trace_depth.depth += 1
-        try:
-            return dispatch_at(op, key, bound, keys)
-        finally:
-            trace_depth.depth -= 1
-    return dispatch_at(op, key, bound, keys)
+        return dispatch_traced(op, mt_highest_bit(live), bound, keys, "call")
+    return dispatch_at(op, mt_highest_bit(live), bound, keys)
+
+
+cdef object dispatch_traced(OpOverload op, int key, Bound* bound, uint64_t keys, str what):
+    trace_line(what, op, key)
+    trace_depth.depth += 1
+    try:
+        return dispatch_at(op, key, bound, keys)
+    finally:
+        trace_depth.depth -= 1
 
 
 cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t keys):
-    if AUTOGRAD_KEYS >> key & 1 and not op.composite_at >> key & 1:
-        return call_below_autograd(op, bound, keys & ~BELOW_AUTOGRAD)
-    if op.mutates and key <= KEY_META:
+    if op.recorded_at >> key & 1:
+        return call_below_autograd(op, bound, keys & ~AUTOGRAD_KEYS)
+    if key <= KEY_META and not op.composite_at >> key & 1:
+        return call_backend(op, key, bound, keys)
+    result = run_at(op, key, bound, keys)
+    if key != KEY_TORCH_FUNCTION:
+        check_types(op, result)
+    return result
+
+
+cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
+    """A backend's kernel where autograd is not in between: inside another kernel, in inference mode, by redispatch."""
+    cdef uint64_t start = bumps
+    if op.mutates:
         refuse_inference_tensors(op, bound)
     result = run_at(op, key, bound, keys)
-    if op.mutates and key <= KEY_META:
-        bump_mutated(op, bound, NULL)                     # called by a kernel: its own operator finds out by this
+    check_types(op, result)
+    check_aliases(op, bound, result)
+    check_unchanged(op, bound, start)
+    if op.mutates:
+        bump_mutated(op, bound, start)                    # called by a kernel: its own operator finds out by this
     return result
 
 
@@ -384,9 +335,8 @@ cdef object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
         return python_dispatcher(op, args, kwargs)
     if key == KEY_TORCH_FUNCTION and function_dispatcher is not None:
         return function_dispatcher(op, args, kwargs)
-    fallback = fallbacks.get(key)
-    if fallback is None:
-        raise missing_kernel(op, keys)
+    require_fallback_at(op, key, keys)
+    fallback = fallbacks[key]
     if fallback[2]:
         return fallback[0](key_set(keys), op, *args, **kwargs)
     return fallback[0](op, *args, **kwargs)
@@ -420,45 +370,63 @@ cdef object missing_kernel(OpOverload op, uint64_t keys):
 
 # ---- what a kernel returns
 
-cdef int check_result(OpOverload op, Bound* bound, object result) except -1:
-    """Refuses results that are not what the schema says: wrong type or count, undeclared aliases."""
+cdef inline int check_types(OpOverload op, object result) except -1:
+    """Refuses a result that is not of the types the schema declares."""
+    if op.returns == 1 and op.return_kind == ARG_TENSOR and is_tensor(<PyObject*>result):
+        return 0
+    return check_each_type(op, result)
+
+
+cdef int check_each_type(OpOverload op, object result) except -1:
     cdef Py_ssize_t i
     if op.returns == 0:
         if result is not None:
-            raise RuntimeError(f"{op.sig.qualname}: the schema declares no return, but the kernel returned {_type_name(result)}")
+            raise RuntimeError(f"{op.sig.qualname}: the schema declares no return, but the kernel returned {_type_name(result)}\n"
+                               f"  schema: {op._schema}")
         return 0
     if op.returns == 1:
-        return check_output(op, bound, result, 0)
+        return check_type(op, op.return_kind, result, 0)
     if not (PyTuple_Check(result) or PyList_Check(result)) or len(result) != op.returns:
         got = f"{_type_name(result)} of length {len(result)}" if isinstance(result, (tuple, list)) else _type_name(result)
-        raise RuntimeError(f"{op.sig.qualname}: the schema declares {op.returns} returns, but the kernel returned {got}")
+        raise RuntimeError(f"{op.sig.qualname}: the schema declares {op.returns} returns, but the kernel returned {got}\n"
+                           f"  schema: {op._schema}")
     for i in range(op.returns):
-        check_output(op, bound, result[i], i)
-    if not op.aliased_returns:
-        check_distinct(op, result)
+        check_type(op, arg_spec(op._schema.returns[i].type).kind, result[i], i)
     return 0
 
 
-cdef int check_output(OpOverload op, Bound* bound, object value, Py_ssize_t at) except -1:
-    cdef int kind = op.return_kind if op.returns == 1 else arg_spec(op._schema.returns[at].type).kind
+cdef int check_type(OpOverload op, int kind, object value, Py_ssize_t at) except -1:
     if kind == ARG_TENSOR:
-        if not is_tensor(<PyObject*>value):
-            if value is None and op.returns > 1:
-                return 0                        # an output that was not asked for
-            raise RuntimeError(f"{op.sig.qualname}: the schema declares that output {at} is a Tensor, but the kernel returned "
-                               f"{_type_name(value)}")
-        if not op.aliased_returns >> at & 1:
-            check_no_alias(op, bound, <Tensor>value, at)
-    elif kind == ARG_TENSOR_LIST:
+        if is_tensor(<PyObject*>value) or value is None and op.returns > 1:    # an output that was not asked for
+            return 0
+        raise RuntimeError(f"{op.sig.qualname}: the schema declares that output {at} is a Tensor, but the kernel returned "
+                           f"{_type_name(value)}\n  schema: {op._schema}")
+    if kind == ARG_TENSOR_LIST:
         if not (PyTuple_Check(value) or PyList_Check(value)):
             raise RuntimeError(f"{op.sig.qualname}: the schema declares that output {at} is a list of tensors, but the kernel "
-                               f"returned {_type_name(value)}")
+                               f"returned {_type_name(value)}\n  schema: {op._schema}")
         for item in value:
             if not is_tensor(<PyObject*>item):
-                raise RuntimeError(f"{op.sig.qualname}: output {at} must be a list of tensors, but it holds {_type_name(item)}")
-            if not op.aliased_returns >> at & 1:
-                check_no_alias(op, bound, <Tensor>item, at)
+                raise RuntimeError(f"{op.sig.qualname}: output {at} must be a list of tensors, but it holds {_type_name(item)}\n"
+                                   f"  schema: {op._schema}")
     return 0
+
+
+cdef inline int check_aliases(OpOverload op, Bound* bound, object result) except -1:
+    """Refuses outputs that share memory with an argument, or with each other, where the schema does not declare it."""
+    if op.returns == 1 and op.return_kind == ARG_TENSOR:
+        return 0 if op.aliased_returns else check_no_alias(op, bound, <Tensor>result, 0)
+    return check_each_alias(op, bound, result)
+
+
+cdef int check_each_alias(OpOverload op, Bound* bound, object result) except -1:
+    cdef Py_ssize_t i
+    outputs = result if op.returns > 1 else (result,)
+    for i in range(op.returns):
+        if not op.aliased_returns >> i & 1:
+            for t in tensors_of(outputs[i]):
+                check_no_alias(op, bound, <Tensor>t, i)
+    return 0 if op.aliased_returns or op.returns < 2 else check_distinct(op, result)
 
 
 cdef int check_distinct(OpOverload op, object result) except -1:

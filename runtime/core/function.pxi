@@ -185,7 +185,7 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
     if is_dirty:
         if record and output.wants_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-        output.storage.version += 1
+        bump_version(output.storage)
     elif holds(args, output):
         view = shallow_copy(output)
         view.base_ = output if output.base_ is None else output.base_

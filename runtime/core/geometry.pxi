@@ -138,3 +138,9 @@ def install_method(str name not None, value):
         raise ValueError(f"install_method(): special method {name!r} must be written in the core")
     if name not in NATIVE_METHODS:
         mt_install_attribute(TensorType, sys.intern(name), value)
+
+
+def uninstall_method(str name not None):
+    """Takes `install_method` back; what the core defines itself stays."""
+    if name not in NATIVE_METHODS:
+        mt_remove_attribute(TensorType, name)

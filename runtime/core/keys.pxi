@@ -13,7 +13,7 @@ cdef enum:                     # dispatch keys: bit positions by rising priority
     KEY_TORCH_FUNCTION                                       # __torch_function__ overrides; above all, never registered
     KEY_COUNT
     # aliases: a registration under one of these stands for several keys
-    ALIAS_AUTOGRAD, ALIAS_COMPOSITE_IMPLICIT, ALIAS_COMPOSITE_EXPLICIT
+    ALIAS_AUTOGRAD, ALIAS_COMPOSITE_IMPLICIT, ALIAS_COMPOSITE_EXPLICIT, ALIAS_COMPOSITE_NON_FUNCTIONAL
 
 cdef dict KEY_BY_NAME = {
     "CPU": KEY_CPU, "CUDA": KEY_CUDA, "MPS": KEY_MPS, "NPU": KEY_NPU, "PrivateUse1": KEY_NPU, "Meta": KEY_META,
@@ -21,10 +21,11 @@ cdef dict KEY_BY_NAME = {
     "ADInplaceOrView": KEY_AD_INPLACE_OR_VIEW, "AutogradOther": KEY_AUTOGRAD_OTHER,
     "AutogradCPU": KEY_AUTOGRAD_CPU, "AutogradCUDA": KEY_AUTOGRAD_CUDA, "AutogradMPS": KEY_AUTOGRAD_MPS,
     "AutogradNPU": KEY_AUTOGRAD_NPU, "AutogradPrivateUse1": KEY_AUTOGRAD_NPU, "AutogradMeta": KEY_AUTOGRAD_META,
-    "Tracing": KEY_TRACING, "AutocastCPU": KEY_AUTOCAST_CPU, "AutocastCUDA": KEY_AUTOCAST_CUDA,
+    "Tracing": KEY_TRACING, "Tracer": KEY_TRACING, "AutocastCPU": KEY_AUTOCAST_CPU, "AutocastCUDA": KEY_AUTOCAST_CUDA,
     "AutocastNPU": KEY_AUTOCAST_NPU, "AutocastPrivateUse1": KEY_AUTOCAST_NPU, "Batched": KEY_BATCHED,
     "Autograd": ALIAS_AUTOGRAD, "CompositeImplicitAutograd": ALIAS_COMPOSITE_IMPLICIT,
     "CompositeExplicitAutograd": ALIAS_COMPOSITE_EXPLICIT,
+    "CompositeExplicitAutogradNonFunctional": ALIAS_COMPOSITE_NON_FUNCTIONAL,
 }
 cdef dict KEY_NAMES = {key: name for name, key in reversed(KEY_BY_NAME.items())}    # the first name of each
 
@@ -40,23 +41,27 @@ cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED        # of a tensor
 
 cdef extern from *:
     """
-    typedef struct { uint64_t included, excluded, withheld; int grad_off; } mt_state_t;
+    typedef struct { uint64_t included, excluded, withheld, last_bump; int grad_off; } mt_state_t;
     /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
     #define MT_AUTOCAST ((uint64_t)7 << 17)    /* Autocast keys are excluded until a thread turns autocast on */
-    static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {0, MT_AUTOCAST, 0, 0};
+    #define MT_ALWAYS ((uint64_t)1 << 6 | (uint64_t)1 << 9)    /* BackendSelect and ADInplaceOrView: of every call */
+    static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {MT_ALWAYS, MT_AUTOCAST, 0, 0, 0};
     #define mt_highest_bit(x) (63 - __builtin_clzll(x))
     """
     ctypedef struct mt_state_t:
         uint64_t included
         uint64_t excluded
-        uint64_t withheld                # keys that new tensors do not get: in inference mode those above the backend
+        uint64_t withheld                # keys that new tensors do not get: in inference mode those of autograd
+        uint64_t last_bump               # see versions.pxi
         int grad_off
     mt_state_t mt_state
     int mt_highest_bit(uint64_t) nogil
-    uint64_t MT_AUTOCAST
+    uint64_t MT_AUTOCAST, MT_ALWAYS
 
 if MT_AUTOCAST != (<uint64_t>1 << KEY_AUTOCAST_CPU | <uint64_t>1 << KEY_AUTOCAST_CUDA | <uint64_t>1 << KEY_AUTOCAST_NPU):
     raise SystemError("MT_AUTOCAST does not stand for the Autocast keys")
+if MT_ALWAYS != (<uint64_t>1 << KEY_BACKEND_SELECT | INPLACE_OR_VIEW):
+    raise SystemError("MT_ALWAYS does not stand for BackendSelect and ADInplaceOrView")
 
 cdef uint64_t[DEVICE_META + 1] KEYS_OF_DEVICE
 for _code, _autocast in enumerate((KEY_AUTOCAST_CPU, KEY_AUTOCAST_CUDA, None, KEY_AUTOCAST_NPU, None)):
@@ -109,7 +114,7 @@ def is_inference_mode():
 def set_inference_mode_(bint enabled):
     """Sets this thread's inference mode and returns the one before; grad mode is set apart."""
     cdef bint before = mt_state.withheld != 0
-    mt_state.withheld = BELOW_AUTOGRAD | MT_AUTOCAST if enabled else 0
+    mt_state.withheld = BELOW_AUTOGRAD if enabled else 0
     return before
 
 

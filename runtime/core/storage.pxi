@@ -123,6 +123,8 @@ cdef class UntypedStorage:
     cdef Allocator allocator     # None: the memory belongs to `owner`
     cdef object owner
     cdef int64_t version
+    cdef uint64_t bump                 # the last change's number, and whose it was; see versions.pxi
+    cdef void* bumped_by
 
     def __dealloc__(self):
         if self.data != NULL and self.allocator is not None:

@@ -2,135 +2,35 @@
 
 from __future__ import annotations
 
-import enum
-from types import TracebackType
-
 from . import _core
-from ._core import OpOverload, Tensor
+from ._core import OpOverload, Tensor, device
+from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
+    DispatchKey,
+    DispatchKeySet,
+    ExcludeDispatchKeyGuard,
+    _after_ADInplaceOrView_keyset,
+    _after_autograd_keyset,
+    _AutoDispatchBelowADInplaceOrView,
+    _AutoDispatchBelowAutograd,
+    _dispatch_tls_is_dispatch_key_excluded,
+    _dispatch_tls_is_dispatch_key_included,
+    _dispatch_tls_local_exclude_set,
+    _dispatch_tls_local_include_set,
+    _dispatch_tls_set_dispatch_key_excluded,
+    _dispatch_tls_set_dispatch_key_included,
+    _ExcludeDispatchKeyGuard,
+    _ForceDispatchKeyGuard,
+    _IncludeDispatchKeyGuard,
+    _mask,
+    _PreserveDispatchKeyGuard,
+    _SetExcludeDispatchKeyGuard,
+)
 from ._ops import find
 
-__all__ = [
-    "DispatchKey",
-    "DispatchKeySet",
-    "_dispatch_dump",
-    "_dispatch_dump_table",
-    "_dispatch_has_computed_kernel_for_dispatch_key",
-    "_dispatch_has_kernel",
-    "_dispatch_has_kernel_for_any_dispatch_key",
-    "_dispatch_has_kernel_for_dispatch_key",
-    "_dispatch_key_set",
-    "_dispatch_keys",
-    "_dispatch_tls_local_exclude_set",
-    "_dispatch_tls_local_include_set",
-]
-
-
-class DispatchKey(str, enum.Enum):
-    """The dispatch keys, by rising priority; each is equal to its name."""
-
-    _ignore_ = ["name_"]  # noqa: RUF012  (not a member: removed from the class)
-    for name_ in (
-        *reversed(_core.key_names((1 << 63) - 1)),
-        *("PrivateUse1", "AutogradPrivateUse1", "AutocastPrivateUse1"),
-        *("Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd"),
-    ):
-        locals()[name_] = name_
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
-class DispatchKeySet:
-    """A set of dispatch keys."""
-
-    __slots__ = ("mask",)
-
-    def __init__(self, keys: int | str = 0) -> None:
-        self.mask = _core.key_mask(keys) if isinstance(keys, str) else int(keys)
-
-    def __int__(self) -> int:
-        return self.mask
-
-    def raw_repr(self) -> int:
-        """The bit mask."""
-        return self.mask
-
-    def highestPriorityTypeId(self) -> DispatchKey:  # noqa: N802  (PyTorch's name)
-        """The key that a call with these keys tries first."""
-        return DispatchKey(_core.key_names(self.mask)[0])
-
-    def has(self, key: str) -> bool:
-        """Whether a key, by name, is in the set."""
-        return bool(self.mask & _core.key_mask(key))
-
-    def add(self, key: str) -> DispatchKeySet:
-        """The set with a key added."""
-        return DispatchKeySet(self.mask | _core.key_mask(key))
-
-    def remove(self, key: str) -> DispatchKeySet:
-        """The set without a key."""
-        return DispatchKeySet(self.mask & ~_core.key_mask(key))
-
-    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return DispatchKeySet(self.mask | other.mask)
-
-    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return DispatchKeySet(self.mask & other.mask)
-
-    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return DispatchKeySet(self.mask & ~other.mask)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DispatchKeySet) and other.mask == self.mask
-
-    def __hash__(self) -> int:
-        return hash(self.mask)
-
-    def __repr__(self) -> str:
-        return f"DispatchKeySet({', '.join(reversed(_core.key_names(self.mask)))})"
-
-
-class _KeyGuard:
-    """Changes this thread's key sets inside ``with``."""
-
-    def __init__(self, keys: DispatchKeySet) -> None:
-        self._keys = keys.mask
-
-    def _changed(self, included: int, excluded: int) -> tuple[int, int]:
-        raise NotImplementedError
-
-    def __enter__(self) -> None:
-        self._before = _core.thread_keys()
-        _core.set_thread_keys_(*self._changed(*self._before))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _core.set_thread_keys_(*self._before)
-
-
-class _ExcludeDispatchKeyGuard(_KeyGuard):
-    """Calls on this thread skip these keys."""
-
-    def _changed(self, included: int, excluded: int) -> tuple[int, int]:
-        return included, excluded | self._keys
-
-
-class _IncludeDispatchKeyGuard(_KeyGuard):
-    """Calls on this thread have these keys too."""
-
-    def _changed(self, included: int, excluded: int) -> tuple[int, int]:
-        return included | self._keys, excluded & ~self._keys
-
-
-class _AutoDispatchBelowAutograd(_ExcludeDispatchKeyGuard):
-    """Calls on this thread go to the kernels below autograd."""
-
-    def __init__(self) -> None:
-        super().__init__(DispatchKeySet(_core.key_mask("Autograd", "ADInplaceOrView")))
-
-
-_after_autograd_keyset = DispatchKeySet(_core.key_mask("AutogradOther") - 1)
+_ALL_KEYS = (1 << 63) - 1
+_ALIASES = (
+    "Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"
+)  # fmt: skip
 
 
 def _dispatch_keys(tensor: Tensor) -> DispatchKeySet:
@@ -143,14 +43,83 @@ def _dispatch_key_set(tensor: Tensor) -> str:
     return repr(_dispatch_keys(tensor))
 
 
-def _dispatch_tls_local_include_set() -> DispatchKeySet:
-    """The keys this thread adds to every call."""
-    return DispatchKeySet(_core.thread_keys()[0])
+def _dispatch_keyset_to_string(keys: DispatchKeySet) -> str:
+    """A key set as text."""
+    return repr(keys)
 
 
-def _dispatch_tls_local_exclude_set() -> DispatchKeySet:
-    """The keys this thread takes from every call."""
-    return DispatchKeySet(_core.thread_keys()[1])
+def _dispatch_key_parse(key: str) -> DispatchKey:
+    """A key by name. Raises RuntimeError for an unknown one."""
+    _mask(key)
+    return DispatchKey(key)
+
+
+_parse_dispatch_key = _dispatch_key_parse
+
+
+def _dispatch_key_name(key: str) -> str:
+    """The name of a key."""
+    return str(_dispatch_key_parse(key))
+
+
+def _dispatch_key_for_device(device_type: str) -> str:
+    """The key of a device type's kernels. Raises RuntimeError for an unknown type."""
+    kind = device(device_type).type
+    return "Meta" if kind == "meta" else kind.upper()
+
+
+def _dispatch_is_alias_key(key: str) -> bool:
+    """Whether a key stands for several, for registration."""
+    _mask(key)
+    return key in _ALIASES
+
+
+def _dispatch_is_included_in_alias(key: str, alias: str) -> bool:
+    """Whether a registration at ``alias`` counts at ``key`` (the same key, where ``alias`` is none)."""
+    if not _dispatch_is_alias_key(alias):
+        return _mask(key) == _mask(alias)
+    included = _mask(alias)
+    if alias == "CompositeImplicitAutograd":
+        included |= _mask("Autograd")
+    return not _dispatch_is_alias_key(key) and bool(_mask(key) & included)
+
+
+def _dispatch_get_backend_keyset_from_autograd(key: str) -> DispatchKeySet:
+    """The backend whose autograd key this is."""
+    backend = str(key).removeprefix("Autograd")
+    return DispatchKeySet(0 if backend == "Other" else _mask(backend))
+
+
+def _dispatch_keyset_full() -> DispatchKeySet:
+    """Every key."""
+    return DispatchKeySet(sum(1 << bit for bit in range(64) if _core.key_names(1 << bit)))
+
+
+def _dispatch_keyset_full_after(key: str) -> DispatchKeySet:
+    """Every key below this one."""
+    return DispatchKeySet(_dispatch_keyset_full().mask & (_mask(key) - 1))
+
+
+def _dispatch_get_all_op_names() -> list[str]:
+    """The full names of all operators."""
+    return _core.operator_names()
+
+
+def _dispatch_get_registrations_for_dispatch_key(key: str = "") -> list[str]:
+    """The operators with a kernel of their own at a key; without a key, all operators."""
+    names = _dispatch_get_all_op_names()
+    return [name for name in names if find(name).has_kernel(_known(key))] if key else names
+
+
+def _dispatch_print_registrations_for_dispatch_key(key: str = "") -> None:
+    """Prints what `_dispatch_get_registrations_for_dispatch_key` gives."""
+    for name in _dispatch_get_registrations_for_dispatch_key(key):
+        print(name)
+
+
+def _dispatch_has_backend_fallback(key: str) -> bool:
+    """Whether anything happens at a key for operators without a kernel there."""
+    return _core.has_fallback(_known(key))
 
 
 def _dispatch_has_kernel(name: str) -> bool:
@@ -160,8 +129,8 @@ def _dispatch_has_kernel(name: str) -> bool:
 
 
 def _dispatch_has_kernel_for_dispatch_key(name: str, key: str) -> bool:
-    """Whether a kernel was registered under exactly this key. Raises RuntimeError for an unknown operator."""
-    return find(name).has_kernel(key)
+    """Whether a kernel was registered under exactly this key. Raises RuntimeError for an unknown operator or key."""
+    return find(name).has_kernel(_known(key))
 
 
 def _dispatch_has_kernel_for_any_dispatch_key(name: str, keys: DispatchKeySet) -> bool:
@@ -171,25 +140,38 @@ def _dispatch_has_kernel_for_any_dispatch_key(name: str, keys: DispatchKeySet) -
 
 def _dispatch_has_computed_kernel_for_dispatch_key(name: str, key: str) -> bool:
     """Whether a call at this key would find something to run, by whatever registration."""
-    return find(name).computed(key) is not None
+    return find(name).computed(_known(key)) is not None
+
+
+def _dispatch_kernel_for_dispatch_key_is_fallthrough(name: str, key: str) -> bool:
+    """Whether the kernel registered under exactly this key is a fallthrough. Raises RuntimeError where there is none."""
+    overload = find(name)
+    if not overload.has_kernel(_known(key)):
+        raise RuntimeError(f"no kernel for {key} on {name}")
+    return overload.kernel(key) is _core.fallthrough_kernel
 
 
 def _dispatch_dump_table(name: str) -> str:
     """A line per dispatch key: what a call of the operator finds there, and where that was registered."""
     overload = find(name)
     lines = []
-    for key in reversed(_core.key_names((1 << 63) - 1)):
+    for key in reversed(_core.key_names(_ALL_KEYS)):
         found = overload.computed(key)
         if found is None:
             continue
-        kind, source = found
-        where = f"registered at {source or '<unknown>'}"
-        lines.append(f"{key}: fallthrough {where} [kernel]" if kind == "fallthrough" else f"{key}: {where} [{kind}]")
+        kind, function, source, _ = found
+        fallthrough = "fallthrough " if function is _core.fallthrough_kernel else ""
+        lines.append(f"{key}: {fallthrough}registered at {source or '<unknown>'} [{kind}]")
     return "\n".join(lines) + "\n"
 
 
 def _dispatch_dump(name: str) -> str:
-    """The operator's registrations: name, schema, where it was defined, and a line per registered key."""
+    """The operator's registrations: name, schema, where it was defined, and a line for each, the newest of a key first.
+
+    Those marked ``(inactive)`` run again when the newer ones go.
+    """
+    from .library._registrations import registrations  # the library looks into the dispatcher, too
+
     overload: OpOverload = find(name)
     lines = [
         f"name: {overload.name()}",
@@ -197,8 +179,35 @@ def _dispatch_dump(name: str) -> str:
         f"debug: registered at {overload.source or '<unknown>'}",
         "alias analysis kind: FROM_SCHEMA",
     ]
-    lines += [f"{key}: registered at {source or '<unknown>'}" for key, source in overload.kernel_sources().items()]
+    for key in (*reversed(_core.key_names(_ALL_KEYS)), *_ALIASES):
+        label = f"{key}[alias]" if key in _ALIASES else key
+        for number, kernel in enumerate(reversed(registrations(overload, key))):
+            if number and kernel.placeholder:
+                continue
+            fallthrough = "fallthrough " if kernel.function is _core.fallthrough_kernel else ""
+            inactive = " (inactive)" if number else ""
+            lines.append(f"{label}{inactive}: registered at {kernel.source or '<unknown>'} [ {fallthrough}boxed ]")
     return "\n".join(lines) + "\n"
+
+
+def _set_autograd_fallback_mode(mode: str) -> None:
+    """What backward does at operators with neither a gradient nor a composite kernel, for the whole process.
+
+    ``"error"`` (the default): it raises; ``"warn"``: it warns, and the gradient is what the kernel's own operators
+    recorded; ``"nothing"``: as ``"warn"``, without a word. Raises RuntimeError for another mode.
+    """
+    _core.set_autograd_fallback_mode(mode)
+
+
+def _get_autograd_fallback_mode() -> str:
+    """What `_set_autograd_fallback_mode` set."""
+    return _core.get_autograd_fallback_mode()
+
+
+def _known(key: str) -> str:
+    """The key, as the core takes it. Raises RuntimeError for an unknown one."""
+    _mask(key)
+    return str(key)
 
 
 from .overrides import DisableTorchFunctionSubclass  # noqa: E402, F401  (PyTorch keeps it here)

@@ -12,7 +12,8 @@ from opschema import Schema, SchemaKind, base_of
 from .. import _ops
 from .._core import OpOverload, device
 from ._inference import infer_schema
-from ._library import Library, parse, registrations, suspend
+from ._library import Library, caller, parse
+from ._registrations import formula, registrations, suspend
 from ._rules import register_autocast_rule, register_batching_rule, register_dispatch_rule
 from ._tags import Tag
 
@@ -124,6 +125,7 @@ class CustomOpHandle:
         self._lib, self._init_fn = lib, fn
         self._opoverload = _ops.find(self._qualname)
         lib.register_placeholder(self._opoverload, "Meta", self._no_fake_rule)
+        lib._push(self._opoverload, "Autograd", formula(None, None, caller()))
         self.register_kernel(device_types, fn)
 
     def _no_fake_rule(self, *args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from .. import _core, _ops
 from .._C import DispatchKeySet
 from .._core import OpOverload
-from ._library import is_registered
+from ._registrations import is_registered
 
 __all__ = ["SafeKernelFunction", "get_kernel"]
 
@@ -37,6 +37,8 @@ class SafeKernelFunction:
                 f"{self._op.name()}: the kernel for {self._key} registered at {self._source} has been invalidated: the "
                 "library that registered it was destroyed"
             )
+        if self._function is _core.autograd_kernel:
+            return self._op.redispatch(int(keyset) | _core.key_mask(self._key), *args, **kwargs)
         if not self._takes_keyset:
             return self._op.call_kernel(self._function, *args, **kwargs)
         return self._op.call_kernel(lambda *a, **k: self._function(keyset, *a, **k), *args, **kwargs)
@@ -56,7 +58,7 @@ def get_kernel(op: str | OpOverload, dispatch_key: str) -> SafeKernelFunction:
         _core.key_mask(key)
     except ValueError:
         raise ValueError(f"Invalid dispatch key: {dispatch_key}") from None
-    entry = overload.computed_kernel(key)
-    if entry is None:
+    found = overload.computed(key)
+    if found is None or found[0] == "backend fallback":
         raise RuntimeError(f"no kernel for {key} for {overload.name()}")
-    return SafeKernelFunction(overload, key, *entry)
+    return SafeKernelFunction(overload, key, *found[1:])

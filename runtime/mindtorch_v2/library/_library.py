@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import sys
 import weakref
@@ -13,22 +14,20 @@ from typing import Any, TypeVar
 from opschema import Schema, SchemaKind, parse_schema
 
 from .. import _core, _ops
-from .._core import OpOverload, OpOverloadPacket
+from .._core import OpOverload
 from ..errors import RegistrationError
 from ._fake import in_fake_rule
 from ._graph import UPDATE_SPECS, check_update
+from ._publishing import publish
+from ._registrations import Kernel, find_meta, formula, pop, push
 
 __all__ = [
     "Library",
     "caller",
     "canonical_key",
     "fallthrough_kernel",
-    "find_meta",
-    "is_registered",
     "parse",
     "register",
-    "registrations",
-    "suspend",
 ]
 
 fallthrough_kernel = _core.fallthrough_kernel  # registered as a kernel: nothing happens at that key
@@ -41,21 +40,7 @@ _KINDS = ("DEF", "IMPL", "FRAGMENT")
 _RESERVED = ("prim",)
 _PACKAGE = __name__.partition(".")[0]
 _definers: dict[str, str] = {"aten": "mindtorch_ops"}  # namespace -> where its one DEF library was made
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Kernel:
-    """One registration of a kernel. The newest one of a key runs; the others come back as newer ones go."""
-
-    function: Callable[..., Any]
-    source: str | None
-    fake: bool = False
-    placeholder: bool = False  # raises, until somebody registers the real one
-    with_keyset: bool = False
-
-
-_kernels: weakref.WeakKeyDictionary[OpOverload, dict[str, list[Kernel]]] = weakref.WeakKeyDictionary()
-_suspended: set[tuple[str, str]] = set()  # (operator, key) whose kernels are switched off
+_fallbacks: dict[str, str] = {}  # dispatch key -> where a library registered its fallback
 
 
 class Library:
@@ -115,11 +100,11 @@ class Library:
         overload = OpOverload(self.ns, parsed, source or caller(), all_tags, doc)
         packet = _ops.add(overload)
         try:
-            _publish(packet, tuple(variants))
+            withdraw = publish(packet, tuple(variants))
         except ValueError:
             _ops.discard(overload)
             raise
-        self._undo.append(lambda: _ops.discard(overload))
+        self._undo += [lambda: _ops.discard(overload), withdraw]
         return parsed.name
 
     def impl(
@@ -148,13 +133,27 @@ class Library:
             raise RegistrationError(
                 f"impl({overload.name()}, key={key}): there's already a kernel registered{_at(overload, key)}"
             )
+        if key == "Meta" and overload.has_kernel("CompositeImplicitAutograd"):
+            raise RegistrationError(
+                f"We should not register a meta kernel directly to the operator '{overload.name()}', because it has a "
+                "CompositeImplicitAutograd kernel: it decomposes into operators that have meta kernels."
+            )
         self._push(overload, key, Kernel(fn, source or caller(), with_keyset=with_keyset))
 
-    def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+    def fallback(
+        self,
+        fn: Callable[..., Any],
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        exclude: Iterable[str | OpOverload] = (),
+    ) -> None:
         """Registers ``fn(op, *args, **kwargs)`` for every operator without a kernel of its own at a dispatch key.
 
         Only a library of the namespace ``"_"``, which stands for all, may do so. ``fallthrough_kernel`` as ``fn``
-        leaves the call to the next key. Raises RuntimeError for another namespace or an unknown key.
+        leaves the call to the next key; ``exclude`` holds operators, by full name, that the fallback is not for. An
+        alias stands for all its keys. Raises RuntimeError for another namespace, an unknown key or operator, or a key
+        that has a fallback of a library already. For one operator alone there is `impl_fallback`.
         """
         self._require_alive()
         if self.ns != "_":
@@ -162,13 +161,39 @@ class Library:
                 'Fallback can only be registered using library fragment on the global namespace "_" but it is '
                 f"{self.ns}"
             )
-        key = str(dispatch_key) or self.dispatch_key
-        if not key:
+        name = str(dispatch_key) or self.dispatch_key
+        if not name:
             raise AssertionError("dispatch_key must not be empty for fallback")
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
-        before = _core.set_fallback(key, fn, caller(), with_keyset) or (None, None, False)
-        self._undo.append(lambda: _core.set_fallback(key, *before))
+        excluded = [(op if isinstance(op, OpOverload) else _ops.find(op)).name() for op in exclude]
+        keys, source = _keys_of(name), caller()
+        for key in keys:
+            if key in _fallbacks:
+                raise RegistrationError(
+                    f"Tried to register multiple backend fallbacks for the same dispatch key {key}; previous "
+                    f"registration registered at {_fallbacks[key]}, new registration registered at {source}"
+                )
+        for key in keys:
+            before = _core.set_fallback(key, fn, source, with_keyset, excluded)
+            _fallbacks[key] = source
+            self._undo.append(functools.partial(_restore_fallback, key, before))
+
+    def impl_fallback(
+        self, op_name: str | OpOverload, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False
+    ) -> None:
+        """Registers a function made as a fallback, ``fn(op, *args, **kwargs)``, as one operator's kernel at a key."""
+        self._require_alive()
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        overload = self._resolve(op_name)
+        if fn is fallthrough_kernel:
+            kernel = fn
+        elif with_keyset:
+            kernel = functools.wraps(fn)(lambda keys, *args, **kwargs: fn(keys, overload, *args, **kwargs))
+        else:
+            kernel = functools.wraps(fn)(lambda *args, **kwargs: fn(overload, *args, **kwargs))
+        self.impl(overload, kernel, dispatch_key, with_keyset=with_keyset, source=caller())
 
     def register_fake(
         self,
@@ -189,7 +214,7 @@ class Library:
     def register_placeholder(self, op_name: str | OpOverload, key: str, fn: Callable[..., Any]) -> None:
         """Registers ``fn``, which raises, as what runs at a key until somebody registers a kernel for it."""
         self._require_alive()
-        self._push(self._resolve(op_name), key, Kernel(fn, None, placeholder=True))
+        self._push(self._resolve(op_name), key, Kernel(fn, caller(), placeholder=True))
 
     def register_autograd(
         self,
@@ -211,9 +236,7 @@ class Library:
                 f"Out variants do not support autograd. Cannot register autograd formula for non-functional operator "
                 f"{overload} with schema {overload._schema}."
             )
-        before = overload.backward_function, overload.setup_function, overload.autograd_source
-        overload.set_autograd(backward, setup_context, source or caller())
-        self._undo.append(lambda: overload.set_autograd(*before))
+        self._push(overload, "Autograd", formula(backward, setup_context, source or caller()))
 
     def register_graph(
         self, op_name: str | OpOverload, *, update: str | Iterable[str], source: str | None = None
@@ -253,9 +276,8 @@ class Library:
         return _ops.find(f"{self.ns}::{name}")
 
     def _push(self, overload: OpOverload, key: str, kernel: Kernel) -> None:
-        _kernels.setdefault(overload, {}).setdefault(key, []).append(kernel)
-        _install(overload, key)
-        self._undo.append(lambda: _pop(overload, key, kernel))
+        push(overload, key, kernel)
+        self._undo.append(lambda: pop(overload, key, kernel))
 
 
 def register(
@@ -288,32 +310,6 @@ def canonical_key(overload: OpOverload, name: str) -> str:
     except ValueError as error:
         raise RegistrationError(f"{overload.name()}: {error}") from None
     return name.replace("PrivateUse1", "NPU")
-
-
-def find_meta(overload: OpOverload) -> Kernel | None:
-    """The registration that runs on meta tensors, if one was made for them."""
-    stack = registrations(overload, "Meta")
-    return stack[-1] if stack else None
-
-
-def is_registered(overload: OpOverload, function: Callable[..., Any]) -> bool:
-    """Whether a function still is a kernel of an operator that still exists."""
-    stacks = _kernels.get(overload, {}).values()
-    return _core.find_operator(overload.name()) is overload and any(k.function is function for s in stacks for k in s)
-
-
-def registrations(overload: OpOverload, key: str) -> list[Kernel]:
-    """All registrations of a key, the newest last."""
-    return _kernels.get(overload, {}).get(key, [])
-
-
-def suspend(overload: OpOverload, key: str, suspended: bool) -> bool:
-    """Switches an operator's kernels at a key off, or on again; returns whether they were off before."""
-    entry = overload.name(), key
-    before = entry in _suspended
-    (_suspended.add if suspended else _suspended.discard)(entry)
-    _install(overload, key)
-    return before
 
 
 def caller() -> str:
@@ -350,36 +346,22 @@ def _require_fake_allowed(overload: OpOverload, allow_override: bool) -> None:
     raise RegistrationError(f"{text} {what} registered at {meta.source}.")
 
 
-def _pop(overload: OpOverload, key: str, kernel: Kernel) -> None:
-    _kernels[overload][key].remove(kernel)
-    _install(overload, key)
+def _keys_of(name: str) -> list[str]:
+    """The dispatch keys that a name stands for. Raises RuntimeError for an unknown one."""
+    try:
+        return _core.key_names(_core.key_mask(name))
+    except ValueError as error:
+        raise RegistrationError(str(error)) from None
 
 
-def _install(overload: OpOverload, key: str) -> None:
-    """Makes the newest registration of a key the one that runs."""
-    stack = registrations(overload, key)
-    if stack and (overload.name(), key) not in _suspended:
-        overload.set_kernel(key, stack[-1].function, stack[-1].source, stack[-1].with_keyset)
-    else:
-        overload.remove_kernel(key)
+def _restore_fallback(key: str, before: tuple[Any, ...]) -> None:
+    del _fallbacks[key]
+    _core.set_fallback(key, *before)
 
 
 def _at(overload: OpOverload, key: str) -> str:
     source = overload.kernel_sources().get(key)
     return f" at {source}" if source else ""
-
-
-def _publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> None:
-    name = packet.__name__
-    unknown = set(variants) - {"function", "method"}
-    if unknown:
-        raise ValueError(f"{packet}: unknown variants {sorted(unknown)}; expected 'function', 'method' or both")
-    if "method" in variants:
-        _core.install_method(name, packet)
-    top = sys.modules[_PACKAGE]
-    # A hand-written function of the top level (`torch.empty`, ...) stands before the operator that it calls.
-    if "function" in variants and packet.namespace == "aten" and name not in vars(top):
-        setattr(top, name, packet)
 
 
 def _undo_all(undo: list[Callable[[], object]]) -> None:

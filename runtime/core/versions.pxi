@@ -1,0 +1,77 @@
+"""Which tensors a call changed: versions, and who counted them up last.
+
+Every change in place counts the storage's version up, and gets a number of its own: the next of `bumps`, for the whole
+process. The storage remembers its last change's number and thread, the thread its last number. So a call knows at the
+cost of one comparison that it changed nothing, and never takes another thread's change of a shared tensor for its own.
+"""
+
+cdef uint64_t bumps = 0            # changes in place so far
+
+
+cdef inline void bump_version(UntypedStorage s) noexcept:
+    global bumps
+    bumps += 1
+    s.version += 1
+    s.bump, s.bumped_by = bumps, &mt_state
+    mt_state.last_bump = bumps
+
+
+cdef inline bint changed_since(Tensor t, uint64_t start) noexcept:
+    """Whether this thread changed a tensor's memory after change number `start`.
+
+    The address of a thread's state stands for the thread; one that ended and left its address to this thread did so
+    before `start`.
+    """
+    return t.storage.bump > start and t.storage.bumped_by == &mt_state
+
+
+cdef inline int check_unchanged(OpOverload op, Bound* bound, uint64_t start) except -1:
+    """Refuses a kernel that changed an argument in place which the schema does not declare as written."""
+    return 0 if mt_state.last_bump <= start else find_undeclared_change(op, bound, start)
+
+
+cdef int find_undeclared_change(OpOverload op, Bound* bound, uint64_t start) except -1:
+    cdef int i
+    for i in range(op.sig.count):
+        if not op.aliases[i].written:
+            for t in tensors_of(<object>bound.slots[i]):
+                if changed_since(<Tensor>t, start):
+                    refuse_mutation(op, bound, i)
+    return 0
+
+
+cdef int refuse_mutation(OpOverload op, Bound* bound, int at) except -1:
+    cdef set written = set()
+    cdef int i
+    for i in range(op.sig.count):                         # another argument over the same memory may be declared
+        if op.aliases[i].written:
+            written.update([id(t.untyped_storage()) for t in tensors_of(<object>bound.slots[i])])
+    if all([id(t.untyped_storage()) in written for t in tensors_of(<object>bound.slots[at])]):
+        return 0
+    raise RuntimeError(f"{op.sig.qualname}: the kernel changed argument '{op.sig.names[at]}' in place, but the schema does not declare "
+                       f"it. Declare it (`Tensor(a!) {op.sig.names[at]}`), or change a copy.\n  schema: {op._schema}")
+
+
+cdef list tensors_of(object value):
+    if isinstance(value, Tensor):
+        return [value]
+    return [t for t in value if isinstance(t, Tensor)] if isinstance(value, (list, tuple)) else []
+
+
+cdef int bump_mutated(OpOverload op, Bound* bound, uint64_t start) except -1:
+    """Counts a change on every argument that the schema declares as written, unless the kernel's own operators did."""
+    cdef int i
+    for i in range(op.sig.count):
+        if not op.aliases[i].written or bound.slots[i] == <PyObject*>None:
+            continue
+        if op.sig.args[i].kind == ARG_TENSOR:
+            bump_unless_changed(<Tensor>bound.slots[i], start)
+        else:
+            for t in tensors_of(<object>bound.slots[i]):
+                bump_unless_changed(<Tensor>t, start)
+    return 0
+
+
+cdef inline void bump_unless_changed(Tensor t, uint64_t start) noexcept:
+    if not changed_since(t, start):
+        bump_version(t.storage)
