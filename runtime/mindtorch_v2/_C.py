@@ -144,7 +144,7 @@ def _dispatch_has_computed_kernel_for_dispatch_key(name: str, key: str) -> bool:
 
 
 def _dispatch_kernel_for_dispatch_key_is_fallthrough(name: str, key: str) -> bool:
-    """Whether the kernel registered under exactly this key is a fallthrough. Raises RuntimeError where there is none."""
+    """Whether the kernel registered under exactly this key is a fallthrough. Raises RuntimeError if there is none."""
     overload = find(name)
     if not overload.has_kernel(_known(key)):
         raise RuntimeError(f"no kernel for {key} on {name}")

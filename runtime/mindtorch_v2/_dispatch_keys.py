@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from types import TracebackType
+from typing import SupportsIndex
 
 from . import _core
 
@@ -50,7 +51,7 @@ class DispatchKeySet:
 
     __slots__ = ("mask",)
 
-    def __init__(self, keys: int | str = 0) -> None:
+    def __init__(self, keys: SupportsIndex | str = 0) -> None:
         self.mask = _mask(keys) if isinstance(keys, str) else int(keys)
 
     def __int__(self) -> int:

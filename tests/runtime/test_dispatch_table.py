@@ -21,7 +21,7 @@ REGISTERED = (
     "ADInplaceOrView", "BackendSelect", "AutocastCPU", "Autograd", "CompositeImplicitAutograd",
     "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional",
 )  # fmt: skip
-# Both libraries have these, and the same fallbacks at them. (On the NPU there is one of ours: operators run on the CPU.)
+# Both libraries have these, and the same fallbacks at them. (The NPU has one of ours: operators run on the CPU.)
 LOOKED_AT = (
     "CPU", "CUDA", "MPS", "Meta", "AutogradOther", "AutogradCPU", "AutogradCUDA", "AutogradMPS", "AutogradPrivateUse1",
     "AutogradMeta", "ADInplaceOrView", "BackendSelect", "Python", "AutocastCPU", "AutocastCUDA",
@@ -191,7 +191,7 @@ def an_operators_kernels(t: Any) -> Any:
         name in c._dispatch_get_all_op_names(), name in c._dispatch_get_registrations_for_dispatch_key("CPU"),
         name in c._dispatch_get_registrations_for_dispatch_key("CUDA"), c._dispatch_key_for_device("cpu"),
         c._dispatch_key_for_device("meta"),
-        [c._dispatch_has_backend_fallback(getattr(c.DispatchKey, key)) for key in ("CPU", "AutogradCPU", "BackendSelect")],
+        [c._dispatch_has_backend_fallback(getattr(c.DispatchKey, key)) for key in ("CPU", "AutogradCPU")],
     )  # fmt: skip
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core, _ops
-from .._C import DispatchKeySet
 from .._core import OpOverload
+from .._dispatch_keys import DispatchKeySet
 from ._registrations import is_registered
 
 __all__ = ["SafeKernelFunction", "get_kernel"]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _core
-from .._C import DispatchKeySet, _after_autograd_keyset
 from .._core import OpOverload, OpOverloadPacket, Tensor
+from .._dispatch_keys import DispatchKeySet, _after_autograd_keyset
 from ..autograd import no_grad
 from ._custom_op import CustomOpHandle, find_handle
 from ._fake import DynamicSize, dynamic_sizes
