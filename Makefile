@@ -33,11 +33,13 @@ test: $(VENV)/.testable ## set up what tests need (torch, mindspore), then run t
 	$(SAY) "Running the tests"
 	@$(PYTHON) -m pytest
 
-lint: $(VENV)/.testable ## ruff (lint and format) and mypy --strict
+lint: $(VENV)/.testable ## ruff (lint and format), mypy --strict, and our own YAML files linted and formatted
 	$(SAY) "Linting"
 	@$(BIN)ruff check
 	@$(BIN)ruff format --check
 	@$(BIN)mypy
+	@$(BIN)mtcodegen lint
+	@$(BIN)mtcodegen fmt --check
 
 check: $(VENV)/.installed ## fail if committed generated code is not what the YAML files say
 	$(SAY) "Checking that generated code is up to date"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import pathlib
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mtcodegen.pipeline import FORMS, Input, Target
+from mtcodegen.pyproject import UsageError, check_keys, find_section
 
 __all__ = ["UsageError", "find_targets"]
-
-
-class UsageError(Exception):
-    """The command line or pyproject.toml asks for something that cannot be done."""
 
 
 @dataclass(frozen=True)
@@ -105,32 +100,19 @@ def _relative(path: pathlib.Path) -> pathlib.Path:
 
 
 def _configured(folder: pathlib.Path) -> Iterator[_Configured]:
-    """The targets of the nearest pyproject.toml, at or above ``folder``, that has a section for this tool."""
-    for parent in (folder, *folder.parents):
-        path = parent / "pyproject.toml"
-        section = _section(path) if path.is_file() else None
-        if section is not None:
-            for entry in section.get("target", []):
-                yield _target(path, entry)
-            return
-
-
-def _section(path: pathlib.Path) -> dict[str, Any] | None:
-    text = path.read_text("utf-8", "replace")
-    if "tool.mtcodegen" not in text:  # most are about other things, and reading TOML costs an import
-        return None
-    toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    try:
-        section = toml.loads(text).get("tool", {}).get("mtcodegen")
-    except toml.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not TOML: {error}") from None
-    return section if isinstance(section, dict) else None
+    """The targets of the nearest pyproject.toml that has a section for this tool."""
+    found = find_section(folder)
+    if found is not None:
+        entries = found[1].get("target", [])
+        for entry in entries if isinstance(entries, list) else [None]:
+            yield _target(found[0], entry)
 
 
 def _target(path: pathlib.Path, entry: Any) -> _Configured:
     inputs, output = (entry.get(key) if isinstance(entry, dict) else None for key in ("inputs", "output"))
     if not isinstance(inputs, list) or not all(isinstance(item, str) for item in inputs) or not isinstance(output, str):
         raise UsageError(f'{path}: a [[tool.mtcodegen.target]] needs `inputs = ["..."]` and `output = "..."`')
+    check_keys(path, "a [[tool.mtcodegen.target]]", entry, ("inputs", "output", "form"))
     form = entry.get("form", _DEFAULT)
     if form not in FORMS:
         raise UsageError(f"{path}: `form` of a [[tool.mtcodegen.target]] must be one of {', '.join(FORMS)}")

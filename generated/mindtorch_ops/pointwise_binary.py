@@ -839,7 +839,7 @@ def _div_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "div.Tensor", "CPU", source="pointwise_binary.yaml:196")
+@library.register(_lib, "div.Tensor", "CPU", source="pointwise_binary.yaml:197")
 def _div_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(
         torch.broadcast_shapes(self.shape, other.shape),
@@ -852,7 +852,7 @@ def _div_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     return out
 
 
-@library.register(_lib, "div.Tensor", "NPU", source="pointwise_binary.yaml:199")
+@library.register(_lib, "div.Tensor", "NPU", source="pointwise_binary.yaml:200")
 def _div_tensor_npu_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = _div_tensor_npu_python(self, other)
     return result
@@ -873,17 +873,17 @@ def _div_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div.Tensor", _div_tensor_backward, setup_context=_div_tensor_setup, source="pointwise_binary.yaml:201"
+    "div.Tensor", _div_tensor_backward, setup_context=_div_tensor_setup, source="pointwise_binary.yaml:202"
 )
 
 
-# ---------------------------------------------------------------- div.Scalar (pointwise_binary.yaml:204)
+# ---------------------------------------------------------------- div.Scalar (pointwise_binary.yaml:205)
 _lib.define(
     "div.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`div` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:204",
+    source="pointwise_binary.yaml:205",
 )
 _div_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_div_scalar",
@@ -894,7 +894,7 @@ _div_scalar_cpu = _libmindtorch_cpu.bind(
 _div_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div")
 
 
-@library.register(_lib, "div.Scalar", "Meta", source="pointwise_binary.yaml:208")
+@library.register(_lib, "div.Scalar", "Meta", source="pointwise_binary.yaml:209")
 def _div_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
@@ -910,14 +910,14 @@ def _div_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "div.Scalar", "CPU", source="pointwise_binary.yaml:210")
+@library.register(_lib, "div.Scalar", "CPU", source="pointwise_binary.yaml:211")
 def _div_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _div_scalar_kernel_1(self, other)
     return _div_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "div.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:214")
+@library.register(_lib, "div.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:215")
 def _div_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _div_scalar_kernel_python(self, other)
     return result
@@ -935,17 +935,17 @@ def _div_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div.Scalar", _div_scalar_backward, setup_context=_div_scalar_setup, source="pointwise_binary.yaml:215"
+    "div.Scalar", _div_scalar_backward, setup_context=_div_scalar_setup, source="pointwise_binary.yaml:216"
 )
 
 
-# ---------------------------------------------------------------- div_.Tensor (pointwise_binary.yaml:217)
+# ---------------------------------------------------------------- div_.Tensor (pointwise_binary.yaml:218)
 _lib.define(
     "div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`div` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:217",
+    source="pointwise_binary.yaml:218",
 )
 _div__tensor_cpu = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, npu.desc), abi="c")
 
@@ -963,13 +963,13 @@ def _div__tensor_check(self: Tensor, other: Tensor) -> None:
         )
 
 
-@library.register(_lib, "div_.Tensor", "Meta", source="pointwise_binary.yaml:217")
+@library.register(_lib, "div_.Tensor", "Meta", source="pointwise_binary.yaml:218")
 def _div__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     _div__tensor_check(self, other)
     return self
 
 
-@library.register(_lib, "div_.Tensor", "CPU", source="pointwise_binary.yaml:224")
+@library.register(_lib, "div_.Tensor", "CPU", source="pointwise_binary.yaml:225")
 def _div__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _div__tensor_check(self, other)
     _div__tensor_cpu(self, other, self)
@@ -990,17 +990,17 @@ def _div__tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div_.Tensor", _div__tensor_backward, setup_context=_div__tensor_setup, source="pointwise_binary.yaml:227"
+    "div_.Tensor", _div__tensor_backward, setup_context=_div__tensor_setup, source="pointwise_binary.yaml:228"
 )
 
 
-# ---------------------------------------------------------------- div_.Scalar (pointwise_binary.yaml:230)
+# ---------------------------------------------------------------- div_.Scalar (pointwise_binary.yaml:231)
 _lib.define(
     "div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`div` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:230",
+    source="pointwise_binary.yaml:231",
 )
 _div__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_div_scalar",
@@ -1034,7 +1034,7 @@ def _div__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "div_.Scalar", "CPU", source="pointwise_binary.yaml:237")
+@library.register(_lib, "div_.Scalar", "CPU", source="pointwise_binary.yaml:238")
 def _div__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _div__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -1042,7 +1042,7 @@ def _div__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _div__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "div_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:241")
+@library.register(_lib, "div_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:242")
 def _div__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _div__scalar_check(self, other)
     result: Tensor = _div__scalar_kernel_python(self, other)
@@ -1061,18 +1061,18 @@ def _div__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div_.Scalar", _div__scalar_backward, setup_context=_div__scalar_setup, source="pointwise_binary.yaml:242"
+    "div_.Scalar", _div__scalar_backward, setup_context=_div__scalar_setup, source="pointwise_binary.yaml:243"
 )
 div_ = torch.ops.aten.div_
 
 
-# ---------------------------------------------------------------- div.Tensor_mode (pointwise_binary.yaml:244)
+# ---------------------------------------------------------------- div.Tensor_mode (pointwise_binary.yaml:245)
 _lib.define(
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     doc="self / other, rounded by `rounding_mode`: None, `floor` or `trunc`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:244",
+    source="pointwise_binary.yaml:245",
 )
 _div_tensor_mode_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 _div_tensor_mode_cpu_ = _libmindtorch_cpu.bind("mt_div_trunc", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -1088,7 +1088,7 @@ def _div_tensor_mode_check(self: Tensor, other: Tensor, rounding_mode: str | Non
         )
 
 
-@library.register(_lib, "div.Tensor_mode", "Meta", source="pointwise_binary.yaml:250")
+@library.register(_lib, "div.Tensor_mode", "Meta", source="pointwise_binary.yaml:251")
 def _div_tensor_mode_fake(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
     _div_tensor_mode_check(self, other, rounding_mode)
     return npu.alloc(
@@ -1136,7 +1136,7 @@ def _div_tensor_mode_kernel_3(self: Tensor, other: Tensor, *, rounding_mode: str
     return out
 
 
-@library.register(_lib, "div.Tensor_mode", "CPU", source="pointwise_binary.yaml:252")
+@library.register(_lib, "div.Tensor_mode", "CPU", source="pointwise_binary.yaml:254")
 def _div_tensor_mode_cpu_kernel(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
     _div_tensor_mode_check(self, other, rounding_mode)
     if rounding_mode == "floor":
@@ -1169,17 +1169,17 @@ _lib.register_autograd(
     "div.Tensor_mode",
     _div_tensor_mode_backward,
     setup_context=_div_tensor_mode_setup,
-    source="pointwise_binary.yaml:263",
+    source="pointwise_binary.yaml:265",
 )
 
 
-# ---------------------------------------------------------------- div.Scalar_mode (pointwise_binary.yaml:266)
+# ---------------------------------------------------------------- div.Scalar_mode (pointwise_binary.yaml:268)
 _lib.define(
     "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
     doc="self / other for a number, rounded by `rounding_mode`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:266",
+    source="pointwise_binary.yaml:268",
 )
 _div_scalar_mode_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div_mode")
 
@@ -1193,7 +1193,7 @@ def _div_scalar_mode_check(self: Tensor, other: float, rounding_mode: str | None
         )
 
 
-@library.register(_lib, "div.Scalar_mode", "Meta", source="pointwise_binary.yaml:272")
+@library.register(_lib, "div.Scalar_mode", "Meta", source="pointwise_binary.yaml:274")
 def _div_scalar_mode_fake(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
     _div_scalar_mode_check(self, other, rounding_mode)
     return npu.alloc(
@@ -1203,7 +1203,7 @@ def _div_scalar_mode_fake(self: Tensor, other: float, *, rounding_mode: str | No
     )
 
 
-@library.register(_lib, "div.Scalar_mode", "CompositeExplicitAutograd", source="pointwise_binary.yaml:274")
+@library.register(_lib, "div.Scalar_mode", "CompositeExplicitAutograd", source="pointwise_binary.yaml:276")
 def _div_scalar_mode_kernel(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
     _div_scalar_mode_check(self, other, rounding_mode)
     result: Tensor = _div_scalar_mode_kernel_python(self, other, rounding_mode=rounding_mode)
@@ -1228,28 +1228,28 @@ _lib.register_autograd(
     "div.Scalar_mode",
     _div_scalar_mode_backward,
     setup_context=_div_scalar_mode_setup,
-    source="pointwise_binary.yaml:275",
+    source="pointwise_binary.yaml:277",
 )
 div = torch.ops.aten.div
 
 
-# ---------------------------------------------------------------- floor_divide (pointwise_binary.yaml:277)
+# ---------------------------------------------------------------- floor_divide (pointwise_binary.yaml:279)
 _lib.define(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     doc="self / other, rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:277",
+    source="pointwise_binary.yaml:279",
 )
 _floor_divide_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_divide", "Meta", source="pointwise_binary.yaml:281")
+@library.register(_lib, "floor_divide", "Meta", source="pointwise_binary.yaml:283")
 def _floor_divide_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "floor_divide", "CPU", source="pointwise_binary.yaml:283")
+@library.register(_lib, "floor_divide", "CPU", source="pointwise_binary.yaml:285")
 def _floor_divide_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _floor_divide_cpu(self, other, out)
@@ -1265,27 +1265,27 @@ def _floor_divide_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "floor_divide", _floor_divide_backward, setup_context=_floor_divide_setup, source="pointwise_binary.yaml:286"
+    "floor_divide", _floor_divide_backward, setup_context=_floor_divide_setup, source="pointwise_binary.yaml:288"
 )
 
 
-# ---------------------------------------------------------------- floor_divide.Scalar (pointwise_binary.yaml:287)
+# ---------------------------------------------------------------- floor_divide.Scalar (pointwise_binary.yaml:289)
 _lib.define(
     "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="self / other for a number, rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:287",
+    source="pointwise_binary.yaml:289",
 )
 _floor_divide_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:floor_divide")
 
 
-@library.register(_lib, "floor_divide.Scalar", "Meta", source="pointwise_binary.yaml:291")
+@library.register(_lib, "floor_divide.Scalar", "Meta", source="pointwise_binary.yaml:293")
 def _floor_divide_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "floor_divide.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:293")
+@library.register(_lib, "floor_divide.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:295")
 def _floor_divide_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _floor_divide_scalar_kernel_python(self, other)
     return result
@@ -1303,44 +1303,44 @@ _lib.register_autograd(
     "floor_divide.Scalar",
     _floor_divide_scalar_backward,
     setup_context=_floor_divide_scalar_setup,
-    source="pointwise_binary.yaml:294",
+    source="pointwise_binary.yaml:296",
 )
 floor_divide = torch.ops.aten.floor_divide
 
 
-# ---------------------------------------------------------------- floor_divide_.Scalar (pointwise_binary.yaml:295)
+# ---------------------------------------------------------------- floor_divide_.Scalar (pointwise_binary.yaml:297)
 _lib.define(
     "floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`floor_divide` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:295",
+    source="pointwise_binary.yaml:297",
 )
 
 
-@library.register(_lib, "floor_divide_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:300")
+@library.register(_lib, "floor_divide_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:302")
 def _floor_divide__scalar_kernel(self: Tensor, other: float) -> Tensor:
     self.copy_(torch.ops.aten.floor_divide(self, other))
     return self
 
 
-# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:301)
+# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:303)
 _lib.define(
     "floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`floor_divide` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:301",
+    source="pointwise_binary.yaml:303",
 )
 _floor_divide__tensor_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:301")
+@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:303")
 def _floor_divide__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:306")
+@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:308")
 def _floor_divide__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _floor_divide__tensor_cpu(self, other, self)
     return self
@@ -1358,28 +1358,28 @@ _lib.register_autograd(
     "floor_divide_.Tensor",
     _floor_divide__tensor_backward,
     setup_context=_floor_divide__tensor_setup,
-    source="pointwise_binary.yaml:309",
+    source="pointwise_binary.yaml:311",
 )
 floor_divide_ = torch.ops.aten.floor_divide_
 
 
-# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:310)
+# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:312)
 _lib.define(
     "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded down: its sign is that of `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:310",
+    source="pointwise_binary.yaml:312",
 )
 _remainder_tensor_cpu = _libmindtorch_cpu.bind("mt_remainder", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:314")
+@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:316")
 def _remainder_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:316")
+@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:318")
 def _remainder_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _remainder_tensor_cpu(self, other, out)
@@ -1404,17 +1404,17 @@ _lib.register_autograd(
     "remainder.Tensor",
     _remainder_tensor_backward,
     setup_context=_remainder_tensor_setup,
-    source="pointwise_binary.yaml:319",
+    source="pointwise_binary.yaml:321",
 )
 
 
-# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:322)
+# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:324)
 _lib.define(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`remainder` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:322",
+    source="pointwise_binary.yaml:324",
 )
 _remainder_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
@@ -1425,7 +1425,7 @@ _remainder_scalar_cpu = _libmindtorch_cpu.bind(
 _remainder_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder")
 
 
-@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:326")
+@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:328")
 def _remainder_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1441,14 +1441,14 @@ def _remainder_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:328")
+@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:330")
 def _remainder_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _remainder_scalar_kernel_1(self, other)
     return _remainder_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:332")
+@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:334")
 def _remainder_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _remainder_scalar_kernel_python(self, other)
     return result
@@ -1460,32 +1460,32 @@ def _remainder_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:333")
+_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:335")
 
 
-# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:335)
+# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:337)
 _lib.define(
     "remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`remainder` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:335",
+    source="pointwise_binary.yaml:337",
 )
 
 
-@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:340")
+@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:342")
 def _remainder__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.remainder(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:341)
+# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:343)
 _lib.define(
     "remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`remainder` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:341",
+    source="pointwise_binary.yaml:343",
 )
 _remainder__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
@@ -1519,7 +1519,7 @@ def _remainder__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:348")
+@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:350")
 def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _remainder__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -1527,7 +1527,7 @@ def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _remainder__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:352")
+@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:354")
 def _remainder__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _remainder__scalar_check(self, other)
     result: Tensor = _remainder__scalar_kernel_python(self, other)
@@ -1540,27 +1540,27 @@ def _remainder__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:353")
+_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:355")
 remainder_ = torch.ops.aten.remainder_
 
 
-# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:355)
+# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:357)
 _lib.define(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
     doc="`remainder` of a number by a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:355",
+    source="pointwise_binary.yaml:357",
 )
 _remainder_scalar_tensor_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder_of")
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:358")
+@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:360")
 def _remainder_scalar_tensor_fake(self: float, other: Tensor) -> Tensor:
     return npu.alloc(other.shape, torch.result_type(other, self), other.device)
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:360")
+@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:362")
 def _remainder_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
     result: Tensor = _remainder_scalar_tensor_kernel_python(self, other)
     return result
@@ -1569,23 +1569,23 @@ def _remainder_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
 remainder = torch.ops.aten.remainder
 
 
-# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:362)
+# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:364)
 _lib.define(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded towards 0: its sign is that of `self`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:362",
+    source="pointwise_binary.yaml:364",
 )
 _fmod_tensor_cpu = _libmindtorch_cpu.bind("mt_fmod", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:366")
+@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:368")
 def _fmod_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:368")
+@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:370")
 def _fmod_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _fmod_tensor_cpu(self, other, out)
@@ -1607,17 +1607,17 @@ def _fmod_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:371"
+    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:373"
 )
 
 
-# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:374)
+# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:376)
 _lib.define(
     "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`fmod` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:374",
+    source="pointwise_binary.yaml:376",
 )
 _fmod_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
@@ -1628,7 +1628,7 @@ _fmod_scalar_cpu = _libmindtorch_cpu.bind(
 _fmod_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:fmod")
 
 
-@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:378")
+@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:380")
 def _fmod_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1644,14 +1644,14 @@ def _fmod_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:380")
+@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:382")
 def _fmod_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _fmod_scalar_kernel_1(self, other)
     return _fmod_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:384")
+@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:386")
 def _fmod_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _fmod_scalar_kernel_python(self, other)
     return result
@@ -1663,33 +1663,33 @@ def _fmod_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:385")
+_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:387")
 fmod = torch.ops.aten.fmod
 
 
-# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:387)
+# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:389)
 _lib.define(
     "fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`fmod` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:387",
+    source="pointwise_binary.yaml:389",
 )
 
 
-@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:392")
+@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:394")
 def _fmod__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.fmod(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:393)
+# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:395)
 _lib.define(
     "fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`fmod` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:393",
+    source="pointwise_binary.yaml:395",
 )
 _fmod__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
@@ -1723,7 +1723,7 @@ def _fmod__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:400")
+@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:402")
 def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _fmod__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -1731,7 +1731,7 @@ def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _fmod__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:404")
+@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:406")
 def _fmod__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _fmod__scalar_check(self, other)
     result: Tensor = _fmod__scalar_kernel_python(self, other)
@@ -1744,27 +1744,27 @@ def _fmod__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:405")
+_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:407")
 fmod_ = torch.ops.aten.fmod_
 
 
-# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:407)
+# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:409)
 _lib.define(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     doc="self to the power of exponent.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:407",
+    source="pointwise_binary.yaml:409",
 )
 _pow_tensor_tensor_cpu = _libmindtorch_cpu.bind("mt_pow", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:411")
+@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:413")
 def _pow_tensor_tensor_fake(self: Tensor, exponent: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, exponent.shape), torch.result_type(self, exponent), self.device)
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:413")
+@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:415")
 def _pow_tensor_tensor_cpu_kernel(self: Tensor, exponent: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, exponent.shape), torch.result_type(self, exponent), self.device)
     _pow_tensor_tensor_cpu(self, exponent, out)
@@ -1802,23 +1802,23 @@ _lib.register_autograd(
     "pow.Tensor_Tensor",
     _pow_tensor_tensor_backward,
     setup_context=_pow_tensor_tensor_setup,
-    source="pointwise_binary.yaml:416",
+    source="pointwise_binary.yaml:418",
 )
 
 
-# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:419)
+# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:421)
 _lib.define(
     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     doc="self to the power of a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:419",
+    source="pointwise_binary.yaml:421",
 )
 _pow_tensor_scalar_cpu = _libmindtorch_cpu.bind("mt_square", (npu.desc, npu.desc), abi="c")
 _pow_tensor_scalar_cpu_ = _libmindtorch_cpu.bind("mt_pow_scalar", (npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:423")
+@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:425")
 def _pow_tensor_scalar_fake(self: Tensor, exponent: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
 
@@ -1835,7 +1835,7 @@ def _pow_tensor_scalar_kernel_2(self: Tensor, exponent: float) -> Tensor:
     return out
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:425")
+@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:427")
 def _pow_tensor_scalar_cpu_kernel(self: Tensor, exponent: float) -> Tensor:
     if exponent == 2:
         return _pow_tensor_scalar_kernel_1(self, exponent)
@@ -1867,27 +1867,27 @@ _lib.register_autograd(
     "pow.Tensor_Scalar",
     _pow_tensor_scalar_backward,
     setup_context=_pow_tensor_scalar_setup,
-    source="pointwise_binary.yaml:432",
+    source="pointwise_binary.yaml:434",
 )
 
 
-# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:434)
+# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:436)
 _lib.define(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
     doc="A number to the power of a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:434",
+    source="pointwise_binary.yaml:436",
 )
 _pow_scalar_cpu = _libmindtorch_cpu.bind("mt_rpow_scalar", (npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:437")
+@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:439")
 def _pow_scalar_fake(self: float, exponent: Tensor) -> Tensor:
     return npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
 
 
-@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:439")
+@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:441")
 def _pow_scalar_cpu_kernel(self: float, exponent: Tensor) -> Tensor:
     out = npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
     _pow_scalar_cpu(exponent, self, out)
@@ -1920,38 +1920,38 @@ def _pow_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:442"
+    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:444"
 )
 pow = torch.ops.aten.pow
 
 
-# ---------------------------------------------------------------- pow_.Tensor (pointwise_binary.yaml:444)
+# ---------------------------------------------------------------- pow_.Tensor (pointwise_binary.yaml:446)
 _lib.define(
     "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:444",
+    source="pointwise_binary.yaml:446",
 )
 
 
-@library.register(_lib, "pow_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:449")
+@library.register(_lib, "pow_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:451")
 def _pow__tensor_kernel(self: Tensor, exponent: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.pow(self.clone(), exponent))
     return self
 
 
-# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:450)
+# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:452)
 _lib.define(
     "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:450",
+    source="pointwise_binary.yaml:452",
 )
 
 
-@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:455")
+@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:457")
 def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
     self.copy_(torch.ops.aten.pow(self.clone(), exponent))
     return self
@@ -1960,23 +1960,23 @@ def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
 pow_ = torch.ops.aten.pow_
 
 
-# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:456)
+# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:458)
 _lib.define(
     "maximum(Tensor self, Tensor other) -> Tensor",
     doc="The larger of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:456",
+    source="pointwise_binary.yaml:458",
 )
 _maximum_cpu = _libmindtorch_cpu.bind("mt_maximum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:460")
+@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:462")
 def _maximum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:462")
+@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:464")
 def _maximum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _maximum_cpu(self, other, out)
@@ -1998,27 +1998,27 @@ def _maximum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:465")
+_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:467")
 maximum = torch.ops.aten.maximum.default
 
 
-# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:468)
+# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:470)
 _lib.define(
     "minimum(Tensor self, Tensor other) -> Tensor",
     doc="The smaller of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:468",
+    source="pointwise_binary.yaml:470",
 )
 _minimum_cpu = _libmindtorch_cpu.bind("mt_minimum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:472")
+@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:474")
 def _minimum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:474")
+@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:476")
 def _minimum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _minimum_cpu(self, other, out)
@@ -2040,22 +2040,22 @@ def _minimum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:477")
+_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:479")
 minimum = torch.ops.aten.minimum.default
 
 
-# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:480)
+# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:482)
 _lib.define(
     "atan2(Tensor self, Tensor other) -> Tensor",
     doc="The angle of the point (other, self), in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:480",
+    source="pointwise_binary.yaml:482",
 )
 _atan2_cpu = _libmindtorch_cpu.bind("mt_atan2", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:484")
+@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:486")
 def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(
         torch.broadcast_shapes(self.shape, other.shape),
@@ -2066,7 +2066,7 @@ def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:486")
+@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:489")
 def _atan2_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(
         torch.broadcast_shapes(self.shape, other.shape),
@@ -2092,27 +2092,27 @@ def _atan2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:489")
+_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:492")
 atan2 = torch.ops.aten.atan2.default
 
 
-# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:494)
+# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:497)
 _lib.define(
     "eq.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self == other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:494",
+    source="pointwise_binary.yaml:497",
 )
 _eq_tensor_cpu = _libmindtorch_cpu.bind("mt_eq", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:498")
+@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:501")
 def _eq_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:500")
+@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:503")
 def _eq_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _eq_tensor_cpu(self, other, out)
@@ -2128,17 +2128,17 @@ def _eq_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:503"
+    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:506"
 )
 
 
-# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:504)
+# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:507)
 _lib.define(
     "eq.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`eq` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:504",
+    source="pointwise_binary.yaml:507",
 )
 _eq_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_eq_scalar",
@@ -2149,7 +2149,7 @@ _eq_scalar_cpu = _libmindtorch_cpu.bind(
 _eq_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:eq")
 
 
-@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:508")
+@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:511")
 def _eq_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2165,14 +2165,14 @@ def _eq_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:510")
+@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:513")
 def _eq_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _eq_scalar_kernel_1(self, other)
     return _eq_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:514")
+@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:517")
 def _eq_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _eq_scalar_kernel_python(self, other)
     return result
@@ -2187,28 +2187,28 @@ def _eq_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:515"
+    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:518"
 )
 eq = torch.ops.aten.eq
 
 
-# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:516)
+# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:519)
 _lib.define(
     "ne.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self != other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:516",
+    source="pointwise_binary.yaml:519",
 )
 _ne_tensor_cpu = _libmindtorch_cpu.bind("mt_ne", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:520")
+@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:523")
 def _ne_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:522")
+@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:525")
 def _ne_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _ne_tensor_cpu(self, other, out)
@@ -2224,17 +2224,17 @@ def _ne_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:525"
+    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:528"
 )
 
 
-# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:526)
+# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:529)
 _lib.define(
     "ne.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ne` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:526",
+    source="pointwise_binary.yaml:529",
 )
 _ne_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ne_scalar",
@@ -2245,7 +2245,7 @@ _ne_scalar_cpu = _libmindtorch_cpu.bind(
 _ne_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ne")
 
 
-@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:530")
+@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:533")
 def _ne_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2261,14 +2261,14 @@ def _ne_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:532")
+@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:535")
 def _ne_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _ne_scalar_kernel_1(self, other)
     return _ne_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:536")
+@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:539")
 def _ne_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ne_scalar_kernel_python(self, other)
     return result
@@ -2283,28 +2283,28 @@ def _ne_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:537"
+    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:540"
 )
 ne = torch.ops.aten.ne
 
 
-# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:538)
+# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:541)
 _lib.define(
     "lt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self < other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:538",
+    source="pointwise_binary.yaml:541",
 )
 _lt_tensor_cpu = _libmindtorch_cpu.bind("mt_lt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:542")
+@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:545")
 def _lt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:544")
+@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:547")
 def _lt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _lt_tensor_cpu(self, other, out)
@@ -2320,17 +2320,17 @@ def _lt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:547"
+    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:550"
 )
 
 
-# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:548)
+# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:551)
 _lib.define(
     "lt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`lt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:548",
+    source="pointwise_binary.yaml:551",
 )
 _lt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_lt_scalar",
@@ -2341,7 +2341,7 @@ _lt_scalar_cpu = _libmindtorch_cpu.bind(
 _lt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:lt")
 
 
-@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:552")
+@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:555")
 def _lt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2357,14 +2357,14 @@ def _lt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:554")
+@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:557")
 def _lt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _lt_scalar_kernel_1(self, other)
     return _lt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:558")
+@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:561")
 def _lt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _lt_scalar_kernel_python(self, other)
     return result
@@ -2379,28 +2379,28 @@ def _lt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:559"
+    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:562"
 )
 lt = torch.ops.aten.lt
 
 
-# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:560)
+# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:563)
 _lib.define(
     "le.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self <= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:560",
+    source="pointwise_binary.yaml:563",
 )
 _le_tensor_cpu = _libmindtorch_cpu.bind("mt_le", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:564")
+@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:567")
 def _le_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:566")
+@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:569")
 def _le_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _le_tensor_cpu(self, other, out)
@@ -2416,17 +2416,17 @@ def _le_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:569"
+    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:572"
 )
 
 
-# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:570)
+# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:573)
 _lib.define(
     "le.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`le` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:570",
+    source="pointwise_binary.yaml:573",
 )
 _le_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_le_scalar",
@@ -2437,7 +2437,7 @@ _le_scalar_cpu = _libmindtorch_cpu.bind(
 _le_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:le")
 
 
-@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:574")
+@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:577")
 def _le_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2453,14 +2453,14 @@ def _le_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:576")
+@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:579")
 def _le_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _le_scalar_kernel_1(self, other)
     return _le_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:580")
+@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:583")
 def _le_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _le_scalar_kernel_python(self, other)
     return result
@@ -2475,28 +2475,28 @@ def _le_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:581"
+    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:584"
 )
 le = torch.ops.aten.le
 
 
-# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:582)
+# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:585)
 _lib.define(
     "gt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self > other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:582",
+    source="pointwise_binary.yaml:585",
 )
 _gt_tensor_cpu = _libmindtorch_cpu.bind("mt_gt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:586")
+@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:589")
 def _gt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:588")
+@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:591")
 def _gt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _gt_tensor_cpu(self, other, out)
@@ -2512,17 +2512,17 @@ def _gt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:591"
+    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:594"
 )
 
 
-# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:592)
+# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:595)
 _lib.define(
     "gt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`gt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:592",
+    source="pointwise_binary.yaml:595",
 )
 _gt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_gt_scalar",
@@ -2533,7 +2533,7 @@ _gt_scalar_cpu = _libmindtorch_cpu.bind(
 _gt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:gt")
 
 
-@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:596")
+@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:599")
 def _gt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2549,14 +2549,14 @@ def _gt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:598")
+@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:601")
 def _gt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _gt_scalar_kernel_1(self, other)
     return _gt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:602")
+@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:605")
 def _gt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _gt_scalar_kernel_python(self, other)
     return result
@@ -2571,28 +2571,28 @@ def _gt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:603"
+    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:606"
 )
 gt = torch.ops.aten.gt
 
 
-# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:604)
+# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:607)
 _lib.define(
     "ge.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self >= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:604",
+    source="pointwise_binary.yaml:607",
 )
 _ge_tensor_cpu = _libmindtorch_cpu.bind("mt_ge", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:608")
+@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:611")
 def _ge_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:610")
+@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:613")
 def _ge_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _ge_tensor_cpu(self, other, out)
@@ -2608,17 +2608,17 @@ def _ge_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:613"
+    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:616"
 )
 
 
-# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:614)
+# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:617)
 _lib.define(
     "ge.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ge` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:614",
+    source="pointwise_binary.yaml:617",
 )
 _ge_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ge_scalar",
@@ -2629,7 +2629,7 @@ _ge_scalar_cpu = _libmindtorch_cpu.bind(
 _ge_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ge")
 
 
-@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:618")
+@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:621")
 def _ge_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2645,14 +2645,14 @@ def _ge_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:620")
+@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:623")
 def _ge_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _ge_scalar_kernel_1(self, other)
     return _ge_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:624")
+@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:627")
 def _ge_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ge_scalar_kernel_python(self, other)
     return result
@@ -2667,28 +2667,28 @@ def _ge_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:625"
+    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:628"
 )
 ge = torch.ops.aten.ge
 
 
-# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:628)
+# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:631)
 _lib.define(
     "logical_and(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:628",
+    source="pointwise_binary.yaml:631",
 )
 _logical_and_cpu = _libmindtorch_cpu.bind("mt_logical_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:632")
+@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:635")
 def _logical_and_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:634")
+@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:637")
 def _logical_and_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _logical_and_cpu(self, other, out)
@@ -2704,28 +2704,28 @@ def _logical_and_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:637"
+    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:640"
 )
 logical_and = torch.ops.aten.logical_and.default
 
 
-# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:638)
+# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:641)
 _lib.define(
     "logical_or(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:638",
+    source="pointwise_binary.yaml:641",
 )
 _logical_or_cpu = _libmindtorch_cpu.bind("mt_logical_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:642")
+@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:645")
 def _logical_or_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:644")
+@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:647")
 def _logical_or_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _logical_or_cpu(self, other, out)
@@ -2741,28 +2741,28 @@ def _logical_or_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:647"
+    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:650"
 )
 logical_or = torch.ops.aten.logical_or.default
 
 
-# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:648)
+# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:651)
 _lib.define(
     "logical_xor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:648",
+    source="pointwise_binary.yaml:651",
 )
 _logical_xor_cpu = _libmindtorch_cpu.bind("mt_logical_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:652")
+@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:655")
 def _logical_xor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
 
 
-@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:654")
+@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:657")
 def _logical_xor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
     _logical_xor_cpu(self, other, out)
@@ -2778,28 +2778,28 @@ def _logical_xor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:657"
+    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:660"
 )
 logical_xor = torch.ops.aten.logical_xor.default
 
 
-# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:658)
+# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:661)
 _lib.define(
     "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:658",
+    source="pointwise_binary.yaml:661",
 )
 _bitwise_and_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:662")
+@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:665")
 def _bitwise_and_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:664")
+@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:667")
 def _bitwise_and_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _bitwise_and_tensor_cpu(self, other, out)
@@ -2818,27 +2818,27 @@ _lib.register_autograd(
     "bitwise_and.Tensor",
     _bitwise_and_tensor_backward,
     setup_context=_bitwise_and_tensor_setup,
-    source="pointwise_binary.yaml:667",
+    source="pointwise_binary.yaml:670",
 )
 
 
-# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:668)
+# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:671)
 _lib.define(
     "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_and` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:668",
+    source="pointwise_binary.yaml:671",
 )
 _bitwise_and_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_and")
 
 
-@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:672")
+@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:675")
 def _bitwise_and_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:674")
+@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:677")
 def _bitwise_and_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_and_scalar_kernel_python(self, other)
     return result
@@ -2856,44 +2856,44 @@ _lib.register_autograd(
     "bitwise_and.Scalar",
     _bitwise_and_scalar_backward,
     setup_context=_bitwise_and_scalar_setup,
-    source="pointwise_binary.yaml:675",
+    source="pointwise_binary.yaml:678",
 )
 bitwise_and = torch.ops.aten.bitwise_and
 
 
-# ---------------------------------------------------------------- bitwise_and_.Scalar (pointwise_binary.yaml:676)
+# ---------------------------------------------------------------- bitwise_and_.Scalar (pointwise_binary.yaml:679)
 _lib.define(
     "bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_and` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:676",
+    source="pointwise_binary.yaml:679",
 )
 
 
-@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:681")
+@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:684")
 def _bitwise_and__scalar_kernel(self: Tensor, other: float) -> Tensor:
     self.copy_(torch.ops.aten.bitwise_and(self, other))
     return self
 
 
-# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:682)
+# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:685)
 _lib.define(
     "bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_and` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:682",
+    source="pointwise_binary.yaml:685",
 )
 _bitwise_and__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:682")
+@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:685")
 def _bitwise_and__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:687")
+@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:690")
 def _bitwise_and__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_and__tensor_cpu(self, other, self)
     return self
@@ -2911,28 +2911,28 @@ _lib.register_autograd(
     "bitwise_and_.Tensor",
     _bitwise_and__tensor_backward,
     setup_context=_bitwise_and__tensor_setup,
-    source="pointwise_binary.yaml:690",
+    source="pointwise_binary.yaml:693",
 )
 bitwise_and_ = torch.ops.aten.bitwise_and_
 
 
-# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:691)
+# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:694)
 _lib.define(
     "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:691",
+    source="pointwise_binary.yaml:694",
 )
 _bitwise_or_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:695")
+@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:698")
 def _bitwise_or_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:697")
+@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:700")
 def _bitwise_or_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _bitwise_or_tensor_cpu(self, other, out)
@@ -2951,27 +2951,27 @@ _lib.register_autograd(
     "bitwise_or.Tensor",
     _bitwise_or_tensor_backward,
     setup_context=_bitwise_or_tensor_setup,
-    source="pointwise_binary.yaml:700",
+    source="pointwise_binary.yaml:703",
 )
 
 
-# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:701)
+# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:704)
 _lib.define(
     "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_or` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:701",
+    source="pointwise_binary.yaml:704",
 )
 _bitwise_or_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_or")
 
 
-@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:705")
+@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:708")
 def _bitwise_or_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:707")
+@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:710")
 def _bitwise_or_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_or_scalar_kernel_python(self, other)
     return result
@@ -2989,44 +2989,44 @@ _lib.register_autograd(
     "bitwise_or.Scalar",
     _bitwise_or_scalar_backward,
     setup_context=_bitwise_or_scalar_setup,
-    source="pointwise_binary.yaml:708",
+    source="pointwise_binary.yaml:711",
 )
 bitwise_or = torch.ops.aten.bitwise_or
 
 
-# ---------------------------------------------------------------- bitwise_or_.Scalar (pointwise_binary.yaml:709)
+# ---------------------------------------------------------------- bitwise_or_.Scalar (pointwise_binary.yaml:712)
 _lib.define(
     "bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_or` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:709",
+    source="pointwise_binary.yaml:712",
 )
 
 
-@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:714")
+@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:717")
 def _bitwise_or__scalar_kernel(self: Tensor, other: float) -> Tensor:
     self.copy_(torch.ops.aten.bitwise_or(self, other))
     return self
 
 
-# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:715)
+# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:718)
 _lib.define(
     "bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_or` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:715",
+    source="pointwise_binary.yaml:718",
 )
 _bitwise_or__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:715")
+@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:718")
 def _bitwise_or__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:720")
+@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:723")
 def _bitwise_or__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_or__tensor_cpu(self, other, self)
     return self
@@ -3044,28 +3044,28 @@ _lib.register_autograd(
     "bitwise_or_.Tensor",
     _bitwise_or__tensor_backward,
     setup_context=_bitwise_or__tensor_setup,
-    source="pointwise_binary.yaml:723",
+    source="pointwise_binary.yaml:726",
 )
 bitwise_or_ = torch.ops.aten.bitwise_or_
 
 
-# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:724)
+# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:727)
 _lib.define(
     "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:724",
+    source="pointwise_binary.yaml:727",
 )
 _bitwise_xor_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:728")
+@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:731")
 def _bitwise_xor_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:730")
+@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:733")
 def _bitwise_xor_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
     _bitwise_xor_tensor_cpu(self, other, out)
@@ -3084,27 +3084,27 @@ _lib.register_autograd(
     "bitwise_xor.Tensor",
     _bitwise_xor_tensor_backward,
     setup_context=_bitwise_xor_tensor_setup,
-    source="pointwise_binary.yaml:733",
+    source="pointwise_binary.yaml:736",
 )
 
 
-# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:734)
+# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:737)
 _lib.define(
     "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_xor` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:734",
+    source="pointwise_binary.yaml:737",
 )
 _bitwise_xor_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_xor")
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:738")
+@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:741")
 def _bitwise_xor_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:740")
+@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:743")
 def _bitwise_xor_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_xor_scalar_kernel_python(self, other)
     return result
@@ -3122,44 +3122,44 @@ _lib.register_autograd(
     "bitwise_xor.Scalar",
     _bitwise_xor_scalar_backward,
     setup_context=_bitwise_xor_scalar_setup,
-    source="pointwise_binary.yaml:741",
+    source="pointwise_binary.yaml:744",
 )
 bitwise_xor = torch.ops.aten.bitwise_xor
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Scalar (pointwise_binary.yaml:742)
+# ---------------------------------------------------------------- bitwise_xor_.Scalar (pointwise_binary.yaml:745)
 _lib.define(
     "bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_xor` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:742",
+    source="pointwise_binary.yaml:745",
 )
 
 
-@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:747")
+@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:750")
 def _bitwise_xor__scalar_kernel(self: Tensor, other: float) -> Tensor:
     self.copy_(torch.ops.aten.bitwise_xor(self, other))
     return self
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:748)
+# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:751)
 _lib.define(
     "bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_xor` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:748",
+    source="pointwise_binary.yaml:751",
 )
 _bitwise_xor__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:748")
+@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:751")
 def _bitwise_xor__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:753")
+@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:756")
 def _bitwise_xor__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_xor__tensor_cpu(self, other, self)
     return self
@@ -3177,6 +3177,6 @@ _lib.register_autograd(
     "bitwise_xor_.Tensor",
     _bitwise_xor__tensor_backward,
     setup_context=_bitwise_xor__tensor_setup,
-    source="pointwise_binary.yaml:756",
+    source="pointwise_binary.yaml:759",
 )
 bitwise_xor_ = torch.ops.aten.bitwise_xor_

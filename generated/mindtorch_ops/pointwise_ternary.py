@@ -48,7 +48,7 @@ def _addcmul_fake(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: floa
     )
 
 
-@library.register(_lib, "addcmul", "CPU", source="pointwise_ternary.yaml:12")
+@library.register(_lib, "addcmul", "CPU", source="pointwise_ternary.yaml:13")
 def _addcmul_cpu_kernel(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     out = npu.alloc(
         torch.broadcast_shapes(self.shape, tensor1.shape, tensor2.shape),
@@ -75,27 +75,27 @@ def _addcmul_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_tensor1, grad_tensor2, None
 
 
-_lib.register_autograd("addcmul", _addcmul_backward, setup_context=_addcmul_setup, source="pointwise_ternary.yaml:15")
+_lib.register_autograd("addcmul", _addcmul_backward, setup_context=_addcmul_setup, source="pointwise_ternary.yaml:16")
 addcmul = torch.ops.aten.addcmul.default
 
 
-# ---------------------------------------------------------------- addcmul_ (pointwise_ternary.yaml:19)
+# ---------------------------------------------------------------- addcmul_ (pointwise_ternary.yaml:20)
 _lib.define(
     "addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)",
     doc="`addcmul` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_ternary.yaml:19",
+    source="pointwise_ternary.yaml:20",
 )
 _addcmul_cpu_ = _libmindtorch_cpu.bind("mt_addcmul", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
 
-@library.register(_lib, "addcmul_", "Meta", source="pointwise_ternary.yaml:19")
+@library.register(_lib, "addcmul_", "Meta", source="pointwise_ternary.yaml:20")
 def _addcmul_fake_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     return self
 
 
-@library.register(_lib, "addcmul_", "CPU", source="pointwise_ternary.yaml:24")
+@library.register(_lib, "addcmul_", "CPU", source="pointwise_ternary.yaml:25")
 def _addcmul_cpu_kernel_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     _addcmul_cpu_(self, tensor1, tensor2, self, value)
     return self
@@ -118,23 +118,23 @@ def _addcmul_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "addcmul_", _addcmul_backward_, setup_context=_addcmul_setup_, source="pointwise_ternary.yaml:27"
+    "addcmul_", _addcmul_backward_, setup_context=_addcmul_setup_, source="pointwise_ternary.yaml:28"
 )
 addcmul_ = torch.ops.aten.addcmul_.default
 
 
-# ---------------------------------------------------------------- addcdiv (pointwise_ternary.yaml:31)
+# ---------------------------------------------------------------- addcdiv (pointwise_ternary.yaml:32)
 _lib.define(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     doc="self + value * tensor1 / tensor2",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:31",
+    source="pointwise_ternary.yaml:32",
 )
 _addcdiv_cpu = _libmindtorch_cpu.bind("mt_addcdiv", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
 
-@library.register(_lib, "addcdiv", "Meta", source="pointwise_ternary.yaml:35")
+@library.register(_lib, "addcdiv", "Meta", source="pointwise_ternary.yaml:36")
 def _addcdiv_fake(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     return npu.alloc(
         torch.broadcast_shapes(self.shape, tensor1.shape, tensor2.shape),
@@ -143,7 +143,7 @@ def _addcdiv_fake(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: floa
     )
 
 
-@library.register(_lib, "addcdiv", "CPU", source="pointwise_ternary.yaml:37")
+@library.register(_lib, "addcdiv", "CPU", source="pointwise_ternary.yaml:39")
 def _addcdiv_cpu_kernel(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     out = npu.alloc(
         torch.broadcast_shapes(self.shape, tensor1.shape, tensor2.shape),
@@ -170,27 +170,27 @@ def _addcdiv_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_tensor1, grad_tensor2, None
 
 
-_lib.register_autograd("addcdiv", _addcdiv_backward, setup_context=_addcdiv_setup, source="pointwise_ternary.yaml:40")
+_lib.register_autograd("addcdiv", _addcdiv_backward, setup_context=_addcdiv_setup, source="pointwise_ternary.yaml:42")
 addcdiv = torch.ops.aten.addcdiv.default
 
 
-# ---------------------------------------------------------------- addcdiv_ (pointwise_ternary.yaml:44)
+# ---------------------------------------------------------------- addcdiv_ (pointwise_ternary.yaml:46)
 _lib.define(
     "addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)",
     doc="`addcdiv` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_ternary.yaml:44",
+    source="pointwise_ternary.yaml:46",
 )
 _addcdiv_cpu_ = _libmindtorch_cpu.bind("mt_addcdiv", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
 
-@library.register(_lib, "addcdiv_", "Meta", source="pointwise_ternary.yaml:44")
+@library.register(_lib, "addcdiv_", "Meta", source="pointwise_ternary.yaml:46")
 def _addcdiv_fake_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     return self
 
 
-@library.register(_lib, "addcdiv_", "CPU", source="pointwise_ternary.yaml:49")
+@library.register(_lib, "addcdiv_", "CPU", source="pointwise_ternary.yaml:51")
 def _addcdiv_cpu_kernel_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     _addcdiv_cpu_(self, tensor1, tensor2, self, value)
     return self
@@ -213,28 +213,28 @@ def _addcdiv_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "addcdiv_", _addcdiv_backward_, setup_context=_addcdiv_setup_, source="pointwise_ternary.yaml:52"
+    "addcdiv_", _addcdiv_backward_, setup_context=_addcdiv_setup_, source="pointwise_ternary.yaml:54"
 )
 addcdiv_ = torch.ops.aten.addcdiv_.default
 
 
-# ---------------------------------------------------------------- lerp.Scalar (pointwise_ternary.yaml:56)
+# ---------------------------------------------------------------- lerp.Scalar (pointwise_ternary.yaml:58)
 _lib.define(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
     doc="self + weight * (end - self)",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:56",
+    source="pointwise_ternary.yaml:58",
 )
 _lerp_scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "lerp.Scalar", "Meta", source="pointwise_ternary.yaml:60")
+@library.register(_lib, "lerp.Scalar", "Meta", source="pointwise_ternary.yaml:62")
 def _lerp_scalar_fake(self: Tensor, end: Tensor, weight: float) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(self.shape, end.shape), torch.result_type(self, end), self.device)
 
 
-@library.register(_lib, "lerp.Scalar", "CPU", source="pointwise_ternary.yaml:62")
+@library.register(_lib, "lerp.Scalar", "CPU", source="pointwise_ternary.yaml:64")
 def _lerp_scalar_cpu_kernel(self: Tensor, end: Tensor, weight: float) -> Tensor:
     out = npu.alloc(torch.broadcast_shapes(self.shape, end.shape), torch.result_type(self, end), self.device)
     _lerp_scalar_cpu(self, end, weight, out)
@@ -254,27 +254,27 @@ def _lerp_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp.Scalar", _lerp_scalar_backward, setup_context=_lerp_scalar_setup, source="pointwise_ternary.yaml:65"
+    "lerp.Scalar", _lerp_scalar_backward, setup_context=_lerp_scalar_setup, source="pointwise_ternary.yaml:67"
 )
 
 
-# ---------------------------------------------------------------- lerp_.Scalar (pointwise_ternary.yaml:68)
+# ---------------------------------------------------------------- lerp_.Scalar (pointwise_ternary.yaml:70)
 _lib.define(
     "lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!)",
     doc="`lerp` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_ternary.yaml:68",
+    source="pointwise_ternary.yaml:70",
 )
 _lerp__scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "lerp_.Scalar", "Meta", source="pointwise_ternary.yaml:68")
+@library.register(_lib, "lerp_.Scalar", "Meta", source="pointwise_ternary.yaml:70")
 def _lerp__scalar_fake(self: Tensor, end: Tensor, weight: float) -> Tensor:
     return self
 
 
-@library.register(_lib, "lerp_.Scalar", "CPU", source="pointwise_ternary.yaml:73")
+@library.register(_lib, "lerp_.Scalar", "CPU", source="pointwise_ternary.yaml:75")
 def _lerp__scalar_cpu_kernel(self: Tensor, end: Tensor, weight: float) -> Tensor:
     _lerp__scalar_cpu(self, end, weight, self)
     return self
@@ -293,29 +293,29 @@ def _lerp__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp_.Scalar", _lerp__scalar_backward, setup_context=_lerp__scalar_setup, source="pointwise_ternary.yaml:76"
+    "lerp_.Scalar", _lerp__scalar_backward, setup_context=_lerp__scalar_setup, source="pointwise_ternary.yaml:78"
 )
 
 
-# ---------------------------------------------------------------- lerp.Tensor (pointwise_ternary.yaml:79)
+# ---------------------------------------------------------------- lerp.Tensor (pointwise_ternary.yaml:81)
 _lib.define(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
     doc="self + weight * (end - self)",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:79",
+    source="pointwise_ternary.yaml:81",
 )
 _lerp_tensor_cpu = _libmindtorch_cpu.bind("mt_lerp", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "lerp.Tensor", "Meta", source="pointwise_ternary.yaml:83")
+@library.register(_lib, "lerp.Tensor", "Meta", source="pointwise_ternary.yaml:85")
 def _lerp_tensor_fake(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     return npu.alloc(
         torch.broadcast_shapes(self.shape, end.shape, weight.shape), torch.result_type(self, end), self.device
     )
 
 
-@library.register(_lib, "lerp.Tensor", "CPU", source="pointwise_ternary.yaml:85")
+@library.register(_lib, "lerp.Tensor", "CPU", source="pointwise_ternary.yaml:87")
 def _lerp_tensor_cpu_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     out = npu.alloc(
         torch.broadcast_shapes(self.shape, end.shape, weight.shape), torch.result_type(self, end), self.device
@@ -342,22 +342,22 @@ def _lerp_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp.Tensor", _lerp_tensor_backward, setup_context=_lerp_tensor_setup, source="pointwise_ternary.yaml:88"
+    "lerp.Tensor", _lerp_tensor_backward, setup_context=_lerp_tensor_setup, source="pointwise_ternary.yaml:90"
 )
 lerp = torch.ops.aten.lerp
 
 
-# ---------------------------------------------------------------- lerp_.Tensor (pointwise_ternary.yaml:92)
+# ---------------------------------------------------------------- lerp_.Tensor (pointwise_ternary.yaml:94)
 _lib.define(
     "lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)",
     doc="`lerp` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_ternary.yaml:92",
+    source="pointwise_ternary.yaml:94",
 )
 
 
-@library.register(_lib, "lerp_.Tensor", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:97")
+@library.register(_lib, "lerp_.Tensor", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:99")
 def _lerp__tensor_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.lerp(self.clone(), end, weight))
     return self
@@ -366,18 +366,18 @@ def _lerp__tensor_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
 lerp_ = torch.ops.aten.lerp_
 
 
-# ---------------------------------------------------------------- where.self (pointwise_ternary.yaml:100)
+# ---------------------------------------------------------------- where.self (pointwise_ternary.yaml:102)
 _lib.define(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
     doc="Elements of `self` where `condition` holds, else of `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:100",
+    source="pointwise_ternary.yaml:102",
 )
 _where_self_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "where.self", "Meta", source="pointwise_ternary.yaml:104")
+@library.register(_lib, "where.self", "Meta", source="pointwise_ternary.yaml:106")
 def _where_self_fake(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc(
         torch.broadcast_shapes(condition.shape, self.shape, other.shape),
@@ -386,7 +386,7 @@ def _where_self_fake(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "where.self", "CPU", source="pointwise_ternary.yaml:106")
+@library.register(_lib, "where.self", "CPU", source="pointwise_ternary.yaml:108")
 def _where_self_cpu_kernel(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(
         torch.broadcast_shapes(condition.shape, self.shape, other.shape),
@@ -411,29 +411,29 @@ def _where_self_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "where.self", _where_self_backward, setup_context=_where_self_setup, source="pointwise_ternary.yaml:109"
+    "where.self", _where_self_backward, setup_context=_where_self_setup, source="pointwise_ternary.yaml:111"
 )
 
 
-# ---------------------------------------------------------------- where.ScalarOther (pointwise_ternary.yaml:113)
+# ---------------------------------------------------------------- where.ScalarOther (pointwise_ternary.yaml:115)
 _lib.define(
     "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
     doc="`where` with a number for `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:113",
+    source="pointwise_ternary.yaml:115",
 )
 _where_scalarother_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_other")
 
 
-@library.register(_lib, "where.ScalarOther", "Meta", source="pointwise_ternary.yaml:117")
+@library.register(_lib, "where.ScalarOther", "Meta", source="pointwise_ternary.yaml:119")
 def _where_scalarother_fake(condition: Tensor, self: Tensor, other: float) -> Tensor:
     return npu.alloc(
         torch.broadcast_shapes(condition.shape, self.shape), torch.result_type(self, other), condition.device
     )
 
 
-@library.register(_lib, "where.ScalarOther", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:119")
+@library.register(_lib, "where.ScalarOther", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:121")
 def _where_scalarother_kernel(condition: Tensor, self: Tensor, other: float) -> Tensor:
     result: Tensor = _where_scalarother_kernel_python(condition, self, other)
     return result
@@ -455,27 +455,27 @@ _lib.register_autograd(
     "where.ScalarOther",
     _where_scalarother_backward,
     setup_context=_where_scalarother_setup,
-    source="pointwise_ternary.yaml:120",
+    source="pointwise_ternary.yaml:122",
 )
 
 
-# ---------------------------------------------------------------- where.ScalarSelf (pointwise_ternary.yaml:123)
+# ---------------------------------------------------------------- where.ScalarSelf (pointwise_ternary.yaml:125)
 _lib.define(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
     doc="`where` with a number for `self`.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_ternary.yaml:123",
+    source="pointwise_ternary.yaml:125",
 )
 _where_scalarself_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_self")
 
 
-@library.register(_lib, "where.ScalarSelf", "Meta", source="pointwise_ternary.yaml:126")
+@library.register(_lib, "where.ScalarSelf", "Meta", source="pointwise_ternary.yaml:128")
 def _where_scalarself_fake(condition: Tensor, self: float, other: Tensor) -> Tensor:
     return npu.alloc(torch.broadcast_shapes(condition.shape, other.shape), torch.result_type(other, self), other.device)
 
 
-@library.register(_lib, "where.ScalarSelf", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:128")
+@library.register(_lib, "where.ScalarSelf", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:131")
 def _where_scalarself_kernel(condition: Tensor, self: float, other: Tensor) -> Tensor:
     result: Tensor = _where_scalarself_kernel_python(condition, self, other)
     return result
@@ -497,27 +497,27 @@ _lib.register_autograd(
     "where.ScalarSelf",
     _where_scalarself_backward,
     setup_context=_where_scalarself_setup,
-    source="pointwise_ternary.yaml:129",
+    source="pointwise_ternary.yaml:132",
 )
 
 
-# ---------------------------------------------------------------- where.Scalar (pointwise_ternary.yaml:132)
+# ---------------------------------------------------------------- where.Scalar (pointwise_ternary.yaml:135)
 _lib.define(
     "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
     doc="`where` with two numbers.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_ternary.yaml:132",
+    source="pointwise_ternary.yaml:135",
 )
 _where_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_both")
 
 
-@library.register(_lib, "where.Scalar", "Meta", source="pointwise_ternary.yaml:135")
+@library.register(_lib, "where.Scalar", "Meta", source="pointwise_ternary.yaml:138")
 def _where_scalar_fake(condition: Tensor, self: float, other: float) -> Tensor:
     return npu.alloc(condition.shape, torch.result_type(self, other), condition.device)
 
 
-@library.register(_lib, "where.Scalar", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:137")
+@library.register(_lib, "where.Scalar", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:140")
 def _where_scalar_kernel(condition: Tensor, self: float, other: float) -> Tensor:
     result: Tensor = _where_scalar_kernel_python(condition, self, other)
     return result
@@ -532,18 +532,18 @@ def _where_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "where.Scalar", _where_scalar_backward, setup_context=_where_scalar_setup, source="pointwise_ternary.yaml:138"
+    "where.Scalar", _where_scalar_backward, setup_context=_where_scalar_setup, source="pointwise_ternary.yaml:141"
 )
 where = torch.ops.aten.where
 
 
-# ---------------------------------------------------------------- masked_fill.Scalar (pointwise_ternary.yaml:139)
+# ---------------------------------------------------------------- masked_fill.Scalar (pointwise_ternary.yaml:142)
 _lib.define(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     doc="`self` with `value` where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:139",
+    source="pointwise_ternary.yaml:142",
 )
 _masked_fill_scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
@@ -555,13 +555,13 @@ def _masked_fill_scalar_check(self: Tensor, mask: Tensor, value: float) -> None:
         )
 
 
-@library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:145")
+@library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:148")
 def _masked_fill_scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill_scalar_check(self, mask, value)
     return npu.alloc(torch.broadcast_shapes(self.shape, mask.shape), self.dtype, self.device)
 
 
-@library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:147")
+@library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:150")
 def _masked_fill_scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill_scalar_check(self, mask, value)
     out = npu.alloc(torch.broadcast_shapes(self.shape, mask.shape), self.dtype, self.device)
@@ -585,17 +585,17 @@ _lib.register_autograd(
     "masked_fill.Scalar",
     _masked_fill_scalar_backward,
     setup_context=_masked_fill_scalar_setup,
-    source="pointwise_ternary.yaml:150",
+    source="pointwise_ternary.yaml:153",
 )
 
 
-# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:153)
+# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:156)
 _lib.define(
     "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_ternary.yaml:153",
+    source="pointwise_ternary.yaml:156",
 )
 _masked_fill__scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
@@ -607,13 +607,13 @@ def _masked_fill__scalar_check(self: Tensor, mask: Tensor, value: float) -> None
         )
 
 
-@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:153")
+@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:156")
 def _masked_fill__scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill__scalar_check(self, mask, value)
     return self
 
 
-@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:160")
+@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:163")
 def _masked_fill__scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill__scalar_check(self, mask, value)
     _masked_fill__scalar_cpu(self, mask, value, self)
@@ -636,17 +636,17 @@ _lib.register_autograd(
     "masked_fill_.Scalar",
     _masked_fill__scalar_backward,
     setup_context=_masked_fill__scalar_setup,
-    source="pointwise_ternary.yaml:163",
+    source="pointwise_ternary.yaml:166",
 )
 
 
-# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:166)
+# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:169)
 _lib.define(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     doc="`self` with `value`, a tensor without dimensions, where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:166",
+    source="pointwise_ternary.yaml:169",
 )
 _masked_fill_tensor_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
@@ -660,13 +660,13 @@ def _masked_fill_tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None
         raise library.check_error("aten::masked_fill.Tensor", "value.dim() == 0", {"value.dim()": value.dim()})
 
 
-@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:173")
+@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:176")
 def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
     return npu.alloc(torch.broadcast_shapes(self.shape, mask.shape), self.dtype, self.device)
 
 
-@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:175")
+@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:178")
 def _masked_fill_tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
     out = npu.alloc(torch.broadcast_shapes(self.shape, mask.shape), self.dtype, self.device)
@@ -691,18 +691,18 @@ _lib.register_autograd(
     "masked_fill.Tensor",
     _masked_fill_tensor_backward,
     setup_context=_masked_fill_tensor_setup,
-    source="pointwise_ternary.yaml:178",
+    source="pointwise_ternary.yaml:181",
 )
 masked_fill = torch.ops.aten.masked_fill
 
 
-# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:182)
+# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:185)
 _lib.define(
     "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_ternary.yaml:182",
+    source="pointwise_ternary.yaml:185",
 )
 _masked_fill__tensor_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
@@ -716,13 +716,13 @@ def _masked_fill__tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> Non
         raise library.check_error("aten::masked_fill_.Tensor", "value.dim() == 0", {"value.dim()": value.dim()})
 
 
-@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:182")
+@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:185")
 def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
     return self
 
 
-@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:190")
+@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:193")
 def _masked_fill__tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
     _masked_fill__tensor_cpu(mask, value, self, self)
@@ -746,18 +746,18 @@ _lib.register_autograd(
     "masked_fill_.Tensor",
     _masked_fill__tensor_backward,
     setup_context=_masked_fill__tensor_setup,
-    source="pointwise_ternary.yaml:193",
+    source="pointwise_ternary.yaml:196",
 )
 masked_fill_ = torch.ops.aten.masked_fill_
 
 
-# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:197)
+# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:200)
 _lib.define(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     doc="Each element moved into the range from `min` to `max`; either limit may be None.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:197",
+    source="pointwise_ternary.yaml:200",
 )
 _clamp_cpu = _libmindtorch_cpu.bind(
     "mt_clamp_scalar", (npu.desc, npu.i32, npu.f64, npu.i32, npu.f64, npu.desc), abi="c"
@@ -773,7 +773,7 @@ def _clamp_check(self: Tensor, min_: float | None, max_: float | None) -> None:
         )
 
 
-@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:203")
+@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:206")
 def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     _clamp_check(self, min_, max_)
     return npu.alloc(
@@ -789,7 +789,7 @@ def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     )
 
 
-@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:205")
+@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:209")
 def _clamp_cpu_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     _clamp_check(self, min_, max_)
     out = npu.alloc(
@@ -838,21 +838,21 @@ def _clamp_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:208")
+_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:213")
 clamp = torch.ops.aten.clamp.default
 
 
-# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:210)
+# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:215)
 _lib.define(
     "clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
     doc="`clamp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:210",
+    source="pointwise_ternary.yaml:215",
 )
 
 
-@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:215")
+@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:220")
 def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     self.copy_(torch.ops.aten.clamp(self.clone(), min_, max_))
     return self
@@ -861,17 +861,17 @@ def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tenso
 clamp_ = torch.ops.aten.clamp_.default
 
 
-# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:216)
+# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:221)
 _lib.define(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     doc="Each element, at least `min`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:216",
+    source="pointwise_ternary.yaml:221",
 )
 
 
-@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:221")
+@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:226")
 def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, min_, None)
     return result
@@ -880,17 +880,17 @@ def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
 clamp_min = torch.ops.aten.clamp_min.default
 
 
-# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:222)
+# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:227)
 _lib.define(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     doc="Each element, at most `max`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:222",
+    source="pointwise_ternary.yaml:227",
 )
 
 
-@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:227")
+@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:232")
 def _clamp_max_kernel(self: Tensor, max_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, None, max_)
     return result

@@ -1,9 +1,9 @@
 """Schemas of others: whatever TorchScript prints, read and printed back, with no rule but the grammar.
 
-``torch._C._jit_get_all_schemas()`` has more than operators may have here: type variables, dictionaries, tuples, futures,
-classes, any number of arguments (``...``), sets on every type (``int[](a!)``, ``t(*)``), defaults as numbers of an
-enumeration. ``parse_foreign`` reads them all, to look at or to compare; ``parse_schema`` stays the one way to declare an
-operator.
+``torch._C._jit_get_all_schemas()`` has more than operators may have here: type variables, dictionaries, tuples,
+futures, classes, any number of arguments (``...``), sets on every type (``int[](a!)``, ``t(*)``), defaults as numbers
+of an enumeration. ``parse_foreign`` reads them all, to look at or to compare; ``parse_schema`` stays the one way to
+declare an operator.
 """
 
 from __future__ import annotations
@@ -204,15 +204,13 @@ class _Parser:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise self.error(f"types nested more than {_MAX_DEPTH} deep")
-        name, parameters = "", ()
+        name = ""
         if not self.text.startswith("(", self.pos):
             match = _TYPE_NAME.match(self.text, self.pos)
             if match is None:
                 raise self.error("expected a type")
             self.pos, name = match.end(), match.group()
-        if not name or name in _CONTAINERS:
-            self.expect("(")
-            parameters = self.parameters()
+        parameters = self.parameters() if not name or name in _CONTAINERS else ()
         suffixes: list[str] = []
         aliases = [self.alias()]
         while match := _SUFFIX.match(self.text, self.pos):
@@ -223,6 +221,7 @@ class _Parser:
         return ForeignType(name, parameters, tuple(suffixes), tuple(aliases))
 
     def parameters(self) -> tuple[ForeignType, ...]:
+        self.expect("(")
         found: list[ForeignType] = []
         if self.take(")"):
             return ()

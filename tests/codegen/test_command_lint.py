@@ -145,3 +145,48 @@ def test_errors_come_first(project, capsys):
     assert "MT204" in (shown := capsys.readouterr().err)
     assert "MT801" not in shown
     assert (project / "ops.yaml").read_text() == text
+
+
+def test_a_project_says_which_rules_it_follows(project, capsys):
+    """The nearest pyproject.toml of each file; the command line has the last word."""
+    (project / "ops.yaml").write_text(HEAD + PLAIN.replace("  doc: Scaled.\n", "  variants: function\n"))
+    settings = project / "pyproject.toml"
+
+    def codes(*words):
+        main(["lint", "--format", "json", *words, "ops.yaml"])
+        return [item["code"] for item in json.loads(capsys.readouterr().out)]
+
+    settings.write_text("[tool.mtcodegen.lint]\nignore = ['mt801']\n")
+    assert codes() == ["MT802"]
+    assert codes("--ignore", "MT802") == []
+    assert codes("--select", "MT801,MT802") == ["MT802"]
+    settings.write_text("[tool.mtcodegen.lint]\nselect = ['MT801']\n")
+    assert codes() == ["MT801"]
+    assert codes("--select", "MT802") == ["MT802"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[tool.mtcodegen.lint]\nignor = []", "[tool.mtcodegen.lint] has no key `ignor`; did you mean `ignore`?"),
+        ("[tool.mtcodegen.lnt]", "[tool.mtcodegen] has no key `lnt`; did you mean `lint`?"),
+        ("[tool.mtcodegen.lint]\nignore = 'MT801'", "`ignore` of [tool.mtcodegen.lint] must be a list of codes"),
+        ("[tool.mtcodegen]\nlint = 3", "[tool.mtcodegen.lint] must be a table"),
+        ("[tool.mtcodegen.lint]\nselect = ['MT204']", "there is no rule MT204"),
+        (
+            "[[tool.mtcodegen.target]]\ninputs = ['x']\noutput = 'y'\nforms = 'docs'",
+            "a [[tool.mtcodegen.target]] has no key `forms`; did you mean `form`?",
+        ),
+    ],
+)
+def test_settings_that_would_be_ignored_are_errors(project, capsys, text, message):
+    (project / "ops.yaml").write_text(HEAD + PLAIN)
+    (project / "pyproject.toml").write_text(text)
+    assert main(["lint", "ops.yaml"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_our_own_files_are_clean(repo_root, monkeypatch, capsys):
+    monkeypatch.chdir(repo_root)
+    assert main(["lint"]) == 0, capsys.readouterr().err
+    assert main(["fmt", "--check"]) == 0, capsys.readouterr().err

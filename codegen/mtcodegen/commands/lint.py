@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import pathlib
 import re
+from collections.abc import Iterable, Mapping
 
 from mtcodegen.autogen import is_variant
 from mtcodegen.commands.codes import COMMAND_CODES
@@ -15,15 +17,17 @@ from mtcodegen.commands.loading import Document, load_inputs
 from mtcodegen.commands.yaml_edit import apply_edits
 from mtcodegen.diagnostics import Diagnostic, in_source_order
 from mtcodegen.front import parse_source
+from mtcodegen.pyproject import UsageError, lint_settings
 from mtcodegen.source import Source
-from mtcodegen.targets import UsageError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 
 CODES = tuple(code for code in COMMAND_CODES if code.startswith("MT8"))
 DESCRIPTION = """\
 Find what is right but could be better. Rules have codes, which `mtcodegen explain` explains. A comment on the line of a
-finding, `# mtcodegen: ignore` or `# mtcodegen: ignore[MT801]`, keeps a rule quiet there.
+finding, `# mtcodegen: ignore` or `# mtcodegen: ignore[MT801]`, keeps a rule quiet there. The nearest pyproject.toml may
+say which rules a project follows: `select = ["MT805"]`, `ignore = ["MT801"]` in `[tool.mtcodegen.lint]`; --select takes
+the place of its `select`, --ignore adds to its `ignore`.
 
 rules:
 """ + "".join(f"  {code}  {COMMAND_CODES[code].title}{' (--fix)' * bool(COMMAND_CODES[code].fix)}\n" for code in CODES)
@@ -34,6 +38,7 @@ EXAMPLES = (
     ("mtcodegen lint --select MT805,MT807 ops_yaml", "only two rules"),
 )
 _IGNORE = re.compile(r"#.*\bmtcodegen:\s*ignore(?:\[([^\]]*)\])?")
+Rules = Mapping[pathlib.Path, set[str]]  # the rules to follow, by folder
 _PASSES = 10  # a fix may make another one possible
 
 
@@ -48,9 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Lint. Findings are warnings, and any is exit status 1."""
-    wanted = _codes(options.select) if options.select else set(CODES)
-    wanted -= _codes(options.ignore) if options.ignore else set()
     inputs = named_inputs(options.files)
+    wanted = {item.path.parent: _wanted(options, item.path) for item in inputs}
     documents, found = load_inputs(inputs)
     if options.fix and not found:
         for _ in range(_PASSES):
@@ -66,17 +70,28 @@ def run(options: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
-def _codes(text: str) -> set[str]:
-    codes = {code.strip().upper() for code in text.split(",")}
+def _wanted(options: argparse.Namespace, path: pathlib.Path) -> set[str]:
+    """The rules that a file is to follow, by the command line and its project."""
+    settings = lint_settings(path.resolve().parent)
+    selected = _codes(options.select.split(",")) if options.select else None
+    if selected is None and settings.select is not None:
+        selected = _codes(settings.select)
+    ignored = _codes([*settings.ignore, *(options.ignore.split(",") if options.ignore else ())])
+    return (set(CODES) if selected is None else selected) - ignored
+
+
+def _codes(given: Iterable[str]) -> set[str]:
+    codes = {code.strip().upper() for code in given}
     for code in sorted(codes - set(CODES)):
         raise UsageError(f"there is no rule {code}; `mtcodegen lint --help` lists them")
     return codes
 
 
-def _lint(document: Document, wanted: set[str]) -> list[Finding]:
+def _lint(document: Document, wanted: Rules) -> list[Finding]:
+    rules = wanted[document.item.path.parent]
     written = [spec for spec in document.file.ops if not is_variant(spec)]
     found = [item for spec in written for rule in RULES.values() for item in rule(spec, document.node)]
-    return [item for item in found if item.diagnostic.code in wanted and not _is_ignored(item.diagnostic)]
+    return [item for item in found if item.diagnostic.code in rules and not _is_ignored(item.diagnostic)]
 
 
 def _is_ignored(item: Diagnostic) -> bool:
@@ -84,7 +99,7 @@ def _is_ignored(item: Diagnostic) -> bool:
     return match is not None and (match[1] is None or item.code in re.split(r"[\s,]+", match[1].upper()))
 
 
-def _fix(options: argparse.Namespace, document: Document, wanted: set[str]) -> bool:
+def _fix(options: argparse.Namespace, document: Document, wanted: Rules) -> bool:
     """Mend a file; False where there is nothing to mend, or what would come out is no operator file any more."""
     edits = [edit for item in _lint(document, wanted) for edit in item.edits]
     source = document.node.source

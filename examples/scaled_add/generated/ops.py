@@ -72,17 +72,17 @@ def _scaled_add_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_x, grad_y, None
 
 
-_lib.register_autograd("scaled_add", _scaled_add_backward, setup_context=_scaled_add_setup, source="ops.yaml:21")
+_lib.register_autograd("scaled_add", _scaled_add_backward, setup_context=_scaled_add_setup, source="ops.yaml:20")
 scaled_add = torch.ops.fused.scaled_add.default
 
 
-# ---------------------------------------------------------------- scaled_add_grad (ops.yaml:25)
+# ---------------------------------------------------------------- scaled_add_grad (ops.yaml:24)
 _lib.define(
     "scaled_add_grad(Tensor grad, float scale) -> Tensor",
     doc="Returns ``scale * grad``, the gradient of ``scaled_add`` with respect to ``y``.",
     tags=(),
     variants=("function",),
-    source="ops.yaml:25",
+    source="ops.yaml:24",
 )
 _scaled_add_grad_npu = _scaled_add_source.bind(
     "scaled_add_grad", (npu.ptr, npu.ptr, npu.f32, npu.u32), abi="ascendc", dtypes=(torch.float32,)
@@ -92,19 +92,19 @@ _scaled_add_grad_cpu = _scaled_add_cpu_source.bind(
 )
 
 
-@library.register(_lib, "scaled_add_grad", "Meta", source="ops.yaml:27")
+@library.register(_lib, "scaled_add_grad", "Meta", source="ops.yaml:26")
 def _scaled_add_grad_fake(grad: Tensor, scale: float) -> Tensor:
     return npu.alloc_like(grad)
 
 
-@library.register(_lib, "scaled_add_grad", "NPU", source="ops.yaml:29")
+@library.register(_lib, "scaled_add_grad", "NPU", source="ops.yaml:28")
 def _scaled_add_grad_npu_kernel(grad: Tensor, scale: float) -> Tensor:
     out = npu.alloc_like(grad)
     _scaled_add_grad_npu(max(1, min(npu.ceil_div(grad.numel(), 2048), 40)), grad.contiguous(), out, scale, grad.numel())
     return out
 
 
-@library.register(_lib, "scaled_add_grad", "CPU", source="ops.yaml:35")
+@library.register(_lib, "scaled_add_grad", "CPU", source="ops.yaml:34")
 def _scaled_add_grad_cpu_kernel(grad: Tensor, scale: float) -> Tensor:
     out = npu.alloc_like(grad)
     _scaled_add_grad_cpu(grad.contiguous(), out, scale, grad.numel())
@@ -123,6 +123,6 @@ def _scaled_add_grad_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "scaled_add_grad", _scaled_add_grad_backward, setup_context=_scaled_add_grad_setup, source="ops.yaml:41"
+    "scaled_add_grad", _scaled_add_grad_backward, setup_context=_scaled_add_grad_setup, source="ops.yaml:39"
 )
 scaled_add_grad = torch.ops.fused.scaled_add_grad.default
