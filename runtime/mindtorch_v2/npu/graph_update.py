@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import copy
 import threading
+import weakref
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from .. import _core
 from .._core import OpOverload, Tensor
 from ..autograd import no_grad
 from ..overrides import TorchDispatchMode
+from . import runtime
 from .errors import NpuError
 from .graph_specs import UPDATE_SPECS
 from .recording import (
@@ -29,7 +31,7 @@ from .recording import (
     is_current_stream_capturing,
     kept_in,
 )
-from .streams import ExternalEvent, Stream, StreamContext, current_stream, new_stream
+from .streams import Event, ExternalEvent, Stream, StreamContext, current_stream, new_stream
 
 __all__ = ["Updates"]
 
@@ -46,6 +48,17 @@ def _update_stream(index: int) -> Stream:
     return _update_streams[index]
 
 
+_all: weakref.WeakSet[Updates] = weakref.WeakSet()
+
+
+def _release_all() -> None:
+    for updates in list(_all):
+        updates.release()
+
+
+runtime.at_exit.append(_release_all)
+
+
 @dataclass
 class _Dispatch:
     """A captured call: enough to make it again."""
@@ -56,8 +69,7 @@ class _Dispatch:
     event: ExternalEvent
     group: int
     allocations: list[tuple[int, int]]
-    # What the newest tasks and those before them read from the host; a replay may still run the latter.
-    needed: deque[list[Any]] = field(default_factory=lambda: deque(maxlen=2))
+    needed: list[Any] = field(default_factory=list)  # what the newest tasks read from the host
 
     def run(self, values: _Payload) -> None:
         """Calls the operator with new values of some arguments, in the memory that it had when it was captured."""
@@ -75,8 +87,14 @@ class Updates(TorchDispatchMode):
         super().__init__()
         self.index = index
         self.calls: list[_Dispatch] = []
+        _all.add(self)
         self.needed: list[Any] = []  # what the other tasks of the capture read from the host
         self.failure: Exception | None = None
+        # Events are flags: set for the next replay before this one has cleared them, they would be set once. So an
+        # update waits for the end of the replay before its own, the first of these; replays without update follow.
+        self._ends: deque[Event] = deque([Event()])
+        self._early: Event | None = None  # the end of the latest update, where the replay it is for was not queued yet
+        self._retired: deque[tuple[Event, list[Any]]] = deque()  # what replaced tasks need, up to the end of a replay
 
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -116,14 +134,43 @@ class Updates(TorchDispatchMode):
             self.failure = self.failure or error
             return 0
 
+    @contextmanager
+    def replaying(self, stream: Stream) -> Iterator[None]:
+        """What goes before and behind a replay that is queued on a stream."""
+        if not self.calls:
+            yield
+            return
+        if self._early is not None:  # of several updates for this replay the first would let it through
+            stream.wait_event(self._early)
+        yield
+        self._ends.append(stream.record_event())
+        if self._early is not None:
+            self._ends.popleft()
+            self._early = None
+
     def apply(self, payloads: Sequence[_Payload]) -> None:
         """``NPUGraph.update``."""
         plan = self._plan(payloads)
         stream = _update_stream(self.index)
+        while self._retired and self._retired[0][0].query():
+            self._retired.popleft()
         with _one_at_a_time:
+            stream.wait_event(self._ends[0])
             for call, values in zip(self.calls, plan, strict=True):
                 if values:
                     self._update(call, values, stream)
+                call.event.record(stream)
+            if len(self._ends) > 1:
+                self._ends.popleft()
+            else:
+                self._early = stream.record_event()
+
+    def release(self) -> None:
+        """Lets the replays that wait for an update go without one."""
+        stream = _update_stream(self.index)
+        while len(self._ends) > 1:
+            stream.wait_event(self._ends.popleft())
+            for call in self.calls:
                 call.event.record(stream)
 
     def _plan(self, payloads: Sequence[_Payload]) -> list[_Payload]:
@@ -141,8 +188,8 @@ class Updates(TorchDispatchMode):
             ]
         if len(payloads) != len(self.calls):
             raise ValueError(
-                f"NPUGraph.update: expected 1 mapping for all {len(self.calls)} updatable operators of the graph or "
-                f"one for each, got {len(payloads)}"
+                f"NPUGraph.update: expected 1 mapping for all {len(self.calls)} updatable operators of the graph, "
+                f"or one for each, got {len(payloads)}"
             )
         for call, payload in zip(self.calls, payloads, strict=True):
             _refuse_unknown(payload, set(call.updatable), call.op.name())
@@ -152,19 +199,20 @@ class Updates(TorchDispatchMode):
         needed: list[Any] = []
         with StreamContext(stream), kept_in(needed):
             graph_task_update_begin(stream, call.group)
-            _core.npu_play_tape(call.allocations, stream.npu_stream)
             try:
-                call.run(values)
-            except BaseException:
-                _core.npu_stop_tape()
-                _give_up_update(stream)
-                raise
-            _core.npu_stop_tape()
-            try:
+                _core.npu_play_tape(call.allocations, stream.npu_stream)
+                try:
+                    call.run(values)
+                except BaseException:
+                    _give_up_update(stream)
+                    raise
+                finally:
+                    _core.npu_stop_tape()
                 graph_task_update_end(stream)
             except NpuError as error:
                 raise NpuError(f"NPUGraph.update of {call.op.name()}: {error}", error.code) from None
-        call.needed.append(needed)
+        self._retired.append((self._ends[0], call.needed))
+        call.needed = needed
         call.arguments.update(values)
 
 

@@ -47,8 +47,8 @@ def _release_pool(number: int) -> None:
 class _Captured:
     """A captured graph of the library, and what has to live as long as it may run."""
 
-    def __init__(self, index: int, model: int, pool: int, needed: Updates) -> None:
-        self.index, self.model, self.pool, self.needed = index, model, pool, needed
+    def __init__(self, index: int, model: int, pool: int, updates: Updates) -> None:
+        self.index, self.model, self.pool, self.updates = index, model, pool, updates
 
     def destroyed(self) -> bool:
         """Destroys the graph and gives its memory up; False while it is queued or running."""
@@ -148,7 +148,7 @@ class NPUGraph:
     def replay(self) -> None:
         """Queues the captured work on the current stream."""
         captured, stream = self._require_captured("replay"), current_stream()
-        with on_device(stream.device_index):
+        with captured.updates.replaying(stream), on_device(stream.device_index):
             opened().call("aclmdlRIExecuteAsync", captured.model, stream.npu_stream)
         _core.npu_note(stream.device_index, stream.npu_stream, "a captured graph")
 
@@ -157,12 +157,11 @@ class NPUGraph:
 
         One mapping of argument names to values for all operators that were captured as updatable, or one for each, in
         the order of their capture. A replay waits for this call wherever such an operator begins, so there is one for
-        each replay, before it or after. Raises ValueError for a name that cannot be updated, and ``NpuError`` where an
-        operator queues other tasks than in the capture; then the replay still waits, for another ``update``.
+        each replay, before it or after; of several before one replay the last counts. Raises ValueError for a name that
+        cannot be updated, and ``NpuError`` where an operator queues other tasks than in the capture; then the replay
+        still waits, for another ``update``.
         """
-        self._require_captured("update")
-        if self._updates is not None:
-            self._updates.apply(cpu_update_input)
+        self._require_captured("update").updates.apply(cpu_update_input)
 
     def reset(self) -> None:
         """Forgets the graph. Its memory becomes free as soon as no replay of it is under way."""

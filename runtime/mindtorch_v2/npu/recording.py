@@ -85,6 +85,9 @@ class PinnedBytes:
 
 
 # ---------------------------------------------------------------- task groups
+_updating: set[Stream] = set()
+
+
 def graph_task_group_begin(stream: Stream) -> None:
     """From now on what a captured stream gets is a group, whose tasks can be updated together later."""
     with on_device(stream.device_index):
@@ -103,11 +106,14 @@ def graph_task_update_begin(stream: Stream, handle: int) -> None:
     """From now on what a stream gets is kept, to take the place of a group's tasks."""
     with on_device(stream.device_index):
         opened().call("aclmdlRICaptureTaskUpdateBegin", stream.npu_stream, handle)
+    _updating.add(stream)
     _core.npu_begin_recording(0, 0)
 
 
 def graph_task_update_end(stream: Stream) -> None:
     """Queues the replacement of the group's tasks; raises ``NpuError`` where they differ in number or kind."""
-    _core.npu_end_recording(0)
+    if stream in _updating:
+        _updating.remove(stream)
+        _core.npu_end_recording(0)
     with on_device(stream.device_index):
         opened().call("aclmdlRICaptureTaskUpdateEnd", stream.npu_stream)

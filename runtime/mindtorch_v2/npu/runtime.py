@@ -7,6 +7,7 @@ import ctypes
 import functools
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -19,6 +20,7 @@ DeviceLike = Device | str | int | None
 
 _lock = threading.Lock()
 _library: Acl | None = None
+at_exit: list[Callable[[], None]] = []  # called before the process waits for queued work
 
 
 def init() -> None:
@@ -42,6 +44,8 @@ def opened() -> Acl:
 
 def _finish() -> None:
     """Lets queued work end before the interpreter takes away what it uses; a fault found here is nobody's any more."""
+    for release in at_exit:
+        release()
     for index in range(device_count()):
         with on_device(index):
             opened().functions["aclrtSynchronizeDevice"]()
