@@ -130,7 +130,17 @@ def resize_(self: Tensor, *shape: Any) -> Tensor:
     return _core.resize_(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
 
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Says that work queued on an NPU stream uses the tensor: its memory is not reused before that work is done."""
+    if not self.is_npu:
+        raise NotImplementedError(f"record_stream is for tensors on an NPU, got one on {self.device}")
+    if stream.device != self.device:
+        raise RuntimeError(f"record_stream: expected a stream of {self.device}, the tensor's device, got {stream}")
+    _core.npu_record_stream(self, stream.npu_stream)
+
+
 _METHODS: dict[str, Any] = {
+    "record_stream": record_stream,
     "to": to,
     "cpu": cpu,
     "npu": npu,

@@ -167,3 +167,101 @@ def test_a_gate_on_each_npu(kernels):
     for gate in gates:
         gate.open()
         gate.stream.synchronize()
+
+
+# ---------------------------------------------------------------- counters
+def test_stats_follow_what_is_allocated():
+    npu.reset_peak_memory_stats()
+    npu.reset_accumulated_memory_stats()
+    before = npu.memory_stats()
+    held = [npu.alloc((1000,), U8, "npu") for _ in range(3)]
+    del held[1:]
+    after = npu.memory_stats()
+
+    def grown(name):
+        return after[name] - before[name]
+
+    for what in ("allocation", "active"):
+        assert [grown(f"{what}.all.{m}") for m in ("current", "peak", "allocated", "freed")] == [1, 3, 3, 2]
+    for what, size in (("allocated_bytes", 1024), ("active_bytes", 1024), ("requested_bytes", 1000)):
+        metrics = [grown(f"{what}.all.{m}") for m in ("current", "peak", "allocated", "freed")]
+        assert metrics == [size, 3 * size, 3 * size, 2 * size]
+    assert [grown(f"segment.all.{m}") for m in ("current", "allocated", "freed")] == [3, 3, 0]
+    assert grown("reserved_bytes.all.current") == 3 * 1024
+    assert (grown("num_device_alloc"), grown("num_ooms")) == (3, 0)
+    assert npu.max_memory_reserved() == npu.memory_reserved()
+    npu.empty_cache()
+    assert npu.memory_stats()["num_device_free"] == before["num_device_free"] + 2
+    del held
+
+
+def test_a_summary_to_read():
+    held = npu.alloc((3 << 20,), U8, "npu")
+    rows = [line.split("|") for line in npu.memory_summary().splitlines()]
+    cells = {row[1].strip(): [cell.strip() for cell in row[2:-1]] for row in rows if len(row) == 7}
+    assert cells["Metric"] == ["Cur Usage", "Peak Usage", "Tot Alloc", "Tot Freed"]
+    assert cells["Allocated memory"][0] == f"{npu.memory_allocated() >> 20} MiB"
+    assert set(cells) == {"Metric", "Allocated memory", "Requested memory", "Reserved memory", "Allocations",
+                          "Reserved segments"}  # fmt: skip
+    assert len(npu.memory_summary(abbreviated=True)) < len(npu.memory_summary())
+    del held
+
+
+def test_a_limit_for_the_process():
+    total = npu.mem_get_info()[1]
+    assert npu.get_per_process_memory_fraction() == 1.0
+    npu.set_per_process_memory_fraction(0.25)
+    try:
+        cached = npu.alloc((total // 8,), U8, "npu")
+        del cached
+        fits = npu.alloc((total // 5,), U8, "npu")  # once the cache is emptied
+        with pytest.raises(npu.OutOfMemoryError) as caught:
+            npu.alloc((total // 10,), U8, "npu")
+        assert str(caught.value).endswith(
+            f"(the cache was emptied; the process may reserve {total / 4 / 2**20:.2f} MiB)"
+        )
+        assert npu.get_per_process_memory_fraction() == 0.25
+        npu.alloc((total // 2,), U8, "npu:1")
+        del fits
+    finally:
+        npu.set_per_process_memory_fraction(1.0)
+    npu.alloc((total // 2,), U8, "npu")
+
+
+@pytest.mark.parametrize(
+    ("fraction", "kind", "expected"),
+    [
+        (1, TypeError, "Invalid type for fraction argument, must be `float`"),
+        (1.5, ValueError, "Invalid fraction value: 1.5. Allowed range: 0~1"),
+    ],
+)
+def test_a_limit_that_is_none(fraction, kind, expected):
+    with pytest.raises(kind) as caught:
+        npu.set_per_process_memory_fraction(fraction)
+    assert str(caught.value) == expected
+
+
+def test_record_stream(gate, scale):
+    """As when a kernel gets the address another way: the tensor says itself which stream uses it."""
+    x, ones = on("npu", np.full(4, 5, np.float32)), on("npu", np.ones(4, np.float32))
+    out, address = npu.alloc_like(x), npu.tensor_ptr(x)
+    with npu.stream(gate.stream):
+        scale(1, address, out, 1.0, 4)
+    x.record_stream(gate.stream)
+    del x
+    reused = npu.alloc_like(ones)
+    assert reused.data_ptr() == address
+    scale(1, ones, reused, 0.0, 4)
+    gate.open()
+    gate.stream.synchronize()
+    np.testing.assert_array_equal(values(out), [5, 5, 5, 5])
+
+
+def test_what_record_stream_refuses():
+    with pytest.raises(NotImplementedError) as caught:
+        on("cpu", [1.0]).record_stream(npu.current_stream())
+    assert str(caught.value) == "record_stream is for tensors on an NPU, got one on cpu"
+    with pytest.raises(
+        RuntimeError, match=r"expected a stream of npu:0, the tensor's device, got <npu.Stream device=npu:1"
+    ):
+        on("npu", [1.0]).record_stream(npu.default_stream(1))

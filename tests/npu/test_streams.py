@@ -247,3 +247,63 @@ def test_a_blocking_launch_raises_its_own_fault(child_env):
     lines = run_fault(child_env, MINDTORCH_LAUNCH_BLOCKING="1")
     assert lines[0] == "launch 507035"
     assert lines[1].startswith("kernel too_large: error 507035")
+
+
+# ---------------------------------------------------------------- as PyTorch has them
+def test_a_stream_is_a_context():
+    first, second = npu.Stream(), npu.Stream("npu:1")
+    with first as entered, second:
+        assert entered is first
+        assert npu.current_stream() == second
+        with first:
+            assert npu.current_stream(0) == first
+        assert npu.current_device() == 1
+    assert npu.current_stream(0) == npu.default_stream(0)
+    assert npu.current_stream(1) == npu.default_stream(1)
+    assert npu.current_device() == 0
+
+
+def test_priorities():
+    least, most = npu.Stream.priority_range()
+    assert (least, most) == (0, -7)
+    urgent = npu.Stream(priority=-3)
+    assert (npu.Stream().priority, urgent.priority, npu.Stream(priority=-100).priority) == (0, -3, -7)
+    assert npu.Stream(priority=5).priority == 0
+    assert urgent.npu_stream not in {npu.Stream().npu_stream for _ in range(40)}
+    urgent.synchronize()
+
+
+def test_an_external_stream_is_used_by_its_handle(scale):
+    own = npu.Stream("npu:1")
+    stream = npu.ExternalStream(own.npu_stream, "npu:1")
+    assert stream == own
+    with npu.stream(stream):
+        x = on("npu", [2], np.float32)
+        scale(1, x, x, 4.0, 1)
+    own.synchronize()
+    assert values(x)[0] == 8
+
+
+def test_an_external_event_is_a_flag():
+    event, stream, other = npu.Event(external=True), npu.Stream(), npu.Stream()
+    event.wait(stream)
+    event.reset(stream)
+    assert not stream.query()
+    event.record(other)
+    stream.synchronize()
+    assert not event.query()
+    assert isinstance(npu.ExternalEvent(), npu.Event)
+    assert message(lambda: npu.Event().reset(), RuntimeError) == (
+        "npu.Event.reset: only an event made with external=True is cleared"
+    )
+    assert message(lambda: npu.Event(interprocess=True), RuntimeError) == (
+        "npu.Event: events shared between processes are not supported"
+    )
+
+
+def test_the_device_of_a_tensor():
+    with npu.device_of(on("npu:1", [1.0])):
+        assert npu.current_device() == 1
+        with npu.device_of(on("cpu", [1.0])):
+            assert npu.current_device() == 1
+    assert npu.current_device() == 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from .. import _core
+from .._core import Tensor
 from .._core import device as Device
 from . import acl
 from .acl import Acl
@@ -101,6 +102,13 @@ class on_device:  # noqa: N801  (a context manager, exported as `npu.device`)
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _core.npu_set_device(self._previous)
+
+
+class device_of(on_device):  # noqa: N801  (named as PyTorch names it)
+    """``with npu.device_of(tensor):`` makes the tensor's NPU the calling thread's; does nothing for one elsewhere."""
+
+    def __init__(self, obj: Tensor) -> None:
+        super().__init__(obj.get_device() if obj.is_npu else None)
 
 
 def get_device_name(device: DeviceLike = None) -> str:

@@ -22,7 +22,7 @@ class Stream:
     """A queue of work on one NPU, run in order. Streams come from a pool and are never destroyed, as in PyTorch.
 
     A lower ``priority`` goes first: 0 is that of all streams which name none, -7 the most urgent; beyond is taken for
-    the nearest.
+    the nearest. ``with stream:`` makes it current, as ``npu.stream(stream)`` does.
     """
 
     def __init__(self, device: DeviceLike = None, priority: int = 0) -> None:
@@ -79,6 +79,17 @@ class Stream:
         event.record(self)
         return event
 
+    def __enter__(self) -> Stream:
+        context = StreamContext(self)
+        context.__enter__()
+        _entered.stack.append(context)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _entered.stack.pop().__exit__(kind, error, trace)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Stream):
             return NotImplemented
@@ -89,6 +100,16 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<npu.Stream device={self.device} npu_stream={self.npu_stream:#x}>"
+
+
+class _Entered(threading.local):
+    """The streams that ``with`` made this thread's current ones."""
+
+    def __init__(self) -> None:
+        self.stack: list[StreamContext] = []
+
+
+_entered = _Entered()
 
 
 class ExternalStream(Stream):

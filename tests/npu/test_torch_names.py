@@ -1,0 +1,71 @@
+"""``torch.npu`` beside ``torch.cuda``: the same names take the same arguments with the same defaults."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import mindtorch_v2
+from mindtorch_v2 import npu
+
+torch = pytest.importorskip("torch")
+
+# Where PyTorch's own name of an argument says CUDA, or an option makes no sense here.
+RENAMED = {"cuda_graph": "npu_graph", "backend": None, "keep_graph": None, "kwargs": None}
+LEFT_OUT = {"enable_annotations", "check_input_liveness"}
+
+SHARED = sorted(set(npu.__all__) & set(dir(torch.cuda)) - {"device", "OutOfMemoryError", "StreamContext"})
+CLASSES = {"Stream": "Stream", "Event": "Event", "NPUGraph": "CUDAGraph"}
+EXPECTED = """
+    Event ExternalStream Stream current_device current_stream default_stream device_count device_of empty_cache
+    get_device_name get_device_properties get_per_process_memory_fraction graph graph_pool_handle init is_available
+    is_current_stream_capturing is_initialized max_memory_allocated max_memory_reserved mem_get_info memory_allocated
+    memory_reserved memory_stats memory_summary reset_accumulated_memory_stats reset_peak_memory_stats set_device
+    set_per_process_memory_fraction set_stream stream synchronize
+"""
+
+
+def parameters(function):
+    """(name, default) of each parameter but ``self``, by our names, without what is left out."""
+    found = inspect.signature(function).parameters.values()
+    named = ((RENAMED.get(p.name, p.name), p.default) for p in found if p.name not in {"self", *LEFT_OUT})
+    return [pair for pair in named if pair[0] is not None]
+
+
+def test_all_the_names():
+    assert set(EXPECTED.split()) == set(SHARED)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_arguments(name):
+    theirs, ours = parameters(getattr(torch.cuda, name)), parameters(getattr(npu, name))
+    assert ours[: len(theirs)] == theirs
+    assert all(default is not inspect.Parameter.empty for _, default in ours[len(theirs) :])
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_methods(name):
+    theirs, ours = getattr(torch.cuda, CLASSES[name]), getattr(npu, name)
+    shared = [m for m in dir(ours) if not m.startswith("_") and callable(getattr(ours, m)) and hasattr(theirs, m)]
+    assert len(shared) >= 5
+    for method in shared:
+        if method == "priority_range":
+            continue  # has no Python signature in PyTorch
+        expected, actual = parameters(getattr(theirs, method)), parameters(getattr(ours, method))
+        assert actual[: len(expected)] == expected, method
+
+
+def test_counters_have_pytorchs_names():
+    """Those of PyTorch's own table; `requires_grad` and the pools by size are its alone."""
+    shown = inspect.getsource(torch.cuda.memory_summary)
+    stats = npu.memory_stats()
+    for what in ("allocated_bytes", "active_bytes", "requested_bytes", "reserved_bytes", "allocation", "segment"):
+        assert f'"{what}"' in shown
+        assert {f"{what}.all.{metric}" for metric in ("current", "peak", "allocated", "freed")} <= set(stats)
+    assert list(stats) == sorted(stats)
+
+
+def test_tensors_have_record_stream():
+    assert "record_stream" in dir(mindtorch_v2.Tensor)
+    assert hasattr(torch.Tensor, "record_stream")
