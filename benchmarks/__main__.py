@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from rich.console import Console
 
@@ -32,7 +31,7 @@ def main() -> None:
         console.print(f"measured {name}")
     report.show(found, console)
     if not options.no_write:
-        report.write(found, Path(__file__).resolve().parents[1] / "docs/benchmarks.md")
+        report.write(found, report.REPORT)
 
 
 main()

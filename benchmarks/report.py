@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+REPORT = Path(__file__).resolve().parents[1] / "docs/benchmarks.md"
 COLUMNS = ("what", "ours", "peer", "the peer is", "ratio", "target", "met")
 
 
@@ -64,9 +65,11 @@ def show(results: Sequence[Result], console: Console) -> None:
 
 
 def write(results: Sequence[Result], path: Path) -> None:
-    """Writes the table as Markdown, with the machine and the command it comes from."""
+    """Writes the table as Markdown, with the machine and the command it comes from; sections below it stay."""
     rows = [COLUMNS, ("---",) * len(COLUMNS), *(result.cells() for result in results)]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    known = path.read_text() if path.exists() else ""
+    sections = known[known.find("\n## ") :] if "\n## " in known else ""
     path.write_text(
         f"""# Benchmarks
 
@@ -81,8 +84,15 @@ are of the same example's AscendC kernel, from Python until it is queued on the 
 Python class around ctypes with a cache of symbols (`benchmarks/launch.py`).
 
 Machine: {processor()}, {platform.system()}, CPython {platform.python_version()}, {compiler()}.
-"""
+{sections}"""
     )
+
+
+def write_section(title: str, text: str, path: Path) -> None:
+    """Puts a section of another command's into the file, in place of the one it has of that title."""
+    before, _, rest = path.read_text().partition(f"\n## {title}\n")
+    after = rest[rest.find("\n## ") :] if "\n## " in rest else ""
+    path.write_text(f"{before}\n## {title}\n\n{text}{after}")
 
 
 def processor() -> str:

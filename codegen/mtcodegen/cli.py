@@ -63,12 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _guarded(words: list[str]) -> int:
+    from mtcodegen.collector import without_collector
     from mtcodegen.targets import UsageError
 
     try:
         name = _command_of(words)
         options = command_parser(name).parse_args(words)
-        status: int = _module(name).run(options)
+        with without_collector():
+            status: int = _module(name).run(options)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     except UsageError as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -52,8 +54,28 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return None
     import difflib
 
-    matches = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    # Comparing takes long: first, letters that only one of two names has bound how much they can have in common.
+    letters, length = _letters(name), len(name)
+    candidates = []
+    for other in known:
+        others = _letters(other)
+        common = min(length - (letters & ~others).bit_count(), len(other) - (others & ~letters).bit_count())
+        if 2 * common >= _CUTOFF * (length + len(other)):
+            candidates.append(other)
+    matches = difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=_CUTOFF)
     return matches[0] if matches else None
+
+
+@functools.lru_cache(maxsize=16384)
+def _letters(name: str) -> int:
+    """The set of a name's characters as bits; different characters may share one."""
+    bits = 0
+    for char in set(name):
+        bits |= 1 << ord(char) % 128
+    return bits
+
+
+_CUTOFF = 0.6  # of the characters of both are the same, in the same order
 
 
 _COLOURS = {"bold": "\x1b[1m", "error": "\x1b[1;31m", "warning": "\x1b[1;33m", "gutter": "\x1b[1;34m"}
@@ -79,7 +101,7 @@ def _render_one(item: Diagnostic, colour: bool) -> str:
     gutter = " " * (len(str(line)) + 1)
     bar = _paint("|", "gutter", colour)
     carets = _paint("^" * length, item.severity, colour)
-    padding = "".join("\t" if char == "\t" else " " for char in text[:before])
+    padding = re.sub(r"[^\t]", " ", text[:before])
     hint = f" {item.hint}" if item.hint else ""
     return (
         f"{place} {label}: {item.message}\n"
@@ -91,7 +113,9 @@ def _render_one(item: Diagnostic, colour: bool) -> str:
 
 def _window(text: str, column: int, length: int) -> tuple[str, int, int]:
     """At most ``_CONTEXT`` characters of a line around the fault, its column there, and the caret's length."""
-    text = "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text[: column + _CONTEXT])
+    text = text[: column + _CONTEXT]
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text)
     start = 0
     if column >= _CONTEXT - 20:
         start = column - _CONTEXT // 4

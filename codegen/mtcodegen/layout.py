@@ -54,8 +54,29 @@ def _wrap_line(line: str) -> str:
     indent = len(line) - len(code)
     if code.startswith(("#", '"')):
         return line
+    if (simple := _SIMPLE.fullmatch(code)) is not None:
+        return _one_bracket(*simple.groups(), indent)
     doc = _statement(code)
     return line if doc is None else " " * indent + _render(doc, indent)
+
+
+# Most long lines have one pair of brackets to break in, with nothing between the commas that could be broken itself: a
+# function's signature, a call of names and short strings. They need no parser.
+_PLAIN_TEXT = r"""[^()'"\\{}=]"""
+_SIMPLE = re.compile(
+    rf"""(def\ \w+\(|@?(?:\w+(?::\ {_PLAIN_TEXT}+)?\ =\ )?[\w.]+\()  # what opens it
+    ((?:[^()'"\\{{}}\[\]]|\[[^()'"\\{{}},]*\]|"[^"\\,]{{0,80}}")+)  # its items: no comma but between them
+    (\)|\)\ ->\ {_PLAIN_TEXT}+:(?:\ \.\.\.)?)""",
+    re.VERBOSE | re.ASCII,
+)
+
+
+def _one_bracket(opening: str, items: str, closing: str, indent: int) -> str:
+    """The items on a line of their own, or each on one."""
+    inner = "\n" + " " * (indent + _INDENT)
+    if indent + _INDENT + len(items) > WIDTH:
+        items = items.replace(", ", f",{inner}") + ","
+    return f"{' ' * indent}{opening}{inner}{items}\n{' ' * indent}{closing}"
 
 
 # ---------------------------------------------------------------- the algebra
@@ -211,7 +232,21 @@ def _function(node: ast.FunctionDef, ending: str) -> _Doc:
 
 
 def _parameter_text(arg: ast.arg) -> str:
-    return arg.arg if arg.annotation is None else f"{arg.arg}: {ast.unparse(arg.annotation)}"
+    return arg.arg if arg.annotation is None else f"{arg.arg}: {_annotation(arg.annotation)}"
+
+
+def _annotation(node: ast.expr) -> str:
+    """As ``ast.unparse``, which takes long for what most annotations are."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Constant(value=None):
+            return "None"
+        case ast.Subscript(value=value, slice=ast.Name(id=name)):
+            return f"{_annotation(value)}[{name}]"
+        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Name() | ast.Constant() | ast.Subscript() as right):
+            return f"{_annotation(left)} | {_annotation(right)}"
+    return ast.unparse(node)
 
 
 def _parameter(arg: ast.arg, default: ast.expr | None) -> _Doc:

@@ -105,15 +105,16 @@ class _Builder:
         """Take one event; False stops the reading."""
         import yaml
 
-        start, end = event.start_mark.index, event.end_mark.index
-        line = event.start_mark.line + 1
-        if isinstance(event, yaml.AliasEvent):
-            self._fault("MT104", f"aliases are not supported: `*{event.anchor}`", start, end, "write the value out")
-            self._place(Scalar(self.source, start, end, line, "", ""))
-        elif isinstance(event, yaml.ScalarEvent):
-            self._check_decoration(event, start, end)
+        mark = event.start_mark
+        start, end, line = mark.index, event.end_mark.index, mark.line + 1
+        if isinstance(event, yaml.ScalarEvent):
+            if event.anchor is not None or event.tag is not None:
+                self._check_decoration(event, start, end)
             style = event.style or ""
             self._place(Scalar(self.source, start, end, line, event.value, "" if style == ":" else style))
+        elif isinstance(event, yaml.AliasEvent):
+            self._fault("MT104", f"aliases are not supported: `*{event.anchor}`", start, end, "write the value out")
+            self._place(Scalar(self.source, start, end, line, "", ""))
         elif isinstance(event, yaml.SequenceStartEvent):
             self._check_decoration(event, start, end)
             return self._open(Sequence(self.source, start, end, line, []))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import keyword
 from collections.abc import Iterable, Mapping
 
@@ -116,6 +117,7 @@ _ANNOTATIONS = {
 }
 
 
+@functools.lru_cache(maxsize=4096)  # there are few types
 def annotation(type_: opschema.Type, *, called: bool = False) -> str:
     """The Python type of a schema's type: of a bound argument, or (``called``) of what a caller may pass."""
     if isinstance(type_, opschema.OptionalType):
@@ -131,7 +133,12 @@ def annotation(type_: opschema.Type, *, called: bool = False) -> str:
 
 def return_annotation(schema: opschema.Schema) -> str:
     """The Python type of what an operator returns."""
-    parts = [_returned(ret.type) for ret in schema.returns]
+    return _returned_together(tuple(ret.type for ret in schema.returns))
+
+
+@functools.lru_cache(maxsize=4096)
+def _returned_together(types: tuple[opschema.Type, ...]) -> str:
+    parts = list(map(_returned, types))
     if len(parts) == 1:
         return parts[0]
     return f"tuple[{', '.join(parts)}]" if parts else "None"

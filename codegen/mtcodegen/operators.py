@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import re
 from collections.abc import Iterable, Set
@@ -45,6 +46,11 @@ def _schemas_in(path: pathlib.Path) -> dict[str, opschema.Schema]:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return {}
+    return _schemas_of(text)
+
+
+@functools.lru_cache(maxsize=64)  # whoever checks file after file in one process reads the built-in ones once
+def _schemas_of(text: str) -> dict[str, opschema.Schema]:
     found = _NAMESPACE.search(text)
     prefix = f"{found[1]}::" if found else ""
     schemas = {}

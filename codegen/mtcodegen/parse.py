@@ -33,7 +33,7 @@ from mtcodegen.model import (
 )
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
 
-__all__ = ["expression_fault", "parse"]
+__all__ = ["expression_fault", "parse", "read_formula"]
 
 _MARKERS = ("not_differentiable", "not_implemented")
 _TANGENT_MARKERS = ("auto_linear", "auto_element_wise", *_MARKERS)
@@ -50,6 +50,12 @@ def parse(document: Node) -> tuple[File, list[Diagnostic]]:
     items = entries.items if isinstance(entries, Sequence) else []
     specs = [reader.operator(item, defaults) for item in items if isinstance(item, Mapping)]
     return File(document.source.path, tuple(spec for spec in specs if spec is not None)), reader.diagnostics
+
+
+def read_formula(node: Scalar) -> tuple[Formula | None, list[Diagnostic]]:
+    """The expression that a text holds, or what is wrong with it."""
+    reader = _Reader()
+    return reader.formula(node), reader.diagnostics
 
 
 def expression_fault(node: Scalar, error: ExpressionError) -> Diagnostic:

@@ -13,7 +13,7 @@ from mtcodegen.diagnostics import Diagnostic, in_source_order
 if TYPE_CHECKING:
     from mtcodegen.model import File
 
-__all__ = ["FORMS", "Generated", "Input", "Target", "generate"]
+__all__ = ["FORMS", "Generated", "Input", "Target", "generate", "name_faults"]
 
 
 FORMS = ("mindtorch", "torch", "mindspore", "pyi", "docs")
@@ -81,7 +81,7 @@ def generate(
     for form, narrowed in (("torch", for_torch), ("mindspore", for_mindspore)):
         there = [files[path] for path in _inputs(targets, form) if path in files]
         found += [fault for file in there for fault in narrowed(file)[1]]
-    found += _name_faults(targets)
+    found += name_faults(targets)
     found = in_source_order(found, [item.name for item in inputs.values()])
     if len(found) > _MOST_FINDINGS:
         rest = f"{len(found) - _MOST_FINDINGS} more findings are not shown"
@@ -96,7 +96,8 @@ def _inputs(targets: Sequence[Target], form: str) -> dict[pathlib.Path, None]:
     return dict.fromkeys(item.path.resolve() for target in targets if target.form == form for item in target.inputs)
 
 
-def _name_faults(targets: Sequence[Target]) -> list[Diagnostic]:
+def name_faults(targets: Sequence[Target]) -> list[Diagnostic]:
+    """Inputs that cannot give a module its name, and those that would give it to the same module."""
     found = []
     for target in targets:
         modules: dict[str, Input] = {}

@@ -114,17 +114,29 @@ def _docstring(module: Module) -> str:
 
 # ---------------------------------------------------------------- imports
 
-_STRINGS_AND_COMMENTS = re.compile(r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*')
+_MODULES = ("builtins", "math", "warnings")
+_IMPORTABLE = ("torch", "Tensor", "library", "npu", "Any", "Sequence", *_MODULES)
+# What a name may not be found in, or the name itself; a name behind a dot is somebody's attribute.
+_STRING_OR_COMMENT = r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*'
 
 
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"(?<![.\w])[A-Za-z_]\w*", _STRINGS_AND_COMMENTS.sub("", text), re.ASCII))
+def _used(text: str) -> set[str]:
+    """The importable names that a text of Python reads."""
+    wanted = {name for name in _IMPORTABLE if name in text}
+    found: set[str] = set()
+    pattern = re.compile(rf"{_STRING_OR_COMMENT}|(?<![.\w])({'|'.join(sorted(wanted)) or '(?!)'})(?!\w)", re.ASCII)
+    for match in pattern.finditer(text):
+        if match[1] is not None:
+            found.add(match[1])
+            if found == wanted:
+                break
+    return found
 
 
 def _module_imports(body: str, runtime: Runtime) -> list[list[str]]:
-    used = _words(body)
+    used = _used(body)
     imports, beside = _runtime_imports(used, runtime)
-    return [*_groups(used, ["builtins", "math", "warnings"], ["Any"], [], imports), *beside]
+    return [*_groups(used, list(_MODULES), ["Any"], [], imports), *beside]
 
 
 def _runtime_imports(used: set[str], runtime: Runtime) -> tuple[list[str], list[list[str]]]:
@@ -140,7 +152,7 @@ def _runtime_imports(used: set[str], runtime: Runtime) -> tuple[list[str], list[
 
 
 def _stub_imports(body: str, overloaded: bool, runtime: Runtime) -> list[list[str]]:
-    used = _words(body)
+    used = _used(body)
     lines, beside = _runtime_imports(used & {"Tensor", "torch"}, runtime)
     typing = [*(["Any"] if "Any" in used else []), *(["overload"] if overloaded else [])]
     extensions = ["from typing_extensions import deprecated"] if "@deprecated(" in body else []

@@ -16,7 +16,7 @@ from mtcodegen.resolve_graph import check_graph
 from mtcodegen.resolve_kernels import resolve_fakes, resolve_kernels
 from mtcodegen.scopes import OpScope
 
-__all__ = ["duplicates", "resolve"]
+__all__ = ["duplicates", "resolve", "resolve_operator"]
 
 
 def resolve(file: File, table: OperatorTable) -> tuple[File, list[Diagnostic]]:
@@ -24,21 +24,26 @@ def resolve(file: File, table: OperatorTable) -> tuple[File, list[Diagnostic]]:
     diagnostics: list[Diagnostic] = []
     ops = []
     for spec in file.ops:
-        scope = OpScope(spec, table)
-        ops.append(spec if is_variant(spec) else _resolve_op(spec, scope))
-        diagnostics += scope.diagnostics
+        resolved, found = resolve_operator(spec, table)
+        ops.append(resolved)
+        diagnostics += found
     return dataclasses.replace(file, ops=tuple(ops)), diagnostics
 
 
-def _resolve_op(spec: OpSpec, scope: OpScope) -> OpSpec:
-    checks = tuple(scope.formula(check, Purpose.CHECK, BOOL) for check in spec.checks)
-    spec = dataclasses.replace(spec, checks=checks)
+def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[Diagnostic]]:
+    """One operator with its formulas checked, and what is wrong with it."""
+    if is_variant(spec):
+        return spec, []
+    scope = OpScope(spec, table)
+    if spec.checks:
+        checks = tuple(scope.formula(check, Purpose.CHECK, BOOL) for check in spec.checks)
+        spec = dataclasses.replace(spec, checks=checks)
     spec = resolve_fakes(spec, scope)
     spec = resolve_kernels(spec, scope)
     check_graph(spec, scope)
     spec = resolve_backward(spec, scope)
     spec = resolve_forward(spec, scope)
-    return resolve_examples(spec, scope)
+    return resolve_examples(spec, scope), scope.diagnostics
 
 
 def duplicates(files: Sequence[File]) -> list[Diagnostic]:

@@ -16,7 +16,8 @@ __all__ = ["is_nested_numbers", "resolve_examples"]
 
 def resolve_examples(spec: OpSpec, scope: OpScope) -> OpSpec:
     """Check every example."""
-    return replace(spec, examples=tuple(_resolve(example, scope) for example in spec.examples))
+    examples = tuple(_resolve(example, scope) for example in spec.examples)
+    return replace(spec, examples=examples) if examples else spec
 
 
 def _resolve(example: Example, scope: OpScope) -> Example:

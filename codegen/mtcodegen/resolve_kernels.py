@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from dataclasses import replace
 
 import opschema
@@ -85,7 +86,7 @@ def resolve_fakes(spec: OpSpec, scope: OpScope) -> OpSpec:
         scope.fault("MT402", f"{rules} for {outputs}", span, "give a list with one rule an output")
     elif spec.fakes:
         _check_outputs_are_tensors(spec, scope, span)
-    return replace(spec, fakes=tuple(_resolve_fake(rule, scope) for rule in spec.fakes))
+    return replace(spec, fakes=tuple(_resolve_fake(rule, scope) for rule in spec.fakes)) if spec.fakes else spec
 
 
 def _check_outputs_are_tensors(spec: OpSpec, scope: OpScope, span: Span) -> None:
@@ -143,7 +144,8 @@ def resolve_kernels(spec: OpSpec, scope: OpScope) -> OpSpec:
     _check_reachable(spec, scope)
     _check_fallback(spec, scope)
     _check_autocast(spec, scope)
-    return replace(spec, kernels=tuple(_resolve_kernel(kernel, scope) for kernel in spec.kernels))
+    kernels = tuple(_resolve_kernel(kernel, scope) for kernel in spec.kernels)
+    return spec if all(map(operator.is_, kernels, spec.kernels)) else replace(spec, kernels=kernels)
 
 
 def _check_reachable(spec: OpSpec, scope: OpScope) -> None:
@@ -196,7 +198,8 @@ def _check_autocast(spec: OpSpec, scope: OpScope) -> None:
 
 
 def _resolve_kernel(kernel: KernelSpec, scope: OpScope) -> KernelSpec:
-    kernel = replace(kernel, when=scope.optional(kernel.when, Purpose.WHEN, BOOL))
+    if kernel.when is not None:
+        kernel = replace(kernel, when=scope.formula(kernel.when, Purpose.WHEN, BOOL))
     body = kernel.body
     if isinstance(body, Launch):
         _check_device(kernel, scope, "symbol")

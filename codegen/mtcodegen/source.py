@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Iterator
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, field
 from functools import cached_property
 
 __all__ = ["Mapping", "Node", "Scalar", "Sequence", "Source", "Span"]
+
+
+_LINE_END = re.compile("\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +24,7 @@ class Source:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(i + 1 for i, char in enumerate(self.text) if char == "\n")]
+        return [0, *(found.end() for found in _LINE_END.finditer(self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column, both counted from 1, of a character of the text."""
@@ -86,8 +91,10 @@ class Scalar:
         return Span(self.source, first, max(1, end - first))
 
     @cached_property
-    def _places(self) -> list[int] | None:
+    def _places(self) -> SequenceOf[int] | None:
         """The file offset of every character of ``value``; None if it cannot be followed."""
+        if not self.style and self.source.text.startswith(self.value, self.start):  # nearly all, on one line
+            return range(self.start, self.start + len(self.value))
         reader = {"'": _single_quoted, '"': _double_quoted, "|": _block, ">": _block}.get(self.style, _plain)
         places: list[int] = []
         position = 0

@@ -10,12 +10,17 @@ import jsonschema
 import pytest
 import yaml
 
+from benchmarks.soundness import undefined_names
 from mtcodegen.commands import import_
+from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.front import parse_source
 from mtcodegen.importer import Import, import_files
 from mtcodegen.importer.formula import ConversionError, to_expression
-from mtcodegen.importer.verify import check_text
+from mtcodegen.operators import operator_table
 from mtcodegen.paths import data_folder
 from mtcodegen.pipeline import Input, Target, generate
+from mtcodegen.resolve import resolve
+from mtcodegen.source import Source
 from mtcodegen.targets import UsageError
 from mtcodegen.torchyaml import parse_formula, read_corpus
 
@@ -36,6 +41,12 @@ def whole() -> Import:
     return import_files(NATIVE, derivatives=DERIVATIVES, kernels="my_kernels")
 
 
+def check_text(text: str) -> list[Diagnostic]:
+    """What the generator has against a file."""
+    _, file, found = parse_source(Source("imported.yaml", text))
+    return found if file is None or found else resolve(file, operator_table(file.ops, set()))[1]
+
+
 def entries(text: str) -> dict[str, Any]:
     return {entry["func"]: entry for entry in yaml.load(text, yaml.CSafeLoader)["ops"]}
 
@@ -48,6 +59,46 @@ def test_the_whole_corpus_is_accepted_by_the_generator(whole: Import) -> None:
     assert check_text(whole.text) == []
     schema = json.loads((data_folder("ops_yaml") / "ops.schema.json").read_text())
     jsonschema.validate(yaml.load(whole.text, yaml.CSafeLoader), schema)
+
+
+def test_modules_without_a_file_between_are_the_same(whole: Import, tmp_path: Path) -> None:
+    path = tmp_path / "native_functions.yaml"
+    path.write_text(whole.text)
+    generated, found = generate([Target((Input(path, path.name),), tmp_path / "out")])
+    assert found == []
+    place = re.compile(r'source="native_functions.yaml:\d+"|^# -+ .*|[\s(),]+', re.MULTILINE)  # and where lines break
+    made = whole.modules(NATIVE, tmp_path / "out")
+    assert made.keys() == generated[0].files.keys()
+    for name, text in made.items():
+        assert place.sub("", text) == place.sub("", generated[0].files[name])
+        compile(text, name, "exec")
+        assert undefined_names(text) == set()
+
+
+def test_modules_are_written_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [str(NATIVE), "--derivatives", str(DERIVATIVES), "--select", "relu,exp", "--kernels", "k", "--modules", "out"]
+    assert run(*words) == 0
+    assert sorted(item.name for item in (tmp_path / "out").iterdir()) == ["native_functions.py", "native_functions.pyi"]
+    assert "_lib.register_autograd(\"relu\"" in (tmp_path / "out/native_functions.py").read_text()
+    assert "not carried over" in capsys.readouterr().err
+    first = (tmp_path / "out/native_functions.py").read_bytes()
+    assert run(*words) == 0
+    assert (tmp_path / "out/native_functions.py").read_bytes() == first
+    for wrong in (["--modules", "out"], ["--kernels", "k", "--modules", "out", "-o", "ops.yaml"]):
+        with pytest.raises(UsageError, match="--modules"):
+            run(str(NATIVE), *wrong)
+
+
+def test_a_tag_that_there_is_not_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "native_functions.yaml"
+    path.write_text("- func: f(Tensor x) -> Tensor\n  tags: [pointwise, odd]\n")
+    made = import_files(path, kernels="k")
+    assert entries(made.text)["f(Tensor x) -> Tensor"]["tags"] == ["pointwise"]
+    assert check_text(made.text) == []
+    assert ("tags: odd", "there is no such tag here") in {(note.text, note.reason) for note in made.notes}
 
 
 def test_every_operator_is_imported_or_listed(whole: Import) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import pathlib
 from collections.abc import Sequence
 
 from mtcodegen.commands.common import add_format, add_inputs, progress_line, report, say, status
@@ -12,7 +13,7 @@ from mtcodegen.output import Change, apply, changes
 from mtcodegen.pipeline import FORMS, Generated, Target, generate
 from mtcodegen.targets import find_targets
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run", "run_pipeline", "wanted_changes"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run", "run_pipeline", "say_done", "wanted_changes"]
 
 DESCRIPTION = """\
 Write one Python module and its stub for each YAML file. Nothing is written if any file has a fault, a file that is up
@@ -41,13 +42,18 @@ def run(options: argparse.Namespace) -> int:
     generated, found = run_pipeline(options)
     done, refused = apply(wanted_changes(generated, found))
     found += refused
-    for path in done:
-        verb = "wrote" if path.exists() else "removed"
-        say(options, f"{verb} {os.path.relpath(path)}")
+    say_done(options, done)
     report(options, found)
     if generated and not done and not found:
         say(options, "everything is up to date")
     return status(found)
+
+
+def say_done(options: argparse.Namespace, done: Sequence[pathlib.Path]) -> None:
+    """Which files were written or removed."""
+    for path in done:
+        verb = "wrote" if path.exists() else "removed"
+        say(options, f"{verb} {os.path.relpath(path)}")
 
 
 def run_pipeline(options: argparse.Namespace) -> tuple[list[Generated], list[Diagnostic]]:

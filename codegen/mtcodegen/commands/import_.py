@@ -7,9 +7,12 @@ import pathlib
 import re
 import sys
 
-from mtcodegen.commands.common import add_format, report
+from mtcodegen.commands.common import add_format, report, status
+from mtcodegen.commands.generate import say_done, wanted_changes
 from mtcodegen.diagnostics import Diagnostic
-from mtcodegen.importer import Note, import_files
+from mtcodegen.importer import Import, Note, import_files
+from mtcodegen.output import apply
+from mtcodegen.pipeline import Generated, Input, Target, name_faults
 from mtcodegen.targets import UsageError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
@@ -25,6 +28,7 @@ EXAMPLES = (
     ("mtcodegen import native_functions.yaml --derivatives derivatives.yaml", "with their gradients"),
     ("mtcodegen import functions.yaml --schemas native_functions.yaml", "ExecuTorch's, which only name operators"),
     ("mtcodegen import op_plugin_functions.yaml --kernels my_package.kernels", "with kernels in a Python module"),
+    ("mtcodegen import native_functions.yaml --kernels my_package.kernels --modules my_package", "modules, no YAML"),
 )
 
 
@@ -48,13 +52,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--namespace", default="aten", help="namespace of the operators (default: aten)")
     parser.add_argument("--kernels", default="", metavar="MODULE", help="the Python module that will have the kernels")
     parser.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: standard output)")
+    text = "write the modules of the operators into DIR, and no YAML; needs --kernels"
+    parser.add_argument("--modules", metavar="DIR", help=text)
     parser.add_argument("--force", action="store_true", help="write over a file that is there")
     add_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Import and report. What is not carried over is a warning; with a fault in the files, nothing is written."""
-    if options.output is None and options.format != "text":
+    if options.modules is not None and (options.output is not None or not options.kernels):
+        raise UsageError("--modules needs --kernels, which the modules call, and takes the place of -o")
+    if options.output is None and options.modules is None and options.format != "text":
         raise UsageError(f"--format {options.format} needs -o: the YAML goes to standard output")
     if not _NAME.fullmatch(options.namespace):
         raise UsageError(f"--namespace {options.namespace}: not a name")
@@ -74,6 +82,8 @@ def run(options: argparse.Namespace) -> int:
     if made.diagnostics:
         report(options, made.diagnostics)
         return 1
+    if options.modules is not None:
+        return _write_modules(options, made)
     if output is None:
         sys.stdout.write(made.text)
     else:
@@ -83,6 +93,18 @@ def run(options: argparse.Namespace) -> int:
         operators = f"{made.operators} operator{'' if made.operators == 1 else 's'}"
         sys.stderr.write(f"imported {operators}; not carried over: {len(made.notes)}\n")
     return 0
+
+
+def _write_modules(options: argparse.Namespace, made: Import) -> int:
+    """As `generate` does, from what was imported."""
+    path, folder = pathlib.Path(options.file), pathlib.Path(options.modules)
+    target = Target((Input(path, options.file),), folder)
+    found = list(made.refused) + name_faults([target])
+    if not found:
+        done, found = apply(wanted_changes([Generated(target, made.modules(path, folder))], found))
+        say_done(options, done)
+    report(options, [*found, *map(_as_warning, made.notes)])
+    return status(found)
 
 
 def _write(path: pathlib.Path, text: str) -> None:

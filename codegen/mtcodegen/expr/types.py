@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -121,6 +122,7 @@ _BASE = {
 }
 
 
+@functools.lru_cache(maxsize=4096)  # there are few types, and each is asked for in every operator
 def value_type(type_: opschema.Type) -> ValueType:
     """The type of a schema's value in expressions."""
     if isinstance(type_, opschema.OptionalType):

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from mtcodegen.diagnostics import Diagnostic, in_source_order
 from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
 from mtcodegen.importer.gradients import DerivativeTable
+from mtcodegen.importer.lower import lower
 from mtcodegen.importer.model import Imported, Note
 from mtcodegen.importer.native import import_native
 from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
-from mtcodegen.importer.render import render, render_left_out
-from mtcodegen.importer.verify import withdraw_refused
+from mtcodegen.importer.render import render
+from mtcodegen.model import File, OpSpec
 from mtcodegen.source import Node
 from mtcodegen.torchyaml import (
     NativeFunction,
@@ -30,12 +31,41 @@ __all__ = ["Import", "import_files"]
 
 @dataclass(frozen=True)
 class Import:
-    """The text that was made, what could not be carried over, and what is wrong with the files (then no text)."""
+    """What was read, what could not be carried over, and what is wrong with the files (then nothing was read).
 
-    text: str
-    notes: tuple[Note, ...]
-    operators: int
+    ``specs`` are the operators as the generator has them, and ``refused`` is what it has against them: they have no
+    kernels, where none were given.
+    """
+
     diagnostics: tuple[Diagnostic, ...]
+    namespace: str = ""
+    sources: tuple[str, ...] = ()
+    imported: tuple[Imported, ...] = ()
+    left_out: tuple[Note, ...] = ()
+    specs: tuple[OpSpec, ...] = ()
+    refused: tuple[Diagnostic, ...] = ()
+
+    @property
+    def operators(self) -> int:
+        """How many."""
+        return len(self.imported)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What could not be carried over."""
+        return (*(note for operator in self.imported for note in operator.notes), *self.left_out)
+
+    @property
+    def text(self) -> str:
+        """A file in our language, with the notes as comments; empty where nothing was read."""
+        return "" if self.diagnostics else render(self.imported, self.namespace, self.sources, self.left_out)
+
+    def modules(self, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+        """The modules of the operators, as if ``path``, the imported file, were in our language."""
+        from mtcodegen.forms import EACH
+        from mtcodegen.pipeline import FORMS
+
+        return EACH[FORMS[0]](File(path.name, self.specs), path, folder)
 
 
 def import_files(
@@ -80,13 +110,10 @@ def import_files(
     found += [Diagnostic("MT601", f"no operator is called `{name}`", None, path=str(path)) for name in missing]
     if found:
         paths = [str(item) for item in (path, derivatives, schemas) if item is not None]
-        return Import("", (), 0, tuple(in_source_order(found, paths)))
-    sources = [item.name for item in (path, derivatives) if item is not None]
-    rendered = render(operators, namespace, sources)
-    while withdraw_refused(rendered):
-        rendered = render(operators, namespace, sources)
-    notes = (*(note for operator in operators for note in operator.notes), *left_out)
-    return Import(rendered.text + render_left_out(left_out), notes, len(operators), ())
+        return Import(tuple(in_source_order(found, paths)))
+    sources = tuple(item.name for item in (path, derivatives) if item is not None)
+    specs, refused = lower(operators, namespace)
+    return Import((), namespace, sources, tuple(operators), tuple(left_out), specs, tuple(refused))
 
 
 def _derivatives(

@@ -63,8 +63,9 @@ class ExecutorchReader(EntryReader):
             return None
         place, schema = named
         variants = self.choices(node, "variants", VARIANTS) or ("function",)
-        imported = Imported(schema, place.span, variants, self.tags(node))
+        imported = Imported(schema, place.span, variants)
         devices = self.devices(node, imported)
+        imported.add_tags(self.tags(node))
         kernels = node.get("kernels")
         for item in kernels.items if isinstance(kernels, Sequence) else []:
             if isinstance(item, Mapping):
@@ -120,8 +121,7 @@ class ExecutorchReader(EntryReader):
         reason = f"a C++ kernel, in place of which `{called}` is called" if called else "a C++ kernel"
         imported.notes.append(Note(f"kernel_name: {name.value}", reason, name.span))
         if called:
-            body = [f"python: {called}", *([f"dtypes: [{', '.join(dtypes)}]"] if dtypes else [])]
-            imported.kernels.append(Kernel(own, tuple(body)))
+            imported.kernels.append(Kernel(own, called, dtypes))
 
     def dtypes(self, meta: Node | None, entry: Mapping, imported: Imported) -> tuple[str, ...]:
         """The dtypes of a kernel, where they are the same for all of its arguments."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import opschema
 from mtcodegen.source import Span
+from mtcodegen.validate import json_schema
 
 __all__ = ["Gradient", "Imported", "Kernel", "Note"]
 
@@ -21,10 +23,11 @@ class Note:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel for ``devices``, all where there are none; ``body`` is its other lines, ``key: value``."""
+    """A kernel in Python, ``module:function``, for ``devices`` and ``dtypes``; all where there are none."""
 
     devices: tuple[str, ...]
-    body: tuple[str, ...]
+    python: str
+    dtypes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -45,9 +48,15 @@ class Imported:
     span: Span
     variants: tuple[str, ...] = ("function",)
     tags: tuple[str, ...] = ()
-    fake: tuple[str, ...] = ()  # one rule an output
+    fake: tuple[Mapping[str, str], ...] = ()  # one rule an output: keys of `fake` and their values
     fake_span: Span | None = None  # where it comes from
     kernels: list[Kernel] = field(default_factory=list)
     gradients: list[Gradient] = field(default_factory=list)
     backward: str = ""  # `not_implemented` or `not_differentiable` for all arguments
     notes: list[Note] = field(default_factory=list)
+
+    def add_tags(self, names: Sequence[str]) -> None:
+        """Take over the tags that there are here, and note the others."""
+        known = json_schema()["$defs"]["tag"]["enum"]
+        self.tags += tuple(name for name in names if name in known)
+        self.notes += [Note(f"tags: {name}", "there is no such tag here", self.span) for name in names if name not in known]

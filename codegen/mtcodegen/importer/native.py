@@ -63,7 +63,7 @@ def python_name(schema: opschema.Schema) -> str:
 
 def python_kernel(schema: opschema.Schema, devices: Iterable[str], module: str) -> Kernel:
     """A kernel in Python."""
-    return Kernel(tuple(devices), (f"python: {module}:{python_name(schema)}",))
+    return Kernel(tuple(devices), f"{module}:{python_name(schema)}")
 
 
 def _imported(
@@ -71,7 +71,8 @@ def _imported(
 ) -> Imported:
     schema = function.schema
     span = function.func.locate(0, len(schema.qualname))
-    imported = Imported(schema, span, function.variants, function.tags)
+    imported = Imported(schema, span, function.variants)
+    imported.add_tags(function.tags)
     target = by_name.get(function.structured_delegate, function)
     devices, composite = _devices(target)
     composite |= function.is_composite
@@ -79,7 +80,7 @@ def _imported(
     if kernels and (composite or devices):
         imported.kernels.append(python_kernel(schema, () if composite else devices, kernels))
         if not composite and "meta" not in devices and _makes_outputs(schema):
-            imported.fake = (f"{{python: '{kernels}:{python_name(schema)}_fake'}}",)
+            imported.fake = ({"python": f"{kernels}:{python_name(schema)}_fake"},)
     for name, reason in _CPP_KEYS.items():
         if name in function.node.entries:
             key, value = function.node.entries[name]

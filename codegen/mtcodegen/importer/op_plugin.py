@@ -118,7 +118,8 @@ class OpPluginReader(EntryReader):
             return None
         self.seen[schema.qualname] = node.line
         own = schema if section in ("official", "symint") else replace(schema, namespace=_NAMESPACE)
-        imported = Imported(own, span, tags=self.tags(node))
+        imported = Imported(own, span)
+        imported.add_tags(self.tags(node))
         imported.variants = self.choices(node, "variants", VARIANTS) or ("function",)
         for name, (key, value) in node.entries.items():
             if name not in ("func", "tags", "variants", "gen_opapi"):
@@ -153,7 +154,7 @@ class OpPluginReader(EntryReader):
                 imported.notes.append(Note(f"{name}: {text}", "a C++ rule for the output", key.span))
 
 
-def _fake(node: Node, schema: opschema.Schema) -> str | None:
+def _fake(node: Node, schema: opschema.Schema) -> dict[str, str] | None:
     """A rule for one output, None where it is C++."""
     size = node.get("size") if isinstance(node, Mapping) else None
     dtype = node.get("dtype") if isinstance(node, Mapping) else None
@@ -163,10 +164,10 @@ def _fake(node: Node, schema: opschema.Schema) -> str | None:
         return None
     tensors = [argument.name for argument in schema.arguments if str(argument.type) == "Tensor"]
     if size.value == dtype.value and size.value in tensors:
-        return f"{{like: {size.value}}}"
+        return {"like": size.value}
     shape = _shape(size.value, tensors)
     own_dtype = f"{dtype.value}.dtype" if dtype.value in tensors else _DTYPES.get(dtype.value)
-    return None if shape is None or own_dtype is None else f"{{shape: '{shape}', dtype: {own_dtype}}}"
+    return None if shape is None or own_dtype is None else {"shape": shape, "dtype": own_dtype}
 
 
 def _shape(text: str, tensors: SequenceOf[str]) -> str | None:

@@ -2,52 +2,51 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from mtcodegen.importer.model import Gradient, Imported, Kernel, Note
+from mtcodegen.importer.model import Imported, Kernel, Note
 from mtcodegen.torchyaml.write import yaml_text
 
-__all__ = ["Rendered", "render", "render_left_out"]
+__all__ = ["render"]
 
 _WIDTH = 118
 
 
-@dataclass(frozen=True)
-class Rendered:
-    """The text of a file, and which operator's shape rule and which gradient each line is; lines count from 1."""
-
-    text: str
-    fakes: dict[int, Imported]
-    gradients: dict[int, tuple[Imported, Gradient]]
-
-
-def render(operators: Sequence[Imported], namespace: str, sources: Iterable[str]) -> Rendered:
-    """A file that declares ``operators``."""
-    lines = [
+def render(operators: Iterable[Imported], namespace: str, sources: Iterable[str], left_out: Iterable[Note]) -> str:
+    """A file that declares ``operators``; ``left_out`` are notes on whole entries."""
+    lines = [line for operator in operators for line in _operator(operator)]
+    head = [
         "# yaml-language-server: $schema=ops.schema.json",
         f"# Imported from {', '.join(sources)}. What could not be carried over is noted in comments.",
         f"namespace: {namespace}",
-        "ops:" if operators else "ops: []",
+        "ops:" if lines else "ops: []",
     ]
-    fakes: dict[int, Imported] = {}
-    gradients: dict[int, tuple[Imported, Gradient]] = {}
-    for operator in operators:
-        lines += _head(operator)
-        single = len(operator.fake) == 1
-        if operator.fake and not single:
-            lines.append("  fake:")
-        for rule in operator.fake:
-            lines.append(f"  fake: {rule}" if single else f"  - {rule}")
-            fakes[len(lines)] = operator
-        lines += _kernels(operator)
-        if operator.gradients:
-            lines.append("  backward:")
-        for gradient in operator.gradients:
-            lines.append(f"    {', '.join(gradient.arguments)}: {yaml_text(gradient.formula)}")
-            gradients[len(lines)] = (operator, gradient)
-    return Rendered("".join(f"{line}\n" for line in lines), fakes, gradients)
+    end = [line for note in left_out for line in _comment(note)]
+    return "".join(f"{line}\n" for line in [*head, *lines, *end])
+
+
+def _operator(operator: Imported) -> list[str]:
+    rules = [f"{{{', '.join(f'{key}: {_flow_text(text)}' for key, text in rule.items())}}}" for rule in operator.fake]
+    lines = _head(operator)
+    if len(rules) == 1:
+        lines.append(f"  fake: {rules[0]}")
+    elif rules:
+        lines += ["  fake:", *(f"  - {rule}" for rule in rules)]
+    if operator.kernels:
+        lines += ["  kernels:", *(line for kernel in operator.kernels for line in _kernel(kernel))]
+    if operator.backward:
+        lines.append(f"  backward: {operator.backward}")
+    if operator.gradients:
+        lines.append("  backward:")
+    lines += [f"    {', '.join(item.arguments)}: {yaml_text(item.formula)}" for item in operator.gradients]
+    return lines
+
+
+def _flow_text(text: str) -> str:
+    """A value between braces, where a comma would end it."""
+    return text if re.fullmatch(r"[A-Za-z_][\w.]*", text, re.ASCII) else "'" + text.replace("'", "''") + "'"
 
 
 def _head(operator: Imported) -> list[str]:
@@ -60,32 +59,21 @@ def _head(operator: Imported) -> list[str]:
     return lines
 
 
-def _kernels(operator: Imported) -> list[str]:
-    lines: list[str] = []
-    if operator.kernels:
-        lines.append("  kernels:")
-        lines += [line for kernel in operator.kernels for line in _kernel(kernel)]
-    if operator.backward:
-        lines.append(f"  backward: {operator.backward}")
-    return lines
-
-
 def _kernel(kernel: Kernel) -> list[str]:
-    body = list(kernel.body)
+    lines = [f"python: {kernel.python}"]
     if len(kernel.devices) == 1:
-        body.insert(0, f"device: {kernel.devices[0]}")
+        lines.insert(0, f"device: {kernel.devices[0]}")
     elif kernel.devices:
-        body.insert(0, f"device: [{', '.join(kernel.devices)}]")
-    return [f"  {'-' if i == 0 else ' '} {line}" for i, line in enumerate(body)]
+        lines.insert(0, f"device: [{', '.join(kernel.devices)}]")
+    if kernel.dtypes:
+        lines.append(f"dtypes: [{', '.join(kernel.dtypes)}]")
+    return [f"  {'-' if i == 0 else ' '} {line}" for i, line in enumerate(lines)]
 
 
 def _comment(note: Note) -> list[str]:
     text = " ".join(f"not carried over: {note.text} ({note.reason})".split())
+    if len(text) + 2 <= _WIDTH:  # nearly all
+        return [f"# {text}"]
     return textwrap.wrap(
         text, _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False, break_on_hyphens=False
     )
-
-
-def render_left_out(notes: Iterable[Note]) -> str:
-    """Comments at the end of a file, on whole entries."""
-    return "".join(f"{line}\n" for note in notes for line in _comment(note))

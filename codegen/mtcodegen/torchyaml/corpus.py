@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import pathlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mtcodegen.collector import without_collector
 from mtcodegen.diagnostics import Diagnostic, in_source_order
 from mtcodegen.load import load, read
 from mtcodegen.source import Node
@@ -30,20 +28,8 @@ class Corpus:
 
 def read_corpus(native_functions: pathlib.Path, derivatives: pathlib.Path | None = None) -> Corpus:
     """Read, and look up every name in every formula. What is wrong with an entry keeps that entry out, and no other."""
-    with _without_collector():
+    with without_collector():
         return _read_corpus(native_functions, derivatives)
-
-
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Entries make no cycles: the garbage collector would walk all of them again and again, and free nothing."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _read_corpus(native_functions: pathlib.Path, derivatives: pathlib.Path | None) -> Corpus:

@@ -1,0 +1,243 @@
+"""What must hold whatever a YAML file says, checked by running the commands on it.
+
+No traceback; no hang; every finding has a code, and a place in the file; nothing is written outside the folder that was
+asked for; what is generated compiles, names nothing undefined, and is what ``check`` expects; nothing of the file's is
+executed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import re
+import signal
+import symtable
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from mtcodegen.cli import main
+from mtcodegen.codes import CODES
+from mtcodegen.commands.codes import all_command_codes
+
+__all__ = ["Outcome", "Unsound", "check_ours", "check_torch", "guarded", "undefined_names"]
+
+SECONDS = 20.0  # for the commands on one file of some hundred lines
+FORMS = ("torch", "docs", "pyi")
+OTHERS = (("lint",), ("list",), ("fmt", "--check"))
+_KNOWN = {**CODES, **all_command_codes()}
+# Findings about a file as a whole: it is not UTF-8, there are too many to show, or it is not as `fmt` would have it.
+_UNPLACED = {"MT100", "MT101", "MT901", "MT902"}
+_LINE_END = re.compile("\n")
+
+
+class Unsound(Exception):
+    """Something that may never happen; says what."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether a file was accepted, and the codes of the findings."""
+
+    accepted: bool
+    codes: tuple[str, ...]
+
+
+def check_ours(data: bytes, folder: Path, more: int = 0) -> Outcome:
+    """Generate from a file in our language; ``more`` chooses another target, and another command to run on it.
+
+    Raises Unsound, or whatever a command raised.
+    """
+    path = folder / "ops.yaml"
+    path.write_bytes(data)
+    before = _everything(folder)
+    status, findings = _findings(["generate", "ops.yaml", "-o", "out"], folder)
+    _check_findings(findings, {"ops.yaml": data})
+    form = FORMS[more % len(FORMS)]
+    other_status, other = _findings(["generate", "ops.yaml", "-o", f"out_{form}", "--target", form], folder)
+    _check_findings(other, {"ops.yaml": data})
+    outputs = {folder / "out": status, folder / f"out_{form}": other_status}
+    _check_outputs(folder, before, outputs)
+    if status == 0:
+        again, found = _findings(["check", "ops.yaml", "-o", "out"], folder)
+        if again != 0:
+            raise Unsound(f"`check` after `generate` finds {found}")
+    _, found = _findings([*OTHERS[more % len(OTHERS)], "ops.yaml"], folder)
+    _check_findings(found, {"ops.yaml": data})
+    return Outcome(status == 0, tuple(str(item["code"]) for item in findings))
+
+
+def check_torch(native: bytes, derivatives: bytes, folder: Path) -> Outcome:
+    """Import PyTorch's files, and generate from what that made. Raises Unsound, or whatever a command raised."""
+    texts = {"native.yaml": native, "derivatives.yaml": derivatives}
+    for name, data in texts.items():
+        (folder / name).write_bytes(data)
+    before = _everything(folder)
+    command = ["import", "native.yaml", "--derivatives", "derivatives.yaml", "--kernels", "kernels", "-o", "ops.yaml"]
+    status, findings = _findings(command, folder)
+    _check_findings(findings, texts)
+    if status == 0:
+        made, found = _findings(["generate", "ops.yaml", "-o", "out"], folder)
+        if made != 0:
+            raise Unsound(f"what was imported is refused: {found}")
+        before |= {folder / "ops.yaml"}
+    _check_outputs(folder, before, {folder / "out": status})
+    return Outcome(status == 0, tuple(str(item["code"]) for item in findings))
+
+
+# ---------------------------------------------------------------- running
+
+
+def _findings(command: Sequence[str], folder: Path) -> tuple[int, list[dict[str, Any]]]:
+    """A command's exit status, and its findings as JSON."""
+    shown, said = io.StringIO(), io.StringIO()
+    os.chdir(folder)  # paths in findings are then the same for everybody
+    with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(said):
+        status = main([*command, "--format", "json"])
+    if status not in (0, 1):
+        raise Unsound(f"exit status {status}: {said.getvalue()}")
+    if command[0] == "list":  # the operators as JSON
+        return status, []
+    findings: list[dict[str, Any]] = json.loads(shown.getvalue())
+    errors = [item for item in findings if item.get("severity") == "error"]
+    if bool(errors) != bool(status) and command[0] not in ("lint", "fmt"):
+        raise Unsound(f"exit status {status} of {command[0]} with {len(errors)} errors")
+    return status, findings
+
+
+@contextlib.contextmanager
+def guarded(folder: Path, seconds: float = SECONDS) -> Iterator[None]:
+    """Refuse a run that takes too long, executes anything that is no module's code, or opens a file elsewhere."""
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        raise Unsound(f"still not done after {seconds:g} s")
+
+    _install_hook()
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    _GUARD.folder, _GUARD.broken = str(folder.resolve()), []
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        _GUARD.folder = ""
+    if _GUARD.broken:
+        raise Unsound(_GUARD.broken[0])
+
+
+class _Guard:
+    installed = False
+    folder = ""
+    broken: list[str]
+
+
+_GUARD = _Guard()
+# The standard library's own makers of methods, which run where a module is imported late.
+_MAKERS = (dataclasses.__file__, collections.__file__)
+_FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "socket.connect", "ctypes.dlopen")
+
+
+def _install_hook() -> None:
+    if not _GUARD.installed:  # a hook cannot be removed
+        sys.addaudithook(_hook)
+        _GUARD.installed = True
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    if not _GUARD.folder:
+        return
+    if event in _FORBIDDEN:
+        _GUARD.broken.append(f"{event}{args!r:.200}")
+    elif event == "exec" and not _is_module(args[0], sys._getframe(1)):
+        _GUARD.broken.append(f"executed code that is no module's: {args[0]!r:.200}")
+    elif event == "open" and isinstance(args[2], int) and args[2] & 0o3:  # for writing
+        path = str(args[0])
+        if not isinstance(args[0], int) and path.startswith("/") and not path.startswith(_GUARD.folder):
+            _GUARD.broken.append(f"opened {path:.200} to write")
+
+
+def _is_module(code: object, caller: FrameType) -> bool:
+    """Modules that are imported late, templates, and the methods that dataclasses make of classes."""
+    name = code.co_filename if isinstance(code, CodeType) else "<string>"
+    return name.startswith(("<frozen", *_code_folders())) or caller.f_code.co_filename in _MAKERS
+
+
+def _code_folders() -> Iterator[str]:
+    import mtcodegen
+
+    yield from (sys.prefix, sys.base_prefix, str(Path(mtcodegen.__file__).parents[2]))
+
+
+# ---------------------------------------------------------------- findings and outputs
+
+
+def _check_findings(findings: Sequence[dict[str, Any]], texts: dict[str, bytes]) -> None:
+    for item in findings:
+        if item["code"] not in _KNOWN:
+            raise Unsound(f"a code that `explain` does not know: {item}")
+        if item["file"] not in texts:
+            raise Unsound(f"a finding about another file: {item}")
+        if "line" not in item:
+            if item["code"] not in _UNPLACED:
+                raise Unsound(f"no place: {item}")
+            continue
+        lines = _LINE_END.split(texts[item["file"]].decode("utf-8-sig"))
+        line, column = int(item["line"]), int(item["column"])
+        if not 1 <= line <= len(lines) or not 1 <= column <= len(lines[line - 1]) + 1 or int(item["length"]) < 1:
+            raise Unsound(f"a place outside the file: {item}")
+
+
+def _everything(folder: Path) -> set[Path]:
+    return set(folder.rglob("*"))
+
+
+def _check_outputs(folder: Path, before: set[Path], outputs: dict[Path, int]) -> None:
+    """Output is in its folder, and only where the command said that all is well."""
+    found = _everything(folder) - before
+    for path in found:
+        output = next((item for item in outputs if path == item or item in path.parents), None)
+        if output is None or outputs[output] != 0:
+            raise Unsound(f"wrote {path.relative_to(folder)}")
+        if path.suffix in (".py", ".pyi"):
+            text = path.read_text("utf-8")
+            compile(text, path.name, "exec", dont_inherit=True)
+            if undefined := undefined_names(text):
+                raise Unsound(f"{path.name} names {undefined}")
+    for output, status in outputs.items():
+        if status == 0 and output not in found and output not in before:
+            raise Unsound(f"nothing in {output.name}, and no finding")
+
+
+def undefined_names(code: str) -> set[str]:
+    """Names that a module reads and nobody defines."""
+    table = symtable.symtable(code, "ops.py", "exec")
+    defined = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    read = set()
+    stack = [table]
+    while stack:
+        scope = stack.pop()
+        stack += scope.get_children()
+        is_module = scope.get_type() == "module"
+        read |= {s.get_name() for s in scope.get_symbols() if s.is_referenced() and (is_module or s.is_global())}
+    return read - defined - set(dir(builtins)) - {"__file__"}
+
+
+@contextlib.contextmanager
+def sandbox() -> Iterator[Path]:
+    """An empty folder, of which nothing is left."""
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            yield Path(name)
+        finally:
+            os.chdir(here)

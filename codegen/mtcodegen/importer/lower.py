@@ -1,0 +1,148 @@
+"""Imported operators -> the model, as if they had been read from a file of ours.
+
+Everything in it stands where it came from, so that what is generated names lines of the imported files. What the
+generator's own checks refuse was not carried over: it is withdrawn, with a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.expr import OperatorTable
+from mtcodegen.importer.model import Gradient, Imported, Note
+from mtcodegen.model import Backward, Derivative, FakeRule, Formula, KernelSpec, OpSpec, PythonFunction
+from mtcodegen.operators import operator_table
+from mtcodegen.parse import read_formula
+from mtcodegen.resolve import resolve_operator
+from mtcodegen.source import Mapping as MappingNode
+from mtcodegen.source import Node, Scalar, Span
+
+__all__ = ["lower"]
+
+_MARKERS = ("not_implemented", "not_differentiable")
+
+
+def lower(operators: Iterable[Imported], namespace: str) -> tuple[tuple[OpSpec, ...], list[Diagnostic]]:
+    """The operators as the generator has them, and what it has against them that could not be withdrawn."""
+    lowering = [_Lowering(operator, namespace) for operator in operators]
+    specs = [item.spec() for item in lowering]
+    table = operator_table(specs, set())
+    found: list[Diagnostic] = []
+    settled = []
+    for item, spec in zip(lowering, specs, strict=True):
+        settled.append(item.settled(spec, table))
+        found += item.faults
+    return tuple(settled), found
+
+
+class _Lowering:
+    """One operator; ``faults`` are those of the last reading."""
+
+    def __init__(self, operator: Imported, namespace: str) -> None:
+        self.operator = operator
+        self.namespace = namespace
+        self.line = operator.span.line
+        self.faults: list[Diagnostic] = []
+
+    def settled(self, spec: OpSpec, table: OperatorTable) -> OpSpec:
+        """The operator resolved, without what is refused."""
+        resolved, found = resolve_operator(spec, table)
+        self.faults += found
+        while self.faults and self.withdraw():
+            self.faults = []
+            resolved, found = resolve_operator(self.spec(), table)
+            self.faults += found
+        return resolved
+
+    def withdraw(self) -> bool:
+        """Turn every formula with a fault into ``not_implemented``, and drop such a shape rule; whether there was one."""
+        return any([self.withdraw_one(item.span, item.message) for item in self.faults if item.span is not None])
+
+    def withdraw_one(self, span: Span, message: str) -> bool:
+        operator = self.operator
+        if operator.fake and operator.fake_span is not None and _covers(operator.fake_span, span):
+            rules = "; ".join(f"{{{', '.join(f'{key}: {text}' for key, text in rule.items())}}}" for rule in operator.fake)
+            operator.notes.append(Note(f"fake: {rules}", message, operator.fake_span))
+            operator.fake = ()
+            return True
+        for gradient in operator.gradients:
+            if gradient.formula not in _MARKERS and _covers(gradient.span, span):
+                text = f"{', '.join(gradient.arguments)}: {gradient.original}"
+                operator.notes.append(Note(text, message, gradient.span))
+                gradient.formula = "not_implemented"
+                return True
+        return False
+
+    # ------------------------------------------------------------ the model
+
+    def spec(self) -> OpSpec:
+        """The operator as it is now; faults of its formulas are noted."""
+        operator = self.operator
+        schema = operator.schema
+        if schema.namespace is None:
+            schema = replace(schema, namespace=self.namespace)
+        func = self.scalar(str(operator.schema))
+        parts: dict[str, Node] = {"func": func}
+        if operator.fake:
+            parts["fake"] = self.scalar("", operator.fake_span)
+        if operator.kernels:
+            parts["kernels"] = self.scalar("")
+        if operator.gradients or operator.backward:
+            parts["backward"] = self.scalar(operator.backward)
+        node = self.mapping(parts)
+        python = operator.fake[0].get("python") if operator.fake else None
+        return OpSpec(
+            node=node,
+            func=func,
+            schema=schema,
+            tags=operator.tags,
+            variants=operator.variants,
+            fakes=() if python else tuple(map(self.fake, operator.fake)),
+            fake_function=PythonFunction(self.scalar(python)) if python else None,
+            kernels=tuple(
+                KernelSpec(node, kernel.devices, kernel.dtypes, None, PythonFunction(self.scalar(kernel.python)))
+                for kernel in operator.kernels
+            ),
+            backward=self.backward(node) if "backward" in parts else None,
+        )
+
+    def backward(self, node: MappingNode) -> Backward:
+        key, marker = node.entries["backward"]
+        if self.operator.backward:
+            return Backward(marker, key, marker=self.operator.backward)
+        return Backward(node, key, tuple(map(self.derivative, self.operator.gradients)))
+
+    def derivative(self, gradient: Gradient) -> Derivative:
+        key = self.scalar(", ".join(gradient.arguments), gradient.span)
+        marker = gradient.formula if gradient.formula in _MARKERS else ""
+        formula = None if marker else self.formula(gradient.formula, gradient.span)
+        return Derivative(key, gradient.arguments, formula, marker)
+
+    def fake(self, rule: Mapping[str, str]) -> FakeRule:
+        span = self.operator.fake_span
+        formulas = {name: self.formula(text, span) for name, text in rule.items()}
+        node = self.mapping({name: self.scalar(text, span) for name, text in rule.items()}, span)
+        return FakeRule(node, formulas.get("like"), formulas.get("shape"), formulas.get("dtype"), formulas.get("device"))
+
+    def formula(self, text: str, span: Span | None) -> Formula | None:
+        formula, found = read_formula(self.scalar(text, span))
+        self.faults += found
+        return formula
+
+    # ------------------------------------------------------------ nodes at places of the imported file
+
+    def scalar(self, value: str, span: Span | None = None) -> Scalar:
+        span = span or self.operator.span
+        line = self.line if span is self.operator.span else span.line
+        return Scalar(span.source, span.offset, span.offset + span.length, line, value, "")
+
+    def mapping(self, parts: Mapping[str, Node], span: Span | None = None) -> MappingNode:
+        place = self.scalar("", span)
+        entries = {name: (self.scalar(name, span), value) for name, value in parts.items()}
+        return MappingNode(place.source, place.start, place.end, place.line, entries)
+
+
+def _covers(outer: Span, inner: Span) -> bool:
+    return outer.source is inner.source and outer.offset <= inner.offset < outer.offset + outer.length
