@@ -52,6 +52,11 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that ``name`` most likely was meant to be."""
     if len(name) > 200:  # the comparison is quadratic, and nobody misspells a name that long
         return None
+    return _nearest(name, frozenset(known))
+
+
+@functools.lru_cache(maxsize=256)  # a wrong name is often there many times
+def _nearest(name: str, known: frozenset[str]) -> str | None:
     import difflib
 
     # Comparing takes long: first, letters that only one of two names has bound how much they can have in common.

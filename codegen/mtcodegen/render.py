@@ -116,19 +116,19 @@ def _docstring(module: Module) -> str:
 
 _MODULES = ("builtins", "math", "warnings")
 _IMPORTABLE = ("torch", "Tensor", "library", "npu", "Any", "Sequence", *_MODULES)
-# What a name may not be found in, or the name itself; a name behind a dot is somebody's attribute.
 _STRING_OR_COMMENT = r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*'
 
 
 def _used(text: str) -> set[str]:
-    """The importable names that a text of Python reads."""
-    wanted = {name for name in _IMPORTABLE if name in text}
+    """The importable names that a text of Python reads: not in strings, and not behind a dot."""
+    wanted = [name for name in _IMPORTABLE if name in text]
+    # Every branch starts with a literal, by which the expression is searched many times faster.
+    names = "|".join(rf"{name}(?<![.\w]{name})(?!\w)" for name in wanted)
     found: set[str] = set()
-    pattern = re.compile(rf"{_STRING_OR_COMMENT}|(?<![.\w])({'|'.join(sorted(wanted)) or '(?!)'})(?!\w)", re.ASCII)
-    for match in pattern.finditer(text):
+    for match in re.finditer(rf"{_STRING_OR_COMMENT}|({names or 'a(?!)'})", text, re.ASCII):
         if match[1] is not None:
             found.add(match[1])
-            if found == wanted:
+            if len(found) == len(wanted):
                 break
     return found
 
@@ -187,7 +187,9 @@ def _sorted_names(names: Iterable[str]) -> list[str]:
 
 def _render(name: str, values: dict[str, Any]) -> str:
     text: str = _environment().get_template(name).render(values)
-    return re.sub(r"\n{4,}", "\n\n\n", text).rstrip("\n") + "\n"
+    while "\n\n\n\n" in text:  # two empty lines at most
+        text = text.replace("\n\n\n\n", "\n\n\n")
+    return text.rstrip("\n") + "\n"
 
 
 @functools.cache
