@@ -13,6 +13,7 @@ import random
 import re
 import resource
 import sys
+import textwrap
 import time
 import traceback
 from collections import Counter
@@ -134,14 +135,18 @@ def texts_of(seed: int, number: int) -> tuple[str, list[bytes], random.Random]:
     chosen = rng.sample(torch_entries(), 2)
     native, derivatives = ("".join(texts) for texts in zip(*chosen, strict=True))
     which = rng.choice("ndb")
-    return kind, [
-        mutant([native], rng) if which in "nb" else native.encode(),
-        mutant([derivatives], rng) if which in "db" else derivatives.encode(),
-    ], rng
+    return (
+        kind,
+        [
+            mutant([native], rng) if which in "nb" else native.encode(),
+            mutant([derivatives], rng) if which in "db" else derivatives.encode(),
+        ],
+        rng,
+    )
 
 
 def check(seed: int, number: int) -> tuple[str, Outcome]:
-    """Run the commands on one mutant. Raises Unsound, or whatever a command raised."""
+    """Run the commands on one mutant. Raises UnsoundError, or whatever a command raised."""
     kind, texts, rng = texts_of(seed, number)
     with sandbox() as folder, guarded(folder):
         if kind == KINDS[2]:
@@ -245,7 +250,9 @@ def main() -> int:
     started = time.perf_counter()
     total = run_all(options.seed, options.count, options.jobs, console)
     took = time.perf_counter() - started
-    table = Table(*COLUMNS, title=f"{options.count:,} mutants in {took:.0f} s, seed {options.seed}", title_justify="left")
+    table = Table(
+        *COLUMNS, title=f"{options.count:,} mutants in {took:.0f} s, seed {options.seed}", title_justify="left"
+    )
     for row in rows(total):
         table.add_row(*row)
     console.print(table)
@@ -259,14 +266,16 @@ def main() -> int:
 def section(options: argparse.Namespace, took: float, table: list[tuple[str, ...]]) -> str:
     """What docs/benchmarks.md says."""
     lines = [COLUMNS, ("---",) * len(COLUMNS), *table]
-    return (
-        f"{options.count:,} files made from valid ones by changing bytes, characters, words, lines and whole trees, each\n"
-        "through `generate` for two targets, `check`, and `fmt`, `lint` or `list`; PyTorch's through `import` and\n"
-        "`generate`. A rule is broken by a traceback, a hang, memory that is not linear, a finding without a place in the\n"
-        "file, output outside its folder, generated code that does not compile or names something undefined, and code\n"
-        f"of the file's that is run. Run by `python -m benchmarks.mutants --seed {options.seed}` in {took:.0f} s with\n"
-        f"{options.jobs} processes.\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in lines) + "\n"
+    text = (
+        f"{options.count:,} files, made from valid ones by changing bytes, characters, words, lines and trees, each "
+        "through `generate` for two targets, `check`, and `fmt`, `lint` or `list`; PyTorch's through `import` and "
+        "`generate`. A rule is broken by a traceback, a hang, memory that is not linear, a finding without a place in "
+        "the file, output outside its folder, generated code that does not compile or names something undefined, and "
+        f"code of the file's that is run. Run by `python -m benchmarks.mutants --seed {options.seed}` in {took:.0f} s "
+        f"with {options.jobs} processes."
     )
+    shown = "\n".join(f"| {' | '.join(row)} |" for row in lines)
+    return f"{textwrap.fill(text, 120, break_on_hyphens=False, break_long_words=False)}\n\n{shown}\n"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Mutants of YAML files: bytes, characters, lines, words and whole trees changed at random, the same for the same seed."""
+"""Mutants of YAML files: bytes, characters, lines, words and trees changed at random, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -11,16 +11,73 @@ import yaml
 
 __all__ = ["mutant"]
 
-_MARKS = [*"-:{}[]'\"|>#&*!,%\\?@`=()", "- ", ": ", "&a ", "*a", "!!x ", "\n", "\r", "\r\n", "\t", "  ", "\n  ", "\0", "é"]
-_MARKS += ["!!python/object/apply:os.system ", "<<: *a", "---\n", "...\n", "%YAML 1.1\n", "\ufeff", "\x07", "\U0001f600"]
-_WORDS = "Tensor Tensor? Tensor[] Tensor(a!) Tensor(a) int int[2] SymInt[] Scalar float= str= -> () None null true 0 -1 1.5"
-_WORDS += " lambda import __ class async x self out grad grads[0] result result1 f32( i64( desc( ns:: aten.add ** @ if else in"
-_WORDS += " 99999999999999999999 1e400 0x1F .inf like shape dtype device default python symbol compute not_differentiable"
-_NASTY = ['"""', "'''", "\\N{DASH}", "{{ 7 }}", "{% if %}", "{# #}", "${HOME}", "../", "/etc/x", "../../../tmp/out", "\\u0000"]
-_NASTY += ["exec('1')", "__import__('os').system('true')", "eval(open('/etc/passwd').read())", ";import os", "x\n    import os"]
-SPICE = [*_MARKS, *_WORDS.split(), *_NASTY]
-_WORD = re.compile(r"[A-Za-z_]\w*|\d+", re.ASCII)
-_RAW = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\x00", b"\r", b"\x85", b"\xe2\x80\xa8", b"\x1b", b"\xf0\x9f"]
+_MARKS = [
+    *"-:{}[]'\"|>#&*!,%\\?@`=()",
+    "- ",
+    ": ",
+    "&a ",
+    "*a",
+    "!!x ",
+    "\n",
+    "\r",
+    "\r\n",
+    "\t",
+    "  ",
+    "\n  ",
+    "\0",
+    "é",
+]
+_MARKS += [
+    "!!python/object/apply:os.system ",
+    "<<: *a",
+    "---\n",
+    "...\n",
+    "%YAML 1.1\n",
+    "\ufeff",
+    "\x07",
+    "\U0001f600",
+]
+_WORDS = (
+    "Tensor Tensor? Tensor[] Tensor(a!) Tensor(a) int int[2] SymInt[] Scalar float= str= -> () None null true 0 -1 1.5"
+)
+_WORDS += " lambda import __ class async x self out grad grads[0] result result1 f32( desc( ns:: aten.add ** @ if else"
+_WORDS += (
+    " 99999999999999999999 1e400 0x1F .inf like shape dtype device default python symbol compute not_differentiable"
+)
+_NASTY = [
+    '"""',
+    "'''",
+    "\\N{DASH}",
+    "{{ 7 }}",
+    "{% if %}",
+    "{# #}",
+    "${HOME}",
+    "../",
+    "/etc/x",
+    "../../../tmp/out",
+    "\\u0000",
+]
+_NASTY += [
+    "exec('1')",
+    "__import__('os').system('true')",
+    "eval(open('/etc/passwd').read())",
+    ";import os",
+    "x\n    import os",
+]
+SPICE: list[str] = [*_MARKS, *_WORDS.split(), *_NASTY]
+_WORD: re.Pattern[str] = re.compile(r"[A-Za-z_]\w*|\d+", re.ASCII)
+_RAW = [
+    b"\xff",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"\xef\xbb\xbf",
+    b"\x00",
+    b"\r",
+    b"\x85",
+    b"\xe2\x80\xa8",
+    b"\x1b",
+    b"\xf0\x9f",
+]
 
 
 def mutant(texts: Sequence[str], rng: random.Random) -> bytes:
@@ -73,7 +130,7 @@ def _changed_word(text: str, rng: random.Random) -> str:
     if not words:
         return text
     found = rng.choice(words)
-    return text[: found.start()] + rng.choice([rng.choice(words)[0], rng.choice(SPICE)]) + text[found.end() :]
+    return text[: found.start()] + rng.choice([str(rng.choice(words)[0]), rng.choice(SPICE)]) + text[found.end() :]
 
 
 def _shared(text: str, other: str, rng: random.Random) -> str:
@@ -86,7 +143,12 @@ def _changed_bytes(data: bytes, rng: random.Random) -> bytes:
     return data[:at] + rng.choice([*_RAW, bytes([rng.randrange(256)])]) + data[at + rng.randint(0, 2) :]
 
 
-_CHANGES: list[Callable[[str, random.Random], str]] = [_changed_characters, _changed_lines, _changed_word, _changed_word]
+_CHANGES: list[Callable[[str, random.Random], str]] = [
+    _changed_characters,
+    _changed_lines,
+    _changed_word,
+    _changed_word,
+]
 
 
 # ---------------------------------------------------------------- trees
@@ -116,7 +178,7 @@ _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def _read(text: str) -> Any:
-    return yaml.load(text, Loader=_LOADER)  # noqa: S506  (a safe one)
+    return yaml.load(text, Loader=_LOADER)
 
 
 def _copy(node: Any, key: Any) -> Any:

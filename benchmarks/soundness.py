@@ -28,8 +28,18 @@ from typing import Any
 from mtcodegen.cli import main
 from mtcodegen.codes import CODES
 from mtcodegen.commands.codes import all_command_codes
+from mtcodegen.load import load
+from mtcodegen.source import Source
+from mtcodegen.torchyaml import (
+    FormulaKind,
+    derivatives_text,
+    native_function_text,
+    read_corpus,
+    saved_values,
+    scope_of,
+)
 
-__all__ = ["Outcome", "Unsound", "check_ours", "check_torch", "guarded", "undefined_names"]
+__all__ = ["Outcome", "UnsoundError", "check_ours", "check_torch", "guarded", "undefined_names"]
 
 SECONDS = 20.0  # for the commands on one file of some hundred lines
 FORMS = ("torch", "docs", "pyi")
@@ -40,7 +50,7 @@ _UNPLACED = {"MT100", "MT101", "MT901", "MT902"}
 _LINE_END = re.compile("\n")
 
 
-class Unsound(Exception):
+class UnsoundError(Exception):
     """Something that may never happen; says what."""
 
 
@@ -55,7 +65,7 @@ class Outcome:
 def check_ours(data: bytes, folder: Path, more: int = 0) -> Outcome:
     """Generate from a file in our language; ``more`` chooses another target, and another command to run on it.
 
-    Raises Unsound, or whatever a command raised.
+    Raises UnsoundError, or whatever a command raised.
     """
     path = folder / "ops.yaml"
     path.write_bytes(data)
@@ -70,14 +80,14 @@ def check_ours(data: bytes, folder: Path, more: int = 0) -> Outcome:
     if status == 0:
         again, found = _findings(["check", "ops.yaml", "-o", "out"], folder)
         if again != 0:
-            raise Unsound(f"`check` after `generate` finds {found}")
+            raise UnsoundError(f"`check` after `generate` finds {found}")
     _, found = _findings([*OTHERS[more % len(OTHERS)], "ops.yaml"], folder)
     _check_findings(found, {"ops.yaml": data})
     return Outcome(status == 0, tuple(str(item["code"]) for item in findings))
 
 
 def check_torch(native: bytes, derivatives: bytes, folder: Path) -> Outcome:
-    """Import PyTorch's files, and generate from what that made. Raises Unsound, or whatever a command raised."""
+    """Import PyTorch's files, and generate from what that made. Raises UnsoundError, or whatever a command raised."""
     texts = {"native.yaml": native, "derivatives.yaml": derivatives}
     for name, data in texts.items():
         (folder / name).write_bytes(data)
@@ -88,10 +98,24 @@ def check_torch(native: bytes, derivatives: bytes, folder: Path) -> Outcome:
     if status == 0:
         made, found = _findings(["generate", "ops.yaml", "-o", "out"], folder)
         if made != 0:
-            raise Unsound(f"what was imported is refused: {found}")
+            raise UnsoundError(f"what was imported is refused: {found}")
         before |= {folder / "ops.yaml"}
     _check_outputs(folder, before, {folder / "out": status})
+    _print_back(folder / "native.yaml", folder / "derivatives.yaml")
     return Outcome(status == 0, tuple(str(item["code"]) for item in findings))
+
+
+def _print_back(native: Path, derivatives: Path) -> None:
+    """Everything that can be asked of what is sound in PyTorch's files, whatever else is not."""
+    corpus = read_corpus(native, derivatives)
+    for entry in corpus.derivatives:
+        for variant in entry.variants:
+            for formula in variant.of(FormulaKind.BACKWARD):
+                if formula.expr is not None:
+                    saved_values(formula.expr, scope_of(entry, variant, formula))
+    printed = "".join([*map(native_function_text, corpus.functions), *map(derivatives_text, corpus.derivatives)])
+    if not corpus.diagnostics and load(Source("printed.yaml", printed))[1]:
+        raise UnsoundError("what is printed back is not YAML")
 
 
 # ---------------------------------------------------------------- running
@@ -104,13 +128,13 @@ def _findings(command: Sequence[str], folder: Path) -> tuple[int, list[dict[str,
     with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(said):
         status = main([*command, "--format", "json"])
     if status not in (0, 1):
-        raise Unsound(f"exit status {status}: {said.getvalue()}")
+        raise UnsoundError(f"exit status {status}: {said.getvalue()}")
     if command[0] == "list":  # the operators as JSON
         return status, []
     findings: list[dict[str, Any]] = json.loads(shown.getvalue())
     errors = [item for item in findings if item.get("severity") == "error"]
     if bool(errors) != bool(status) and command[0] not in ("lint", "fmt"):
-        raise Unsound(f"exit status {status} of {command[0]} with {len(errors)} errors")
+        raise UnsoundError(f"exit status {status} of {command[0]} with {len(errors)} errors")
     return status, findings
 
 
@@ -119,7 +143,7 @@ def guarded(folder: Path, seconds: float = SECONDS) -> Iterator[None]:
     """Refuse a run that takes too long, executes anything that is no module's code, or opens a file elsewhere."""
 
     def stop(signum: int, frame: FrameType | None) -> None:
-        raise Unsound(f"still not done after {seconds:g} s")
+        raise UnsoundError(f"still not done after {seconds:g} s")
 
     _install_hook()
     before = signal.signal(signal.SIGALRM, stop)
@@ -132,7 +156,7 @@ def guarded(folder: Path, seconds: float = SECONDS) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
         _GUARD.folder = ""
     if _GUARD.broken:
-        raise Unsound(_GUARD.broken[0])
+        raise UnsoundError(_GUARD.broken[0])
 
 
 class _Guard:
@@ -144,7 +168,15 @@ class _Guard:
 _GUARD = _Guard()
 # The standard library's own makers of methods, which run where a module is imported late.
 _MAKERS = (dataclasses.__file__, collections.__file__)
-_FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "socket.connect", "ctypes.dlopen")
+_FORBIDDEN = (
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.fork",
+    "subprocess.Popen",
+    "socket.connect",
+    "ctypes.dlopen",
+)
 
 
 def _install_hook() -> None:
@@ -160,9 +192,9 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         _GUARD.broken.append(f"{event}{args!r:.200}")
     elif event == "exec" and not _is_module(args[0], sys._getframe(1)):
         _GUARD.broken.append(f"executed code that is no module's: {args[0]!r:.200}")
-    elif event == "open" and isinstance(args[2], int) and args[2] & 0o3:  # for writing
-        path = str(args[0])
-        if not isinstance(args[0], int) and path.startswith("/") and not path.startswith(_GUARD.folder):
+    elif event == "open" and isinstance(args[0], str) and isinstance(args[2], int) and args[2] & 0o3:  # to write
+        path = os.path.abspath(args[0])  # noqa: PTH100  (a Path would raise for some)
+        if not path.startswith(_GUARD.folder) and "/__pycache__/" not in path:
             _GUARD.broken.append(f"opened {path:.200} to write")
 
 
@@ -184,17 +216,17 @@ def _code_folders() -> Iterator[str]:
 def _check_findings(findings: Sequence[dict[str, Any]], texts: dict[str, bytes]) -> None:
     for item in findings:
         if item["code"] not in _KNOWN:
-            raise Unsound(f"a code that `explain` does not know: {item}")
+            raise UnsoundError(f"a code that `explain` does not know: {item}")
         if item["file"] not in texts:
-            raise Unsound(f"a finding about another file: {item}")
+            raise UnsoundError(f"a finding about another file: {item}")
         if "line" not in item:
             if item["code"] not in _UNPLACED:
-                raise Unsound(f"no place: {item}")
+                raise UnsoundError(f"no place: {item}")
             continue
         lines = _LINE_END.split(texts[item["file"]].decode("utf-8-sig"))
         line, column = int(item["line"]), int(item["column"])
         if not 1 <= line <= len(lines) or not 1 <= column <= len(lines[line - 1]) + 1 or int(item["length"]) < 1:
-            raise Unsound(f"a place outside the file: {item}")
+            raise UnsoundError(f"a place outside the file: {item}")
 
 
 def _everything(folder: Path) -> set[Path]:
@@ -207,15 +239,15 @@ def _check_outputs(folder: Path, before: set[Path], outputs: dict[Path, int]) ->
     for path in found:
         output = next((item for item in outputs if path == item or item in path.parents), None)
         if output is None or outputs[output] != 0:
-            raise Unsound(f"wrote {path.relative_to(folder)}")
+            raise UnsoundError(f"wrote {path.relative_to(folder)}")
         if path.suffix in (".py", ".pyi"):
             text = path.read_text("utf-8")
             compile(text, path.name, "exec", dont_inherit=True)
             if undefined := undefined_names(text):
-                raise Unsound(f"{path.name} names {undefined}")
+                raise UnsoundError(f"{path.name} names {undefined}")
     for output, status in outputs.items():
         if status == 0 and output not in found and output not in before:
-            raise Unsound(f"nothing in {output.name}, and no finding")
+            raise UnsoundError(f"nothing in {output.name}, and no finding")
 
 
 def undefined_names(code: str) -> set[str]:

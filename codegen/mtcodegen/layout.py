@@ -55,7 +55,7 @@ def _wrap_line(line: str) -> str:
     if code.startswith(("#", '"')):
         return line
     if (simple := _SIMPLE.fullmatch(code)) is not None:
-        return _one_bracket(*simple.groups(), indent)
+        return _one_bracket(simple[1], simple[2], simple[3], indent)
     doc = _statement(code)
     return line if doc is None else " " * indent + _render(doc, indent)
 

@@ -19,6 +19,8 @@ BUILTINS = frozenset(
     {"FutureWarning", "NotImplementedError", "abs", "any", "float", "int", "len", "max", "min", "sum", "tuple"}
 )
 
+_TAKEN = IMPORTED | BUILTINS
+
 # What `ctx` has already; a saved value of such a name gets an underscore.
 CONTEXT = frozenset(
     {
@@ -64,14 +66,14 @@ class Parameters:
 
     def __init__(self, schema: opschema.Schema) -> None:
         self.schema = schema
-        names = Names(IMPORTED | BUILTINS)
+        names = Names(_TAKEN)
         self.spelled: Mapping[str, str] = {arg.name: names.unique(arg.name) for arg in schema.arguments}
         self._renamed = [arg for arg in schema.kwarg_only if self.spelled[arg.name] != arg.name]
         self._kwargs = names.unique("kwargs") if self._renamed else ""
 
     def local_names(self) -> Names:
         """Names for the local variables of a function with these parameters."""
-        return Names(IMPORTED | BUILTINS | {*self.spelled.values(), self._kwargs})
+        return Names(_TAKEN | {*self.spelled.values(), self._kwargs})
 
     def declared(self, *, bound: bool = True) -> str:
         """The parameter list; ``bound``: keyword-only arguments are keyword-only parameters."""

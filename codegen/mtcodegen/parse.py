@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Sequence as SequenceOf
 
@@ -143,7 +142,7 @@ class _Reader:
             self.diagnostics.append(Diagnostic("MT121", f"`{schema.name}` has no namespace", span, hint))
             return None
         if schema.namespace is None and namespace is not None:
-            return dataclasses.replace(schema, namespace=namespace.value)
+            return schema.in_namespace(namespace.value)
         return schema
 
     def formula(self, node: Scalar | None) -> Formula | None:

@@ -63,19 +63,17 @@ class OpPlan:
     builtins: Mapping[str, str]
     respelled: Callable[[Expr], Expr] = lambda expr: expr
     parameters: Parameters = field(init=False)
+    name: str = field(init=False)  # ``name.overload``, as the library knows it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", Parameters(self.spec.schema))
+        schema = self.spec.schema
+        object.__setattr__(self, "name", f"{schema.name}.{schema.overload}" if schema.overload else schema.name)
 
     @property
     def schema(self) -> opschema.Schema:
         """The operator's schema."""
         return self.spec.schema
-
-    @property
-    def name(self) -> str:
-        """``name.overload``, as the library knows it."""
-        return self.schema.qualname.removeprefix(f"{self.schema.namespace}::")
 
     def private(self, suffix: str) -> str:
         """A new module-level name for something of this operator."""

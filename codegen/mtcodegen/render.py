@@ -121,16 +121,23 @@ _STRING_OR_COMMENT = r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*
 
 def _used(text: str) -> set[str]:
     """The importable names that a text of Python reads: not in strings, and not behind a dot."""
-    wanted = [name for name in _IMPORTABLE if name in text]
-    # Every branch starts with a literal, by which the expression is searched many times faster.
-    names = "|".join(rf"{name}(?<![.\w]{name})(?!\w)" for name in wanted)
-    found: set[str] = set()
-    for match in re.finditer(rf"{_STRING_OR_COMMENT}|({names or 'a(?!)'})", text, re.ASCII):
-        if match[1] is not None:
-            found.add(match[1])
-            if len(found) == len(wanted):
-                break
-    return found
+    if '"""' not in text:
+        return {name for name in _IMPORTABLE if _is_read(name, text)}
+    code = re.sub(_STRING_OR_COMMENT, "", text)  # a docstring has lines of its own
+    return {name for name in _IMPORTABLE if _is_read(name, code)}
+
+
+def _is_read(name: str, text: str) -> bool:
+    """Whether a line of ``text`` reads ``name``; strings and comments are looked for in the lines that have it only."""
+    pattern = re.compile(
+        rf"{name}(?<![.\w]{name})(?!\w)", re.ASCII
+    )  # starts with a literal: searched many times faster
+    for match in pattern.finditer(text):
+        end = text.find("\n", match.end())
+        line = text[text.rfind("\n", 0, match.start()) + 1 : end if end >= 0 else len(text)]
+        if pattern.search(re.sub(_STRING_OR_COMMENT, "", line)):
+            return True
+    return False
 
 
 def _module_imports(body: str, runtime: Runtime) -> list[list[str]]:
@@ -205,7 +212,7 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        banner=_banner, literal=_literal, strings=strings, quoted=quoted, docstring=_stub_docstring
+        banner=_banner, indented=_indented, literal=_literal, strings=strings, quoted=quoted, docstring=_stub_docstring
     )
     environment.filters.update(md=_markdown, code=_markdown_code)
     return environment
@@ -215,6 +222,11 @@ def _banner(op: Operator) -> str:
     """The comment above an operator: its name and its line in the YAML file."""
     title = f" {op.title} ({op.place})"
     return f"# {'-' * max(3, min(64, WIDTH - 2 - len(title)))}{title}"
+
+
+def _indented(lines: Iterable[str]) -> str:
+    """The statements of a function; a loop in the template takes much longer."""
+    return "\n".join([f"    {line}" for line in lines])
 
 
 def _literal(text: str, indent: int, prefix: str) -> str:

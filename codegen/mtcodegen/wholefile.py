@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import secrets
-import tempfile
 
 __all__ = ["write_whole"]
 
@@ -28,7 +26,7 @@ def _unnamed(path: pathlib.Path, text: str, mode: int) -> pathlib.Path | None:
         handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, mode)
     except (AttributeError, OSError):  # not on Linux, or a file system that cannot
         return None
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
         file.write(text)
         file.flush()
@@ -42,6 +40,8 @@ def _unnamed(path: pathlib.Path, text: str, mode: int) -> pathlib.Path | None:
 
 
 def _named(path: pathlib.Path, text: str, mode: int) -> pathlib.Path:
+    import tempfile
+
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     temporary = pathlib.Path(name)
     try:

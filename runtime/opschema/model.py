@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 
 from .defaults import Default, check_default, default_value
@@ -93,6 +93,14 @@ class Schema:
         if fault is not None:
             raise fault
 
+    def in_namespace(self, namespace: str | None) -> Schema:
+        """The same schema in ``namespace``; no rule looks at that, so none is checked again."""
+        made = object.__new__(Schema)
+        values = (namespace, self.name, self.overload, self.arguments, self.returns)
+        for name, value in zip(_SCHEMA_FIELDS, values, strict=True):
+            object.__setattr__(made, name, value)
+        return made
+
     @property
     def positional(self) -> tuple[Argument, ...]:
         """Arguments that can be passed by position."""
@@ -151,3 +159,6 @@ class Schema:
         if len(self.returns) != 1:
             returns = f"({returns})"
         return f"{self.qualname}({', '.join(arguments)}) -> {returns}"
+
+
+_SCHEMA_FIELDS = tuple(field.name for field in fields(Schema))

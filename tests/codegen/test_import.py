@@ -79,10 +79,20 @@ def test_modules_are_written_by_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = [str(NATIVE), "--derivatives", str(DERIVATIVES), "--select", "relu,exp", "--kernels", "k", "--modules", "out"]
+    words = [
+        str(NATIVE),
+        "--derivatives",
+        str(DERIVATIVES),
+        "--select",
+        "relu,exp",
+        "--kernels",
+        "k",
+        "--modules",
+        "out",
+    ]
     assert run(*words) == 0
     assert sorted(item.name for item in (tmp_path / "out").iterdir()) == ["native_functions.py", "native_functions.pyi"]
-    assert "_lib.register_autograd(\"relu\"" in (tmp_path / "out/native_functions.py").read_text()
+    assert '_lib.register_autograd("relu"' in (tmp_path / "out/native_functions.py").read_text()
     assert "not carried over" in capsys.readouterr().err
     first = (tmp_path / "out/native_functions.py").read_bytes()
     assert run(*words) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -95,8 +96,7 @@ def scope_for(
     elif purpose is Purpose.FORWARD:
         names = _outputs(schema) | names
     overwritten = _overwritten(schema) if purpose is Purpose.BACKWARD else {}
-    functions = {name: helper for name, helper in HELPERS.items() if purpose in helper.purposes}
-    return Scope(names, functions, operators or {}, purpose, schema.qualname.partition(".")[0], overwritten)
+    return Scope(names, _functions(purpose), operators or {}, purpose, schema.qualname.partition(".")[0], overwritten)
 
 
 def tangent_scope(
@@ -112,6 +112,11 @@ def tangent_scope(
     primals = {f"{name}_p": type_ for name, type_ in types.items() if type_.has_tensor}
     scope = scope_for(schema, Purpose.FORWARD, operators)
     return replace(scope, names={**tangents, **primals, **scope.names})
+
+
+@functools.cache
+def _functions(purpose: Purpose) -> Mapping[str, Signature]:
+    return {name: helper for name, helper in HELPERS.items() if purpose in helper.purposes}
 
 
 def output_names(schema: opschema.Schema) -> dict[str, int]:

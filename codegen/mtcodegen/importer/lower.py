@@ -7,7 +7,6 @@ generator's own checks refuse was not carried over: it is withdrawn, with a note
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.expr import OperatorTable
@@ -57,13 +56,16 @@ class _Lowering:
         return resolved
 
     def withdraw(self) -> bool:
-        """Turn every formula with a fault into ``not_implemented``, and drop such a shape rule; whether there was one."""
-        return any([self.withdraw_one(item.span, item.message) for item in self.faults if item.span is not None])
+        """Turn formulas with a fault into ``not_implemented``, and drop such a shape rule; whether there was one."""
+        found = [self.withdraw_one(item.span, item.message) for item in self.faults if item.span is not None]
+        return any(found)
 
     def withdraw_one(self, span: Span, message: str) -> bool:
         operator = self.operator
         if operator.fake and operator.fake_span is not None and _covers(operator.fake_span, span):
-            rules = "; ".join(f"{{{', '.join(f'{key}: {text}' for key, text in rule.items())}}}" for rule in operator.fake)
+            rules = "; ".join(
+                f"{{{', '.join(f'{key}: {text}' for key, text in rule.items())}}}" for rule in operator.fake
+            )
             operator.notes.append(Note(f"fake: {rules}", message, operator.fake_span))
             operator.fake = ()
             return True
@@ -82,16 +84,18 @@ class _Lowering:
         operator = self.operator
         schema = operator.schema
         if schema.namespace is None:
-            schema = replace(schema, namespace=self.namespace)
+            schema = schema.in_namespace(self.namespace)
         func = self.scalar(str(operator.schema))
-        parts: dict[str, Node] = {"func": func}
+        place = self.scalar("")
+        entries: dict[str, tuple[Scalar, Node]] = {"func": (place, func)}
         if operator.fake:
-            parts["fake"] = self.scalar("", operator.fake_span)
+            fake = self.scalar("", operator.fake_span)
+            entries["fake"] = fake, fake
         if operator.kernels:
-            parts["kernels"] = self.scalar("")
+            entries["kernels"] = place, place
         if operator.gradients or operator.backward:
-            parts["backward"] = self.scalar(operator.backward)
-        node = self.mapping(parts)
+            entries["backward"] = place, self.scalar(operator.backward)
+        node = MappingNode(place.source, place.start, place.end, place.line, entries)
         python = operator.fake[0].get("python") if operator.fake else None
         return OpSpec(
             node=node,
@@ -105,7 +109,7 @@ class _Lowering:
                 KernelSpec(node, kernel.devices, kernel.dtypes, None, PythonFunction(self.scalar(kernel.python)))
                 for kernel in operator.kernels
             ),
-            backward=self.backward(node) if "backward" in parts else None,
+            backward=self.backward(node) if "backward" in entries else None,
         )
 
     def backward(self, node: MappingNode) -> Backward:
@@ -123,8 +127,11 @@ class _Lowering:
     def fake(self, rule: Mapping[str, str]) -> FakeRule:
         span = self.operator.fake_span
         formulas = {name: self.formula(text, span) for name, text in rule.items()}
-        node = self.mapping({name: self.scalar(text, span) for name, text in rule.items()}, span)
-        return FakeRule(node, formulas.get("like"), formulas.get("shape"), formulas.get("dtype"), formulas.get("device"))
+        place = self.scalar("", span)
+        node = MappingNode(place.source, place.start, place.end, place.line, dict.fromkeys(rule, (place, place)))
+        return FakeRule(
+            node, formulas.get("like"), formulas.get("shape"), formulas.get("dtype"), formulas.get("device")
+        )
 
     def formula(self, text: str, span: Span | None) -> Formula | None:
         formula, found = read_formula(self.scalar(text, span))
@@ -137,11 +144,6 @@ class _Lowering:
         span = span or self.operator.span
         line = self.line if span is self.operator.span else span.line
         return Scalar(span.source, span.offset, span.offset + span.length, line, value, "")
-
-    def mapping(self, parts: Mapping[str, Node], span: Span | None = None) -> MappingNode:
-        place = self.scalar("", span)
-        entries = {name: (self.scalar(name, span), value) for name, value in parts.items()}
-        return MappingNode(place.source, place.start, place.end, place.line, entries)
 
 
 def _covers(outer: Span, inner: Span) -> bool:

@@ -59,4 +59,6 @@ class Imported:
         """Take over the tags that there are here, and note the others."""
         known = json_schema()["$defs"]["tag"]["enum"]
         self.tags += tuple(name for name in names if name in known)
-        self.notes += [Note(f"tags: {name}", "there is no such tag here", self.span) for name in names if name not in known]
+        self.notes += [
+            Note(f"tags: {name}", "there is no such tag here", self.span) for name in names if name not in known
+        ]

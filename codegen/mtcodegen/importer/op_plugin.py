@@ -117,7 +117,7 @@ class OpPluginReader(EntryReader):
             self.left_out.append(Note(schema.qualname, f"it is there on line {self.seen[schema.qualname]}", span))
             return None
         self.seen[schema.qualname] = node.line
-        own = schema if section in ("official", "symint") else replace(schema, namespace=_NAMESPACE)
+        own = schema if section in ("official", "symint") else schema.in_namespace(_NAMESPACE)
         imported = Imported(own, span)
         imported.add_tags(self.tags(node))
         imported.variants = self.choices(node, "variants", VARIANTS) or ("function",)
