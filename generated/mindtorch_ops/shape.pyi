@@ -10,6 +10,8 @@ __all__ = [
     "as_strided",
     "cat",
     "chunk",
+    "detach",
+    "detach_",
     "expand",
     "expand_as",
     "flatten",
@@ -76,6 +78,12 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
 
 def alias(self: Tensor) -> Tensor:
     """The same tensor as a view."""
+
+def detach(self: Tensor) -> Tensor:
+    """The same memory outside the graph; no view, as far as gradients go."""
+
+def detach_(self: Tensor) -> Tensor:
+    """Takes the tensor out of the graph, in place."""
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape, as a view where that is possible."""

@@ -139,8 +139,13 @@ cdef FunctionCtx _context_probe = FunctionCtx.__new__(FunctionCtx)
 mt_context_dict_install(<PyTypeObject*>FunctionCtx, <char*>&_context_probe.attributes - <char*><PyObject*>_context_probe)
 
 
+cdef Tensor saved_alias(Tensor t):
+    """A detached alias; of a tensor whose class has its own say about operators, made by one."""
+    return <Tensor?>call1(aten("detach"), t) if t.keys & OVERRIDES & ~TORCH_FUNCTION else shallow_copy(t)
+
+
 cdef object output_alias(Tensor t):
-    cdef Tensor alias = shallow_copy(t)
+    cdef Tensor alias = saved_alias(t)
     alias.output_nr_ = t.output_nr_
     return alias
 
@@ -163,7 +168,7 @@ cdef tuple unpack_saved(FunctionCtx ctx):
 
 cdef Tensor as_own_output(FunctionCtx ctx, Tensor alias, int number):
     """A saved output as backward sees it: with this node as its history again."""
-    cdef Tensor t = shallow_copy(alias)
+    cdef Tensor t = saved_alias(alias)
     t.grad_fn_, t.output_nr_ = ctx, number
     return t
 

@@ -61,6 +61,8 @@ cdef bint any_batched(tuple args):
 
 cdef object apply_function(object cls, tuple args, bint new_style):
     global next_sequence
+    if tracing():
+        return trace_hooks().function_applied(cls, args)
     cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
     cdef int outside = mt_state.grad_off
     cdef bint record

@@ -37,7 +37,9 @@ cdef uint64_t BELOW_AUTOGRAD = AUTOGRAD_KEYS | INPLACE_OR_VIEW     # excluded wh
 cdef uint64_t PYTHON = <uint64_t>1 << KEY_PYTHON
 cdef uint64_t TORCH_FUNCTION = <uint64_t>1 << KEY_TORCH_FUNCTION
 cdef uint64_t BATCHED = <uint64_t>1 << KEY_BATCHED
-cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED        # of a tensor's class, not of its memory
+cdef uint64_t FUNCTIONALIZE = <uint64_t>1 << KEY_FUNCTIONALIZE
+cdef uint64_t TRACING = <uint64_t>1 << KEY_TRACING
+cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED | FUNCTIONALIZE      # of a tensor's class, not of its memory
 
 cdef extern from *:
     """
@@ -82,6 +84,16 @@ cdef int key_from_name(object name) except -1:
         hint = f"; did you mean '{near[0]}'?" if near else ""
         raise ValueError(f"could not parse dispatch key '{name}'{hint} Expected one of {', '.join(KEY_BY_NAME)}")
     return found
+
+
+cdef inline bint tracing() noexcept:
+    """Whether this thread records its calls (and does not run one of them right now)."""
+    return mt_state.included & ~mt_state.excluded & TRACING != 0
+
+
+def is_tracing():
+    """Whether a call on this thread would be recorded."""
+    return tracing()
 
 
 def key_names(uint64_t keys):

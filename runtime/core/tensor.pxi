@@ -73,11 +73,17 @@ cdef class Tensor:
     # ---- geometry
     @property
     def shape(self):
+        if tracing():
+            trace_hooks().shape_read(self)
         return make_size(self.nd, self.sizes)
 
     def size(self, dim=None):
         """The shape, or the size of one dimension."""
-        return self.shape if dim is None else self.sizes[wrap_dim(self, dim)]
+        if dim is None:
+            return self.shape
+        if tracing():
+            trace_hooks().shape_read(self)
+        return self.sizes[wrap_dim(self, dim)]
 
     def stride(self, dim=None):
         """Distances in elements between neighbours along each dimension, or along one."""
@@ -97,10 +103,12 @@ cdef class Tensor:
         return self.nd
 
     def numel(self):
+        if tracing():
+            trace_hooks().shape_read(self)
         return self.nelem
 
     def nelement(self):
-        return self.nelem
+        return self.numel()
 
     def is_contiguous(self):
         """Whether the elements lie in row-major order without gaps."""
@@ -242,6 +250,8 @@ cdef class Tensor:
     @property
     def data(self):
         """The same memory outside autograd, with a version count of its own."""
+        if self.keys & OVERRIDES or tracing():
+            return call1(aten("detach"), self)
         cdef Tensor t = shallow_copy(self)
         t.storage = borrow_storage(self.storage.data, self.storage.nbytes_, self.storage.dev, self.storage)
         return t
@@ -254,7 +264,9 @@ cdef class Tensor:
 
     def detach(self):
         """The same memory, outside the graph; in-place changes to either are seen by both and counted."""
-        return protocols().detach(self) if self.keys & OVERRIDES else shallow_copy(self)
+        if (self.keys | mt_state.included) & ~mt_state.excluded & (OVERRIDES | TRACING):
+            return call1(aten("detach"), self)
+        return shallow_copy(self)
 
     def is_inference(self):
         """Whether the tensor was made in inference mode, so that autograd never sees it."""
@@ -302,6 +314,8 @@ cdef class Tensor:
     def __len__(self):
         if self.nd == 0:
             raise TypeError("len() of a 0-d tensor")
+        if tracing():
+            trace_hooks().length_read(self)
         return self.sizes[0]
 
     def __hash__(self):
@@ -370,6 +384,8 @@ cdef class Tensor:
     def __iter__(self):
         if self.nd == 0:
             raise TypeError("iteration over a 0-d tensor")
+        if tracing():
+            trace_hooks().iterated(self)
         return iter([self[i] for i in range(self.sizes[0])])
 
     def __contains__(self, value):
@@ -392,18 +408,29 @@ cdef class Tensor:
             if self.nelem == 0:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(self.item())
+        return bool(value_read(self, "boolean"))
 
     def __float__(self):
-        return float(self.item())
+        return float(value_read(self, "float"))
 
     def __int__(self):
-        return int(self.item())
+        return int(value_read(self, "integer"))
 
     def __index__(self):
         if self.dt.category > CATEGORY_INT:
             raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
+        return int(value_read(self, "index"))
+
+
+cdef object value_read(Tensor t, str kind):
+    """The value of a tensor of one element as a Python number; a trace that is being recorded warns."""
+    return trace_hooks().value_read(t, kind) if tracing() else t.item()
+
+
+cdef object trace_hooks():
+    """What a trace has to hear of besides calls: the shapes and values that Python code reads."""
+    from mindtorch_v2.jit import _reads
+    return _reads
 
 
 cdef PyTypeObject* TensorType = <PyTypeObject*>Tensor
@@ -475,6 +502,23 @@ def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t ex
     t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
     copy_geometry(shape, t)
     return t
+
+
+def wrapper_over(cls, Tensor meta not None, where, uint64_t extra_keys):
+    """A tensor of the class `cls` that claims the device `where`, with the shape and the (empty) storage of `meta`.
+
+    Wrappers over views of one meta tensor count as views of one another.
+    """
+    cdef Tensor t = new_of_class(cls)
+    t.dt, t.storage, t.offset, t.dev = meta.dt, meta.storage, meta.offset, as_device(where)
+    t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
+    copy_geometry(meta, t)
+    return t
+
+
+def forget_history(Tensor t not None):
+    """Makes t a leaf that does not require grad, in place."""
+    t.grad_fn_, t.output_nr_, t.wants_grad = None, 0, False
 
 
 cdef object tensor_new = getattr(Tensor, "__new__")

@@ -53,6 +53,8 @@ def resize_(Tensor t not None, shape):
     cdef Tensor fresh = alloc_sizes(nd, sizes, t.dt, device_meta)
     cdef size_t needed = <size_t>(t.offset + fresh.nelem) * t.dt.itemsize
     cdef UntypedStorage grown
+    if t.keys & OVERRIDES & ~TORCH_FUNCTION:
+        raise RuntimeError(f"resize_ is no operator: a {_type_name(t)}, which has no memory of its own, cannot be resized")
     if needed > t.storage.nbytes_:
         if t.dev.type_code != DEVICE_CPU:
             raise RuntimeError(f"resize_ cannot grow a tensor on {t.dev}")

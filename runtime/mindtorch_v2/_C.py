@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import _core
 from ._core import OpOverload, Tensor, device
 from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)

@@ -70,7 +70,7 @@ cfloat, cdouble = complex64, complex128
 bool = dtypes["bool"]
 
 # Imported when first used: a script that needs none of them starts without them.
-_LAZY = frozenset(("amp", "func", "nn", "npu", "optim", "utils"))
+_LAZY = frozenset(("amp", "func", "jit", "nn", "npu", "optim", "utils"))
 _LAZY_NAMES = {
     "autocast": "amp",
     "get_autocast_dtype": "amp",
@@ -106,3 +106,5 @@ def _load_operators() -> None:
 
 
 _load_operators()
+
+from .autograd import _detach  # noqa: E402, F401  (kernels by hand, of operators that are loaded by now)

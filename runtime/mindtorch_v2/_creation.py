@@ -95,6 +95,11 @@ def tensor(
     Raises ValueError for sequences of unequal lengths, TypeError for what is not a number, and RuntimeError for a
     number that ``dtype`` cannot hold.
     """
+    if _core.is_tracing() and not isinstance(data, Tensor):
+        from .jit import _reads
+
+        constant = _reads.constructed(lambda: tensor(data, dtype=dtype, device=device))
+        return _finished(constant, requires_grad)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -50,6 +51,9 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     """A NumPy array over the same memory; with ``force`` a copy where that is not possible."""
     import numpy as np
 
+    if _core.is_tracing():
+        array: np.ndarray[Any, Any] = _left_the_trace("NumPy array", lambda: numpy(self, force=force))
+        return array
     source = self.detach().cpu() if force else self
     if source.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
@@ -58,8 +62,16 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers; a number for a tensor without dimensions."""
+    if _core.is_tracing():
+        return _left_the_trace("list", lambda: tolist(self))
     source = self.detach().cpu()
     return (source.float() if source.dtype is _core.dtypes["bfloat16"] else source).numpy().tolist()
+
+
+def _left_the_trace(what: str, read: Callable[[], Any]) -> Any:
+    from .jit import _reads
+
+    return _reads.left(what, read)
 
 
 def _conversion(name: str) -> Any:

@@ -109,12 +109,3 @@ def _as_bytes(tensor: Tensor) -> Tensor:
     """A contiguous tensor's memory as uint8."""
     size = tensor.numel() * tensor.element_size()
     return _core.from_buffer(tensor, tensor.data_ptr(), (size,), (1,), _core.dtypes["uint8"])
-
-
-def detach(tensor: Tensor) -> Tensor:
-    """``tensor.detach()`` of a subclass or inside `vmap`: by the operator, so that overrides see it."""
-    from . import no_grad, ops
-
-    with no_grad():
-        view: Tensor = ops.aten.alias(tensor)
-    return view

@@ -22,6 +22,7 @@ __all__ = [
     "cat_fake",
     "cat_setup",
     "chunk",
+    "detach_",
     "expand",
     "movedim",
     "permute",
@@ -311,6 +312,11 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
 def alias(self: Tensor) -> Tensor:
     """The same tensor as a view."""
     return _core.shallow_detach(self)
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Nothing to do below autograd, which has taken the tensor out of the graph."""
+    return self
 
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:

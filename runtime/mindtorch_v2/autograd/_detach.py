@@ -1,0 +1,34 @@
+"""``detach`` and ``detach_`` at the Autograd key: what they change is the graph, so no node is recorded for them."""
+
+from __future__ import annotations
+
+from .. import _core
+from .._C import DispatchKeySet, _after_autograd_keyset, _AutoDispatchBelowAutograd
+from .._core import Tensor
+from .._ops import find
+from ..library import Library
+
+__all__: list[str] = []
+
+_lib = Library("aten", "FRAGMENT")
+_detach = find("aten::detach")
+
+
+def _detach_kernel(keys: DispatchKeySet, self: Tensor) -> Tensor:
+    with _AutoDispatchBelowAutograd():
+        alias: Tensor = _detach.redispatch((keys & _after_autograd_keyset).mask, self)
+    return alias
+
+
+def _detach_inplace_kernel(self: Tensor) -> Tensor:
+    if self._is_view():
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead: a view shares its history with the tensor that it is a "
+            "view of."
+        )
+    _core.forget_history(self)
+    return self
+
+
+_lib.impl("detach", _detach_kernel, "Autograd", with_keyset=True)
+_lib.impl("detach_", _detach_inplace_kernel, "Autograd")

@@ -1,0 +1,24 @@
+"""PyTorch's ``torch.jit``, as far as it records: ``trace``, and the graphs that it makes."""
+
+from __future__ import annotations
+
+from ._graph import Graph, Node, TensorType, Value
+from ._replay import run_graph
+from ._trace import TracedFunction, TracedModule, is_scripting, is_tracing, recording, trace
+from ._tracer import TracerWarning, TracingState
+
+__all__ = [
+    "Graph",
+    "Node",
+    "TensorType",
+    "TracedFunction",
+    "TracedModule",
+    "TracerWarning",
+    "TracingState",
+    "Value",
+    "is_scripting",
+    "is_tracing",
+    "recording",
+    "run_graph",
+    "trace",
+]

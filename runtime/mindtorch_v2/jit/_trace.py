@@ -1,0 +1,239 @@
+"""``torch.jit.trace``: a module or function, recorded for example inputs."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .._core import Tensor
+from .._functional import allclose
+from .._ops import ops
+from ..kernels.random import default_generator
+from ..nn import Module
+from ..utils._pytree import tree_leaves, tree_map
+from ._graph import Graph
+from ._replay import run_graph
+from ._tracer import TracingState, get_tracing_state, set_tracing_state, warn
+
+__all__ = ["TracedFunction", "TracedModule", "is_scripting", "is_tracing", "recording", "trace"]
+
+
+def is_tracing() -> bool:
+    """Whether this thread records a trace."""
+    return get_tracing_state() is not None
+
+
+def is_scripting() -> bool:
+    """False: functions are recorded, never compiled from their source."""
+    return False
+
+
+@contextmanager
+def recording(state: TracingState) -> Iterator[TracingState]:
+    """Inside, this thread's calls are recorded; whatever happens there, none are afterwards."""
+    if is_tracing():
+        raise RuntimeError("Tracing can't be nested: this thread is recording a trace already")
+    set_tracing_state(state)
+    try:
+        yield state
+    finally:
+        set_tracing_state(None)
+        state.graph.drop_unused()
+
+
+class TracedFunction:
+    """A recorded function: called like it, it runs the recorded calls. ``graph`` prints them."""
+
+    def __init__(self, function: Callable[..., Any], graph: Graph, example: Any) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.graph, self._example = graph, example
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return run_graph(self.graph, _leaves_like(self._example, (args, kwargs)))
+
+    def __repr__(self) -> str:
+        return f"<TracedFunction {self.__name__}>"  # type: ignore[attr-defined]  # by update_wrapper
+
+
+class TracedModule(Module):
+    """A recorded module. Parameters, buffers and submodules are the module's own: training either trains both."""
+
+    def __init__(self, module: Module, graph: Graph, example: Any) -> None:
+        super().__init__()
+        self.training = module.training
+        self._parameters, self._buffers, self._modules = module._parameters, module._buffers, module._modules
+        self.graph, self._example, self.original_name = graph, example, type(module).__name__
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return run_graph(self.graph, [self, *_leaves_like(self._example, (args, kwargs))])
+
+    @property
+    def inlined_graph(self) -> Graph:
+        """The graph; calls of submodules are never nodes of it."""
+        return self.graph
+
+    def extra_repr(self) -> str:
+        return f"original_name={self.original_name}"
+
+
+def trace(
+    func: Any,
+    example_inputs: Any = None,
+    *,
+    check_trace: bool = True,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    example_kwarg_inputs: dict[str, Any] | None = None,
+) -> Any:
+    """Runs ``func``, a module or function of tensors, on example inputs and records the operators it calls.
+
+    ``example_inputs`` is a tuple of arguments (or one tensor): tensors, and nested tuples, lists and dicts of them.
+    What is returned is called like ``func``, computes the same from other inputs, gradients included, and shows the
+    recorded calls as ``graph``. Tensors that are no inputs, parameters among them, are captured by reference. Control
+    flow that depends on values, and shapes that Python code reads, are as they were for the example: a `TracerWarning`
+    says where.
+
+    With ``check_trace`` the trace runs once, on the example; a result that differs by more than ``check_tolerance``
+    warns. ``strict`` refuses lists and dicts as results. Raises RuntimeError for inputs or results of other types.
+    """
+    given = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    example = tuple(given) if example_inputs is not None else (), dict(example_kwarg_inputs or {})
+    state = TracingState(_attribute_names(func), module=type(func).__name__)
+    for_check = tree_map(_copy, example)
+    example = _told_apart(example)
+    for tensor, name in zip(tree_leaves(example), _input_names(func, example), strict=True):
+        state.add_input(tensor, name)
+    random = copy.deepcopy(vars(default_generator))
+    with recording(state):
+        result = func(*example[0], **example[1])
+        _check_structure(result, strict)
+        state.add_output(result)
+    traced: Any
+    if isinstance(func, Module):
+        traced = TracedModule(func, state.graph, example)
+    else:
+        traced = TracedFunction(func, state.graph, example)
+    if check_trace and not state.captured_changed():  # a second run would change buffers twice
+        with _same_random_numbers(random):
+            _check(traced, for_check, result, check_tolerance)
+    return traced
+
+
+def _attribute_names(func: Any) -> dict[int, str] | None:
+    if not isinstance(func, Module):
+        return None
+    return {id(t): name for name, t in (*func.named_parameters(), *func.named_buffers())}
+
+
+def _copy(leaf: Any) -> Tensor:
+    if not isinstance(leaf, Tensor):
+        raise RuntimeError(
+            f"Type '{type(leaf).__name__}' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and "
+            "Tuples of Tensors can be traced"
+        )
+    copied: Tensor = leaf.detach().clone().requires_grad_(leaf.requires_grad)
+    return copied
+
+
+def _told_apart(example: Any) -> Any:
+    """An alias in place of a tensor that is an argument already: each argument is an input of its own."""
+    seen: set[int] = set()
+
+    def apart(tensor: Tensor) -> Any:
+        if id(tensor) in seen:
+            return ops.aten.alias(tensor)
+        seen.add(id(tensor))
+        return tensor
+
+    return tree_map(apart, example)
+
+
+def _input_names(func: Any, example: Any) -> list[str]:
+    """A name for each tensor: its parameter's, with the way to it where that is a container."""
+    args, kwargs = example
+    try:
+        parameters = list(inspect.signature(func.forward if isinstance(func, Module) else func).parameters.values())
+    except ValueError:  # a callable without a signature, such as an operator
+        parameters = []
+    plain = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names: list[str] = []
+    for number, value in enumerate(args):
+        _name_leaves(plain[number] if number < len(plain) else f"input.{number}", value, names)
+    _name_leaves("", kwargs, names)
+    return names
+
+
+def _name_leaves(name: str, value: Any, names: list[str]) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _name_leaves(f"{name}.{key}".lstrip("."), item, names)
+    elif isinstance(value, (tuple, list)):
+        for number, item in enumerate(value):
+            _name_leaves(f"{name}.{number}", item, names)
+    else:
+        names.append(name)
+
+
+def _leaves_like(example: Any, given: Any) -> list[Any]:
+    """The tensors of a call. Raises TypeError where it is not of the example's structure."""
+    expected, got = _structure(example), _structure(given)
+    if expected != got:
+        raise TypeError(f"the inputs are not nested as those that were traced: expected {expected}, got {got}")
+    return tree_leaves(given)
+
+
+def _structure(tree: Any) -> str:
+    return str(tree_map(lambda leaf: type(leaf).__name__ if not isinstance(leaf, Tensor) else "Tensor", tree))
+
+
+def _check_structure(result: Any, strict: bool) -> None:
+    if result is None:
+        raise RuntimeError(
+            "The traced function didn't return any values! Side-effects are not captured in traces, so it would be a "
+            "no-op."
+        )
+    if strict and _holds_dict(result):
+        raise RuntimeError(
+            "Encountering a dict at the output of the tracer might cause the trace to be incorrect, this is only valid "
+            "if the container structure does not change based on the module's inputs. Consider using a constant "
+            "container instead (e.g. for `dict`, use a `NamedTuple` instead). If you absolutely need this and know the "
+            "side effects, pass strict=False to trace() to allow this behavior."
+        )
+
+
+def _holds_dict(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, (list, tuple)) and any(map(_holds_dict, value)))
+
+
+def _check(traced: Any, inputs: Any, expected: Any, tolerance: float) -> None:
+    """Runs a trace on the example that it was recorded for, and warns where the results differ."""
+    args, kwargs = inputs
+    found = traced(*args, **kwargs)
+    for number, (a, b) in enumerate(zip(tree_leaves(found), tree_leaves(expected), strict=True), 1):
+        if not a.is_meta and not _equal(a.detach(), b.detach(), tolerance):
+            warn(
+                f"Output nr {number}. of the traced function does not match the corresponding output of the Python "
+                f"function: {a.tolist()} instead of {b.tolist()}. To disable trace checking, pass check_trace=False to "
+                "torch.jit.trace()"
+            )
+
+
+def _equal(a: Tensor, b: Tensor, tolerance: float) -> bool:
+    if a.is_floating_point() or a.is_complex():
+        return allclose(a, b, tolerance, tolerance, equal_nan=True)
+    return bool((a == b).all().item())
+
+
+@contextmanager
+def _same_random_numbers(before: dict[str, Any]) -> Iterator[None]:
+    """Inside, the random numbers that were drawn since ``before`` are drawn again."""
+    after = vars(default_generator).copy()
+    vars(default_generator).update(before)
+    try:
+        yield
+    finally:
+        vars(default_generator).update(after)
