@@ -26,7 +26,7 @@ def seen_by_a_mode(library: Any) -> Any:
     y = x * 2
     with Watch():
         z = y.detach()
-        z.mul_(z)
+        z.zero_()
         y.detach_()
     return seen, y, z, y.is_leaf
 
