@@ -212,6 +212,28 @@ def _known(key: str) -> str:
     return str(key)
 
 
+def _get_tracing_state() -> Any:
+    """The `TracingState` that this thread records into, or None."""
+    from .jit._tracer import get_tracing_state
+
+    return get_tracing_state()
+
+
+def _set_tracing_state(state: Any = None) -> None:
+    """Makes this thread record the calls of operators into ``state.graph``; None ends that."""
+    from .jit._tracer import set_tracing_state
+
+    set_tracing_state(state)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TracingState":
+        from .jit import TracingState
+
+        return TracingState
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 from .overrides import DisableTorchFunctionSubclass  # noqa: E402, F401  (PyTorch keeps it here)
 
 _disabled_torch_function_impl = _core.disabled_torch_function

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import _core
-from .._C import DispatchKeySet, _after_autograd_keyset, _AutoDispatchBelowAutograd
 from .._core import Tensor
+from .._dispatch_keys import DispatchKeySet, _after_autograd_keyset, _AutoDispatchBelowAutograd
 from .._ops import find
 from ..library import Library
 

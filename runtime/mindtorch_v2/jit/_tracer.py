@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from .._C import DispatchKeySet
 from .._core import OpOverload, Tensor
+from .._dispatch_keys import DispatchKeySet
 from ._graph import Graph, Node, TensorType, Value, type_of
 
 __all__ = ["TracerWarning", "TracingState", "get_tracing_state", "paused", "set_tracing_state", "user_line"]
