@@ -28,6 +28,7 @@ from .kernel_source import (
 __all__ = ["BuildError", "build_ascendc", "build_native"]
 
 _C_SUFFIXES = (".c",)
+_NO_SPACE = ("No space left on device", "File too large", "File size limit exceeded", "Disk quota exceeded")
 _HOST_FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fPIC", "-fdiagnostics-color=never")
 # Kernels view the same local memory as several types, which the chip's compiler allows.
 _ASCENDC_FLAGS = (
@@ -237,7 +238,7 @@ def _run(name: str, command: Sequence[str]) -> str:
             f"the compiler {command[0]!r} was not found; install it (on Debian: apt install g++), or set CXX and CC"
         ) from None
     if done.returncode != 0:
-        raise BuildError(
-            f"kernel library {name!r}: {command[0]} failed\n{done.stderr.rstrip()}\ncommand: {shlex.join(command)}"
-        )
+        hint = f"\n{build_cache.NO_SPACE_HINT}" if any(words in done.stderr for words in _NO_SPACE) else ""
+        said = f"{done.stderr.rstrip()}{hint}"
+        raise BuildError(f"kernel library {name!r}: {command[0]} failed\n{said}\ncommand: {shlex.join(command)}")
     return done.stdout

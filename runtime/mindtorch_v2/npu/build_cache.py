@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -11,6 +12,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from .build_errors import BuildError
+
+NO_SPACE_HINT = "free space there, or set MINDTORCH_CACHE_DIR to a folder that can be written and has some"
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.ENOTDIR, errno.EEXIST)
 
 # Headers that belong to the compiler, whose version is part of every key.
 _SYSTEM_HEADERS = ("/usr/include/", "/usr/lib/gcc/")
@@ -39,34 +45,51 @@ def cached(recipe: str, filename: str, build: Callable[[Path], Iterable[Path]]) 
     """The library built from ``recipe`` (a digest), from the cache where its dependencies have not changed.
 
     ``build(folder)`` writes ``filename`` into an empty folder and returns the files it read. What it raises
-    leaves nothing behind. Of several processes that want the same library, one builds it.
+    leaves nothing behind. Of several processes that want the same library, one builds it. Raises ``BuildError`` where
+    the cache cannot be written, as on a full disk.
     """
     root = cache_root() / "kernels"
     found = _look_up(root, recipe, filename)
     if found:
         return found
-    root.mkdir(parents=True, exist_ok=True)
-    with _locked(root / f"{recipe}.lock"):
-        found = _look_up(root, recipe, filename)  # another process may have built it meanwhile
-        if found:
-            return found
-        workspace = Path(tempfile.mkdtemp(prefix="build-", dir=root))
-        try:
-            dependencies = sorted({str(path) for path in build(workspace) if _is_dependency(path, workspace)})
-            _publish(root, recipe, workspace, dependencies)
-        finally:
-            shutil.rmtree(workspace, ignore_errors=True)
-        found = _look_up(root, recipe, filename)
-        if found is None:
-            raise FileNotFoundError(f"a source of {filename} changed while it was built; build it again")
-        return found
+    with _told_as_build_error(root, filename):
+        root.mkdir(parents=True, exist_ok=True)
+        with _locked(root / f"{recipe}.lock"):
+            found = _look_up(root, recipe, filename)  # another process may have built it meanwhile
+            if found:
+                return found
+            _build(root, recipe, build)
+            found = _look_up(root, recipe, filename)
+    if found is None:
+        raise FileNotFoundError(f"a source of {filename} changed while it was built; build it again")
+    return found
+
+
+def _build(root: Path, recipe: str, build: Callable[[Path], Iterable[Path]]) -> None:
+    workspace = Path(tempfile.mkdtemp(prefix="build-", dir=root))
+    try:
+        dependencies = sorted({str(path) for path in build(workspace) if _is_dependency(path, workspace)})
+        _publish(root, recipe, workspace, dependencies)
+    finally:
+        shutil.rmtree(workspace, ignore_errors=True)
+
+
+@contextmanager
+def _told_as_build_error(root: Path, filename: str) -> Iterator[None]:
+    """Names the cache where it cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        raise BuildError(f"{filename} cannot be built in the cache {root}: {error.strerror}; {NO_SPACE_HINT}") from None
 
 
 def _look_up(root: Path, recipe: str, filename: str) -> Path | None:
     try:
         dependencies: list[str] = json.loads((root / f"{recipe}.json").read_text())
         library = root / _product(recipe, dependencies) / filename
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None  # never built, or a dependency is gone
     return library if library.is_file() else None
 
