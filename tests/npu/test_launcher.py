@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 import subprocess
 import threading
@@ -166,7 +167,8 @@ def test_a_missing_symbol_with_nothing_near(tmp_path):
     )
 
 
-def test_a_library_for_another_machine(tmp_path):
+@pytest.mark.parametrize("abi", ["c", "ascendc"])
+def test_a_library_for_another_machine(tmp_path, abi):
     library = compile_c(tmp_path / "libother.so", "int k(void) { return 0; }")
     image = bytearray(library.read_bytes())
     machine = int.from_bytes(image[18:20], "little")
@@ -174,7 +176,8 @@ def test_a_library_for_another_machine(tmp_path):
     image[18:20] = other.to_bytes(2, "little")
     library.write_bytes(image)
     here = {62: "x86_64", 183: "aarch64"}[machine]
-    assert message(npu.KernelLauncher(library).bind("k", (), abi="c"), OSError) == (
+    kernel = npu.KernelLauncher(library).bind("k", (), abi=abi)
+    assert message(lambda: kernel(*[1][: abi == "ascendc"]), OSError) == (
         f"kernel library {library} cannot be loaded: it is built for {name}, this process runs on {here}"
     )
 
@@ -253,6 +256,55 @@ def test_a_stream_of_another_npu(kernels, x):
     )
     assert message(lambda: kernels.launch("scale", block_dim=1, args=arguments, stream=0), TypeError) == (
         "kernel scale: stream must be an npu.Stream or None, got int 0"
+    )
+
+
+def test_a_handle_of_another_npu(kernels, x):
+    stream = npu.ExternalStream(npu.Stream("npu:1").npu_stream, "npu:0")
+    with pytest.raises(npu.NpuError) as caught:
+        kernels.launch("scale", block_dim=1, args=[x, x, npu.f32(1), npu.u32(5)], stream=stream)
+    assert caught.value.code == 107003
+    first, second = str(caught.value).splitlines()
+    assert first == "kernel scale: error 107003 (a stream or event of another device or context)"
+    if npu.is_simulated():
+        assert re.fullmatch(
+            r"the library says: mtsim_launch: argument stream: expected a stream of the thread's context 0x\w+ on device "
+            rf"0, got {stream.npu_stream:#x} of the context 0x\w+ on device 1",
+            second,
+        )
+
+
+def test_a_null_stream_is_the_default_one(kernels, x):
+    stream = npu.ExternalStream(0)
+    assert stream == npu.default_stream()
+    kernels.launch("scale", block_dim=1, args=[x, x, npu.f32(2), npu.u32(5)], stream=stream)
+    np.testing.assert_array_equal(values(x), [0, 2, 4, 6, 8])
+
+
+def test_a_handle_of_no_stream(kernels, x):
+    if not npu.is_simulated():
+        pytest.skip("CANN reads memory at the address it is given")
+    with pytest.raises(npu.NpuError) as caught:
+        kernels.launch(
+            "scale", block_dim=1, args=[x, x, npu.f32(1), npu.u32(5)], stream=npu.ExternalStream(0xDEAD, "npu:0")
+        )
+    assert str(caught.value) == (
+        "kernel scale: error 107000 (a bad parameter)\nthe library says: mtsim_launch: argument stream: expected a "
+        "live stream, got 0xdead, which is no handle"
+    )
+
+
+def test_what_is_no_stream():
+    expected = "expected an npu.Stream, got int 0"
+    assert message(lambda: npu.stream(0), TypeError) == expected
+    assert message(lambda: npu.set_stream(0), TypeError) == expected
+    assert message(lambda: npu.Event().record(0), TypeError) == expected
+    assert message(lambda: npu.current_stream().wait_stream(0), TypeError) == expected
+    assert message(lambda: npu.current_stream().wait_event(None), TypeError) == (
+        "Stream.wait_event: expected an npu.Event, got NoneType None"
+    )
+    assert message(lambda: npu.ExternalStream(None), TypeError) == (
+        "npu.ExternalStream: expected a handle as an int, got NoneType; 0 is the default stream"
     )
 
 
@@ -336,5 +388,9 @@ def test_a_compiler_error_is_the_sources(tmp_path):
     source.write_text(
         '#include "kernel_operator.h"\nextern "C" __global__ __aicore__ void k(GM_ADDR x) { nonsense(); }\n'
     )
-    with pytest.raises(npu.BuildError, match=r"broken.cpp:2"):
-        npu.ascendc_load("broken", source)
+    lines = message(lambda: npu.ascendc_load("broken", source), npu.BuildError).splitlines()
+    if npu.is_simulated():
+        assert lines[0] == "kernel library 'broken': g++ failed"
+        assert f"{source}:2:54: error: 'nonsense' was not declared in this scope" in lines
+    else:
+        assert any("broken.cpp:2" in line for line in lines)

@@ -63,6 +63,8 @@ class Stream:
 
     def wait_event(self, event: Event) -> None:
         """Makes later work of this stream wait for the event's latest record, or for an external one to be set."""
+        if not isinstance(event, Event):
+            raise TypeError(f"Stream.wait_event: expected an npu.Event, got {type(event).__name__} {event!r}")
         if event.external:
             event._create(self)
         if event.npu_event:
@@ -71,7 +73,7 @@ class Stream:
 
     def wait_stream(self, stream: Stream) -> None:
         """Makes later work of this stream wait for all work queued on the other one so far."""
-        self.wait_event(stream.record_event())
+        self.wait_event(_a_stream(stream).record_event())
 
     def record_event(self, event: Event | None = None) -> Event:
         """Records an event (a new one where none is given) after the work queued so far."""
@@ -116,6 +118,11 @@ class ExternalStream(Stream):
     """A stream that something else made and destroys, such as MindSpore: its ``aclrtStream`` as an int."""
 
     def __init__(self, stream_ptr: int, device: DeviceLike = None) -> None:
+        if not isinstance(stream_ptr, int):
+            raise TypeError(
+                f"npu.ExternalStream: expected a handle as an int, got {type(stream_ptr).__name__}; "
+                "0 is the default stream"
+            )
         self.device, self.npu_stream, self.priority = Device("npu", index_of(device)), stream_ptr, 0
 
 
@@ -175,7 +182,7 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Marks the work queued on a stream so far; the current stream where none is given."""
-        stream = stream or current_stream()
+        stream = _or_current(stream)
         self._create(stream)
         with on_device(stream.device_index):
             opened().call("aclrtRecordEvent", self.npu_event, stream.npu_stream)
@@ -184,14 +191,14 @@ class Event:
         """Clears an external event when a stream, by default the current one, gets there."""
         if not self.external:
             raise RuntimeError("npu.Event.reset: only an event made with external=True is cleared")
-        stream = stream or current_stream()
+        stream = _or_current(stream)
         self._create(stream)
         with on_device(stream.device_index):
             opened().call("aclrtResetEvent", self.npu_event, stream.npu_stream)
 
     def wait(self, stream: Stream | None = None) -> None:
         """Makes later work of a stream wait for this event; the current stream where none is given."""
-        (stream or current_stream()).wait_event(self)
+        _or_current(stream).wait_event(self)
 
     def query(self) -> bool:
         """Whether the marked work is done; True where nothing was marked."""
@@ -242,7 +249,10 @@ def default_stream(device: DeviceLike = None) -> Stream:
 
 
 def set_stream(stream: Stream) -> None:
-    """Makes a stream the calling thread's current one of its NPU."""
+    """Makes a stream the calling thread's current one of its NPU; None does nothing."""
+    if stream is None:
+        return
+    _a_stream(stream)
     _core.npu_swap_stream(stream.device_index, stream.npu_stream)
 
 
@@ -250,7 +260,7 @@ class StreamContext:
     """``with npu.stream(s):`` makes a stream current, and its NPU; None does nothing."""
 
     def __init__(self, stream: Stream | None) -> None:
-        self.stream = stream
+        self.stream = None if stream is None else _a_stream(stream)
 
     def __enter__(self) -> None:
         if self.stream is not None:
@@ -268,6 +278,16 @@ class StreamContext:
 def stream(stream: Stream | None) -> StreamContext:
     """Makes a stream current for a ``with`` block."""
     return StreamContext(stream)
+
+
+def _a_stream(value: Stream) -> Stream:
+    if not isinstance(value, Stream):
+        raise TypeError(f"expected an npu.Stream, got {type(value).__name__} {value!r}")
+    return value
+
+
+def _or_current(stream: Stream | None) -> Stream:
+    return current_stream() if stream is None else _a_stream(stream)
 
 
 def _stream_error(library: Acl, code: int, what: str, stream: Stream) -> NpuError:
