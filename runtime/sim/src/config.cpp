@@ -32,6 +32,8 @@ Config read_config() {
     Config config;
     read_integer("MTSIM_DEVICES", 1, 64, &config.devices, &config.error);
     read_integer("MTSIM_DEVICE_MEMORY", 4096, std::uint64_t{1} << 40, &config.device_memory, &config.error);
+    read_integer("MINDTORCH_SIM_ISOLATE", 0, 1, &config.isolate, &config.error);
+    read_integer("MINDTORCH_SIM_TIMEOUT", 0, 86400, &config.timeout, &config.error);
     if (const char* name = std::getenv("MTSIM_SOC_NAME"); name != nullptr && *name != '\0') {
         config.soc_name = name;
         if (config.soc_name.find("sim") == std::string::npos) {

@@ -11,6 +11,8 @@ struct Config {
     std::uint32_t devices = 2;                       // MTSIM_DEVICES, 1 .. 64
     std::size_t device_memory = std::size_t{4} << 30;  // MTSIM_DEVICE_MEMORY, bytes of each device
     std::string soc_name = "Ascend910B1-sim";        // MTSIM_SOC_NAME; "-sim" is added where it is missing
+    bool isolate = false;                            // MINDTORCH_SIM_ISOLATE=1: every kernel in a process of its own
+    std::uint32_t timeout = 300;                     // MINDTORCH_SIM_TIMEOUT, seconds a kernel may run; 0: any time
     std::string error;                               // a malformed variable; aclInit reports it
 };
 

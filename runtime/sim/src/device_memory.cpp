@@ -104,14 +104,15 @@ void DeviceMemory::release_all() {
 }
 
 std::optional<Allocation> DeviceMemory::find(const void* pointer) const {
+    const std::optional<Allocation> near = nearest_before(pointer);
+    return near && offset(pointer) - near->offset < near->usable ? near : std::nullopt;
+}
+
+std::optional<Allocation> DeviceMemory::nearest_before(const void* pointer) const {
     const std::size_t wanted = offset(pointer);
     std::shared_lock<std::shared_mutex> lock(mutex_);
-    auto next = live_.upper_bound(wanted);
-    if (next == live_.begin()) {
-        return std::nullopt;
-    }
-    const Allocation& allocation = std::prev(next)->second;
-    return wanted - allocation.offset < allocation.usable ? std::optional<Allocation>(allocation) : std::nullopt;
+    const auto next = live_.upper_bound(wanted);
+    return next == live_.begin() ? std::nullopt : std::optional<Allocation>(std::prev(next)->second);
 }
 
 std::size_t DeviceMemory::available() const {

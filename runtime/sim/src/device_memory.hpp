@@ -38,6 +38,9 @@ public:
     // The live allocation that holds `pointer` (any address inside it, in either alias).
     std::optional<Allocation> find(const void* pointer) const;
 
+    // The live allocation at or before `pointer`, in either alias.
+    std::optional<Allocation> nearest_before(const void* pointer) const;
+
     bool in_host_alias(const void* pointer) const { return offset_in(host_, pointer) < span_; }
     bool in_kernel_alias(const void* pointer) const { return offset_in(kernel_, pointer) < span_; }
 
@@ -46,6 +49,10 @@ public:
     std::size_t offset(const void* pointer) const {
         return in_host_alias(pointer) ? offset_in(host_, pointer) : offset_in(kernel_, pointer);
     }
+
+    // Held by the thread that forks, so that the child finds the tables as they are and not halfway through a change.
+    // Shared, as a lock for writing belongs to a thread, which is another one in the child.
+    std::shared_lock<std::shared_mutex> freeze() const { return std::shared_lock<std::shared_mutex>(mutex_); }
 
     std::size_t capacity() const { return capacity_; }
     std::size_t available() const;

@@ -45,6 +45,12 @@ aclError require_pointer(const char* function, const char* argument, const void*
     return fail(ACL_ERROR_RT_PARAM_INVALID, function, "argument %s: expected an address, got NULL", argument);
 }
 
+std::string describe_timeout(const char* kernel, std::chrono::seconds limit) {
+    return format("kernel %s: still running after %lld s: a flag that nobody sets, or a loop without an end "
+                  "(MINDTORCH_SIM_TIMEOUT is the limit in seconds, 0 for none)", kernel,
+                  static_cast<long long>(limit.count()));
+}
+
 }  // namespace mtsim
 
 const char* aclGetRecentErrMsg() {

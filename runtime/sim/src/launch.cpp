@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "error.hpp"
+#include "isolation.hpp"
 #include "mtsim.h"
 #include "runtime.hpp"
 
@@ -63,11 +64,20 @@ struct Block {
 
 thread_local Block block;
 
+void report(Stream& stream, aclError code, std::string message) {
+    if (!report_to_parent(code, message)) {
+        stream.set_failure(code, std::move(message));
+    }
+}
+
 void record_fault(aclError code, const char* message) {
     block.faulted = true;
-    block.stream->set_failure(code, format("kernel %s, block %u of %u: %s", block.kernel, block.index, block.count,
-                                           message));
+    std::string text =
+        format("kernel %s, block %u of %u: %s", block.kernel, block.index, block.count, message);
+    report(*block.stream, code, std::move(text));
 }
+
+BlockPlace place_of_thread() { return {block.index, block.count}; }
 
 class KernelTask {
 public:
@@ -91,6 +101,36 @@ public:
     }
 
     void run(Stream& stream) {
+        Runtime& runtime = Runtime::get();
+        const std::chrono::seconds limit(runtime.config.timeout);
+        if (runtime.config.isolate) {
+            const auto blocks = [&] { run_alone(stream); };
+            if (std::optional<Failure> failure = run_isolated(name_, limit, place_of_thread, blocks)) {
+                stream.set_failure(failure->code, std::move(failure->message));
+            }
+        } else if (runtime.watchdog.enabled()) {
+            runtime.watchdog.start();
+            stream.begin_kernel(name_);
+            run_blocks(stream);
+            stream.end_kernel();
+        } else {
+            run_blocks(stream);
+        }
+    }
+
+private:
+    // In a child, which has no thread but this one.
+    void run_alone(Stream& stream) const {
+        if (concurrent_) {
+            run_concurrent(stream);
+            return;
+        }
+        for (std::uint32_t index = 0; index < blocks_; ++index) {
+            run_block(stream, index, nullptr);
+        }
+    }
+
+    void run_blocks(Stream& stream) const {
         if (concurrent_) {
             run_concurrent(stream);
         } else if (blocks_ == 1) {
@@ -100,7 +140,6 @@ public:
         }
     }
 
-private:
     const void* arguments() const { return heap_ != nullptr ? heap_.get() : inline_; }
 
     void run_block(Stream& stream, std::uint32_t index, Barrier* barrier) const {
@@ -132,8 +171,8 @@ private:
                 threads.emplace_back([&, index] { run_block(stream, index, &barrier); });
             }
         } catch (const std::system_error& error) {
-            stream.set_failure(ACL_ERROR_RT_INTERNAL_ERROR, format("kernel %s: cannot start a thread for block %u: %s",
-                                                                   name_, index, error.what()));
+            report(stream, ACL_ERROR_RT_INTERNAL_ERROR,
+                   format("kernel %s: cannot start a thread for block %u: %s", name_, index, error.what()));
             for (; index < blocks_; ++index) {
                 barrier.leave();
             }

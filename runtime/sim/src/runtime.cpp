@@ -1,8 +1,12 @@
 #include "runtime.hpp"
 
+#include "address.hpp"
+
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 
 namespace mtsim {
@@ -14,7 +18,13 @@ constexpr std::chrono::seconds kExitPatience{2};
 std::atomic<Runtime*> instance{nullptr};
 std::mutex creation;
 
+bool keeps_machine = false;  // guarded by forking: the child runs a kernel on the parent's machine
+std::mutex forking;
+
 void start_over_in_child() {
+    if (keeps_machine) {
+        return;
+    }
     // The parent's object is abandoned as it is: its locks may be held by threads that do not exist here.
     instance.store(nullptr);
     new (&creation) std::mutex();
@@ -34,6 +44,7 @@ Runtime* Runtime::create() {
         if (!hooked) {
             pthread_atfork(nullptr, nullptr, start_over_in_child);
             std::atexit(stop_threads);
+            explain_host_accesses();
             hooked = true;
         }
         instance.store(new Runtime(), std::memory_order_release);
@@ -41,10 +52,26 @@ Runtime* Runtime::create() {
     return instance.load();
 }
 
-Runtime::Runtime() : config(read_config()), blocks(std::thread::hardware_concurrency()) {
+Runtime::Runtime()
+    : config(read_config()),
+      blocks(std::thread::hardware_concurrency()),
+      watchdog(std::chrono::seconds(config.timeout), [this] { return streams.all(); }) {
     for (std::uint32_t id = 0; id < config.devices; ++id) {
         devices.push_back(std::make_unique<Device>(static_cast<std::int32_t>(id), config.device_memory));
     }
+}
+
+pid_t Runtime::fork_with_memory() {
+    std::lock_guard<std::mutex> lock(forking);
+    std::vector<std::shared_lock<std::shared_mutex>> frozen;
+    for (const auto& device : devices) {
+        frozen.push_back(device->memory.freeze());
+    }
+    std::fflush(stdout);  // or the child would print it again
+    keeps_machine = true;
+    const pid_t child = fork();
+    keeps_machine = false;
+    return child;
 }
 
 void Runtime::forget(const Model& model) {
@@ -88,6 +115,7 @@ void Runtime::stop_threads() {
     if (runtime == nullptr) {
         return;
     }
+    runtime->watchdog.stop();
     const auto deadline = Stream::Clock::now() + kExitPatience;
     for (const auto& stream : runtime->streams.all()) {
         if (!stream->on_worker_thread()) {

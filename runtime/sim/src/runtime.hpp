@@ -1,6 +1,8 @@
 // The process's one simulated machine.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "model.hpp"
 #include "registry.hpp"
 #include "stream.hpp"
+#include "watchdog.hpp"
 
 namespace mtsim {
 
@@ -37,12 +40,15 @@ public:
     Registry<ArgumentList, HandleKind::kArgumentList> argument_lists;
     HostMemory host;
     BlockPool blocks;
+    Watchdog watchdog;
 
     std::mutex lifecycle;      // initialise, finalise, contexts, device counts
     bool initialised = false;  // guarded by lifecycle
 
     void forget(const Model& model);    // and its task groups
     void forget(const Binary& binary);  // and its functions, and their argument lists
+    // fork(), with a child that goes on using this machine's memory; it may run one kernel and exit, no more.
+    pid_t fork_with_memory();
     std::string problem() const;  // why the machine cannot be used; empty when it can
 
 private:

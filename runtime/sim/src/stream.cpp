@@ -120,6 +120,13 @@ bool Stream::next_task(std::uint64_t position) {
 }
 
 void Stream::finish(std::uint64_t position) {
+    if (lost_.load()) {
+        return;  // it came back after all, and everything was settled without it
+    }
+    settle(position);
+}
+
+void Stream::settle(std::uint64_t position) {
     finished_.store(position + 1, std::memory_order_seq_cst);
     if (position + 1 >= wanted_.load(std::memory_order_seq_cst)) {
         std::lock_guard<std::mutex> lock(progress_mutex_);
@@ -233,6 +240,10 @@ void Stream::join(std::optional<Clock::time_point> deadline) {
     if (!worker_.joinable()) {
         return;
     }
+    if (lost_.load()) {
+        worker_.detach();
+        return;
+    }
     if (deadline && worker_done_.wait_until(*deadline) == std::future_status::timeout) {
         worker_.detach();
         return;
@@ -246,8 +257,54 @@ void Stream::discard_queued() {
     const std::uint64_t end = submitted();
     for (std::uint64_t position = finished_.load(); position != end; ++position) {
         slots_[position % kSlots].discard();
-        finish(position);
+        settle(position);
     }
+}
+
+// ------------------------------------------------------------------------------- kernels that never come back
+
+void Stream::begin_kernel(const char* name) {
+    std::lock_guard<std::mutex> lock(failure_mutex_);
+    kernel_ = name;
+}
+
+void Stream::end_kernel() {
+    std::lock_guard<std::mutex> lock(failure_mutex_);
+    kernel_.clear();
+}
+
+bool Stream::give_up_after(std::chrono::seconds limit) {
+    const std::uint64_t position = finished_.load();
+    std::string kernel;
+    {
+        std::lock_guard<std::mutex> lock(failure_mutex_);
+        kernel = kernel_;
+    }
+    if (kernel.empty() || position != seen_position_ || seen_since_ == Clock::time_point()) {
+        seen_position_ = position;
+        seen_since_ = kernel.empty() ? Clock::time_point() : Clock::now();
+        return false;
+    }
+    if (lost_.load() || Clock::now() - seen_since_ < limit) {
+        return false;
+    }
+    std::lock_guard<std::mutex> lock(push_mutex_);
+    {
+        std::lock_guard<std::mutex> inside(failure_mutex_);  // the worker leaves a kernel only with this lock
+        if (kernel_.empty() || finished_.load() != position) {
+            return false;
+        }
+        abandoned_.store(true);
+        lost_.store(true);
+    }
+    set_failure(ACL_ERROR_RT_VECTOR_CORE_TIMEOUT, describe_timeout(kernel.c_str(), limit));
+    stopped_.store(true);
+    const std::uint64_t end = submitted();
+    for (std::uint64_t dropped = position + 1; dropped < end; ++dropped) {
+        slots_[dropped % kSlots].discard();
+    }
+    settle(end - 1);
+    return true;
 }
 
 }  // namespace mtsim

@@ -133,6 +133,15 @@ public:
     std::optional<Failure> take_failure();
     void stop_on_failure(bool stop);
 
+    // What the worker runs, for whom it may concern when it does not come back. Only the worker calls these.
+    void begin_kernel(const char* name);
+    void end_kernel();
+
+    // Gives the stream up when its worker is found in the same kernel for longer than `limit`: the failure is reported
+    // from then on, what is queued is dropped, and nobody waits any more. The worker may still be in the kernel, so the
+    // stream must outlive it: true when that happened. Only the watchdog calls this.
+    bool give_up_after(std::chrono::seconds limit);
+
     // Ends the worker: after the last task (drain), or after the running one (abandon). An abandoned worker that does
     // not come back by `deadline` is left behind. Neither may be called on the worker's own thread.
     void drain();
@@ -157,6 +166,7 @@ private:
     bool next_task(std::uint64_t position);
     void work();
     void finish(std::uint64_t position);
+    void settle(std::uint64_t position);
     void discard_queued();
     void join(std::optional<Clock::time_point> deadline);
 
@@ -191,6 +201,10 @@ private:
     std::atomic<bool> stopped_{false};
     std::vector<std::shared_ptr<Recording>> waiting_for_;  // several when a graph runs on several threads
     Replay* replay_ = nullptr;
+    std::string kernel_;  // the running one; empty: none. Guarded by failure_mutex_
+    std::atomic<bool> lost_{false};  // the worker never came back from a kernel
+    std::uint64_t seen_position_ = 0;  // the watchdog's: where it last found the worker, and since when
+    Clock::time_point seen_since_;
 };
 
 }  // namespace mtsim
