@@ -11,14 +11,15 @@ from dataclasses import dataclass
 import opschema
 from mtcodegen.expr import Expr
 from mtcodegen.layout import quoted, strings
-from mtcodegen.model import File, KernelSpec, Launch, OpSpec, place_of
-from mtcodegen.names import BUILTINS, IMPORTED, Names, annotation, return_annotation
+from mtcodegen.model import File, KernelSpec, Launch, place_of
+from mtcodegen.names import BUILTINS, IMPORTED, Names
 from mtcodegen.plan_backward import plan_backward
 from mtcodegen.plan_forward import plan_forward
 from mtcodegen.plan_kernels import Function, OpPlan, plan_kernels
+from mtcodegen.plan_stub import Stub, plan_stubs
 from mtcodegen.source import Scalar
 
-__all__ = ["Module", "Stub", "plan_module"]
+__all__ = ["Module", "plan_module"]
 
 
 @dataclass(frozen=True)
@@ -36,18 +37,6 @@ class Operator:
     functions: tuple[Function, ...]
     registrations: tuple[str, ...]
     exports: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Stub:
-    """One signature in the module's ``.pyi``."""
-
-    name: str
-    parameters: str
-    returns: str
-    doc: str
-    overloaded: bool
-    deprecated: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,12 +84,12 @@ def plan_module(
         launchers=tuple(f"{name} = {value}" for name, value in launchers.values()),
         operators=tuple(operators),
         exports=tuple(exports.values()),
-        stubs=tuple(_stubs(file.ops, exports)),
+        stubs=tuple(plan_stubs(file.ops, {key: name for key, (name, _) in exports.items()})),
         has_odd_names=any(name != name.lower() for name in arguments) or any(s.name.startswith("__") for s in schemas),
     )
 
 
-# ---------------------------------------------------------------- exports and stubs
+# ---------------------------------------------------------------- exports
 
 
 def _base(schema: opschema.Schema) -> tuple[str, str]:
@@ -124,40 +113,6 @@ def _attribute(value: str, name: str) -> str:
     import keyword
 
     return f'getattr({value}, "{name}")' if keyword.iskeyword(name) else f"{value}.{name}"
-
-
-def _stubs(ops: Sequence[OpSpec], exports: Mapping[tuple[str, str], tuple[str, str]]) -> list[Stub]:
-    signatures: dict[str, dict[tuple[str, str], OpSpec]] = {}
-    for spec in ops:
-        own = signatures.setdefault(exports[_base(spec.schema)][0], {})
-        own.setdefault((_called_with(spec.schema), return_annotation(spec.schema)), spec)
-    return [
-        Stub(name, parameters, returns, spec.doc, len(own) > 1, spec.deprecated)
-        for name, own in signatures.items()
-        for (parameters, returns), spec in own.items()
-    ]
-
-
-def _called_with(schema: opschema.Schema) -> str:
-    names = Names()
-    parts = [_parameter(argument, names.unique(argument.name)) for argument in schema.positional]
-    keywords = [argument for argument in schema.kwarg_only if names.unique(argument.name) == argument.name]
-    if keywords:
-        parts += ["*", *(_parameter(argument, argument.name) for argument in keywords)]
-    if len(keywords) < len(schema.kwarg_only):
-        parts.append(f"**{names.unique('kwargs')}: Any")
-    return ", ".join(parts)
-
-
-def _parameter(argument: opschema.Argument, name: str) -> str:
-    text = f"{name}: {annotation(argument.type, called=True)}"
-    return f"{text} = {_default(argument.default_value)}" if argument.has_default else text
-
-
-def _default(value: object) -> str:
-    if isinstance(value, str):
-        return quoted(value)
-    return repr(value) if value is None or isinstance(value, bool | int | float) else "..."
 
 
 # ---------------------------------------------------------------- libraries and sources

@@ -43,10 +43,16 @@ __all__ = [
 ]
 
 
+_OPERATORS = ("OpOverload", "OpOverloadPacket")
 MINDTORCH = Runtime(
-    "import mindtorch_v2 as torch", {"Tensor": "mindtorch_v2", "library": "mindtorch_v2", "npu": "mindtorch_v2"}
+    "import mindtorch_v2 as torch",
+    dict.fromkeys(("Tensor", "library", "npu"), "mindtorch_v2") | dict.fromkeys(_OPERATORS, "mindtorch_v2._ops"),
 )
-TORCH = Runtime("import torch", {"Tensor": "torch", "library": "._support", "npu": "._support"}, "torch_support.py.j2")
+TORCH = Runtime(
+    "import torch",
+    {"Tensor": "torch", "library": "._support", "npu": "._support"} | dict.fromkeys(_OPERATORS, "torch._ops"),
+    "torch_support.py.j2",
+)
 MINDSPORE = Runtime(
     "",
     {"Tensor": "mindspore", "library": "._support", "npu": "._support", "torch": "._support"},
@@ -58,16 +64,25 @@ def render_module(module: Module, runtime: Runtime = MINDTORCH) -> tuple[str, st
     """The texts of the module and of its stub."""
     exported = _sorted_names(name for name, _ in module.exports)
     common = {"module": module, "header": _header(module.source), "exported": exported}
-    common["noqa"] = "# ruff: noqa: N803, N806, N807, RUF100\n" if module.has_odd_names else ""
+    odd = ["N803", "N806", "N807"] if module.has_odd_names else []
+    common["noqa"] = _noqa(odd)
     body = _render("operators.py.j2", {"module": module})
     head = {"docstring": _docstring(module), "imports": _module_imports(body, runtime), "body": body}
     text = _render("module.py.j2", {**common, **head})
-    stub = _render("module.pyi.j2", {**common, "overloaded": False, "imports": ()})
     overloaded = any(item.overloaded for item in module.stubs)
+    objects = "OpOverload" in runtime.places
+    common |= {"objects": objects, "noqa": _noqa(odd, *(stub.odd_names for stub in module.stubs if objects))}
+    stub = _render("module.pyi.j2", {**common, "overloaded": False, "imports": ()})
     stub_text = _render(
         "module.pyi.j2", {**common, "overloaded": overloaded, "imports": _stub_imports(stub, overloaded, runtime)}
     )
     return wrap(text), wrap(stub_text)
+
+
+def _noqa(*codes: list[str]) -> str:
+    """The comment that keeps linters quiet about names which are not ours to choose."""
+    found = sorted({code for part in codes for code in part})
+    return f"# ruff: noqa: {', '.join([*found, 'RUF100'])}\n" if found else ""
 
 
 def render_support(runtime: Runtime) -> str:
@@ -115,7 +130,7 @@ def _docstring(module: Module) -> str:
 # ---------------------------------------------------------------- imports
 
 _MODULES = ("builtins", "math", "warnings")
-_IMPORTABLE = ("torch", "Tensor", "library", "npu", "Any", "Sequence", *_MODULES)
+_IMPORTABLE = ("torch", "Tensor", "library", "npu", "Any", "Sequence", *_OPERATORS, *_MODULES)
 _STRING_OR_COMMENT = r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*'
 
 
@@ -160,7 +175,7 @@ def _runtime_imports(used: set[str], runtime: Runtime) -> tuple[list[str], list[
 
 def _stub_imports(body: str, overloaded: bool, runtime: Runtime) -> list[list[str]]:
     used = _used(body)
-    lines, beside = _runtime_imports(used & {"Tensor", "torch"}, runtime)
+    lines, beside = _runtime_imports(used & {"Tensor", "torch", *_OPERATORS}, runtime)
     typing = [*(["Any"] if "Any" in used else []), *(["overload"] if overloaded else [])]
     extensions = ["from typing_extensions import deprecated"] if "@deprecated(" in body else []
     return [*_groups(used, [], typing, extensions, lines), *beside]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ._core import OpOverload, OpOverloadPacket, find_operator, register_operator, unregister_operator
 
-__all__ = ["OpNamespace", "Operators", "add", "discard", "find", "ops", "split_name"]
+__all__ = ["OpNamespace", "OpOverload", "OpOverloadPacket", "Operators", "add", "discard", "find", "ops", "split_name"]
 
 
 class OpNamespace:

@@ -51,7 +51,7 @@ def test_a_deprecated_operator_warns_at_the_line_of_the_call(ops):
 
 def test_its_stub_says_so(tmp_path):
     files, _ = run(tmp_path, TEXT)
-    assert '@deprecated("use ``new``")\ndef old(x: Tensor) -> Tensor:' in files["ops.pyi"]
+    assert '    @deprecated("use ``new``")\n    def __call__(self, x: Tensor) -> Tensor:' in files["ops.pyi"]
 
 
 def test_an_output_without_gradient_does_not_require_grad(ops):
