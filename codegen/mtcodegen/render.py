@@ -71,11 +71,10 @@ def render_module(module: Module, runtime: Runtime = MINDTORCH) -> tuple[str, st
     text = _render("module.py.j2", {**common, **head})
     overloaded = any(item.overloaded for item in module.stubs)
     objects = "OpOverload" in runtime.places
-    common |= {"objects": objects, "noqa": _noqa(odd, *(stub.odd_names for stub in module.stubs if objects))}
-    stub = _render("module.pyi.j2", {**common, "overloaded": False, "imports": ()})
-    stub_text = _render(
-        "module.pyi.j2", {**common, "overloaded": overloaded, "imports": _stub_imports(stub, overloaded, runtime)}
-    )
+    noqa = _noqa(odd, *(stub.odd_names for stub in module.stubs if objects))
+    body = _render("stubs.pyi.j2", {"module": module, "objects": objects})
+    head = {"noqa": noqa, "overloaded": overloaded, "imports": _stub_imports(body, overloaded, runtime), "body": body}
+    stub_text = _render("module.pyi.j2", {**common, **head})
     return wrap(text), wrap(stub_text)
 
 

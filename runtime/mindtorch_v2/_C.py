@@ -6,9 +6,9 @@ from typing import Any
 
 from . import _core
 from ._core import OpOverload, Tensor, device
-from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here; `as` for those that generated code reads)
-    DispatchKey as DispatchKey,
-    DispatchKeySet as DispatchKeySet,
+from ._dispatch_keys import DispatchKey as DispatchKey  # generated code reads these
+from ._dispatch_keys import DispatchKeySet as DispatchKeySet
+from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
     ExcludeDispatchKeyGuard,
     _after_ADInplaceOrView_keyset,
     _after_autograd_keyset,
@@ -20,13 +20,13 @@ from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here; `as` for 
     _dispatch_tls_local_include_set,
     _dispatch_tls_set_dispatch_key_excluded,
     _dispatch_tls_set_dispatch_key_included,
-    _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard,
     _ForceDispatchKeyGuard,
     _IncludeDispatchKeyGuard,
     _mask,
     _PreserveDispatchKeyGuard,
     _SetExcludeDispatchKeyGuard,
 )
+from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from ._ops import find
 
 _ALL_KEYS = (1 << 63) - 1

@@ -71,7 +71,7 @@ def test_a_type_checker_knows_calls_and_attributes(package, repo_root, child_env
         '11: note: Revealed type is "opschema.model.Schema"',
         '12: note: Revealed type is "list[str]"',
     ]
-    assert [line.partition(": error: ")[0] for line in lines[7:]] == ["14", "15", "16"]
+    assert [line.partition(": error: ")[0] for line in lines[7:] if ": error: " in line] == ["14", "15", "16"]
 
 
 def test_the_stub_in_full(package):
