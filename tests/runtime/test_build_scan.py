@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from mindtorch_v2.npu.kernel_source import Parameter, rewrite_launches, scan_kernels
+from pathlib import Path
+
+import pytest
+
+from mindtorch_v2.npu.kernel_source import Parameter, rewrite_launches, scan_kernels, uses_block_barrier
 
 
 def _names(source):
@@ -81,3 +85,27 @@ void f() { n::scale<float><<<blocks,
         "  nullptr, stream)(x, 1 << 3, y >> 2); }\n"
     )
     assert rewrite_launches("int x = 1 << 2 >> 1;", "/k.cpp", "queue") is None
+
+
+@pytest.mark.parametrize(
+    ("body", "together"),
+    [
+        ("SyncAll();", True),
+        ("SyncAll<false>();", True),
+        ("IBWait(flags, ub, 0, 1);", True),
+        ("CrossCoreSetFlag<0, PIPE_MTE3>(2);", True),
+        ("AscendC::CrossCoreSetFlag< 0x0 , PIPE_MTE3>(2);", True),
+        ("constexpr uint8_t ALL = 0; CrossCoreSetFlag<ALL, PIPE_MTE3>(2);", True),
+        ("constexpr uint8_t PAIR = 0x2; CrossCoreSetFlag<PAIR, PIPE_FIX>(2);", False),
+        ("CrossCoreSetFlag<2, PIPE_FIX>(2);", False),
+        ("CrossCoreWaitFlag(2); // SyncAll", False),
+    ],
+)
+def test_blocks_that_wait_for_each_other(body, together):
+    assert uses_block_barrier(f"void k() {{ {body} }}", "k.cpp", []) is together
+
+
+def test_waits_in_the_librarys_own_headers_do_not_count():
+    source = '# 1 "/lib/sync.h"\nSyncAll();\n# 5 "k.cpp"\nint x;\n'
+    assert not uses_block_barrier(source, "k.cpp", [Path("/lib")])
+    assert uses_block_barrier(source, "k.cpp", [Path("/other")])

@@ -79,11 +79,21 @@ def uses_block_barrier(source_text: str, path: str, library_headers: Sequence[Pa
     """
     markers = _line_markers(source_text, path)
     text = _blank(source_text)
-    for use in re.finditer(r"\b(SyncAll|IBWait)\b", text):
+    for use in re.finditer(r"\b(?:SyncAll|IBWait|CrossCoreSetFlag\s*<\s*(?P<mode>\w+))\b", text):
         where, _ = _location(markers, source_text, use.start())
-        if not any(folder in Path(where).parents for folder in library_headers):
+        mine = not any(folder in Path(where).parents for folder in library_headers)
+        if mine and (use["mode"] is None or _constant(text, use["mode"]) == 0):  # a flag of mode 0 is for all blocks
             return True
     return False
+
+
+def _constant(text: str, word: str) -> int | None:
+    """What a number, or the name of a constant, stands for."""
+    named = re.search(rf"\b{word}\s*=\s*(\w+)\s*;", text)
+    try:
+        return int(named[1] if named else word, 0)
+    except ValueError:
+        return None
 
 
 def rewrite_launches(source_text: str, path: str, queue: str) -> str | None:
