@@ -8,6 +8,8 @@ cdef enum:
 cdef class RareState:
     """What few calls set on their context; apart from it, because memory a node counts."""
     cdef tuple dirty, non_differentiable    # of autograd.Function: as marked
+    cdef tuple to_save_forward              # as given to save_for_forward
+    cdef bint keeps_marks                   # whether the marks stay once forward is done
     cdef object unpack                      # of saved-tensor hooks, where `saved` holds what pack returned
     cdef tuple saved_numbers                # of saved-tensor hooks: output numbers, which pack may lose
     cdef object recorded_at                 # in anomaly mode: the stack of the forward call
@@ -45,9 +47,18 @@ cdef class FunctionCtx(Node):
             i += 1
         self.to_save = tensors
 
+    def save_for_forward(self, *tensors):
+        """Keeps tensors (or None) for ``jvp``, which finds them in ``saved_tensors``."""
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_forward can only save variables, but argument {i} is of type {_type_name(t)}")
+        self.rarely().to_save_forward = tensors
+
     @property
     def saved_tensors(self):
         """What was saved. Raises RuntimeError where one was changed in place since, or after the graph was freed."""
+        if self.rare is not None and self.rare.to_save_forward is not None:
+            return self.rare.to_save_forward
         if self.freed:
             raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they "
                                "have already been freed). Saved intermediate values of the graph are freed when you call "
@@ -141,12 +152,16 @@ mt_context_dict_install(<PyTypeObject*>FunctionCtx, <char*>&_context_probe.attri
 
 cdef Tensor saved_alias(Tensor t):
     """A detached alias; of a tensor whose class has its own say about operators, made by one."""
-    return <Tensor?>call1(aten("detach"), t) if t.keys & OVERRIDES & ~TORCH_FUNCTION else shallow_copy(t)
+    if t.keys & PYTHON and not t.keys & BATCHED:
+        return <Tensor?>call1(aten("detach"), t)
+    return same_value(t)
 
 
 cdef object output_alias(Tensor t):
     cdef Tensor alias = saved_alias(t)
     alias.output_nr_ = t.output_nr_
+    if forward_levels:
+        alias.tangents = tangents_of(t)                   # they are set once the operator is done
     return alias
 
 
@@ -169,7 +184,7 @@ cdef tuple unpack_saved(FunctionCtx ctx):
 cdef Tensor as_own_output(FunctionCtx ctx, Tensor alias, int number):
     """A saved output as backward sees it: with this node as its history again."""
     cdef Tensor t = saved_alias(alias)
-    t.grad_fn_, t.output_nr_ = ctx, number
+    t.grad_fn_, t.output_nr_, t.tangents = ctx, number, alias.tangents
     return t
 
 
@@ -278,7 +293,8 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         ctx = new_operator_node(op, bound)
     if op.mutates:
         refuse_inference_tensors(op, bound)
-    mt_state.excluded = outside | BELOW_AUTOGRAD
+    if not keys & BATCHED:                                # inside a batch are tensors that may be recorded, too
+        mt_state.excluded = outside | BELOW_AUTOGRAD
     try:
         result = run_traced(op, key, bound, keys) if show_trace else run_at(op, key, bound, keys)
         check_types(op, result)
@@ -452,6 +468,8 @@ cdef int attach(OpOverload op, Bound* bound, FunctionCtx ctx, object result) exc
             if isinstance(value, Tensor):
                 attach_output(op, bound, ctx, <Tensor>value, count)
             count += 1
+    if ctx.rare is not None:
+        ctx.rare.non_differentiable = None                # it holds an output, whose node this is
     ctx.finish_saving()
     return 0
 
@@ -468,7 +486,8 @@ cdef list flatten_outputs(object result):
 
 cdef int attach_output(OpOverload op, Bound* bound, FunctionCtx ctx, Tensor output, int number) except -1:
     cdef int i
-    if output.dt.category < CATEGORY_FLOAT:
+    if output.dt.category < CATEGORY_FLOAT or \
+            ctx.rare is not None and not op.mutates and holds(ctx.rare.non_differentiable, output):
         return record_meta(ctx.meta(number), output)      # no history, but backward sees zeros for it
     if op.makes_views:
         for i in range(op.sig.count):

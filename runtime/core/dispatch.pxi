@@ -55,6 +55,7 @@ cdef class OpOverload:
     cdef int returns                     # number of declared returns
     cdef int return_kind                 # of each: ARG_TENSOR, ARG_TENSOR_LIST or ARG_ANY
     cdef readonly object backward_function, setup_function
+    cdef readonly object jvp_function, jvp_source
     cdef bint setup_takes_keywords
     cdef dict __dict__
     cdef object __weakref__
@@ -161,6 +162,10 @@ cdef class OpOverload:
             code = getattr(setup_context, "__code__", None)
             self.setup_takes_keywords = code is not None and "keyword_only_inputs" in code.co_varnames[:code.co_argcount]
         resolve_operator(self)
+
+    def set_jvp(self, function, source=None):
+        """Registers the forward-mode formula, ``f(inputs, tangents, output)`` (see `Library.register_jvp`); None removes it."""
+        self.jvp_function, self.jvp_source = function, source
 
     def computed(self, str key not None):
         """What a call finds at a key, ``(kind, callable, source, takes_keyset)`` with PyTorch's kinds, or None."""
@@ -283,11 +288,15 @@ cdef uint64_t factory_keys(OpOverload op, Bound* bound):
 
 cdef inline object dispatch(OpOverload op, Bound* bound, uint64_t keys):
     cdef uint64_t live = keys & op.active
+    cdef int key
     if live == 0:
         raise missing_kernel(op, keys)
+    key = mt_highest_bit(live)
+    if key == KEY_BATCHED and goes_above_batch(op, bound, live & AUTOGRAD_KEYS):
+        key = mt_highest_bit(live & AUTOGRAD_KEYS)
     if show_trace:
-        return dispatch_traced(op, mt_highest_bit(live), bound, keys, "call")
-    return dispatch_at(op, mt_highest_bit(live), bound, keys)
+        return dispatch_traced(op, key, bound, keys, "call")
+    return dispatch_at(op, key, bound, keys)
 
 
 cdef object dispatch_traced(OpOverload op, int key, Bound* bound, uint64_t keys, str what):
@@ -300,7 +309,12 @@ cdef object dispatch_traced(OpOverload op, int key, Bound* bound, uint64_t keys,
 
 
 cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t keys):
+    cdef int64_t level
     if op.recorded_at >> key & 1:
+        if forward_levels and not mt_state.withheld:
+            level = level_of_call(op, bound)
+            if level:
+                return call_with_tangents(op, bound, keys, level)
         return call_below_autograd(op, bound, keys & ~AUTOGRAD_KEYS)
     if key <= KEY_META and not op.composite_at >> key & 1:
         return call_backend(op, key, bound, keys)

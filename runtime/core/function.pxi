@@ -1,14 +1,5 @@
 """``autograd.Function.apply``: forward with grad off, then a node that calls the class's backward."""
 
-cdef object function_batching_rule = None      # callable(cls, args, kwargs): what `apply` does with batched tensors
-
-
-def set_function_batching_rule(rule):
-    """Sets ``rule(cls, args, kwargs)``, which applies a Function to tensors that `vmap` batches."""
-    global function_batching_rule
-    function_batching_rule = rule
-
-
 def base_setup_context(ctx, inputs, output):
     """What ``Function.setup_context`` is until a class defines its own: its presence tells new style from old."""
     raise NotImplementedError("setup_context is not implemented.")
@@ -47,33 +38,52 @@ cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObj
     if kwnames != NULL:
         keywords = {<object>PyTuple_GET_ITEM(<object>kwnames, i): <object>args[n + i]
                     for i in range(PyTuple_GET_SIZE(<object>kwnames))}
-    if function_batching_rule is not None and any_batched(given):
-        return function_batching_rule(cls, given, keywords or {})
-    return apply_function(cls, bind_forward(cls, given, keywords, new_style), new_style)
+    given = bind_forward(cls, given, keywords, new_style)
+    if any_transformed(given):
+        return function_rule(cls, given)
+    if tracing():
+        return trace_hooks().function_applied(cls, given)
+    return apply_function(cls, FunctionCtx.__new__(FunctionCtx), given, new_style, None)
 
 
-cdef bint any_batched(tuple args):
+cdef bint any_transformed(tuple args) except -1:
+    """Whether an argument is a batch of `vmap`, or has a tangent."""
     for value in args:
-        if isinstance(value, Tensor) and (<Tensor>value).keys & BATCHED:
+        if isinstance(value, Tensor) and ((<Tensor>value).keys & BATCHED or forward_levels and level_of_tensor(<Tensor>value)):
             return True
     return False
 
 
-cdef object apply_function(object cls, tuple args, bint new_style):
-    global next_sequence
-    if tracing():
-        return trace_hooks().function_applied(cls, args)
+def record_function(cls, tuple args not None, forward=None):
+    """`Function.apply` outside transforms, with bound arguments: what it returns, and the context.
+
+    With `forward`, that runs in place of a new-style function's own, and with the grad mode of the caller. What was marked
+    and saved for ``jvp`` stays in the context until `forget_marks_`.
+    """
     cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
+    ctx.rarely().keeps_marks = True
+    return apply_function(cls, ctx, args, cls.setup_context is not base_setup_context, forward), ctx
+
+
+def forget_marks_(FunctionCtx ctx not None):
+    """Forgets what forward marked, which holds outputs whose node the context is."""
+    if ctx.rare is not None:
+        ctx.rare.dirty = ctx.rare.non_differentiable = ctx.rare.to_save_forward = None
+
+
+cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_style, object forward):
+    global next_sequence
     cdef int outside = mt_state.grad_off
     cdef bint record
     ctx.function = cls
     ctx.sequence = next_sequence
     next_sequence += 1
     record = prepare_function_inputs(ctx, args) and not outside
-    mt_state.grad_off = True
+    mt_state.grad_off = outside if forward is not None else True
     try:
         if new_style:
-            output = cls.forward(*args)
+            output = (cls.forward if forward is None else forward)(*args)
+            mt_state.grad_off = True
             cls.setup_context(ctx, args, output)
         else:
             output = call_with_context(cls.forward, ctx, args)
@@ -81,7 +91,8 @@ cdef object apply_function(object cls, tuple args, bint new_style):
             return output                                 # nothing was marked, nothing is recorded: it is what it is
         outputs = output if PyTuple_Check(output) else (output,)
         wrapped = wrap_outputs(ctx, args, <tuple>outputs, record)
-        ctx.rare = None                                   # the marks: they hold outputs, whose node this is
+        if ctx.rare is not None and not ctx.rare.keeps_marks:
+            ctx.rare = None                               # the marks: they hold outputs, whose node this is
     finally:
         mt_state.grad_off = outside
     if record:
@@ -189,7 +200,7 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         bump_version(output.storage)
     elif holds(args, output):
-        view = shallow_copy(output)
+        view = same_value(output)
         view.base_ = output if output.base_ is None else output.base_
         view.epoch = view.base_.epoch
         output = view
@@ -199,3 +210,33 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
         record_meta(ctx.meta(number), output)             # no history, but backward sees zeros for it
     return output
 
+
+
+def function_tangents(FunctionCtx ctx not None, tuple inputs not None, tuple tangents not None):
+    """Calls a Function's ``jvp`` on its arguments' tangents.
+
+    A tensor without a tangent (None in `tangents`) gets zeros, unless the context was told not to materialise.
+    """
+    cdef list given = list(tangents)
+    if ctx.materialize:
+        for i, value in enumerate(inputs):
+            if given[i] is None and isinstance(value, Tensor) and (<Tensor>value).dt.category >= CATEGORY_FLOAT:
+                given[i] = call1(aten("zeros_like"), value)
+    try:
+        return ctx.function.jvp(ctx, *given)
+    finally:
+        if ctx.rare is not None:
+            ctx.rare.to_save_forward = None               # backward reads what was saved for it
+
+
+def new_function_context(cls):
+    """A context of a Function that no call has filled."""
+    cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
+    ctx.function, ctx.node_name = cls, cls.__name__ + "Backward"
+    return ctx
+
+
+def is_differentiable_output(FunctionCtx ctx not None, output):
+    """Whether forward's output may have a gradient: a floating-point tensor that it did not mark otherwise."""
+    return isinstance(output, Tensor) and (<Tensor>output).dt.category >= CATEGORY_FLOAT and \
+        not (ctx.rare is not None and holds(ctx.rare.non_differentiable, output))

@@ -90,6 +90,18 @@ cdef Tensor shallow_copy(Tensor source):
     return t
 
 
+cdef Tensor same_value(Tensor source):
+    """As `shallow_copy`; of a tensor that wraps others, an object of the same class around the same ones."""
+    cdef Tensor t
+    if not source.keys & (PYTHON | BATCHED):
+        return shallow_copy(source)
+    t = new_of_class(type(source))
+    t.dt, t.dev, t.storage, t.offset, t.keys = source.dt, source.dev, source.storage, source.offset, source.keys
+    copy_geometry(source, t)
+    vars(t).update(vars(source))
+    return t
+
+
 cdef Tensor alloc_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
     cdef Tensor t = bare_tensor(dt, dev)
     cdef int i

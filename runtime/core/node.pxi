@@ -210,7 +210,7 @@ cdef int accumulate(Tensor variable, object grad) except -1:
                 and Py_REFCNT(<PyObject*>g) <= 2:
             variable.grad_ = g
         elif mt_state.grad_off:
-            variable.grad_ = call1(aten("clone"), shallow_copy(g))
+            variable.grad_ = call1(aten("clone"), same_value(g))
         else:
             variable.grad_ = call1(aten("clone"), g)
         return 0

@@ -31,6 +31,7 @@ cdef class Tensor:
     cdef PyObject* accumulator     # borrowed: the AccumulateGrad node holds the tensor, not the reverse (no cycle)
     cdef Tensor base_              # what this is a view of
     cdef object grad_
+    cdef Tangents tangents         # of forward-mode AD, or None
     cdef object hooks              # of a leaf: {id: hook}, or None
     cdef object post_hooks         # of a leaf, run after its gradient was accumulated
     cdef PyObject* attributes      # a dict once Python code has set one

@@ -60,6 +60,8 @@ def tensor_repr(self: Tensor) -> str:
         suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
+    for level in _core.tangent_levels(self):
+        suffixes.append(f"tangent={_core.tangent(self, level)!r}")
     return prefix + _joined(body, suffixes, indent) + ")"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import function, graph
+from . import forward_ad, function, graph
 from .anomaly_mode import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward, grad
 from .function import Function
@@ -22,6 +22,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
     "grad",
     "gradcheck",

@@ -7,14 +7,14 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ..autograd import function
+from ..autograd import _forward_functions, function
 from ..utils._pytree import tree_leaves, tree_map
 from ._batching import BatchedTensor, batch, levels, unbatch, wrap_outputs
 
 __all__ = ["apply_batched"]
 
 
-def apply_batched(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply_batched(cls: Any, args: tuple[Any, ...]) -> Any:
     """Runs ``cls.apply`` where an argument is a batch. Raises RuntimeError for a function without a rule for that."""
     if cls.setup_context is _core.base_setup_context:
         raise RuntimeError(
@@ -32,14 +32,14 @@ def apply_batched(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if has_rule:
         dims = tuple(tree_map(lambda v: unbatch(v, level)[1], list(args)))
         values = tree_map(lambda v: unbatch(v, level)[0], list(args))
-        output, out_dims = cls.vmap(levels.open[level], dims, *values, **kwargs)
+        output, out_dims = cls.vmap(levels.open[level], dims, *values)
         return wrap_outputs(output, out_dims, level)
     if not cls.generate_vmap_rule:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
             "the vmap staticmethod or set generate_vmap_rule=True."
         )
-    results = [cls.apply(*_sample(args, level, i), **kwargs) for i in range(levels.open[level].batch_size)]
+    results = [cls.apply(*_sample(args, level, i)) for i in range(levels.open[level].batch_size)]
     if isinstance(results[0], tuple):
         return tuple(_stacked([r[i] for r in results], level) for i in range(len(results[0])))
     return _stacked(results, level)
@@ -57,4 +57,4 @@ def _stacked(values: list[Any], level: int) -> Any:
     return batch(ops.aten.stack(values), 0, level) if isinstance(values[0], Tensor) else values[0]
 
 
-_core.set_function_batching_rule(apply_batched)
+_forward_functions.batching_rule = apply_batched

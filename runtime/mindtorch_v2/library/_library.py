@@ -256,6 +256,27 @@ class Library:
         UPDATE_SPECS[overload.name()] = names
         self._undo.append(lambda: UPDATE_SPECS.__delitem__(overload.name()))
 
+    def register_jvp(
+        self, op_name: str | OpOverload, fn: Callable[..., Any] | None, *, source: str | None = None
+    ) -> None:
+        """Registers the forward-mode formula, ``fn(inputs, tangents, output)``; None removes it.
+
+        ``inputs`` are the bound arguments in schema order, keyword-only ones included; those that the operator writes
+        to as they were before. ``tangents`` has an entry for each: a tensor, None for zero (and for what is no
+        tensor), or a list of these for a list of tensors. ``fn`` returns one tangent (None: zero) per output, a single
+        one or a tuple; what it computes may be differentiated again. Without a formula an operator's gradient formula
+        is differentiated instead. Raises TypeError where ``fn`` is not callable, RuntimeError for an out variant.
+        """
+        self._require_alive()
+        if fn is not None and not callable(fn):
+            raise TypeError(f"register_jvp({op_name}): expected a callable but found type {type(fn)}")
+        overload = self._resolve(op_name)
+        if overload._schema.kind is SchemaKind.OUT:
+            raise RegistrationError(f"Out variants do not support forward-mode AD: {overload._schema}")
+        before = overload.jvp_function, overload.jvp_source
+        overload.set_jvp(fn, source or caller())
+        self._undo.append(lambda: overload.set_jvp(*before))
+
     def _destroy(self) -> None:
         """Takes back all that this library registered."""
         self._finalizer()

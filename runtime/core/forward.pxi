@@ -1,0 +1,189 @@
+"""Forward-mode AD: tangents by level, and the one question calls ask while a level is open.
+
+Levels are numbers that rise: an inner transform has the higher one. A call whose arguments have tangents goes to Python's
+`forward_rule` for the highest of their levels, which runs it again with that level and those above it hidden.
+"""
+
+cdef int forward_levels = 0              # open in this process; while it is 0, no call looks for tangents
+cdef object forward_rule = None          # callable(op, keys, level, args, kwargs)
+cdef object function_rule = None         # callable(cls, args): Function.apply of tangents or batches
+
+
+cdef class Tangents:
+    """A tensor's tangents by level, shared with the alias that a node saves; None stands for a zero that is known."""
+    cdef dict by_level
+    cdef object __weakref__
+
+    def __cinit__(self):
+        self.by_level = {}
+
+    def clear(self, int64_t level):
+        """Forgets a level that was closed."""
+        self.by_level.pop(level, None)
+
+
+cdef Tangents tangents_of(Tensor t):
+    """The tensor's own tangents, made on first use."""
+    if t.tangents is None:
+        t.tangents = Tangents.__new__(Tangents)
+    return t.tangents
+
+
+cdef object find_tangent(Tensor t, int64_t level):
+    """A tensor's tangent, of a view also that part of its base's; None where it has none at this level."""
+    cdef Tensor base = t.base_
+    if t.tangents is not None and level in t.tangents.by_level:
+        return t.tangents.by_level[level]
+    if base is None or base.tangents is None:
+        return None
+    whole = base.tangents.by_level.get(level)
+    if whole is None:
+        return None
+    return aten("as_strided")(whole, t.shape, t.stride(), (<Tensor?>whole).offset + t.offset - base.offset)
+
+
+cdef int64_t level_of_tensor(Tensor t) except -1:
+    """The highest visible level at which a tensor has a tangent; 0: none."""
+    cdef int64_t best = 0, level
+    if t.tangents is not None:
+        for level, value in t.tangents.by_level.items():
+            if best < level < mt_state.forward_hidden and value is not None:
+                best = level
+    if t.base_ is not None and t.base_.tangents is not None:
+        for level, value in t.base_.tangents.by_level.items():
+            if best < level < mt_state.forward_hidden and value is not None \
+                    and not (t.tangents is not None and level in t.tangents.by_level):
+                best = level
+    return best
+
+
+cdef int64_t level_of_call(OpOverload op, Bound* bound) except -1:
+    cdef int64_t best = 0
+    cdef int i, kind
+    for i in range(op.sig.count):
+        kind = op.sig.args[i].kind
+        if bound.slots[i] == <PyObject*>None:
+            continue
+        if kind == ARG_TENSOR:
+            best = max(best, level_of_tensor(<Tensor>bound.slots[i]))
+        elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
+            for item in <object>bound.slots[i]:
+                if item is not None:
+                    best = max(best, level_of_tensor(<Tensor>item))
+    return best
+
+
+cdef object call_with_tangents(OpOverload op, Bound* bound, uint64_t keys, int64_t level):
+    args, kwargs = bound_to_python(op.sig, bound)
+    return forward_rule(op, keys, level, args, kwargs)
+
+
+cdef bint goes_above_batch(OpOverload op, Bound* bound, uint64_t autograd_keys) except -1:
+    """Whether a call on batches belongs to a transform inside the `vmap` that made them: it is recorded as a whole."""
+    cdef int64_t batch = 0
+    cdef int i, kind
+    cdef list tensors = []
+    # A kernel that redispatches below autograd would leave the batch out: `vmap` comes first, as for `detach`.
+    if autograd_keys == 0 or op.keyset_at >> mt_highest_bit(autograd_keys) & 1:
+        return False
+    for i in range(op.sig.count):
+        kind = op.sig.args[i].kind
+        if bound.slots[i] == <PyObject*>None:
+            continue
+        if kind == ARG_TENSOR:
+            tensors.append(<object>bound.slots[i])
+        elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
+            tensors.extend([t for t in <object>bound.slots[i] if t is not None])
+    for t in tensors:
+        if (<Tensor>t).keys & BATCHED:
+            batch = max(batch, <int64_t>t.level)
+    for t in tensors:
+        if forward_levels and level_of_tensor(<Tensor>t) > batch:
+            return True
+        if not mt_state.grad_off and (<Tensor>t).keys & BATCHED and needs_grad(<Tensor>t) and t.level == batch:
+            return True
+    return False
+
+
+# ---- what the Python side builds on
+
+def set_forward_rules(rule, of_functions):
+    """Sets what runs a call with tangents: ``rule(op, keys, level, args, kwargs)``, and ``of_functions(cls, args)``."""
+    global forward_rule, function_rule
+    forward_rule, function_rule = rule, of_functions
+
+
+def count_forward_levels_(int change):
+    """Counts levels that open (1) or close (-1)."""
+    global forward_levels
+    forward_levels += change
+
+
+def hide_tangents_(level):
+    """Hides tangents at this level and above from this thread's calls; returns what was hidden before."""
+    cdef int64_t before = mt_state.forward_hidden
+    mt_state.forward_hidden = level
+    return before
+
+
+def tangent(Tensor t not None, int64_t level):
+    """The tensor's tangent at a level, or None."""
+    return find_tangent(t, level)
+
+
+def set_tangent_(Tensor t not None, int64_t level, value):
+    """Gives a tensor a tangent (None: a known zero). Returns the holder, whose ``clear(level)`` takes it back."""
+    cdef Tangents held = tangents_of(t)
+    held.by_level[level] = value
+    return held
+
+
+def tangent_levels(Tensor t not None):
+    """The visible levels at which the tensor itself has a tangent."""
+    return [] if t.tangents is None else [n for n, value in t.tangents.by_level.items()
+                                          if value is not None and n < mt_state.forward_hidden]
+
+
+def highest_tangent_level(values):
+    """The highest visible level at which any tensor in a sequence has a tangent; 0: none."""
+    cdef int64_t best = 0
+    if forward_levels:
+        for value in values:
+            if isinstance(value, Tensor):
+                best = max(best, level_of_tensor(<Tensor>value))
+    return best
+
+
+def copy_tangents_(Tensor source not None, Tensor target not None):
+    """Gives `target`, another object for the same value, the tangents of `source`, now and later."""
+    if forward_levels:
+        target.tangents = tangents_of(source)
+
+
+def without_history(Tensor t not None):
+    """Another object over the same memory, outside the graph, with the same tangents."""
+    cdef Tensor result = same_value(t)
+    if forward_levels:
+        result.tangents = tangents_of(t)
+    return result
+
+
+def run_backward_formula(OpOverload op not None, tuple args not None, dict kwargs not None, output, tuple needs not None,
+                         list grads not None):
+    """An operator's gradient formula, called on a finished call: gradients by tensor slot (lists flattened).
+
+    `needs` is what ``ctx.needs_input_grad`` says. Returns ``(gradients, tensors that the formula says have no gradient)``.
+    """
+    cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
+    cdef Bound bound
+    ctx.function, ctx.is_operator, ctx.node_name, ctx.needs_input_grad = op, True, op.node_name, needs
+    bind_python(op.sig, args, kwargs, &bound)
+    try:
+        if op.sig.has_lists:
+            ctx.list_lengths = tensor_list_lengths(op, &bound)
+        if op.setup_function is not None:
+            call_setup(op, &bound, ctx, output)
+    finally:
+        release_bound(&bound)
+    without = () if ctx.rare is None else ctx.rare.non_differentiable or ()
+    return align_gradients(ctx, backward_callable(ctx)(ctx, *grads)), without

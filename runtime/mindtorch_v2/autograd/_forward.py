@@ -1,0 +1,273 @@
+"""How an operator's outputs get their tangents.
+
+In this order: by the forward-mode formula that was registered; a view by the same view of the tangent; else by
+differentiating the operator's gradient formula, which is linear in the gradients it starts from. The rule runs with its
+own level hidden, so that what it computes may have tangents of outer levels, and a history.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opschema import SchemaKind
+
+from .. import _core
+from .._core import OpOverload, Tensor
+from ._levels import ForwardLevel, hidden_from
+from .engine import grad
+from .grad_mode import enable_grad, is_grad_enabled
+
+__all__ = ["open_levels", "set_tangent"]
+
+open_levels: dict[int, ForwardLevel] = {}  # by number
+_BATCHED = _core.key_mask("Batched")
+
+
+def call_with_tangents(op: OpOverload, keys: int, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs a call whose arguments have tangents at a level, and gives its outputs theirs."""
+    level, schema = open_levels[number], op._schema
+    if schema.kind is SchemaKind.OUT:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name()} that does not support it because it is an out= function"
+        )
+    with hidden_from(number):
+        inputs = (*args, *kwargs.values())
+        tangents = tuple(_tangent_of(value, level) for value in inputs)
+        written = {i for i, argument in enumerate(schema.arguments) if argument.is_write}
+        before = _before(inputs, written)
+        output = op.redispatch(keys, *args, **kwargs)
+        found = _output_tangents(op, before, tangents, output)
+        for value, tangent in zip(_flat(output), _flat(found), strict=True):
+            if isinstance(value, Tensor) and value.dtype in _DIFFERENTIABLE:
+                in_place = any(value is inputs[i] for i in written)
+                if in_place or not any(value is other for other in inputs):
+                    set_tangent(value, tangent, level, in_place)
+    return output
+
+
+def set_tangent(tensor: Tensor, tangent: Tensor | None, level: ForwardLevel, in_place: bool = False) -> None:
+    """Gives a tensor a tangent in the primal's layout, so that views of the one are views of the other.
+
+    After an in-place operator a tangent that exists is overwritten, and a view's becomes part of its base's. Raises
+    RuntimeError where the sizes differ.
+    """
+    if tangent is not None and tangent.shape != tensor.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+    held = level.get(tensor)
+    if in_place and held is None and tangent is not None and tensor._base is not None:
+        level.set(tensor._base, _zeros_in_layout(tensor._base, tangent))
+        held = level.get(tensor)
+    if in_place and held is not None and (tangent is None or not _batched(tangent) or _batched(held)):
+        _ops().zero_(held) if tangent is None else _ops().copy_(held, tangent)
+        return
+    if tangent is not None and not _same_layout(tensor, tangent):
+        tangent = _ops().copy_(_zeros_in_layout(tensor, tangent), tangent)
+    level.set(tensor, tangent)
+
+
+def _output_tangents(op: OpOverload, inputs: tuple[Any, ...], tangents: tuple[Any, ...], output: Any) -> Any:
+    """One tangent or None per output, nested as the outputs are."""
+    nothing = [None] * len(_flat(output))
+    if not any(isinstance(value, Tensor) and value.dtype in _DIFFERENTIABLE for value in _flat(output)):
+        return nothing
+    formula = _with_formula(op)
+    if formula.jvp_function is not None:
+        return _checked(formula, formula.jvp_function(inputs, tangents, output), output)
+    if _is_view(op):
+        return _call(op, [i if t is None else t for i, t in zip(inputs, tangents, strict=True)])
+    if formula.backward_function is None:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name()} that does not support it because it has not been implemented "
+            "yet: it has neither a forward-mode formula nor a gradient formula. Register one with "
+            f'`Library.register_jvp("{op.name()}", ...)` or `library.register_autograd("{op.name()}", ...)`.'
+        )
+    return _by_double_backward(formula, inputs, tangents, output)
+
+
+def _with_formula(op: OpOverload) -> OpOverload:
+    """The operator whose formula applies: of an in-place operator the functional one, which sees the value before."""
+    if op._schema.kind is not SchemaKind.INPLACE or op.jvp_function is not None:
+        return op
+    schema = op._schema
+    overload = f".{schema.overload}" if schema.overload else ""
+    other = _core.find_operator(f"{op.namespace}::{schema.name.removesuffix('_')}{overload}")
+    if other is None or (other.jvp_function is None and other.backward_function is None):
+        return op
+    names = [(a.name, a.type) for a in schema.arguments]
+    return other if [(a.name, a.type) for a in other._schema.arguments] == names else op
+
+
+def _is_view(op: OpOverload) -> bool:
+    """Whether the operator only looks at its first argument in another way."""
+    arguments = op._schema.arguments
+    return bool(arguments) and arguments[0].alias is not None and not any(a.is_write for a in arguments)
+
+
+def _checked(op: OpOverload, result: Any, output: Any) -> list[Any]:
+    """What a registered formula returned, one tangent per output. Raises RuntimeError where it is something else."""
+    outputs = _flat(output)
+    found = _flat(result) if isinstance(result, (tuple, list)) else [result]
+    if len(found) != len(outputs):
+        raise RuntimeError(
+            f"{op.name()}: the forward-mode formula returned {len(found)} tangents, but the operator has "
+            f"{len(outputs)} outputs{_registered_at(op)}"
+        )
+    for number, tangent in enumerate(found):
+        if tangent is not None and not isinstance(tangent, Tensor):
+            raise RuntimeError(
+                f"{op.name()}: the forward-mode formula returned {type(tangent).__name__} as tangent {number}, "
+                f"expected a Tensor or None{_registered_at(op)}"
+            )
+    return [_materialized(t, o) for t, o in zip(found, outputs, strict=True)]
+
+
+def _registered_at(op: OpOverload) -> str:
+    return f" (registered at {op.jvp_source})" if op.jvp_source else ""
+
+
+def _materialized(tangent: Any, output: Any) -> Any:
+    """A tangent expanded to its output's shape: formulas need not broadcast. What does not fit is refused later."""
+    if tangent is None or tangent.shape == output.shape or tangent.dim() > output.dim():
+        return tangent
+    pairs = zip(reversed(tangent.shape), reversed(output.shape), strict=False)
+    return _ops().expand(tangent, output.shape) if all(n in (1, m) for n, m in pairs) else tangent
+
+
+def _by_double_backward(op: OpOverload, inputs: tuple[Any, ...], tangents: tuple[Any, ...], output: Any) -> list[Any]:
+    """``v -> vjp(v)`` is linear: its own vjp at the tangents is the jvp."""
+    outputs = _flat(output)
+    recorded = is_grad_enabled()
+    needs = tuple([t is not None for t in v] if isinstance(v, list) else v is not None for v in tangents)
+    with enable_grad():
+        starts = [_start(o) for o in outputs]
+        args, kwargs = _split(op, inputs)
+        gradients, without = _core.run_backward_formula(op, args, kwargs, output, needs, starts)
+        pairs = [(g, t) for g, t in zip(gradients, _slots(op, tangents), strict=True) if g is not None and t is not None]
+        linear = [(g, _fit(t, g)) for g, t in pairs if _depends(op, g)]
+        wanted = [i for i, o in enumerate(outputs) if starts[i] is not None and not any(o is w for w in without)]
+        result: list[Any] = [None] * len(outputs)
+        if linear and wanted:
+            found = grad(
+                [g for g, _ in linear],
+                [starts[i] for i in wanted],
+                [t for _, t in linear],
+                create_graph=recorded,
+                allow_unused=True,
+            )
+            for i, tangent in zip(wanted, found, strict=True):
+                result[i] = tangent
+        elif pairs:
+            for i in wanted:
+                result[i] = _ops().zeros_like(outputs[i])
+    has_history = recorded and any(v.requires_grad for v in (*_tensors(inputs), *_tensors(tangents)))
+    return result if has_history else [None if t is None else _core.without_history(t) for t in result]
+
+
+def _start(output: Any) -> Any:
+    if not isinstance(output, Tensor) or output.dtype not in _DIFFERENTIABLE:
+        return None
+    return _core.without_history(_ops().ones_like(output)).requires_grad_()
+
+
+def _depends(op: OpOverload, gradient: Tensor) -> bool:
+    """Whether a gradient can be differentiated. Raises where a formula cut itself off: its zero tangent would be wrong."""
+    if gradient.requires_grad:
+        return True
+    if not _batched(gradient) and gradient.device.type != "meta" and bool((gradient != 0).any()):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name()} that does not support it: its gradient formula is not "
+            f'differentiable. Register a forward-mode formula with `Library.register_jvp("{op.name()}", ...)`.'
+        )
+    return False
+
+
+def _fit(tangent: Tensor, gradient: Tensor) -> Tensor:
+    """A tangent as the formula's own, not yet summed down, gradient pairs with it."""
+    if tangent.dtype is not gradient.dtype:
+        tangent = _ops()._to_copy(tangent, dtype=gradient.dtype)
+    return tangent if tangent.shape == gradient.shape else _ops().expand(tangent, gradient.shape)
+
+
+def _slots(op: OpOverload, tangents: tuple[Any, ...]) -> list[Tensor | None]:
+    """Tangents by tensor slot, lists flattened, as gradients come."""
+    slots: list[Tensor | None] = []
+    for argument, tangent in zip(op._schema.arguments, tangents, strict=True):
+        kind = str(argument.type)
+        if kind in ("Tensor", "Tensor?"):
+            slots.append(tangent)
+        elif kind.startswith("Tensor"):
+            slots.extend(tangent or [])
+    return slots
+
+
+def _tangent_of(value: Any, level: ForwardLevel) -> Any:
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return [_tangent_of(v, level) for v in value]
+    return level.get(value) if isinstance(value, Tensor) else None
+
+
+def _before(inputs: tuple[Any, ...], written: set[int]) -> tuple[Any, ...]:
+    """The arguments as formulas see them: those that will be changed in place as copies."""
+    copies = {id(t): _ops().clone(t) for i in written for t in _tensors(inputs[i])}
+
+    def replaced(value: Any) -> Any:
+        return [replaced(v) for v in value] if isinstance(value, (list, tuple)) else copies.get(id(value), value)
+
+    return tuple(replaced(value) for value in inputs) if copies else inputs
+
+
+def _split(op: OpOverload, values: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    count = len(op._schema.positional)
+    keywords = {a.name: v for a, v in zip(op._schema.kwarg_only, values[count:], strict=True)}
+    return tuple(values[:count]), keywords
+
+
+def _call(op: OpOverload, values: list[Any]) -> Any:
+    args, kwargs = _split(op, values)
+    return op(*args, **kwargs)
+
+
+def _flat(result: Any) -> list[Any]:
+    """Outputs in a row, as a node counts them."""
+    flat: list[Any] = []
+    for value in result if isinstance(result, (tuple, list)) else (result,):
+        flat.extend(value) if isinstance(value, (tuple, list)) else flat.append(value)
+    return flat
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    return [v for v in _flat(values) if isinstance(v, Tensor)]
+
+
+def _batched(tensor: Tensor) -> bool:
+    return bool(_core.tensor_keys(tensor) & _BATCHED)
+
+
+def _same_layout(tensor: Tensor, tangent: Tensor) -> bool:
+    """Whether views of the tangent will be what views of the primal are; a primal that overlaps itself has no other."""
+    if _batched(tensor) or _batched(tangent) or tensor.stride() == tangent.stride():
+        return True
+    return any(step == 0 and size > 1 for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def _zeros_in_layout(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """Zeros of a primal's sizes and strides, of the tangent's dtype."""
+    if _batched(tensor) or _batched(tangent):
+        zeros: Tensor = _ops().zeros_like(tensor)
+        return zeros
+    extent = 1 + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    memory = _ops().zeros([max(extent, 0)], dtype=tangent.dtype, device=tangent.device)
+    return _core.as_strided(memory, tensor.shape, tensor.stride(), 0)
+
+
+def _ops() -> Any:
+    from .. import ops  # the built-in operators are loaded after this module
+
+    return ops.aten
+
+
+_DIFFERENTIABLE = frozenset(d for d in _core.dtypes.values() if d.is_floating_point or d.is_complex)

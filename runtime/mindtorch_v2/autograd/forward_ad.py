@@ -1,0 +1,126 @@
+"""PyTorch's ``torch.autograd.forward_ad``: dual tensors, whose tangents every operator propagates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .. import _core
+from .._core import Tensor
+from . import _forward, _forward_functions
+from ._levels import ForwardLevel, hidden_from
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+_open: list[ForwardLevel] = []  # PyTorch allows one at a time
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What `unpack_dual` returns; ``tangent`` is None for a tensor that is not dual."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Opens the level at which dual tensors live, and returns its number. Raises RuntimeError where one is open."""
+    if _open:
+        raise RuntimeError(
+            "Nested forward mode AD is not supported at the moment: a dual level is open already. `torch.func.jvp` nests."
+        )
+    _open.append(open_level())
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Closes the level: tensors lose their tangents. Raises RuntimeError where ``level`` is not the open one."""
+    number = len(_open) - 1 if level is None else level
+    if number < 0:
+        raise RuntimeError("Dual level must be a positive number: no level is open.")
+    if number != len(_open) - 1:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    close_level(_open.pop())
+
+
+class dual_level:  # noqa: N801  (PyTorch's name)
+    """``with dual_level():`` opens the level, and closes it whatever happens."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of ``tensor`` with a tangent of the same shape, which is kept as it is where its layout is the tensor's.
+
+    Raises RuntimeError without an open level, for another shape, or where the tensor is dual already, and ValueError
+    for integers.
+    """
+    for name, value in (("primal", tensor), ("tangent", tangent)):
+        if not (value.is_floating_point() or value.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
+    if not _open:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    if level not in (None, 0):
+        raise RuntimeError(f"Invalid level given to _make_dual: {level}; the open one is 0")
+    return make_dual_at(_open[0], tensor, tangent)
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The primal, a view without the tangent, and the tangent, a view too, of a dual tensor."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
+    if not _open or level not in (None, 0):
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(*unpack_dual_at(_open[0], tensor))
+
+
+def open_level() -> ForwardLevel:
+    """A new innermost level; see `close_level`."""
+    level = ForwardLevel()
+    _forward.open_levels[level.number] = level
+    return level
+
+
+def close_level(level: ForwardLevel) -> None:
+    """Closes a level of `open_level`."""
+    del _forward.open_levels[level.number]
+    level.close()
+
+
+def make_dual_at(level: ForwardLevel, tensor: Tensor, tangent: Tensor) -> Tensor:
+    """`make_dual` at any level."""
+    if level.get(tensor) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+            "supported."
+        )
+    with hidden_from(level.number):
+        dual = _alias(tensor)
+        _forward.set_tangent(dual, tangent, level)
+    return dual
+
+
+def unpack_dual_at(level: ForwardLevel, tensor: Tensor) -> tuple[Tensor, Tensor | None]:
+    """`unpack_dual` at any level."""
+    tangent = level.get(tensor)
+    if tangent is None:
+        return tensor, None
+    with hidden_from(level.number):
+        primal = _alias(tensor)
+        level.set(primal, None)
+        return primal, _alias(tangent)
+
+
+def _alias(tensor: Tensor) -> Any:
+    from .. import ops  # the built-in operators are loaded after this module
+
+    return ops.aten.alias(tensor)
+
+
+_core.set_forward_rules(_forward.call_with_tangents, _forward_functions.apply_transformed)

@@ -1,0 +1,485 @@
+"""Forward-mode AD beside PyTorch's: dual tensors, what operators and Functions do with them, and formulas of one's own."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import mindtorch_v2  # noqa: E402
+from mindtorch_v2 import library  # noqa: E402
+from tests.runtime.both import agree, fresh_namespace  # noqa: E402
+
+ours = mindtorch_v2.autograd.forward_ad
+
+
+def forward_ad(t: Any) -> Any:
+    return t.autograd.forward_ad
+
+
+def dual(t: Any, *shape: int, seed: float = 0.0) -> Any:
+    """A dual tensor of fixed, uneven numbers, with the level open."""
+    count = 1
+    for n in shape:
+        count *= n
+    primal = [0.3 + seed + 0.37 * i for i in range(count)]
+    tangent = [1.0 - 0.21 * i + seed for i in range(count)]
+    fw = forward_ad(t)
+    return fw.make_dual(t.tensor(primal).reshape(shape), t.tensor(tangent).reshape(shape))
+
+
+def parts(t: Any, value: Any) -> tuple[Any, Any]:
+    """Primal and tangent as they are when the level is still open."""
+    primal, tangent = forward_ad(t).unpack_dual(value)
+    return primal.clone(), None if tangent is None else tangent.clone()
+
+
+CASES: dict[str, Callable[[Any], Any]] = {
+    "a chain": lambda t: (dual(t, 3).sin() * 2 + dual(t, 3, seed=1.0).exp()).sum(),
+    "broadcast": lambda t: dual(t, 3, 1) * dual(t, 2, seed=0.5),
+    "one input": lambda t: t.ones(2, 2) @ dual(t, 2, 2),
+    "promotion": lambda t: dual(t, 3) + t.ones(3, dtype=t.float64),
+    "a list": lambda t: t.cat([dual(t, 2), t.ones(2), dual(t, 2, seed=2.0)]),
+    "an output of several": lambda t: t.max(dual(t, 2, 3), 1)[0],
+    "softmax": lambda t: dual(t, 2, 3).softmax(1),
+    "composite": lambda t: t.nn.functional.mse_loss(dual(t, 2, 3), t.zeros(2, 3)),
+    "indexing": lambda t: dual(t, 4, 3)[1:, t.tensor([0, 2])],
+    "a transposed view": lambda t: dual(t, 2, 3).t().reshape(-1),
+    "an expanded view": lambda t: dual(t, 1, 3).expand(2, 3) * t.ones(2, 3),
+    "contiguous": lambda t: dual(t, 2, 3).t().contiguous(),
+    "zero derivative": lambda t: dual(t, 3).sign(),
+    "gelu": lambda t: t.nn.functional.gelu(dual(t, 3)),
+    "gelu by tanh": lambda t: t.nn.functional.gelu(dual(t, 3), approximate="tanh"),
+    "silu": lambda t: t.nn.functional.silu(dual(t, 3)),
+    "detached": lambda t: dual(t, 3).detach(),
+    "comparison": lambda t: dual(t, 3) > 0.5,
+    "zeros like": lambda t: t.zeros_like(dual(t, 3)),
+    "in place": lambda t: dual(t, 3).mul_(dual(t, 3, seed=1.0)).add_(1),
+    "in place by a constant": lambda t: dual(t, 3).zero_(),
+    "in place on a constant": lambda t: t.ones(3).mul_(dual(t, 3)),
+    "in place without its own formula": lambda t: dual(t, 3).sqrt_(),
+    "copied": lambda t: t.zeros(3).copy_(dual(t, 3)),
+    "masked": lambda t: dual(t, 3).masked_fill_(t.tensor([True, False, False]), 2.0),
+    "clone": lambda t: dual(t, 3).clone(),
+    "to": lambda t: dual(t, 3).to(t.float64),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operators_propagate_tangents(name: str) -> None:
+    def case(t: Any) -> Any:
+        with forward_ad(t).dual_level():
+            return parts(t, CASES[name](t))
+
+    agree(case)
+
+
+def test_a_view_changed_in_place_changes_its_bases_tangent() -> None:
+    def case(t: Any) -> Any:
+        with forward_ad(t).dual_level():
+            base = t.zeros(4)
+            view, other = base[:2], base[1:3]
+            view.copy_(dual(t, 2))
+            other.mul_(3)
+            return [parts(t, x) for x in (base, view, other)]
+
+    agree(case)
+
+
+def test_a_view_of_a_dual_shares_its_tangent() -> None:
+    def case(t: Any) -> Any:
+        with forward_ad(t).dual_level():
+            x = dual(t, 2, 3).clone()
+            x[0].mul_(2)
+            x.t()[1].add_(dual(t, 2, seed=5.0))
+            assert forward_ad(t).unpack_dual(x.t()).tangent.stride() == x.t().stride()
+            return parts(t, x)
+
+    agree(case)
+
+
+def test_a_tangent_takes_the_primals_layout() -> None:
+    def case(t: Any) -> Any:
+        fw = forward_ad(t)
+        with fw.dual_level():
+            as_it_is, other = t.ones(2, 3), t.arange(6.0).reshape(3, 2).t()
+            kept = fw.unpack_dual(fw.make_dual(t.zeros(2, 3), as_it_is)).tangent
+            copied = fw.unpack_dual(fw.make_dual(t.zeros(2, 3), other)).tangent
+            return kept.data_ptr() == as_it_is.data_ptr(), copied.stride(), copied.clone()
+
+    agree(case)
+
+
+@pytest.mark.parametrize("mode", ["no_grad", "enable_grad", "inference_mode"])
+def test_grad_modes(mode: str) -> None:
+    def case(t: Any) -> Any:
+        with forward_ad(t).dual_level():
+            x = dual(t, 3)
+            with getattr(t, mode)():
+                return parts(t, x * 2)
+
+    agree(case)
+
+
+def test_closing_the_level_takes_tangents_back() -> None:
+    def case(t: Any) -> Any:
+        fw = forward_ad(t)
+        with fw.dual_level():
+            x = dual(t, 3)
+            y = x * 2
+        with fw.dual_level():
+            return parts(t, x), parts(t, y * 2), fw.unpack_dual(x).primal.requires_grad
+
+    agree(case)
+
+
+def test_reverse_over_forward_and_forward_over_reverse() -> None:
+    def over_forward(t: Any) -> Any:
+        x = t.tensor([0.5, -1.0], requires_grad=True)
+        v = t.tensor([1.0, 2.0], requires_grad=True)
+        with forward_ad(t).dual_level():
+            y = (forward_ad(t).make_dual(x, v).sin() ** 3).sum()
+            tangent = forward_ad(t).unpack_dual(y).tangent
+            return t.autograd.grad(tangent, (x, v))
+
+    def over_reverse(t: Any) -> Any:
+        with forward_ad(t).dual_level():
+            x = dual(t, 3).requires_grad_()
+            y = (x.exp() * x.tanh() + x.sigmoid()).sum()
+            (g,) = t.autograd.grad(y, x)
+            return parts(t, g)
+
+    agree(over_forward)
+    agree(over_reverse)
+
+
+def _no_level(t: Any) -> Any:
+    return forward_ad(t).make_dual(t.ones(2), t.ones(2))
+
+
+def _within(body: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    def case(t: Any) -> Any:
+        with forward_ad(t).dual_level():
+            return body(t, forward_ad(t))
+
+    return case
+
+
+ERRORS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "no level": (_no_level, "no level exists, make sure to enter_dual_level() first"),
+    "close nothing": (lambda t: forward_ad(t).exit_dual_level(), "Dual level must be a positive number"),
+    "nested": (_within(lambda t, fw: fw.enter_dual_level()), "Nested forward mode AD is not supported at the moment"),
+    "close another": (_within(lambda t, fw: fw.exit_dual_level(level=3)), "was not the last one that was created"),
+    "another level": (_within(lambda t, fw: fw.make_dual(t.ones(2), t.ones(2), level=1)), "Invalid level"),
+    "shape": (
+        _within(lambda t, fw: fw.make_dual(t.ones(3), t.ones(2))),
+        "Tensor is of size [3] while the given forward gradient is of size [2]",
+    ),
+    "integers": (
+        _within(lambda t, fw: fw.make_dual(t.arange(2), t.ones(2))),
+        "Expected primal to be floating point or complex, but got: torch.int64",
+    ),
+    "integer tangent": (
+        _within(lambda t, fw: fw.make_dual(t.ones(2), t.arange(2))),
+        "Expected tangent to be floating point or complex, but got: torch.int64",
+    ),
+    "dual already": (
+        _within(lambda t, fw: fw.make_dual(dual(t, 2), t.ones(2))),
+        "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0",
+    ),
+    "a leaf in place": (
+        _within(lambda t, fw: t.ones(2, requires_grad=True).add_(dual(t, 2))),
+        "a leaf Variable that requires grad is being used in an in-place operation",
+    ),
+    "unpack a number": (_within(lambda t, fw: fw.unpack_dual(3)), "must be Tensor, not int"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name: str) -> None:
+    case, quoted = ERRORS[name]
+    agree(case, quoted)
+    with ours.dual_level():  # nothing is left open
+        assert ours.unpack_dual(dual(mindtorch_v2, 2) * 2).tangent is not None
+
+
+def test_printing() -> None:
+    def case(t: Any) -> str:
+        with forward_ad(t).dual_level():
+            return repr(forward_ad(t).make_dual(t.ones(2), t.zeros(2)))
+
+    agree(case)
+
+
+# ---------------------------------------------------------------- autograd.Function
+
+
+def function(t: Any, jvp: Any, forward: Any = lambda ctx, x: x * 1, new_style: bool = False) -> Any:
+    members: dict[str, Any] = {"forward": staticmethod(forward), "backward": staticmethod(lambda ctx, *g: g)}
+    if jvp is not None:
+        members["jvp"] = staticmethod(jvp)
+    return type("Mine", (t.autograd.Function,), members)
+
+
+def test_function_jvp_reads_what_was_saved_for_forward() -> None:
+    def case(t: Any) -> Any:
+        seen = []
+
+        class Product(t.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any, y: Any, scale: float) -> Any:
+                ctx.save_for_forward(x, y)
+                ctx.save_for_backward(y)
+                ctx.scale = scale
+                return x * y * scale
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                seen.append(len(ctx.saved_tensors))
+                return grad * ctx.saved_tensors[0], None, None
+
+            @staticmethod
+            def jvp(ctx: Any, x_t: Any, y_t: Any, scale_t: Any) -> Any:
+                x, y = ctx.saved_tensors
+                seen.append((scale_t, t.is_grad_enabled(), y_t.clone()))
+                return (x_t * y + x * y_t) * ctx.scale
+
+        with forward_ad(t).dual_level():
+            both = parts(t, Product.apply(dual(t, 3), dual(t, 3, seed=1.0), 2.0))
+            one = Product.apply(dual(t, 3).requires_grad_(), t.full((3,), 2.0), 2.0)
+            one.sum().backward()
+            return both, parts(t, one.detach()), seen
+
+    agree(case)
+
+
+def test_new_style_function() -> None:
+    def case(t: Any) -> Any:
+        class Cube(t.autograd.Function):
+            @staticmethod
+            def forward(x: Any) -> Any:
+                return x**3, x * 2
+
+            @staticmethod
+            def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+                ctx.save_for_forward(*inputs)
+
+            @staticmethod
+            def jvp(ctx: Any, x_t: Any) -> Any:
+                (x,) = ctx.saved_tensors
+                return 3 * x * x * x_t, 2 * x_t
+
+        with forward_ad(t).dual_level():
+            return [parts(t, out) for out in Cube.apply(dual(t, 3))]
+
+    agree(case)
+
+
+def test_function_in_place() -> None:
+    def case(t: Any) -> Any:
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.add_(1)
+
+        with forward_ad(t).dual_level():
+            return parts(t, function(t, lambda ctx, x_t: x_t.mul_(2), forward).apply(dual(t, 3).clone()))
+
+    agree(case)
+
+
+def _marked(ctx: Any, x: Any) -> Any:
+    y = x * 1
+    ctx.mark_non_differentiable(y)
+    return y
+
+
+def _dirty(ctx: Any, x: Any) -> Any:
+    ctx.mark_dirty(x)
+    return x.add_(1)
+
+
+FUNCTION_ERRORS: dict[str, tuple[Any, Any, str]] = {
+    "missing": (None, lambda ctx, x: x * 1, "You must implement the jvp function for custom autograd.Function"),
+    "too many": (lambda ctx, a: (a, a), lambda ctx, x: x * 1, "forward gradients (expected 1 but got 2)"),
+    "a number": (lambda ctx, a: 1.0, lambda ctx, x: x * 1, "expected Variable or None (got float) for grad output 0."),
+    "shape": (lambda ctx, a: a[:1], lambda ctx, x: x * 1, "different size than that of the original Tensor"),
+    "no view": (lambda ctx, a: a * 1, lambda ctx, x: x.view(-1), "but the jvp is not returning a view."),
+    "input as it is": (lambda ctx, a: a * 1, lambda ctx, x: x, "but the jvp is not returning a view."),
+    "not in place": (lambda ctx, a: a * 1, _dirty, "is not modifying the forward mode gradients inplace"),
+    "not differentiable": (lambda ctx, a: a, _marked, "forward output is not a differentiable Tensor"),
+    "integers": (lambda ctx, a: a, lambda ctx, x: (x > 0).long(), "forward output is not a differentiable Tensor"),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTION_ERRORS)
+def test_function_errors(name: str) -> None:
+    jvp, forward, quoted = FUNCTION_ERRORS[name]
+
+    def case(t: Any) -> Any:
+        with forward_ad(t).dual_level():
+            return function(t, jvp, forward).apply(dual(t, 3).clone())
+
+    agree(case, quoted)
+
+
+def test_function_that_returns_none() -> None:
+    with ours.dual_level(), pytest.raises(RuntimeError, match="jvp of Mine returned None at position 0"):
+        function(mindtorch_v2, lambda ctx, a: None).apply(dual(mindtorch_v2, 3))
+
+
+# ---------------------------------------------------------------- formulas of one's own
+
+
+@pytest.fixture
+def lib() -> library.Library:
+    return library.Library(fresh_namespace(), "FRAGMENT")
+
+
+def test_register_jvp_sees_bound_arguments_in_schema_order(lib: library.Library) -> None:
+    seen: list[Any] = []
+
+    def formula(inputs: Any, tangents: Any, output: Any) -> Any:
+        seen.append((inputs, tangents, output))
+        return tangents[0] * inputs[3], None
+
+    lib.define("f(Tensor x, Tensor[] others, Tensor? bias=None, *, float scale=2.0) -> (Tensor, Tensor)")
+    lib.impl("f", lambda x, others, bias, *, scale: (x * scale, others[0] + 1), "CPU")
+    lib.register_jvp("f", formula, source="ops.yaml:7")
+    op = getattr(mindtorch_v2.ops, lib.ns).f
+    with ours.dual_level():
+        x, plain = dual(mindtorch_v2, 2), mindtorch_v2.ones(2)
+        first, second = op(x, [plain, dual(mindtorch_v2, 2)])
+        assert ours.unpack_dual(first).tangent.tolist() == [2.0, pytest.approx(0.79 * 2)]
+        assert ours.unpack_dual(second).tangent is None
+    ((inputs, tangents, output),) = seen
+    assert inputs[2:] == (None, 2.0) and inputs[0] is x and len(inputs[1]) == 2
+    assert tangents[2:] == (None, None) and tangents[1][0] is None and tangents[1][1] is not None
+    assert output[0] is first
+    assert op.default.jvp_source == "ops.yaml:7"
+
+
+def test_register_jvp_of_an_in_place_operator_sees_the_value_before(lib: library.Library) -> None:
+    lib.define("square_(Tensor(a!) x) -> Tensor(a!)")
+    lib.impl("square_", lambda x: x.mul_(x), "CPU")
+    lib.register_jvp("square_", lambda inputs, tangents, output: 2 * inputs[0] * tangents[0])
+    op = getattr(mindtorch_v2.ops, lib.ns).square_
+    with ours.dual_level():
+        x = ours.make_dual(mindtorch_v2.tensor([3.0]), mindtorch_v2.tensor([1.0]))
+        assert op(x) is x
+        assert x.tolist() == [9.0] and ours.unpack_dual(x).tangent.tolist() == [6.0]
+
+
+def test_an_in_place_operator_on_itself() -> None:
+    """PyTorch's tangent takes the new value for the second factor; the derivative is of the old one."""
+    with ours.dual_level():
+        x = ours.make_dual(mindtorch_v2.tensor([3.0]), mindtorch_v2.tensor([1.0]))
+        assert ours.unpack_dual(x.mul_(x)).tangent.tolist() == [6.0]
+
+
+def test_a_formula_goes_with_its_library(lib: library.Library) -> None:
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x * 2, "CPU")
+    second = library.Library(lib.ns, "IMPL")
+    second.register_jvp("f", lambda inputs, tangents, output: tangents[0])
+    op = getattr(mindtorch_v2.ops, lib.ns).f
+    with ours.dual_level():
+        assert ours.unpack_dual(op(dual(mindtorch_v2, 1))).tangent.tolist() == [1.0]
+        second._destroy()
+        with pytest.raises(NotImplementedError, match="Trying to use forward AD with .*::f that does not support it"):
+            op(dual(mindtorch_v2, 1))
+
+
+def test_an_operator_without_any_formula_is_an_error(lib: library.Library) -> None:
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x * 2, "CPU")
+    op = getattr(mindtorch_v2.ops, lib.ns).f
+    with ours.dual_level():
+        with pytest.raises(NotImplementedError, match=r"because it has not been implemented yet.*register_jvp"):
+            op(dual(mindtorch_v2, 2))
+        assert op(mindtorch_v2.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_an_operator_with_a_gradient_formula_needs_no_other(lib: library.Library) -> None:
+    lib.define("f(Tensor x, Tensor[] ys) -> (Tensor, Tensor)")
+    lib.impl("f", lambda x, ys: (x * ys[0], ys[1].sin()), "CPU")
+
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(inputs[0], *inputs[1])
+
+    def backward(ctx: Any, first: Any, second: Any) -> Any:
+        x, y, z = ctx.saved_tensors
+        return first * y, [first * x, second * z.cos()]
+
+    lib.register_autograd("f", backward, setup_context=setup)
+    op = getattr(mindtorch_v2.ops, lib.ns).f
+
+    def case(t: Any) -> Any:
+        with forward_ad(t).dual_level():
+            x, y, z = dual(t, 3), dual(t, 3, seed=1.0), dual(t, 3, seed=2.0)
+            first, second = op(x, [y, z]) if t is mindtorch_v2 else (x * y, z.sin())
+            return parts(t, first), parts(t, second)
+
+    agree(case)
+
+
+def test_a_gradient_formula_that_cannot_be_differentiated_is_an_error(lib: library.Library) -> None:
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x * 2, "CPU")
+    lib.register_autograd("f", lambda ctx, g: mindtorch_v2.from_numpy(g.detach().numpy() * 2))
+    with ours.dual_level(), pytest.raises(NotImplementedError, match="its gradient formula is not differentiable"):
+        getattr(mindtorch_v2.ops, lib.ns).f(dual(mindtorch_v2, 2))
+
+
+WRONG_FORMULAS: dict[str, tuple[Any, str]] = {
+    "count": (lambda i, t, o: (t[0], t[0]), r"returned 2 tangents, but the operator has 1 outputs \(registered at here:1\)"),
+    "type": (lambda i, t, o: 1.0, "returned float as tangent 0, expected a Tensor or None"),
+    "shape": (lambda i, t, o: mindtorch_v2.ones(3), r"is of size \[2\] while the given forward gradient is of size \[3\]"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_FORMULAS)
+def test_wrong_formulas(lib: library.Library, name: str) -> None:
+    formula, message = WRONG_FORMULAS[name]
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x * 2, "CPU")
+    lib.register_jvp("f", formula, source="here:1")
+    with ours.dual_level(), pytest.raises(RuntimeError, match=message):
+        getattr(mindtorch_v2.ops, lib.ns).f(dual(mindtorch_v2, 2))
+
+
+def test_registration_errors(lib: library.Library) -> None:
+    lib.define("f(Tensor x) -> Tensor")
+    lib.define("f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+    with pytest.raises(TypeError, match="expected a callable"):
+        lib.register_jvp("f", 3)  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="Out variants do not support forward-mode AD"):
+        lib.register_jvp("f.out", lambda inputs, tangents, output: tangents[0])
+
+
+def test_out_variants_are_an_error(lib: library.Library) -> None:
+    lib.define("f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+    lib.impl("f.out", lambda x, *, out: out.copy_(x), "CPU")
+    with ours.dual_level(), pytest.raises(NotImplementedError, match="because it is an out= function"):
+        getattr(mindtorch_v2.ops, lib.ns).f.out(dual(mindtorch_v2, 2), out=mindtorch_v2.ones(2))
+
+
+def test_no_reference_cycles() -> None:
+    """A tangent whose history saved its own primal is freed when the level closes."""
+    t = mindtorch_v2
+    gc.collect()
+    gc.disable()
+    try:
+        import weakref
+
+        with ours.dual_level():
+            x = ours.make_dual(t.ones(3, requires_grad=True), t.ones(3))
+            y = x.exp()
+            alive = weakref.ref(y)
+            del x, y
+        assert alive() is None
+    finally:
+        gc.enable()
