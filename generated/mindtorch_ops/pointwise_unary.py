@@ -2492,22 +2492,43 @@ def _silu_backward_cpu_kernel(grad_output: Tensor, self: Tensor) -> Tensor:
     return out
 
 
+def _silu_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    grad_output, self = inputs
+    _, needs_self = ctx.needs_input_grad
+    ctx.save_for_backward(grad_output if needs_self else None, self)
+
+
+def _silu_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    needs_grad_output, needs_self = ctx.needs_input_grad
+    grad_output, self = ctx.saved_tensors
+    grad_grad_output = torch.ops.aten.silu_backward(grad, self) if needs_grad_output else None
+    grad_self = (
+        grad * grad_output * self.sigmoid() * (1 - self.sigmoid()) * (2 + self * (1 - 2 * self.sigmoid()))
+        if needs_self
+        else None
+    )
+    return grad_grad_output, grad_self
+
+
+_lib.register_autograd(
+    "silu_backward", _silu_backward_backward, setup_context=_silu_backward_setup, source="pointwise_unary.yaml:709"
+)
 silu_backward = torch.ops.aten.silu_backward.default
 
 
-# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:710)
+# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:712)
 _lib.define(
     "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
     doc="The gradient of `gelu` from its input.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:710",
+    source="pointwise_unary.yaml:712",
 )
 _gelu_backward_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 _gelu_backward_cpu_ = _libmindtorch_cpu.bind("mt_gelu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:713")
+@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:715")
 def _gelu_backward_fake(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     return npu.alloc_like(grad_output)
 
@@ -2524,11 +2545,17 @@ def _gelu_backward_kernel_2(grad_output: Tensor, self: Tensor, *, approximate: s
     return out
 
 
-@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:715")
+@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:717")
 def _gelu_backward_cpu_kernel(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     if approximate == "tanh":
         return _gelu_backward_kernel_1(grad_output, self, approximate=approximate)
     return _gelu_backward_kernel_2(grad_output, self, approximate=approximate)
 
 
+_lib.register_autograd(
+    "gelu_backward",
+    library.python_function("mindtorch_v2.kernels.activation:gelu_backward_backward"),
+    setup_context=library.python_function("mindtorch_v2.kernels.activation:gelu_backward_setup"),
+    source="pointwise_unary.yaml:724",
+)
 gelu_backward = torch.ops.aten.gelu_backward.default

@@ -1,4 +1,4 @@
-"""Forward-mode AD beside PyTorch's: dual tensors, what operators and Functions do with them, and formulas of one's own."""
+"""Forward-mode AD beside PyTorch's: dual tensors, what operators and Functions do with them, own formulas."""
 
 from __future__ import annotations
 
@@ -356,8 +356,10 @@ def test_register_jvp_sees_bound_arguments_in_schema_order(lib: library.Library)
         assert ours.unpack_dual(first).tangent.tolist() == [2.0, pytest.approx(0.79 * 2)]
         assert ours.unpack_dual(second).tangent is None
     ((inputs, tangents, output),) = seen
-    assert inputs[2:] == (None, 2.0) and inputs[0] is x and len(inputs[1]) == 2
-    assert tangents[2:] == (None, None) and tangents[1][0] is None and tangents[1][1] is not None
+    assert inputs[2:] == (None, 2.0)
+    assert inputs[0] is x
+    assert tangents[2:] == (None, None)
+    assert [tangent is None for tangent in tangents[1]] == [True, False]
     assert output[0] is first
     assert op.default.jvp_source == "ops.yaml:7"
 
@@ -370,7 +372,8 @@ def test_register_jvp_of_an_in_place_operator_sees_the_value_before(lib: library
     with ours.dual_level():
         x = ours.make_dual(mindtorch_v2.tensor([3.0]), mindtorch_v2.tensor([1.0]))
         assert op(x) is x
-        assert x.tolist() == [9.0] and ours.unpack_dual(x).tangent.tolist() == [6.0]
+        assert x.tolist() == [9.0]
+        assert ours.unpack_dual(x).tangent.tolist() == [6.0]
 
 
 def test_an_in_place_operator_on_itself() -> None:
@@ -389,7 +392,7 @@ def test_a_formula_goes_with_its_library(lib: library.Library) -> None:
     with ours.dual_level():
         assert ours.unpack_dual(op(dual(mindtorch_v2, 1))).tangent.tolist() == [1.0]
         second._destroy()
-        with pytest.raises(NotImplementedError, match="Trying to use forward AD with .*::f that does not support it"):
+        with pytest.raises(NotImplementedError, match=r"Trying to use forward AD with .*::f that does not support it"):
             op(dual(mindtorch_v2, 1))
 
 
@@ -435,9 +438,15 @@ def test_a_gradient_formula_that_cannot_be_differentiated_is_an_error(lib: libra
 
 
 WRONG_FORMULAS: dict[str, tuple[Any, str]] = {
-    "count": (lambda i, t, o: (t[0], t[0]), r"returned 2 tangents, but the operator has 1 outputs \(registered at here:1\)"),
+    "count": (
+        lambda i, t, o: (t[0], t[0]),
+        r"returned 2 tangents, but the operator has 1 outputs \(registered at here:1\)",
+    ),
     "type": (lambda i, t, o: 1.0, "returned float as tangent 0, expected a Tensor or None"),
-    "shape": (lambda i, t, o: mindtorch_v2.ones(3), r"is of size \[2\] while the given forward gradient is of size \[3\]"),
+    "shape": (
+        lambda i, t, o: mindtorch_v2.ones(3),
+        r"is of size \[2\] while the given forward gradient is of size \[3\]",
+    ),
 }
 
 

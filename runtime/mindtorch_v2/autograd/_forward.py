@@ -146,7 +146,9 @@ def _by_double_backward(op: OpOverload, inputs: tuple[Any, ...], tangents: tuple
         starts = [_start(o) for o in outputs]
         args, kwargs = _split(op, inputs)
         gradients, without = _core.run_backward_formula(op, args, kwargs, output, needs, starts)
-        pairs = [(g, t) for g, t in zip(gradients, _slots(op, tangents), strict=True) if g is not None and t is not None]
+        pairs = [
+            (g, t) for g, t in zip(gradients, _slots(op, tangents), strict=True) if g is not None and t is not None
+        ]
         linear = [(g, _fit(t, g)) for g, t in pairs if _depends(op, g)]
         wanted = [i for i, o in enumerate(outputs) if starts[i] is not None and not any(o is w for w in without)]
         result: list[Any] = [None] * len(outputs)
@@ -174,7 +176,7 @@ def _start(output: Any) -> Any:
 
 
 def _depends(op: OpOverload, gradient: Tensor) -> bool:
-    """Whether a gradient can be differentiated. Raises where a formula cut itself off: its zero tangent would be wrong."""
+    """Whether a gradient can be differentiated. Raises where a formula cut itself off: a zero would be wrong."""
     if gradient.requires_grad:
         return True
     if not _batched(gradient) and gradient.device.type != "meta" and bool((gradient != 0).any()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from .. import _core
@@ -13,15 +12,17 @@ from ._levels import ForwardLevel, hidden_from
 __all__ = ["apply_transformed", "is_transformed"]
 
 _BATCHED = _core.key_mask("Batched")
-# What `apply` does with batches, which only `vmap` makes: it sets this.
-batching_rule: Callable[[Any, tuple[Any, ...]], Any]
 
 
 def apply_transformed(cls: Any, args: tuple[Any, ...]) -> Any:
     """``cls.apply`` where an argument has a tangent or is a batch: by the innermost of the transforms."""
     level = _core.highest_tangent_level(args)
     batch = max((a.level for a in args if _batched(a)), default=0)
-    return apply_with_tangents(cls, level, args) if level > batch else batching_rule(cls, args)
+    if level > batch:
+        return apply_with_tangents(cls, level, args)
+    from ..func._functions import apply_batched  # above this package: only `vmap` makes batches
+
+    return apply_batched(cls, args)
 
 
 def apply_with_tangents(cls: Any, number: int, args: tuple[Any, ...]) -> Any:

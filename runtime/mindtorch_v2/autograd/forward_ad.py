@@ -25,7 +25,7 @@ def enter_dual_level() -> int:
     """Opens the level at which dual tensors live, and returns its number. Raises RuntimeError where one is open."""
     if _open:
         raise RuntimeError(
-            "Nested forward mode AD is not supported at the moment: a dual level is open already. `torch.func.jvp` nests."
+            "Nested forward mode AD is not supported at the moment: a dual level is open. `torch.func.jvp` nests."
         )
     _open.append(open_level())
     return 0
@@ -101,7 +101,7 @@ def make_dual_at(level: ForwardLevel, tensor: Tensor, tangent: Tensor) -> Tensor
             "supported."
         )
     with hidden_from(level.number):
-        dual = _alias(tensor)
+        dual: Tensor = _alias(tensor)
         _forward.set_tangent(dual, tangent, level)
     return dual
 

@@ -7,7 +7,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ..autograd import _forward_functions, function
+from ..autograd import function
 from ..utils._pytree import tree_leaves, tree_map
 from ._batching import BatchedTensor, batch, levels, unbatch, wrap_outputs
 
@@ -55,6 +55,3 @@ def _sample(args: tuple[Any, ...], level: int, index: int) -> Any:
 
 def _stacked(values: list[Any], level: int) -> Any:
     return batch(ops.aten.stack(values), 0, level) if isinstance(values[0], Tensor) else values[0]
-
-
-_forward_functions.batching_rule = apply_batched
