@@ -73,8 +73,9 @@ def render_module(module: Module, runtime: Runtime = MINDTORCH) -> tuple[str, st
     objects = "OpOverload" in runtime.places
     noqa = _noqa(odd, *(stub.odd_names for stub in module.stubs if objects))
     body = _render("stubs.pyi.j2", {"module": module, "objects": objects})
-    head = {"noqa": noqa, "overloaded": overloaded, "imports": _stub_imports(body, overloaded, runtime), "body": body}
-    stub_text = _render("module.pyi.j2", {**common, **head})
+    imports = _stub_imports(body, overloaded, runtime)
+    about = {**common, "noqa": noqa, "overloaded": overloaded, "imports": imports, "body": body}
+    stub_text = _render("module.pyi.j2", about)
     return wrap(text), wrap(stub_text)
 
 
