@@ -3,6 +3,7 @@
 cdef dict operators = {}                 # "ns::name.overload" -> OpOverload ("ns::name" for the default overload)
 cdef object python_dispatcher = None     # callable(op, args, kwargs): modes and __torch_dispatch__
 cdef object function_dispatcher = None   # callable(op, args, kwargs): __torch_function__
+cdef object stranger_dispatcher = None   # callable(packet, args, kwargs): __torch_function__ of what is no tensor
 
 cdef bint show_trace = bool(int(os.environ.get("MINDTORCH_SHOW_DISPATCH_TRACE") or "0"))
 
@@ -197,10 +198,14 @@ cdef OpOverload _probe = OpOverload.__new__(OpOverload)
 mt_enable_vectorcall(<PyTypeObject*>OpOverload, <char*>&_probe.vectorcall - <char*><PyObject*>_probe, 1)
 
 
-def set_python_dispatchers(dispatcher, override):
-    """Sets what runs at the Python key and for ``__torch_function__``: ``f(op, args, kwargs)`` each."""
-    global python_dispatcher, function_dispatcher
-    python_dispatcher, function_dispatcher = dispatcher, override
+def set_python_dispatchers(dispatcher, override, stranger):
+    """Sets what runs at the Python key and for ``__torch_function__``: ``f(op, args, kwargs)`` each.
+
+    ``stranger(packet, args, kwargs)`` runs for arguments that fit no schema; it returns NotImplemented where none of
+    them defines ``__torch_function__``.
+    """
+    global python_dispatcher, function_dispatcher, stranger_dispatcher
+    python_dispatcher, function_dispatcher, stranger_dispatcher = dispatcher, override, stranger
 
 
 def register_operator(OpOverload op not None):
@@ -237,12 +242,38 @@ cdef PyObject* call_operator(PyObject* callable, PyObject** args, size_t nargsf,
     cdef Bound bound
     result = None
     try:
-        bind(op.sig, args, PyVectorcall_NARGS(nargsf), kwnames, &bound, True)
-        result = dispatch(op, &bound, call_keys(op, &bound))
+        if bind(op.sig, args, PyVectorcall_NARGS(nargsf), kwnames, &bound, False):
+            result = dispatch(op, &bound, call_keys(op, &bound))
+        else:
+            result = call_of_strangers(op, args, PyVectorcall_NARGS(nargsf), kwnames)
     finally:
         release_bound(&bound)
     Py_INCREF(result)
     return <PyObject*>result
+
+
+cdef object call_of_strangers(OpOverload op, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
+    """A call that does not fit: an argument may define ``__torch_function__`` without being a tensor."""
+    from mindtorch_v2._ops import ops
+    cdef Bound bound
+    result = ask_strangers(getattr(getattr(ops, op.namespace), op._schema.name, None), args, nargs, kwnames)
+    if result is NotImplemented:
+        try:
+            bind(op.sig, args, nargs, kwnames, &bound, True)     # raises, and says what is wrong
+        finally:
+            release_bound(&bound)
+    return result
+
+
+cdef object ask_strangers(object packet, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
+    """What the ``__torch_function__`` of arguments that are no tensors makes of a call, or NotImplemented."""
+    names = () if kwnames == NULL else <object>kwnames
+    values = [<object>args[i] for i in range(nargs + len(names))]
+    for value in values:
+        if any([not isinstance(item, Tensor) and hasattr(type(item), "__torch_function__")
+                for item in (value if isinstance(value, (list, tuple)) else (value,))]):
+            return stranger_dispatcher(packet, tuple(values[:nargs]), dict(zip(names, values[nargs:])))
+    return NotImplemented
 
 
 cdef int bind_python(Signature sig, tuple args, dict kwargs, Bound* bound) except -1:

@@ -29,7 +29,7 @@ cdef object operand(object value):
         return value
     if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
         return value.item()
-    return None
+    return value if hasattr(type(value), "__torch_function__") else None
 
 
 cdef object binary(str name, object a, object b):

@@ -73,7 +73,11 @@ cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, P
                 return <PyObject*>result
         finally:
             release_bound(&bound)
-    raise no_overload(packet, args, PyVectorcall_NARGS(nargsf), kwnames)
+    result = ask_strangers(packet, args, PyVectorcall_NARGS(nargsf), kwnames)
+    if result is NotImplemented:
+        raise no_overload(packet, args, PyVectorcall_NARGS(nargsf), kwnames)
+    Py_INCREF(result)
+    return <PyObject*>result
 
 
 cdef object no_overload(OpOverloadPacket packet, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):

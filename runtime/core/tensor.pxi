@@ -50,7 +50,9 @@ cdef class Tensor:
     def _make_subclass(cls, Tensor data not None, bint require_grad=False):
         """A tensor of the class `cls` over data's storage, outside the graph."""
         if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-            raise TypeError(f"_make_subclass(): cls must be a subclass of Tensor, not {cls!r}")
+            raise no_subclass(cls)
+        if require_grad and data.dt.category < CATEGORY_FLOAT:
+            raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients, got {data.dt}")
         cdef Tensor t = new_of_class(cls)
         t.dt, t.dev, t.storage, t.offset = data.dt, data.dev, data.storage, data.offset
         t.keys = data.keys & ~OVERRIDES | override_keys(cls)
@@ -492,9 +494,9 @@ cdef uint64_t override_keys(object cls):
 def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t extra_keys=0):
     """See `Tensor._make_wrapper_subclass`; `extra_keys` are added to those of the device and the class."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError(f"_make_wrapper_subclass(): cls must be a subclass of Tensor, not {cls!r}")
-    if cls is not Tensor and getattr(cls, "__torch_dispatch__", None) is None and not extra_keys:
-        raise RuntimeError(f"_make_wrapper_subclass(): {cls.__name__} has no __torch_dispatch__: calls would find no memory")
+        raise no_subclass(cls)
+    if getattr(cls, "__torch_dispatch__", None) is None and not extra_keys:
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__: without it calls would find no memory")
     cdef Tensor shape = alloc(size, dtype, "meta")
     cdef Tensor t = new_of_class(cls)
     if strides is not None:
@@ -520,6 +522,11 @@ def wrapper_over(cls, Tensor meta not None, where, uint64_t extra_keys):
 def forget_history(Tensor t not None):
     """Makes t a leaf that does not require grad, in place."""
     t.grad_fn_, t.output_nr_, t.wants_grad = None, 0, False
+
+
+cdef object no_subclass(object cls):
+    return TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+                     f"your class inherits from Tensor. Got {cls!r}")
 
 
 cdef object tensor_new = getattr(Tensor, "__new__")

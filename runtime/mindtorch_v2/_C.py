@@ -234,6 +234,32 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-from .overrides import DisableTorchFunctionSubclass  # noqa: E402, F401  (PyTorch keeps it here)
+from ._modes import DisableTorchDispatch as _DisableTorchDispatch  # noqa: E402, F401
+from ._modes import DisableTorchFunction, DisableTorchFunctionSubclass, stacks  # noqa: E402, F401
 
 _disabled_torch_function_impl = _core.disabled_torch_function
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether ``__torch_function__`` of subclasses is called on this thread."""
+    return not (stacks.subclasses_off or stacks.function_off)
+
+
+def _is_torch_function_all_disabled() -> bool:
+    """Whether no ``__torch_function__`` is called on this thread, not even of modes."""
+    return stacks.function_off
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a function mode sees what this thread calls."""
+    return bool(stacks.function) and not stacks.function_off
+
+
+def _len_torch_function_stack() -> int:
+    """How many function modes are entered on this thread."""
+    return len(stacks.function)
+
+
+def _len_torch_dispatch_stack() -> int:
+    """How many dispatch modes are entered on this thread."""
+    return len(stacks.dispatch)

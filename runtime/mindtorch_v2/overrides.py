@@ -1,20 +1,32 @@
 """``__torch_function__`` and ``__torch_dispatch__``: calls that go to Python code, for subclasses and inside modes.
 
 ``__torch_function__`` sees a call before autograd, ``__torch_dispatch__`` below it. A mode sees every operator called
-while it is entered; while its handler runs it is out of the way, so that the handler may call operators itself.
+while it is entered; while its handler runs it is out of the way, so that the handler may call operators itself. What
+answers NotImplemented leaves the call to the next: the innermost mode is asked first, then the arguments' classes.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from . import _core
 from ._core import OpOverload, Tensor
+from ._modes import (
+    BaseTorchFunctionMode,
+    DisableTorchDispatch,
+    DisableTorchFunction,
+    DisableTorchFunctionSubclass,
+    TorchDispatchMode,
+    TorchFunctionMode,
+    stacks,
+    without_innermost,
+)
 
 __all__ = [
+    "BaseTorchFunctionMode",
+    "DisableTorchDispatch",
+    "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "TorchDispatchMode",
     "TorchFunctionMode",
@@ -28,79 +40,21 @@ __all__ = [
 # (operator, class of a mode or of tensors) -> what runs in place of its __torch_dispatch__
 dispatch_rules: dict[tuple[OpOverload, type], Any] = {}
 
-_Mode = TypeVar("_Mode", bound="_ModeBase")
-_PYTHON = _core.key_mask("Python")
-
-
-class _Stacks(threading.local):
-    def __init__(self) -> None:
-        self.dispatch: list[TorchDispatchMode] = []
-        self.function: list[TorchFunctionMode] = []
-
-
-_stacks = _Stacks()
-
-
-class _ModeBase:
-    """A context manager that puts itself on its stack; may be entered more than once."""
-
-    def _stack(self) -> list[Any]:
-        raise NotImplementedError
-
-    def __enter__(self: _Mode) -> _Mode:
-        self._stack().append(self)
-        _follow_stacks()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._stack().pop()
-        _follow_stacks()
-
-
-class TorchDispatchMode(_ModeBase):
-    """Subclasses define ``__torch_dispatch__(self, func, types, args=(), kwargs=None)``; ``func`` is an OpOverload."""
-
-    def _stack(self) -> list[Any]:
-        return _stacks.dispatch
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} does not define __torch_dispatch__")
-
-
-class TorchFunctionMode(_ModeBase):
-    """Subclasses define ``__torch_function__(self, func, types, args=(), kwargs=None)``; ``func`` is a packet."""
-
-    def _stack(self) -> list[Any]:
-        return _stacks.function
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} does not define __torch_function__")
-
-
-class DisableTorchFunctionSubclass:
-    """Inside, ``__torch_function__`` of subclasses is not called."""
-
-    def __enter__(self) -> None:
-        self._before = _core.thread_keys()
-        included, excluded = self._before
-        _core.set_thread_keys_(included, excluded | _core.TORCH_FUNCTION_MASK)
-
-    def __exit__(self, *exc: object) -> None:
-        _core.set_thread_keys_(*self._before)
+Types = tuple[type, ...]
 
 
 def has_torch_function(relevant_args: Any) -> bool:
-    """Whether a mode or any of the arguments overrides ``__torch_function__``."""
-    return bool(_stacks.function or _overriding_types(tuple(relevant_args), {}, "__torch_function__"))
+    """Whether a mode or any of the arguments overrides ``__torch_function__``, and that is not switched off."""
+    if stacks.function_off:
+        return False
+    return bool(stacks.function or _function_types(tuple(relevant_args), {}))
 
 
 def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
     """Calls the ``__torch_function__`` that a Python function's arguments, or a mode, bring with them."""
-    types = _overriding_types(tuple(relevant_args), {}, "__torch_function__")
-    if _stacks.function:
-        with _without_innermost(_stacks.function) as mode:
-            return mode.__torch_function__(public_api, types, args, kwargs)
-    return _ask_types(str(public_api), types, "__torch_function__", public_api, args, kwargs)
+    types = _function_types(tuple(relevant_args), {})
+    name = f"{getattr(public_api, '__module__', '')}.{getattr(public_api, '__name__', public_api)}".lstrip(".")
+    return _call_function(name, public_api, types, args, kwargs)
 
 
 def is_tensor_like(inp: Any) -> bool:
@@ -113,52 +67,77 @@ def is_traceable_wrapper_subclass(t: Any) -> bool:
     return isinstance(t, Tensor) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
 
 
-def _follow_stacks() -> None:
-    """The thread includes the keys of the stacks that have a mode."""
-    included, excluded = _core.thread_keys()
-    included &= ~(_PYTHON | _core.TORCH_FUNCTION_MASK)
-    included |= _PYTHON if _stacks.dispatch else 0
-    included |= _core.TORCH_FUNCTION_MASK if _stacks.function else 0
-    _core.set_thread_keys_(included, excluded)
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    """This thread's function modes, the innermost last."""
+    return list(stacks.function)
 
 
-@contextmanager
-def _without_innermost(stack: list[Any]) -> Iterator[Any]:
-    mode = stack.pop()
-    _follow_stacks()
-    try:
-        yield mode
-    finally:
-        stack.append(mode)
-        _follow_stacks()
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    """This thread's innermost function mode, or None."""
+    return stacks.function[-1] if stacks.function else None
 
 
 def _dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the Python key runs: the innermost mode, else the ``__torch_dispatch__`` of the arguments' classes."""
     args, kwargs = _without_defaults(op, args, kwargs)
     types = _overriding_types(args, kwargs, "__torch_dispatch__")
-    if _stacks.dispatch:
-        with _without_innermost(_stacks.dispatch) as mode:
+    asked: list[Any] = []
+    if stacks.dispatch:
+        with without_innermost(stacks.dispatch) as mode:
             rule = dispatch_rules.get((op, type(mode)))
             if rule is not None:
                 return rule(mode, op, types, args, kwargs)
-            return mode.__torch_dispatch__(op, types, args, kwargs)
+            result = mode.__torch_dispatch__(op, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+        asked.append(mode)
     for cls in types:
         rule = dispatch_rules.get((op, cls))
         if rule is not None:
             return rule(cls, op, types, args, kwargs)
-    return _ask_types(op.name(), types, "__torch_dispatch__", op, args, kwargs)
+        result = cls.__torch_dispatch__(op, types, args, kwargs)  # type: ignore[attr-defined]
+        if result is not NotImplemented:
+            return result
+        asked.append(cls)
+    raise _nobody_answered(f"torch._ops.{op}", "__torch_dispatch__", asked)
 
 
 def _override(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What runs for ``__torch_function__``: the innermost mode, else that of the arguments' classes."""
     args, kwargs = _without_defaults(op, args, kwargs)
-    func = getattr(_packets(op.namespace), op._schema.name)
-    types = _overriding_types(args, kwargs, "__torch_function__")
-    if _stacks.function:
-        with _without_innermost(_stacks.function) as mode:
-            return mode.__torch_function__(func, types, args, kwargs)
-    return _ask_types(op.name(), types, "__torch_function__", func, args, kwargs)
+    return _override_call(getattr(_packets(op.namespace), op._schema.name), args, kwargs)
+
+
+def _override_call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """As `_override`, for arguments that fit no overload; NotImplemented where nothing overrides."""
+    types = () if stacks.function_off else _function_types(args, kwargs)
+    if not types and (stacks.function_off or not stacks.function):
+        return NotImplemented
+    name = f"torch.{func.__name__}" if func.namespace == "aten" else f"torch.ops.{func}"
+    return _call_function(name, func, types, args, kwargs)
+
+
+def _call_function(name: str, func: Any, types: Types, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    asked: list[Any] = []
+    if stacks.function and not stacks.function_off:
+        with without_innermost(stacks.function) as mode:
+            result = mode.__torch_function__(func, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+        asked.append(mode)
+    for cls in types:
+        result = cls.__torch_function__(func, types, args, kwargs)  # type: ignore[attr-defined]
+        if result is not NotImplemented:
+            return result
+        asked.append(cls)
+    raise _nobody_answered(name, "__torch_function__", asked)
+
+
+def _nobody_answered(name: str, method: str, asked: list[Any]) -> TypeError:
+    lines = [f"  - tensor subclass {who}" if isinstance(who, type) else f"  - mode object {who}" for who in asked]
+    return TypeError(
+        f"Multiple dispatch failed for '{name}'; all {method} handlers returned NotImplemented:\n\n" + "\n".join(lines)
+    )
 
 
 def _packets(namespace: str) -> Any:
@@ -167,19 +146,12 @@ def _packets(namespace: str) -> Any:
     return getattr(ops, namespace)
 
 
-def _ask_types(
-    name: str, types: tuple[type, ...], method: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    for cls in types:
-        result = getattr(cls, method)(func, types, args, kwargs)
-        if result is not NotImplemented:
-            return result
-    names = ", ".join(cls.__name__ for cls in types)
-    raise TypeError(f"Multiple dispatch failed for '{name}'; all {method} handlers returned NotImplemented: {names}")
+def _function_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
+    return () if stacks.subclasses_off else _overriding_types(args, kwargs, "__torch_function__")
 
 
-def _overriding_types(args: tuple[Any, ...], kwargs: dict[str, Any], method: str) -> tuple[type, ...]:
-    """Classes of the tensor arguments that define a method, subclasses before their bases, each once."""
+def _overriding_types(args: tuple[Any, ...], kwargs: dict[str, Any], method: str) -> Types:
+    """Classes of the arguments that define a method, subclasses before their bases, each once."""
     found: list[type] = []
     for value in _flat((*args, *kwargs.values())):
         cls = type(value)
@@ -191,12 +163,12 @@ def _overriding_types(args: tuple[Any, ...], kwargs: dict[str, Any], method: str
     return tuple(found)
 
 
-def _flat(values: tuple[Any, ...]) -> Iterator[Tensor]:
+def _flat(values: tuple[Any, ...]) -> Iterator[Any]:
     for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
+        if isinstance(value, (list, tuple)):
             yield from _flat(tuple(value))
+        else:
+            yield value
 
 
 def _without_defaults(
@@ -221,9 +193,12 @@ def _is_default(argument: Any, value: Any) -> bool:
 def as_subclass(self: Tensor, cls: type) -> Any:
     """The same tensor, history included, as an object of ``cls``, a subclass of Tensor."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError(f"as_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}")
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+            f"class inherits from Tensor. Got {cls!r}"
+        )
     return _core.change_class(self, cls)
 
 
 _core.install_method("as_subclass", as_subclass)
-_core.set_python_dispatchers(_dispatch, _override)
+_core.set_python_dispatchers(_dispatch, _override, _override_call)

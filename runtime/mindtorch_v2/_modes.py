@@ -1,0 +1,153 @@
+"""This thread's stacks of modes, and guards that switch ``__torch_function__`` and ``__torch_dispatch__`` off."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from . import _core
+
+__all__ = [
+    "BaseTorchFunctionMode",
+    "DisableTorchDispatch",
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "TorchDispatchMode",
+    "TorchFunctionMode",
+    "stacks",
+    "without_innermost",
+]
+
+_Mode = TypeVar("_Mode", bound="_ModeBase")
+_PYTHON = _core.key_mask("Python")
+_FUNCTION = _core.TORCH_FUNCTION_MASK
+
+
+class _Stacks(threading.local):
+    def __init__(self) -> None:
+        self.dispatch: list[TorchDispatchMode] = []
+        self.function: list[TorchFunctionMode] = []
+        self.subclasses_off = False  # of __torch_function__: those of subclasses
+        self.function_off = False  # modes, too
+
+
+stacks = _Stacks()
+
+
+class _ModeBase:
+    """A context manager that puts itself on its stack; may be entered more than once."""
+
+    def _stack(self) -> list[Any]:
+        raise NotImplementedError
+
+    def __enter__(self: _Mode) -> _Mode:
+        self._stack().append(self)
+        _follow_stacks()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack().pop()
+        _follow_stacks()
+
+
+class TorchDispatchMode(_ModeBase):
+    """Subclasses define ``__torch_dispatch__(self, func, types, args=(), kwargs=None)``; ``func`` is an OpOverload."""
+
+    def _stack(self) -> list[Any]:
+        return stacks.dispatch
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not define __torch_dispatch__")
+
+
+class TorchFunctionMode(_ModeBase):
+    """Subclasses define ``__torch_function__(self, func, types, args=(), kwargs=None)``; ``func`` is a packet."""
+
+    def _stack(self) -> list[Any]:
+        return stacks.function
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not define __torch_function__")
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A function mode that changes nothing, to derive from."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+class _FunctionGuard:
+    """Inside ``with``, less of ``__torch_function__`` is called."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[bool, bool]] = []
+
+    def _now(self, subclasses_off: bool, function_off: bool) -> tuple[bool, bool]:
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        before = stacks.subclasses_off, stacks.function_off
+        self._before.append(before)
+        stacks.subclasses_off, stacks.function_off = self._now(*before)
+        _follow_stacks()
+
+    def __exit__(self, *exc: object) -> None:
+        stacks.subclasses_off, stacks.function_off = self._before.pop()
+        _follow_stacks()
+
+
+class DisableTorchFunctionSubclass(_FunctionGuard):
+    """Inside, ``__torch_function__`` of subclasses is not called; modes are."""
+
+    def _now(self, subclasses_off: bool, function_off: bool) -> tuple[bool, bool]:
+        return True, function_off
+
+
+class DisableTorchFunction(_FunctionGuard):
+    """Inside, no ``__torch_function__`` is called, neither of subclasses nor of modes."""
+
+    def _now(self, subclasses_off: bool, function_off: bool) -> tuple[bool, bool]:
+        return subclasses_off, True
+
+
+class DisableTorchDispatch:
+    """Inside, no ``__torch_dispatch__`` is called: neither modes nor subclasses see operators."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[int, int]] = []
+
+    def __enter__(self) -> None:
+        included, excluded = _core.thread_keys()
+        self._before.append((included & _PYTHON, excluded & _PYTHON))
+        _core.set_thread_keys_(included & ~_PYTHON, excluded | _PYTHON)
+
+    def __exit__(self, *exc: object) -> None:
+        included, excluded = _core.thread_keys()
+        was_included, was_excluded = self._before.pop()
+        _core.set_thread_keys_(included & ~_PYTHON | was_included, excluded & ~_PYTHON | was_excluded)
+
+
+@contextmanager
+def without_innermost(stack: list[Any]) -> Iterator[Any]:
+    """Gives the innermost mode, which is off its stack inside ``with``, so that it may call operators itself."""
+    mode = stack.pop()
+    _follow_stacks()
+    try:
+        yield mode
+    finally:
+        stack.append(mode)
+        _follow_stacks()
+
+
+def _follow_stacks() -> None:
+    """The thread includes the keys of the stacks that have a mode, and skips what is switched off."""
+    included, excluded = _core.thread_keys()
+    included &= ~(_PYTHON | _FUNCTION)
+    excluded &= ~_FUNCTION
+    included |= _PYTHON if stacks.dispatch else 0
+    included |= _FUNCTION if stacks.function else 0
+    off = stacks.function_off or (stacks.subclasses_off and not stacks.function)
+    _core.set_thread_keys_(included, excluded | _FUNCTION if off else excluded)
