@@ -42,7 +42,7 @@ from mtcodegen.torchyaml import (
 __all__ = ["Outcome", "UnsoundError", "check_ours", "check_torch", "guarded", "undefined_names"]
 
 SECONDS = 20.0  # for the commands on one file of some hundred lines
-FORMS = ("torch", "docs", "pyi")
+FORMS = ("torch", "mindspore", "docs", "pyi")
 OTHERS = (("lint",), ("list",), ("fmt", "--check"))
 _KNOWN = {**CODES, **all_command_codes()}
 # Findings about a file as a whole: it is not UTF-8, there are too many to show, or it is not as `fmt` would have it.
