@@ -1,4 +1,4 @@
-"""derivatives.yaml -> the `backward` of imported operators."""
+"""derivatives.yaml -> `backward`, `forward` and `output_differentiability` of imported operators."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterable
 import opschema
 from mtcodegen.expr import ExpressionError, Name, parse_expression, walk
 from mtcodegen.importer.formula import ConversionError, to_expression
-from mtcodegen.importer.model import Gradient, Imported, Note
+from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 from mtcodegen.torchyaml.derivatives import Derivatives, Formula, FormulaKind, Variant
 
 __all__ = ["DerivativeTable"]
 
 _FORWARD = (FormulaKind.FORWARD, FormulaKind.AUTO_LINEAR, FormulaKind.AUTO_ELEMENT_WISE)
+_DEVICES = {"AutogradCPU": "cpu", "AutogradCUDA": "cuda", "AutogradMPS": "mps", "AutogradPrivateUse1": "npu"}
 
 
 class DerivativeTable:
@@ -41,15 +42,29 @@ class DerivativeTable:
         if entry is None:
             imported.backward = "" if composite else "not_implemented"
             return
-        for variant in entry.variants:
+        for variant in sorted(entry.variants, key=lambda item: item.key != "Default"):
             if variant.key == "Default":
                 _add_formulas(imported, variant, tensors, _only_gradient(entry))
             else:
-                reason = "gradients are the same on every device"
-                _note_variant(imported, variant, reason)
-        if entry.condition is not None or not all(entry.differentiable_outputs):
-            key = entry.node.entries["output_differentiability"][0]
-            imported.notes.append(Note("output_differentiability", "every output may have a gradient", key.span))
+                _add_variant(imported, variant, _only_gradient(entry))
+        if not imported.gradients:  # for keys that there are not
+            imported.backward = "not_implemented"
+        _add_differentiability(imported, entry)
+
+
+def _add_differentiability(imported: Imported, entry: Derivatives) -> None:
+    """Which outputs have gradients, where that is said and matters."""
+    flags = entry.differentiable_outputs
+    if entry.condition is None and all(flags):
+        return
+    key = entry.node.entries["output_differentiability"][0].span
+    has_formula = any(item.formula != "not_differentiable" for item in imported.gradients)
+    if entry.condition is not None:
+        imported.notes.append(Note("output_differentiability", "a condition; every output may have a gradient", key))
+    elif any(flags) and has_formula:
+        imported.output_differentiability = flags
+    else:
+        imported.gradients, imported.forward, imported.backward = [], (), "not_differentiable"
 
 
 def _types(schema: opschema.Schema) -> list[tuple[str, opschema.Type]]:
@@ -71,10 +86,47 @@ def _add_formulas(imported: Imported, variant: Variant, tensors: list[str], grad
     for name in tensors:
         if name not in given:
             imported.gradients.append(Gradient((name,), "not_implemented", "", imported.span))
-    for formula in variant.of(*_FORWARD):
-        names = ", ".join(formula.names)
-        text = f"{names}: {formula.node.value}"
-        imported.notes.append(Note(text, "a forward-mode formula", formula.key.span))
+    _add_forward(imported, variant.of(*_FORWARD))
+
+
+def _add_forward(imported: Imported, formulas: tuple[Formula, ...]) -> None:
+    """The tangents, where all can be carried over: without a rule, gradients are differentiated instead."""
+    tangents = []
+    for formula in formulas:
+        try:
+            text = formula.kind.value if formula.expr is None else to_expression(formula.expr)
+        except ConversionError as error:
+            span = formula.node.locate(error.node.offset, error.node.length)
+            imported.notes.append(Note(_described(formula), error.reason, span))
+            continue
+        for name in formula.names:
+            tangents.append(Tangent(name, text, formula.node.value, formula.key.span, formula.node.span))
+    if any(len(formula.names) > 1 and formula.expr is not None for formula in formulas):
+        imported.drop_tangents(tangents, "one formula for several outputs")
+    elif len(tangents) < len(formulas):
+        imported.drop_tangents(tangents, "the tangent of another output is not carried over")
+    else:
+        imported.forward = tuple(tangents)
+
+
+def _add_variant(imported: Imported, variant: Variant, grad: str) -> None:
+    """The formulas of a dispatch key beside the default ones."""
+    device = _DEVICES.get(variant.key)
+    default = {item.arguments: item for item in imported.gradients}
+    for formula in variant.formulas:
+        own = default.get(formula.names)
+        if device is None:
+            reason = f"there is no device {variant.key.removeprefix('Autograd')}"
+        elif own is None or formula.expr is None or own.formula in ("not_implemented", "not_differentiable"):
+            reason = "there is no formula for the other devices"
+        else:
+            try:
+                text = _renamed(to_expression(formula.expr), "grad", grad)
+                own.by_device[device] = Gradient(formula.names, text, formula.node.value, formula.node.span)
+                continue
+            except ConversionError as error:
+                reason = error.reason
+        imported.notes.append(Note(f"{variant.key}: {_described(formula)}", reason, formula.key.span))
 
 
 def _gradient(imported: Imported, formula: Formula, tensors: list[str], grad: str) -> Gradient | None:
@@ -107,8 +159,3 @@ def _renamed(text: str, name: str, new: str) -> str:
 
 def _described(formula: Formula) -> str:
     return f"{', '.join(formula.names)}: {formula.node.value}"
-
-
-def _note_variant(imported: Imported, variant: Variant, reason: str) -> None:
-    for formula in variant.formulas:
-        imported.notes.append(Note(f"{variant.key}: {_described(formula)}", reason, formula.key.span))

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.expr import OperatorTable
-from mtcodegen.importer.model import Gradient, Imported, Note
-from mtcodegen.model import Backward, Derivative, FakeRule, Formula, KernelSpec, OpSpec, PythonFunction
+from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
+from mtcodegen.model import Backward, Derivative, FakeRule, Formula, Forward, KernelSpec, OpSpec, PythonFunction
+from mtcodegen.model import Tangent as TangentRule
 from mtcodegen.operators import operator_table
 from mtcodegen.parse import read_formula
 from mtcodegen.resolve import resolve_operator
@@ -21,6 +22,7 @@ from mtcodegen.source import Node, Scalar, Span
 __all__ = ["lower"]
 
 _MARKERS = ("not_implemented", "not_differentiable")
+_WORDS = ("auto_linear", "auto_element_wise", *_MARKERS)
 
 
 def lower(operators: Iterable[Imported], namespace: str) -> tuple[tuple[OpSpec, ...], list[Diagnostic]]:
@@ -69,11 +71,19 @@ class _Lowering:
             operator.notes.append(Note(f"fake: {rules}", message, operator.fake_span))
             operator.fake = ()
             return True
+        if any(_covers(place, span) for item in operator.forward for place in (item.key, item.span)):
+            operator.drop_tangents(operator.forward, message)
+            return True
         for gradient in operator.gradients:
+            for device, other in gradient.by_device.items():
+                if _covers(other.span, span):
+                    operator.notes.append(Note(f"{', '.join(other.arguments)}: {other.original}", message, other.span))
+                    del gradient.by_device[device]
+                    return True
             if gradient.formula not in _MARKERS and _covers(gradient.span, span):
                 text = f"{', '.join(gradient.arguments)}: {gradient.original}"
                 operator.notes.append(Note(text, message, gradient.span))
-                gradient.formula = "not_implemented"
+                gradient.formula, gradient.by_device = "not_implemented", {}
                 return True
         return False
 
@@ -95,6 +105,11 @@ class _Lowering:
             entries["kernels"] = place, place
         if operator.gradients or operator.backward:
             entries["backward"] = place, self.scalar(operator.backward)
+        if operator.forward:
+            key = self.scalar("", operator.forward[0].key)
+            entries["forward"] = key, key
+        if operator.output_differentiability:
+            entries["output_differentiability"] = place, place
         node = MappingNode(place.source, place.start, place.end, place.line, entries)
         python = operator.fake[0].get("python") if operator.fake else None
         return OpSpec(
@@ -110,6 +125,8 @@ class _Lowering:
                 for kernel in operator.kernels
             ),
             backward=self.backward(node) if "backward" in entries else None,
+            forward=self.forward(node) if "forward" in entries else None,
+            output_differentiability=operator.output_differentiability,
         )
 
     def backward(self, node: MappingNode) -> Backward:
@@ -122,7 +139,18 @@ class _Lowering:
         key = self.scalar(", ".join(gradient.arguments), gradient.span)
         marker = gradient.formula if gradient.formula in _MARKERS else ""
         formula = None if marker else self.formula(gradient.formula, gradient.span)
-        return Derivative(key, gradient.arguments, formula, marker)
+        others = {device: self.formula(item.formula, item.span) for device, item in gradient.by_device.items()}
+        by_device = {device: other for device, other in others.items() if other is not None}
+        return Derivative(key, gradient.arguments, formula, marker, by_device)
+
+    def forward(self, node: MappingNode) -> Forward:
+        return Forward(node, node.entries["forward"][0], tuple(map(self.tangent, self.operator.forward)))
+
+    def tangent(self, tangent: Tangent) -> TangentRule:
+        key = self.scalar(tangent.output, tangent.key)
+        if tangent.formula in _WORDS:
+            return TangentRule(key, tangent.output, None, tangent.formula)
+        return TangentRule(key, tangent.output, self.formula(tangent.formula, tangent.span))
 
     def fake(self, rule: Mapping[str, str]) -> FakeRule:
         span = self.operator.fake_span

@@ -9,7 +9,7 @@ import opschema
 from mtcodegen.source import Span
 from mtcodegen.validate import json_schema
 
-__all__ = ["Gradient", "Imported", "Kernel", "Note"]
+__all__ = ["Gradient", "Imported", "Kernel", "Note", "Tangent"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,23 @@ class Kernel:
 
 @dataclass
 class Gradient:
-    """The formula of some arguments; ``original`` and ``span`` are what it was in C++."""
+    """The formula of some arguments; ``original`` and ``span`` are what it was in C++; ``by_device`` has others."""
 
     arguments: tuple[str, ...]
     formula: str
     original: str
+    span: Span
+    by_device: dict[str, Gradient] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """The forward-mode formula of an output, or a word for it; ``key`` and ``span`` are where it was in C++."""
+
+    output: str
+    formula: str
+    original: str
+    key: Span
     span: Span
 
 
@@ -52,6 +64,8 @@ class Imported:
     fake_span: Span | None = None  # where it comes from
     kernels: list[Kernel] = field(default_factory=list)
     gradients: list[Gradient] = field(default_factory=list)
+    forward: tuple[Tangent, ...] = ()
+    output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
     backward: str = ""  # `not_implemented` or `not_differentiable` for all arguments
     notes: list[Note] = field(default_factory=list)
 
@@ -62,3 +76,8 @@ class Imported:
         self.notes += [
             Note(f"tags: {name}", "there is no such tag here", self.span) for name in names if name not in known
         ]
+
+    def drop_tangents(self, tangents: Sequence[Tangent], reason: str) -> None:
+        """Note that there is no rule for forward mode: the runtime then differentiates the gradients."""
+        self.notes += [Note(f"{item.output}: {item.original}", reason, item.key) for item in tangents]
+        self.forward = ()

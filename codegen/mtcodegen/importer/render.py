@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from mtcodegen.importer.model import Imported, Kernel, Note
+from mtcodegen.importer.model import Gradient, Imported, Kernel, Note
 from mtcodegen.torchyaml.write import yaml_text
 
 __all__ = ["render"]
@@ -40,8 +40,20 @@ def _operator(operator: Imported) -> list[str]:
         lines.append(f"  backward: {operator.backward}")
     if operator.gradients:
         lines.append("  backward:")
-    lines += [f"    {', '.join(item.arguments)}: {yaml_text(item.formula)}" for item in operator.gradients]
+    lines += [line for item in operator.gradients for line in _gradient(item)]
+    if operator.forward:
+        lines += ["  forward:", *(f"    {item.output}: {yaml_text(item.formula)}" for item in operator.forward)]
+    if operator.output_differentiability:
+        lines.append(f"  output_differentiability: {str(list(operator.output_differentiability)).lower()}")
     return lines
+
+
+def _gradient(gradient: Gradient) -> list[str]:
+    names = ", ".join(gradient.arguments)
+    if not gradient.by_device:
+        return [f"    {names}: {yaml_text(gradient.formula)}"]
+    formulas = {"default": gradient.formula} | {name: item.formula for name, item in gradient.by_device.items()}
+    return [f"    {names}:", *(f"      {device}: {yaml_text(text)}" for device, text in formulas.items())]
 
 
 def _flow_text(text: str) -> str:
