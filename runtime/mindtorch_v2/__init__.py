@@ -73,9 +73,15 @@ bool = dtypes["bool"]
 _LAZY = frozenset(("amp", "func", "jit", "nn", "npu", "optim", "utils"))
 _LAZY_NAMES = {
     "autocast": "amp",
+    "autocast_decrement_nesting": "amp",
+    "autocast_increment_nesting": "amp",
+    "clear_autocast_cache": "amp",
     "get_autocast_dtype": "amp",
+    "is_autocast_cache_enabled": "amp",
     "is_autocast_enabled": "amp",
+    "set_autocast_cache_enabled": "amp",
     "set_autocast_dtype": "amp",
+    "set_autocast_enabled": "amp",
     "vmap": "func",
 }
 

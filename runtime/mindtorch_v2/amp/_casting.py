@@ -6,17 +6,17 @@ from typing import Any
 
 from .._core import Tensor, device, dtypes
 
-__all__ = ["autocast_key", "cast", "eligible"]
+__all__ = ["AUTOCAST_KEYS", "autocast_key", "cast", "eligible"]
 
-_KEYS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA", "npu": "AutocastNPU"}
+AUTOCAST_KEYS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA", "npu": "AutocastNPU"}
 
 
 def autocast_key(device_type: str) -> str:
     """A device type's Autocast key. Raises RuntimeError for an unknown type, ValueError for one without autocast."""
     kind = device(device_type).type
-    if kind not in _KEYS:
+    if kind not in AUTOCAST_KEYS:
         raise ValueError(f"Device type '{device_type}' does not support autocast.")
-    return _KEYS[kind]
+    return AUTOCAST_KEYS[kind]
 
 
 def eligible(value: Any, device_type: str) -> bool:

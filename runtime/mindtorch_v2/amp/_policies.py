@@ -10,42 +10,48 @@ from .._core import OpOverload, Tensor, dtypes
 from .._ops import ops
 from ..library import Library
 from ._casting import autocast_key, cast, eligible
+from ._state import cached_cast
 
 __all__ = ["install"]
 
-_LOWER = (
-    "addbmm addmm baddbmm bmm chain_matmul conv1d conv2d conv3d linear matmul mm mv prelu scaled_dot_product_attention"
-)
-# The CPU's lists differ from those of accelerators.
-_LOWER_PRECISION = {"cpu": _LOWER.replace(" mv", "").replace(" prelu", ""), "npu": _LOWER, "cuda": _LOWER}
+# For operators that exist here, the lists of the two differ.
+_LOWER = "addbmm addmm baddbmm bmm conv1d conv2d conv3d linear matmul mm prelu scaled_dot_product_attention"
+_ACCELERATOR_LOWER = f"{_LOWER} addmv addr chain_matmul einsum mv"
 _ACCELERATOR_FLOAT32 = (
-    "acos asin cosh cumprod cumsum dist exp expm1 layer_norm log log10 log1p log2 log_softmax mse_loss nll_loss norm "
-    "pow prod reciprocal rsqrt sinh softmax softplus sum tan"
+    "acos asin cosh cumprod cumsum dist erfinv exp expm1 group_norm kl_div l1_loss layer_norm log log10 log1p log2 "
+    "log_softmax logsumexp mse_loss native_layer_norm nll_loss norm pow prod reciprocal rsqrt sinh smooth_l1_loss "
+    "softmax softplus sum tan"
 )
-_FLOAT32 = {
-    "cpu": "avg_pool3d binary_cross_entropy mse_loss nll_loss prod",
-    "npu": _ACCELERATOR_FLOAT32,
-    "cuda": _ACCELERATOR_FLOAT32,
+_ACCELERATOR_WIDEST = "addcdiv addcmul atan2 bilinear cross dot index_put scatter_add tensordot vdot"
+_CPU_FLOAT32 = (
+    "avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits cdist cross_entropy_loss huber_loss kl_div "
+    "l1_loss mse_loss nll_loss prod quantile smooth_l1_loss trace"
+)
+# device type -> operators in the lower precision, in float32, in the widest type of their arguments, and as they are,
+# which would run lower for what they are made of
+_LISTS = {
+    "cpu": (_LOWER, _CPU_FLOAT32, "cat index_copy stack", "dot mv"),
+    "npu": (_ACCELERATOR_LOWER, _ACCELERATOR_FLOAT32, _ACCELERATOR_WIDEST, ""),
+    "cuda": (_ACCELERATOR_LOWER, _ACCELERATOR_FLOAT32, _ACCELERATOR_WIDEST, ""),
 }
-_ACCELERATOR_WIDEST = "addcdiv addcmul atan2 bilinear cross dot index_put scatter_add vdot"
-_WIDEST = {"cpu": "cat index_copy stack", "npu": _ACCELERATOR_WIDEST, "cuda": _ACCELERATOR_WIDEST}
 
 Policy = Callable[[Any, str], Any]  # (arguments, device type) -> arguments
 
 _libraries: dict[str, Library] = {}
 
 
-def install(device_type: str, lower_dtype: Callable[[], Any]) -> None:
-    """Registers the kernels at a device type's Autocast key, once; ``lower_dtype`` tells the thread's dtype."""
+def install(device_type: str) -> None:
+    """Registers the kernels at a device type's Autocast key, once."""
     if device_type in _libraries:
         return
     library = _libraries[device_type] = Library("aten", "IMPL", autocast_key(device_type))
-    policies: list[tuple[str, Policy]] = [
-        (_LOWER_PRECISION[device_type], lambda args, device: cast(args, device, lower_dtype())),
-        (_FLOAT32[device_type], lambda args, device: cast(args, device, dtypes["float32"])),
-        (_WIDEST[device_type], _to_widest),
-    ]
-    for names, policy in policies:
+    policies: tuple[Policy, ...] = (
+        cached_cast,
+        lambda args, device: cast(args, device, dtypes["float32"]),
+        _to_widest,
+        lambda args, device: args,
+    )
+    for names, policy in zip(_LISTS[device_type], policies, strict=True):
         for name in names.split():
             packet = vars(ops.aten).get(name)
             for overload in packet.overloads() if packet is not None else ():

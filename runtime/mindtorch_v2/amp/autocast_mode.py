@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 import functools
-import threading
+import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from .. import _core
 from .._core import device, dtypes
-from ._casting import autocast_key, cast
+from . import _state
+from ._casting import cast
 
-__all__ = [
-    "autocast",
-    "custom_bwd",
-    "custom_fwd",
-    "get_autocast_dtype",
-    "is_autocast_enabled",
-    "set_autocast_dtype",
-]
+__all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_SUPPORTED = {"cpu": ("bfloat16", "float16"), "npu": ("float16", "bfloat16"), "cuda": ("float16", "bfloat16")}
-
-
-class _Dtypes(threading.local):
-    def __init__(self) -> None:
-        self.of: dict[str, Any] = {kind: dtypes[names[0]] for kind, names in _SUPPORTED.items()}
-
-
-_dtypes = _Dtypes()
 
 
 class autocast:  # noqa: N801  (PyTorch's name)
     """Inside ``with autocast("cpu"):`` operators on such devices run in ``dtype`` where that is safe; a decorator too.
 
     ``dtype`` is bfloat16 on the CPU and float16 elsewhere by default; ``enabled=False`` turns autocast off inside.
-    Raises RuntimeError for a device type without autocast.
+    ``cache_enabled`` says whether weights that were lowered are kept until the outermost autocast ends (by default as
+    outside). Raises RuntimeError for a device type without autocast.
     """
 
     def __init__(
@@ -45,74 +30,75 @@ class autocast:  # noqa: N801  (PyTorch's name)
     ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        kind = device(device_type).type
-        if kind not in _SUPPORTED:
+        if not _state.is_autocast_available(device_type):
             raise RuntimeError(
                 f"User specified an unsupported autocast device_type '{device_type}'; supported are "
-                f"{', '.join(_SUPPORTED)}"
+                f"{', '.join(_state.SUPPORTED)}"
             )
-        self.device = kind
-        self.fast_dtype = get_autocast_dtype(kind) if dtype is None else dtype
-        self._enabled = enabled and self.fast_dtype in [dtypes[name] for name in _SUPPORTED[kind]]
-        if enabled and not self._enabled and self.fast_dtype is not dtypes["float32"]:
-            _warn_of_dtype(kind)
-        self._outer: list[tuple[tuple[int, int], Any]] = []
+        self.device = device(device_type).type
+        self.fast_dtype = _state.get_autocast_dtype(self.device) if dtype is None else dtype
+        supported = self.fast_dtype in [dtypes[name] for name in _state.SUPPORTED[self.device]]
+        if enabled and not supported:
+            _warn_of_dtype(self.device)
+        self._enabled = enabled and supported
+        self._cache_enabled = _state.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        self._outer: list[tuple[bool, Any, bool]] = []
 
     def __enter__(self) -> autocast:
-        from ._policies import install  # needs the built-in operators, which are loaded after this package
-
-        install(self.device, lambda: _dtypes.of[self.device])
-        included, excluded = _core.thread_keys()
-        self._outer.append(((included, excluded), _dtypes.of[self.device]))
-        mask = _core.key_mask(autocast_key(self.device))
-        _core.set_thread_keys_(included, excluded & ~mask if self._enabled else excluded | mask)
-        _dtypes.of[self.device] = self.fast_dtype
+        self._outer.append(
+            (
+                _state.is_autocast_enabled(self.device),
+                _state.get_autocast_dtype(self.device),
+                _state.is_autocast_cache_enabled(),
+            )
+        )
+        _state.set_autocast_enabled(self.device, self._enabled)
+        _state.set_autocast_dtype(self.device, self.fast_dtype)
+        _state.autocast_increment_nesting()
+        _state.set_autocast_cache_enabled(self._cache_enabled)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        keys, _dtypes.of[self.device] = self._outer.pop()
-        _core.set_thread_keys_(*keys)
+        enabled, dtype, cache_enabled = self._outer.pop()
+        if _state.autocast_decrement_nesting() == 0:
+            _state.clear_autocast_cache()
+        _state.set_autocast_enabled(self.device, enabled)
+        _state.set_autocast_dtype(self.device, dtype)
+        _state.set_autocast_cache_enabled(cache_enabled)
 
     def __call__(self, function: Function) -> Function:
         """Decorates a function: autocast holds while it runs."""
-
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
-
-        return wrapper  # type: ignore[return-value]
-
-
-def is_autocast_enabled(device_type: str = "npu") -> bool:
-    """Whether autocast is on for a device type on this thread."""
-    _, excluded = _core.thread_keys()
-    return not excluded & _core.key_mask(autocast_key(device_type))
+        if not callable(function):
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(function).__name__}. Did you mean to use "
+                "autocast as a context manager, `with torch.autocast(device_type=...):`?"
+            )
+        return autocast_decorator(self, function)
 
 
-def get_autocast_dtype(device_type: str) -> Any:
-    """The dtype that autocast lowers to on a device type."""
-    autocast_key(device_type)
-    return _dtypes.of[device(device_type).type]
+def autocast_decorator(autocast_instance: autocast, func: Function) -> Function:
+    """``func`` such that ``autocast_instance`` holds while it runs."""
 
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with autocast_instance:
+            return func(*args, **kwargs)
 
-def set_autocast_dtype(device_type: str, dtype: Any) -> None:
-    """Sets the dtype that autocast lowers to on a device type, for this thread."""
-    autocast_key(device_type)
-    _dtypes.of[device(device_type).type] = dtype
+    return wrapper  # type: ignore[return-value]
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
     """Decorator for ``Function.forward``: with ``cast_inputs`` it runs outside autocast on inputs of that dtype."""
+    _require_device_type(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
     @functools.wraps(fwd)
     def forward(*args: Any, **kwargs: Any) -> Any:
-        args[0]._dtype = get_autocast_dtype(device_type)
-        on = is_autocast_enabled(device_type)
+        args[0]._dtype = _state.get_autocast_dtype(device_type)
+        on = _state.is_autocast_enabled(device_type)
         args[0]._fwd_used_autocast = on and cast_inputs is None
         if cast_inputs is None or not on:
             return fwd(*args, **kwargs)
@@ -124,6 +110,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     """Decorator for ``Function.backward``: it runs with autocast as the forward did."""
+    _require_device_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 
@@ -135,11 +122,14 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     return backward
 
 
-def _warn_of_dtype(kind: str) -> None:
-    import warnings
+def _require_device_type(device_type: Any) -> None:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 
+
+def _warn_of_dtype(kind: str) -> None:
     warnings.warn(
-        f"In {kind.upper()} autocast, but the target dtype is not supported. Disabling autocast. {kind.upper()} "
-        f"Autocast only supports dtypes of {', '.join('torch.' + name for name in _SUPPORTED[kind])} currently.",
+        f"In {kind.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n{kind.upper()} "
+        f"Autocast only supports dtypes of {', '.join('torch.' + name for name in _state.SUPPORTED[kind])} currently.",
         stacklevel=3,
     )

@@ -1,0 +1,122 @@
+"""This thread's autocast: on or off by device type, the dtypes it lowers to, and the cache of lowered weights."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from .. import _core
+from .._core import Tensor, device, dtypes
+from ._casting import AUTOCAST_KEYS, autocast_key, eligible
+
+__all__ = [
+    "SUPPORTED",
+    "autocast_decrement_nesting",
+    "autocast_increment_nesting",
+    "cached_cast",
+    "clear_autocast_cache",
+    "get_autocast_dtype",
+    "is_autocast_available",
+    "is_autocast_cache_enabled",
+    "is_autocast_enabled",
+    "set_autocast_cache_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+]
+
+SUPPORTED = {"cpu": ("bfloat16", "float16"), "npu": ("float16", "bfloat16"), "cuda": ("float16", "bfloat16")}
+
+
+class _State(threading.local):
+    def __init__(self) -> None:
+        self.dtypes: dict[str, Any] = {kind: dtypes[names[0]] for kind, names in SUPPORTED.items()}
+        self.cache_enabled = True
+        self.nesting = 0
+        # id of a weight -> the weight, weakly, and what it was lowered to; an id is another tensor's once it is dead
+        self.cache: dict[int, tuple[weakref.ref[Tensor], Tensor]] = {}
+
+
+_state = _State()
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether a device type has autocast. Raises RuntimeError for an unknown type."""
+    return device(device_type).type in AUTOCAST_KEYS
+
+
+def is_autocast_enabled(device_type: str = "npu") -> bool:
+    """Whether autocast is on for a device type on this thread."""
+    _, excluded = _core.thread_keys()
+    return not excluded & _core.key_mask(autocast_key(device_type))
+
+
+def set_autocast_enabled(device_type: str, enabled: bool) -> None:
+    """Turns autocast on or off for a device type on this thread."""
+    from ._policies import install  # needs the built-in operators, which are loaded after this package
+
+    mask = _core.key_mask(autocast_key(device_type))
+    install(device(device_type).type)
+    included, excluded = _core.thread_keys()
+    _core.set_thread_keys_(included, excluded & ~mask if enabled else excluded | mask)
+
+
+def get_autocast_dtype(device_type: str) -> Any:
+    """The dtype that autocast lowers to on a device type."""
+    autocast_key(device_type)
+    return _state.dtypes[device(device_type).type]
+
+
+def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+    """Sets the dtype that autocast lowers to on a device type, for this thread."""
+    autocast_key(device_type)
+    _state.dtypes[device(device_type).type] = dtype
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether autocast keeps lowered weights for the rest of the outermost ``with autocast(...)``, on this thread."""
+    return _state.cache_enabled
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Sets `is_autocast_cache_enabled`."""
+    _state.cache_enabled = enabled
+
+
+def clear_autocast_cache() -> None:
+    """Forgets this thread's lowered weights."""
+    _state.cache.clear()
+
+
+def autocast_increment_nesting() -> int:
+    """Counts one more ``with autocast(...)`` around this thread's code; returns how many there are."""
+    _state.nesting += 1
+    return _state.nesting
+
+
+def autocast_decrement_nesting() -> int:
+    """Counts one less; returns how many are left."""
+    _state.nesting -= 1
+    return _state.nesting
+
+
+def cached_cast(value: Any, device_type: str) -> Any:
+    """``value``, which may be nested, with its eligible tensors lowered; a weight is lowered once.
+
+    A weight is a float32 leaf that requires grad and is no view. What is lowered without recording has no history, so
+    it is not kept: a later call that records would lose the gradient.
+    """
+    if isinstance(value, (tuple, list)):
+        return type(value)(cached_cast(item, device_type) for item in value)
+    if isinstance(value, dict):
+        return {name: cached_cast(item, device_type) for name, item in value.items()}
+    dtype = get_autocast_dtype(device_type)
+    if not eligible(value, device_type) or value.dtype is dtype:
+        return value
+    weight = value.dtype is dtypes["float32"] and value.requires_grad and value.is_leaf and value._base is None
+    if not (weight and _state.cache_enabled and _core.is_grad_enabled()):
+        return value.to(dtype)
+    kept = _state.cache.get(id(value))
+    if kept is None or kept[0]() is not value or kept[1].dtype is not dtype:
+        kept = _state.cache[id(value)] = weakref.ref(value), value.to(dtype)
+    return kept[1]
