@@ -34,8 +34,8 @@ class GradScaler:
 
     ``scale(loss).backward()``, ``step(optimizer)``, ``update()``: a step whose gradients hold inf or NaN is left out
     and the factor multiplied by ``backoff_factor``; after ``growth_interval`` steps in a row that were made it is
-    multiplied by ``growth_factor``. With ``enabled=False`` everything goes through unchanged. Raises AssertionError for factors on
-    the wrong side of one.
+    multiplied by ``growth_factor``. With ``enabled=False`` everything goes through unchanged. Raises AssertionError
+    for factors on the wrong side of one.
     """
 
     def __init__(
