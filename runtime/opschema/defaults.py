@@ -172,6 +172,8 @@ def _wrong(name: str, text: str) -> SchemaError:
         return SchemaError(f"{name} takes no default, only `{name}?` does, and its default is None", 0, len(text))
     elif name in ("int", "SymInt") and _INT.fullmatch(text):
         return SchemaError(f"`{text}` does not fit in 64 bits", 0, len(text))
+    elif name in ("float", "Scalar") and text.lstrip("-") in ("inf", "nan"):
+        hint = f"a schema has no text for it: write `{name}?` with the default None, and let None stand for it"
     elif name in ("str", "Device"):
         hint = f'write `"{text}"`'
     elif name in ("bool", "SymBool") and text.lower() in ("true", "false"):
