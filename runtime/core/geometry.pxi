@@ -93,7 +93,7 @@ cdef Tensor shallow_copy(Tensor source):
 cdef Tensor same_value(Tensor source):
     """As `shallow_copy`; of a tensor that wraps others, an object of the same class around the same ones."""
     cdef Tensor t
-    if not source.keys & (PYTHON | BATCHED):
+    if not source.keys & (PYTHON | BATCHED | FUNCTIONALIZE):
         return shallow_copy(source)
     t = new_of_class(type(source))
     t.dt, t.dev, t.storage, t.offset, t.keys = source.dt, source.dev, source.storage, source.offset, source.keys
