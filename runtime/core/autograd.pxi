@@ -151,7 +151,7 @@ mt_context_dict_install(<PyTypeObject*>FunctionCtx, <char*>&_context_probe.attri
 
 
 cdef Tensor saved_alias(Tensor t):
-    """A detached alias; of a tensor whose class has its own say about operators, made by one."""
+    """A detached alias; of a class with ``__torch_dispatch__`` made by the operator, so that it sees it."""
     if t.keys & PYTHON and not t.keys & BATCHED:
         return <Tensor?>call1(aten("detach"), t)
     return same_value(t)
