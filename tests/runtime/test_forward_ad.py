@@ -38,7 +38,16 @@ def parts(t: Any, value: Any) -> tuple[Any, Any]:
     return primal.clone(), None if tangent is None else tangent.clone()
 
 
+def changed_in_place(t: Any) -> Any:
+    """Outputs whose tangent is an argument's as it is: what is done to them in place leaves that one alone."""
+    x = dual(t, 3)
+    for copy in (x.clone(), x + 1, x * 1, x.contiguous() + t.zeros(3)):
+        copy.mul_(3)
+    return x * 1
+
+
 CASES: dict[str, Callable[[Any], Any]] = {
+    "changed in place": changed_in_place,
     "a chain": lambda t: (dual(t, 3).sin() * 2 + dual(t, 3, seed=1.0).exp()).sum(),
     "broadcast": lambda t: dual(t, 3, 1) * dual(t, 2, seed=0.5),
     "one input": lambda t: t.ones(2, 2) @ dual(t, 2, 2),

@@ -41,7 +41,8 @@ def call_with_tangents(op: OpOverload, keys: int, number: int, args: tuple[Any, 
             if isinstance(value, Tensor) and value.dtype in _DIFFERENTIABLE:
                 in_place = any(value is inputs[i] for i in written)
                 if in_place or not any(value is other for other in inputs):
-                    set_tangent(value, tangent, level, in_place)
+                    own = tangent if in_place or _is_view(op) else _unshared(tangent, tangents)
+                    set_tangent(value, own, level, in_place)
     return output
 
 
@@ -123,6 +124,15 @@ def _checked(op: OpOverload, result: Any, output: Any) -> list[Any]:
                 f"expected a Tensor or None{_registered_at(op)}"
             )
     return [_materialized(t, o) for t, o in zip(found, outputs, strict=True)]
+
+
+def _unshared(tangent: Tensor | None, given: Any) -> Tensor | None:
+    """A tangent in memory of its own, so that changing the output in place leaves those of the arguments alone."""
+    if tangent is None or _batched(tangent):
+        return tangent
+    memory = tangent.untyped_storage().data_ptr()
+    taken = {other.untyped_storage().data_ptr() for other in _tensors(given) if not _batched(other)}
+    return _ops().clone(tangent) if memory in taken else tangent
 
 
 def _registered_at(op: OpOverload) -> str:
