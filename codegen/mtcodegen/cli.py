@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
@@ -53,6 +54,9 @@ exit status: 0 fine, 1 something was found, 2 wrong usage
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool; returns the exit status: 0 fine, 1 findings, 2 usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started this process
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123
     if words and words[0] in ("-h", "--help"):
         sys.stdout.write(overview())
         return 0
@@ -71,6 +75,7 @@ def _guarded(words: list[str]) -> int:
         options = command_parser(name).parse_args(words)
         with without_collector():
             status: int = _module(name).run(options)
+        sys.stdout.flush()
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     except UsageError as error:
@@ -79,10 +84,22 @@ def _guarded(words: list[str]) -> int:
     except BrokenPipeError:  # the reader of a pipe has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:  # a full disk beneath standard output, a folder that vanishes
+        place = f"{error.filename}: " if error.filename else ""
+        _complain(f"{place}{error.strerror or error}")
+        return 2
+    except MemoryError:
+        _complain("there is not enough memory for these files")
+        return 2
     except KeyboardInterrupt:
         sys.stderr.write("mtcodegen: interrupted; files are whole\n")
         return 130
     return status
+
+
+def _complain(message: str) -> None:
+    with contextlib.suppress(OSError):  # where standard error goes to a full disk, too
+        sys.stderr.write(f"mtcodegen: {message}\n")
 
 
 def _command_of(words: list[str]) -> str:

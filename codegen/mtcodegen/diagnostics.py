@@ -10,8 +10,18 @@ from dataclasses import dataclass
 
 from mtcodegen.source import Span
 
-__all__ = ["FORMATS", "Diagnostic", "in_source_order", "render_github", "render_json", "render_text", "suggest"]
+__all__ = [
+    "FORMATS",
+    "MOST_FINDINGS",
+    "Diagnostic",
+    "in_source_order",
+    "render_github",
+    "render_json",
+    "render_text",
+    "suggest",
+]
 
+MOST_FINDINGS = 1000  # that a stage looks for: nobody reads on, and a hostile file has millions
 _CONTEXT = 160  # characters of a source line that are shown; longer lines are cut around the caret
 
 

@@ -54,7 +54,7 @@ def _wrap_line(line: str) -> str:
     indent = len(line) - len(code)
     if code.startswith(("#", '"')):
         return line
-    if (simple := _SIMPLE.fullmatch(code)) is not None:
+    if len(code) < _LONG and (simple := _SIMPLE.fullmatch(code)) is not None:
         return _one_bracket(simple[1], simple[2], simple[3], indent)
     doc = _statement(code)
     return line if doc is None else " " * indent + _render(doc, indent)
@@ -63,6 +63,7 @@ def _wrap_line(line: str) -> str:
 # Most long lines have one pair of brackets to break in, with nothing between the commas that could be broken itself: a
 # function's signature, a call of names and short strings. They need no parser.
 _PLAIN_TEXT = r"""[^()'"\\{}=]"""
+_LONG = 4000  # characters; the expression takes memory for each
 _SIMPLE = re.compile(
     rf"""(def\ \w+\(|@?(?:\w+(?::\ {_PLAIN_TEXT}+)?\ =\ )?[\w.]+\()  # what opens it
     ((?:[^()'"\\{{}}\[\]]|\[[^()'"\\{{}},]*\]|"[^"\\,]{{0,80}}")+)  # its items: no comma but between them

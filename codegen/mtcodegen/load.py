@@ -7,19 +7,27 @@ or run code, and neither depth nor aliases cost more than the file is long.
 from __future__ import annotations
 
 import pathlib
+import stat
 from typing import Any
 
-from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.diagnostics import MOST_FINDINGS, Diagnostic
 from mtcodegen.source import Mapping, Node, Scalar, Sequence, Source, Span
 
-__all__ = ["MAX_DEPTH", "load", "read"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "load", "read"]
 
+MAX_BYTES = 16 << 20  # of a file: twenty times PyTorch's
 MAX_DEPTH = 32  # levels of lists and mappings; the language needs seven
 
 
 def read(path: pathlib.Path, name: str) -> tuple[Source | None, list[Diagnostic]]:
     """The file's text; ``name`` is how the user named the file."""
     try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):  # a pipe may never end
+            return None, [Diagnostic("MT101", "cannot be read: it is not a regular file", None, path=name)]
+        if status.st_size > MAX_BYTES:
+            message = f"cannot be read: it has {status.st_size >> 20} MiB, more than {MAX_BYTES >> 20}"
+            return None, [Diagnostic("MT101", message, None, hint="split the file", path=name)]
         data = path.read_bytes()
     except OSError as error:
         return None, [Diagnostic("MT101", f"cannot be read: {error.strerror or error}", None, path=name)]
@@ -127,7 +135,7 @@ class _Builder:
         elif isinstance(event, yaml.DocumentStartEvent) and self.documents:
             self._fault("MT103", "a second document: a file has one list of operators", start, end, "")
             return False
-        return True
+        return len(self.diagnostics) < MOST_FINDINGS
 
     def _fault(self, code: str, message: str, start: int, end: int, hint: str) -> None:
         self.diagnostics.append(Diagnostic(code, message, Span(self.source, start, max(1, end - start)), hint))

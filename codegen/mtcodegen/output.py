@@ -6,8 +6,10 @@ all, an unchanged file is not touched, and only files that carry the generator's
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
+import stat
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
@@ -55,6 +57,8 @@ def changes(folder: pathlib.Path, files: Mapping[str, str], neighbours: Set[str]
 
 def _read(path: pathlib.Path) -> str | None:
     try:
+        if not stat.S_ISREG(mode := path.stat().st_mode) and not stat.S_ISDIR(mode):  # a pipe may never end
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         return path.read_bytes().decode("utf-8", "surrogateescape")
     except (FileNotFoundError, NotADirectoryError):
         return None

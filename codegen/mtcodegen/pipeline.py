@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mtcodegen.diagnostics import Diagnostic, in_source_order
+from mtcodegen.diagnostics import MOST_FINDINGS, Diagnostic, in_source_order
 
 if TYPE_CHECKING:
     from mtcodegen.model import File
@@ -17,7 +17,7 @@ __all__ = ["FORMS", "Generated", "Input", "Target", "generate", "name_faults"]
 
 
 FORMS = ("mindtorch", "torch", "mindspore", "pyi", "docs")
-_MOST_FINDINGS = 200  # nobody reads on, and a hostile file could make millions
+_MOST_SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,10 @@ def generate(
         found += [fault for file in there for fault in narrowed(file)[1]]
     found += name_faults(targets)
     found = in_source_order(found, [item.name for item in inputs.values()])
-    if len(found) > _MOST_FINDINGS:
-        rest = f"{len(found) - _MOST_FINDINGS} more findings are not shown"
-        found = [*found[:_MOST_FINDINGS], Diagnostic("MT100", rest, None, path=found[_MOST_FINDINGS].file)]
+    if len(found) > _MOST_SHOWN:
+        more = len(found) - _MOST_SHOWN
+        rest = f"{'at least ' if len(found) >= MOST_FINDINGS else ''}{more} more findings are not shown"
+        found = [*found[:_MOST_SHOWN], Diagnostic("MT100", rest, None, path=found[_MOST_SHOWN].file)]
     if any(item.severity == "error" for item in found):
         return [], found
     return [_render(target, files, progress) for target in targets], found

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import opschema
 from mtcodegen.expr import Expr
+from mtcodegen.expr.emit import attribute
 from mtcodegen.layout import quoted, strings
 from mtcodegen.model import File, KernelSpec, Launch, place_of
 from mtcodegen.names import BUILTINS, IMPORTED, Names
@@ -104,15 +105,9 @@ def _exports(schemas: Sequence[opschema.Schema]) -> dict[tuple[str, str], tuple[
         overloads.setdefault(_base(schema), []).append(schema.overload or "default")
     found = {}
     for (namespace, name), own in overloads.items():
-        value = _attribute(_attribute("torch.ops", namespace), name)
-        found[namespace, name] = names.unique(name), _attribute(value, own[0]) if len(own) == 1 else value
+        value = attribute("torch.ops", namespace, name)
+        found[namespace, name] = names.unique(name), attribute(value, own[0]) if len(own) == 1 else value
     return found
-
-
-def _attribute(value: str, name: str) -> str:
-    import keyword
-
-    return f'getattr({value}, "{name}")' if keyword.iskeyword(name) else f"{value}.{name}"
 
 
 # ---------------------------------------------------------------- libraries and sources

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import opschema
 from mtcodegen.expr import Name, walk
+from mtcodegen.expr.emit import attribute
 from mtcodegen.layout import quoted
 from mtcodegen.model import Example, File, Formula, OpSpec, Sample, Values, place_of
 from mtcodegen.names import BUILTINS, IMPORTED, Names
@@ -106,7 +107,7 @@ class _Planned:
 
     def _row(self, *values: str) -> str:
         schema = self.op.schema
-        operator = f"torch.ops.{schema.namespace}.{schema.name}.{schema.overload or 'default'}"
+        operator = attribute("torch.ops", schema.namespace or "", schema.name, schema.overload or "default")
         title = f"{schema.qualname} ({place_of(self.example.node)})"
         return f"pytest.param({', '.join([operator, *values])}, id={quoted(title)})"
 

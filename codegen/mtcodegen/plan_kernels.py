@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import opschema
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, output_names, to_python, walk
+from mtcodegen.expr.emit import attribute
 from mtcodegen.expr.nodes import BoolOp, Compare, Conditional, Unary
 from mtcodegen.layout import quoted
 from mtcodegen.model import (
@@ -86,9 +86,9 @@ class OpPlan:
         constants = {"inf": 'builtins.float("inf")', "nan": 'builtins.float("nan")'} if "float" in self.builtins else {}
         # Not `torch.add`: the top level has functions of its own, and lacks operators that are only methods.
         built_in = {
-            f"aten::{node.name}": f"torch.ops.aten.{node.name}"
+            f"aten::{node.name}": attribute("torch.ops.aten", node.name)
             for node in walk(expr)
-            if isinstance(node, Operator) and not keyword.iskeyword(node.name)
+            if isinstance(node, Operator)
         }
         return to_python(
             expr, {**constants, **self.parameters.spelled, **(rename or {})}, {**self.builtins, **built_in}

@@ -6,6 +6,7 @@ import keyword
 from collections.abc import Mapping
 
 import opschema
+from mtcodegen.expr.emit import attribute
 from mtcodegen.layout import quoted
 from mtcodegen.names import Names, Parameters, return_annotation
 from mtcodegen.scopes import aliased_argument, fresh_returns, is_tensor, is_tensor_list, tensor_arguments
@@ -23,7 +24,8 @@ def call_of(base: Schema, spelled: Mapping[str, str]) -> str:
         else f"{argument.name}={spelled[argument.name]}"
         for argument in base.kwarg_only
     ]
-    return f"torch.ops.{base.namespace}.{base.name}.{base.overload or 'default'}({', '.join(positional + keywords)})"
+    operator = attribute("torch.ops", base.namespace or "", base.name, base.overload or "default")
+    return f"{operator}({', '.join(positional + keywords)})"
 
 
 def variant_statements(schema: Schema, base: Schema, parameters: Parameters) -> list[str]:

@@ -131,7 +131,8 @@ def _docstring(module: Module) -> str:
 
 _MODULES = ("builtins", "math", "warnings")
 _IMPORTABLE = ("torch", "Tensor", "library", "npu", "Any", "Sequence", *_OPERATORS, *_MODULES)
-_STRING_OR_COMMENT = r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*'
+# Unrolled: a repeated group would cost memory for every character of a long string.
+_STRING_OR_COMMENT = r'"""(?s:.*?)"""|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\'[^\'\\\n]*(?:\\.[^\'\\\n]*)*\'|#[^\n]*'
 
 
 def _used(text: str) -> set[str]:
@@ -268,10 +269,14 @@ def _markdown_code(text: str) -> str:
 
 def _folded(line: str) -> list[str]:
     """A line of a docstring as lines that fit."""
+    if len(line) <= WIDTH - 12:
+        return [line]
     import textwrap
 
     indent = line[: len(line) - len(line.lstrip())]
-    return textwrap.wrap(line, WIDTH - 12, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    return textwrap.wrap(
+        line, WIDTH - 12, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    ) or [""]
 
 
 # Characters that Python refuses in a source (NUL), or that would end a line where none ends.

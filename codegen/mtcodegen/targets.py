@@ -37,10 +37,12 @@ def find_targets(files: Sequence[str], output: str | None, form: str | None = No
         inputs = _expand(path, name)
         configured = _configured_output(path, form or _DEFAULT)
         folder = pathlib.Path(output) if output is not None else configured or _beside(path, form or _DEFAULT)
+        _check_folder(folder)
         if path.is_dir():
             packages[folder] = path.resolve().name
         listed = found.setdefault(folder, [])
-        listed += [item for item in inputs if all(item.path.resolve() != other.path.resolve() for other in listed)]
+        known = {item.path.resolve() for item in listed}
+        listed += [item for item in inputs if item.path.resolve() not in known]
     return [
         Target(tuple(inputs), folder, packages.get(folder, ""), form or _DEFAULT) for folder, inputs in found.items()
     ]
@@ -49,13 +51,24 @@ def find_targets(files: Sequence[str], output: str | None, form: str | None = No
 def _expand(path: pathlib.Path, name: str) -> list[Input]:
     """A file, or the YAML files of a folder."""
     if not path.is_dir():
-        if not path.exists():
-            raise UsageError(f"{name}: no such file")
+        try:
+            path.stat()
+        except FileNotFoundError:
+            raise UsageError(f"{name}: no such file") from None
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{name}: {error.strerror if isinstance(error, OSError) else error}") from None
         return [Input(path, name)]
     found = sorted(item for item in path.glob("*.yaml") if item.is_file())
     if not found:
         raise UsageError(f"{name}: no *.yaml files in this folder")
     return [Input(item, os.path.join(name, item.name)) for item in found]  # noqa: PTH118  (as the user wrote it)
+
+
+def _check_folder(folder: pathlib.Path) -> None:
+    try:
+        folder.resolve()
+    except (OSError, RuntimeError):  # what Python 3.10 to 3.12 say of a loop
+        raise UsageError(f"{folder}: a loop of symbolic links") from None
 
 
 def _beside(path: pathlib.Path, form: str) -> pathlib.Path:

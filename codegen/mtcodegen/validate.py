@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from mtcodegen.diagnostics import Diagnostic, suggest
+from mtcodegen.diagnostics import MOST_FINDINGS, Diagnostic, suggest
 from mtcodegen.paths import data_folder
 from mtcodegen.source import Mapping, Node, Scalar, Sequence, Span
 
@@ -182,6 +182,8 @@ def _check_mapping(node: Mapping, schema: dict[str, Any], what: str) -> list[Dia
             found.append(Diagnostic("MT114", f"a key of {what} cannot be {_quote(name)}", key.span))
         elif isinstance(inner, dict):
             found += _check(value, inner, f"`{name}`")
+        if len(found) >= MOST_FINDINGS:
+            break
     return found + _check_alternatives(node, schema, title)
 
 
@@ -213,7 +215,12 @@ def _check_sequence(node: Sequence, schema: dict[str, Any], what: str) -> list[D
         return [Diagnostic("MT114", f"{what} is empty", node.span)]
     item_schema: dict[str, Any] = schema.get("items", {})
     name = _resolved(item_schema).get("title") or f"an item of {what}"
-    return [fault for item in node.items for fault in _check(item, item_schema, name)]
+    found: list[Diagnostic] = []
+    for item in node.items:
+        found += _check(item, item_schema, name)
+        if len(found) >= MOST_FINDINGS:
+            break
+    return found
 
 
 def _quote(value: str) -> str:

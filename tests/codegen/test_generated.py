@@ -124,3 +124,25 @@ def test_the_module_in_full(tmp_path):
 def test_libraries_are_found_from_the_module(tmp_path, library, written):
     files, _ = run(tmp_path, DOUBLE.replace("libk.so", library))
     assert f'npu.KernelLauncher("{written}", relative_to=__file__)' in files["ops.py"]
+
+
+def test_names_that_python_has_for_itself(tmp_path):
+    """A namespace, an operator or an overload may be called `None` or `lambda`: generated code has to say it."""
+    text = """\
+namespace: None
+ops:
+- func: lambda.is(Tensor x, *, Tensor class) -> Tensor
+  fake: {like: x}
+  kernels: [{device: cpu, python: 'm:f'}]
+  backward: {x: twice(grad), class: not_differentiable}
+  autogen: lambda.is_out
+  examples: [{args: {x: [1], class: [1]}}]
+- func: twice(Tensor x) -> Tensor
+  kernels: [{compute: x + x}]
+"""
+    files, shown = run(tmp_path, text)
+    assert shown == ""
+    for name, code in files.items():
+        compile(code, name, "exec")
+    assert 'getattr(torch.ops, "None").twice(grad)' in files["ops.py"]
+    assert 'getattr(getattr(getattr(torch.ops, "None"), "lambda"), "is")' in files["ops.py"]

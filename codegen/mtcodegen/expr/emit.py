@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Mapping
 
@@ -106,9 +107,8 @@ class _Emitter:
         if qualname in self.helpers:
             return self.helpers[qualname]
         if node.namespace == "aten" and not node.overload:
-            return f"torch.{node.name}"
-        overload = f".{node.overload}" if node.overload else ""
-        return f"torch.ops.{node.namespace}.{node.name}{overload}"
+            return attribute("torch", node.name)
+        return attribute("torch.ops", node.namespace, node.name, *([node.overload] if node.overload else []))
 
     def _tuple(self, items: tuple[Expr, ...]) -> str:
         texts = [self.emit(item, 0) for item in items]
@@ -168,6 +168,13 @@ class _Emitter:
         if name in C_TYPES:
             return "npu.bool_" if name == "bool" else f"npu.{name}"
         return name
+
+
+def attribute(value: str, *names: str) -> str:
+    """``value.a.b``, and what reads the same where Python has the name for itself, as ``lambda`` and ``None``."""
+    for name in names:
+        value = f'getattr({value}, "{name}")' if keyword.iskeyword(name) else f"{value}.{name}"
+    return value
 
 
 def _literal(node: Literal) -> str:
