@@ -27,7 +27,7 @@ class Tests:
 
     source: str
     module: str
-    probe: tuple[str, str]  # an operator that is there once the module has been imported: namespace, name
+    probe: tuple[str, str]  # an operator that is there once the module has been imported: where, and its name
     functions: tuple[Function, ...]
     values: tuple[str, ...]  # operator, sample, expected, tolerance
     devices: tuple[str, ...]  # operator, sample, device, tolerance
@@ -49,7 +49,7 @@ def plan_tests(file: File, source: str, module: str) -> Tests | None:
     return Tests(
         source=source,
         module=module,
-        probe=(first.namespace or "", first.name),
+        probe=(attribute("torch.ops", first.namespace or ""), first.name),
         functions=tuple(function for item in found for function in item.functions),
         values=tuple(row for item in found for row in item.values()),
         devices=tuple(row for item in found for row in item.devices()),
