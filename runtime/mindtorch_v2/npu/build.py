@@ -25,7 +25,7 @@ from .kernel_source import (
     uses_block_barrier,
 )
 
-__all__ = ["BuildError", "build_ascendc", "build_native"]
+__all__ = ["BuildError", "build_ascendc", "build_native", "checking"]
 
 _C_SUFFIXES = (".c",)
 _NO_SPACE = ("No space left on device", "File too large", "File size limit exceeded", "Disk quota exceeded")
@@ -40,6 +40,8 @@ _ASCENDC_FLAGS = (
     "-fno-gnu-unique",
     "-Wno-unknown-pragmas",
 )
+# What the simulated NPU's checker needs to know: it is told what a kernel does, and finds the lines that did it.
+_CHECKED_FLAGS = ("-DMTSIM_CHECK", "-g1", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
 
 
 def build_ascendc(
@@ -64,6 +66,7 @@ def build_ascendc(
     command = [
         *compiler,
         *_ASCENDC_FLAGS,
+        *(_CHECKED_FLAGS if checking() else ()),
         *(f"-I{Path(folder).resolve()}" for folder in include_dirs),
         *(argument for folder in includes for argument in ("-isystem", str(folder))),
         *flags,
@@ -132,6 +135,17 @@ def build_native(
 
     recipe = _recipe("native", name, options, linker, files, ())
     return build_cache.cached(recipe, f"lib{name}.so", build)
+
+
+def checking() -> bool:
+    """Whether kernels for the simulated NPU are built to be checked while they run: ``MINDTORCH_SIM_CHECK=1``.
+
+    Raises ``BuildError`` for a value other than 0 and 1.
+    """
+    value = os.environ.get("MINDTORCH_SIM_CHECK", "") or "0"
+    if value not in ("0", "1"):
+        raise BuildError(f"MINDTORCH_SIM_CHECK: expected 0 or 1, got {value!r}")
+    return value == "1"
 
 
 def _existing(name: str, sources: Sequence[str | Path]) -> list[Path]:

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "binary.hpp"
+#include "check_global.hpp"
 #include "error.hpp"
 #include "runtime.hpp"
 
@@ -45,6 +46,7 @@ aclError upload(const char* function, const void* data, std::size_t size, std::s
     }
     *block = std::make_shared<DeviceBlock>(memory, address);
     std::memcpy(memory.kernel_alias(address), data, size);
+    check::Unwritten::get().written(memory.kernel_alias(address), size);
     return ACL_SUCCESS;
 }
 

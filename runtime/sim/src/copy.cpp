@@ -1,6 +1,7 @@
 // Copies and fills. Every address is checked when the call is made, so that a wrong one is an error and not a fault.
 #include <cstring>
 
+#include "check_global.hpp"
 #include "error.hpp"
 #include "runtime.hpp"
 
@@ -115,12 +116,16 @@ aclError check_copy(const char* function, void* dst, std::size_t room, const voi
     }
     MTSIM_TRY(check_room(function, "destMax", room, count));
     MTSIM_TRY(locate(function, {"dst", dst, kSides[kind].dst}, count, &copy->target));
-    return locate(function, {"src", src, kSides[kind].src}, count, &copy->source);
+    MTSIM_TRY(locate(function, {"src", src, kSides[kind].src}, count, &copy->source));
+    check::Unwritten::get().written(copy->target.address, count);
+    return ACL_SUCCESS;
 }
 
 aclError check_fill(const char* function, void* pointer, std::size_t room, std::size_t count, Place* target) {
     MTSIM_TRY(check_room(function, "maxCount", room, count));
-    return locate(function, {"devPtr", pointer, Side::kEither}, count, target);
+    MTSIM_TRY(locate(function, {"devPtr", pointer, Side::kEither}, count, target));
+    check::Unwritten::get().written(target->address, count);
+    return ACL_SUCCESS;
 }
 
 // Queues the task; with pageable host memory also waits for it, since that memory may be gone when the call returns. A

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "check_global.hpp"
 #include "error.hpp"
 
 namespace mtsim {
@@ -67,6 +68,7 @@ void* DeviceMemory::allocate(std::size_t requested) {
         used_ += allocation.usable;
     }
     std::memset(kernel_ + allocation.offset, kPoison, std::min(allocation.usable, kPoisonLimit));
+    check::Unwritten::get().allocated(kernel_ + allocation.offset, requested);
     std::unique_lock<std::shared_mutex> lock(mutex_);
     live_.emplace(allocation.offset, allocation);
     return host_ + allocation.offset;
@@ -83,6 +85,7 @@ bool DeviceMemory::release(const void* pointer) {
         allocation = found->second;
         live_.erase(found);
     }
+    check::Unwritten::get().written(kernel_ + allocation.offset, allocation.usable);
     scrub(allocation);
     std::unique_lock<std::shared_mutex> lock(mutex_);
     used_ -= allocation.usable;

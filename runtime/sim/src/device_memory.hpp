@@ -46,6 +46,8 @@ public:
 
     // Only for an address with in_host_alias().
     char* kernel_alias(const void* pointer) const { return kernel_ + offset_in(host_, pointer); }
+    // The address that aclrtMalloc handed out for an offset.
+    void* host_alias(std::size_t offset) const { return host_ + offset; }
     std::size_t offset(const void* pointer) const {
         return in_host_alias(pointer) ? offset_in(host_, pointer) : offset_in(kernel_, pointer);
     }

@@ -6,9 +6,11 @@
 #include <memory>
 #include <system_error>
 
+#include "check_launch.hpp"
 #include "error.hpp"
 #include "isolation.hpp"
 #include "mtsim.h"
+#include "mtsim_check.h"
 #include "runtime.hpp"
 
 using namespace mtsim;
@@ -60,6 +62,7 @@ struct Block {
     Stream* stream = nullptr;
     Barrier* barrier = nullptr;
     bool faulted = false;
+    check::LaunchSlot* check = nullptr;
 };
 
 thread_local Block block;
@@ -121,29 +124,45 @@ public:
 private:
     // In a child, which has no thread but this one.
     void run_alone(Stream& stream) const {
+        check::LaunchSlot check(name_, blocks_);
         if (concurrent_) {
-            run_concurrent(stream);
-            return;
+            run_concurrent(stream, check);
+        } else {
+            for (std::uint32_t index = 0; index < blocks_; ++index) {
+                run_block(stream, index, nullptr, check);
+            }
         }
-        for (std::uint32_t index = 0; index < blocks_; ++index) {
-            run_block(stream, index, nullptr);
-        }
+        tell(stream, check);
     }
 
     void run_blocks(Stream& stream) const {
+        check::LaunchSlot check(name_, blocks_);
         if (concurrent_) {
-            run_concurrent(stream);
+            run_concurrent(stream, check);
         } else if (blocks_ == 1) {
-            run_block(stream, 0, nullptr);
+            run_block(stream, 0, nullptr, check);
         } else {
-            Runtime::get().blocks.run(blocks_, [&](std::uint32_t index) { run_block(stream, index, nullptr); });
+            Runtime::get().blocks.run(blocks_,
+                                      [&](std::uint32_t index) { run_block(stream, index, nullptr, check); });
+        }
+        tell(stream, check);
+    }
+
+    // What the checker found, if it watched.
+    static void tell(Stream& stream, check::LaunchSlot& check) {
+        check::Launch* checked = check.existing();
+        if (checked == nullptr) {
+            return;
+        }
+        if (const auto found = checked->report(); found && !report_to_parent(found->code, found->text)) {
+            stream.add_report(found->code, found->text);
         }
     }
 
     const void* arguments() const { return heap_ != nullptr ? heap_.get() : inline_; }
 
-    void run_block(Stream& stream, std::uint32_t index, Barrier* barrier) const {
-        block = Block{index, blocks_, name_, &stream, barrier, false};
+    void run_block(Stream& stream, std::uint32_t index, Barrier* barrier, check::LaunchSlot& check) const {
+        block = Block{index, blocks_, name_, &stream, barrier, false, &check};
         try {
             function_(arguments());
         } catch (const std::exception& error) {
@@ -161,14 +180,14 @@ private:
         }
     }
 
-    void run_concurrent(Stream& stream) const {
+    void run_concurrent(Stream& stream, check::LaunchSlot& check) const {
         Barrier barrier(blocks_);
         std::vector<std::thread> threads;
         threads.reserve(blocks_);
         std::uint32_t index = 1;
         try {
             for (; index < blocks_; ++index) {
-                threads.emplace_back([&, index] { run_block(stream, index, &barrier); });
+                threads.emplace_back([&, index] { run_block(stream, index, &barrier, check); });
             }
         } catch (const std::system_error& error) {
             report(stream, ACL_ERROR_RT_INTERNAL_ERROR,
@@ -177,7 +196,7 @@ private:
                 barrier.leave();
             }
         }
-        run_block(stream, 0, &barrier);
+        run_block(stream, 0, &barrier, check);
         for (std::thread& thread : threads) {
             thread.join();
         }
@@ -289,3 +308,5 @@ void mtsim_block_barrier() {
                      "mtsim_launch_concurrent");
     }
 }
+
+void* mtsim_check_launch() { return block.check != nullptr ? block.check->get() : nullptr; }

@@ -194,6 +194,20 @@ void Stream::set_failure(aclError code, std::string message) {
     }
 }
 
+void Stream::add_report(aclError code, const std::string& text) {
+    constexpr std::size_t kMost = std::size_t{64} << 10;  // of text: a loop of launches repeats itself
+    {
+        std::lock_guard<std::mutex> lock(failure_mutex_);
+        if (failure_) {
+            if (failure_->message.size() + text.size() < kMost) {
+                failure_->message += "\n\n" + text;
+            }
+            return;
+        }
+    }
+    set_failure(code, text);
+}
+
 std::optional<Failure> Stream::failure() const {
     std::lock_guard<std::mutex> lock(failure_mutex_);
     return failure_;

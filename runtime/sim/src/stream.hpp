@@ -128,6 +128,8 @@ public:
 
     // Records an asynchronous failure; the first one wins.
     void set_failure(aclError code, std::string message);
+    // The same for the checker's report on a launch, of which there may be several: each is told.
+    void add_report(aclError code, const std::string& text);
     std::optional<Failure> failure() const;
     // The failure to report at a synchronisation. It is reported once, unless the stream stops on failures.
     std::optional<Failure> take_failure();

@@ -114,6 +114,7 @@ template <typename D, typename S>
 void cast(const LocalTensor<D>& dst, const LocalTensor<S>& src, RoundMode mode, const Lanes& lanes, uint32_t per_repeat,
           const AscendC::UnaryRepeatParams& params) {
   check_mode<D, S>(mode);
+  const Instruction instruction("Cast", PIPE_V, Flow::Lanes);
   const auto out = strided(dst, lanes, params.dstBlkStride, params.dstRepStride, "Cast", "dst");
   const auto in = strided(src, lanes, params.srcBlkStride, params.srcRepStride, "Cast", "src");
   with_mode(mode, [&](auto constant) {
@@ -132,6 +133,7 @@ namespace AscendC {
 template <typename D, typename S, bool isSetMask = true>
 void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src, const RoundMode& mode, const uint32_t count) {
   mtsim::check_mode<D, S>(mode);
+  const mtsim::Instruction instruction("Cast", PIPE_V, mtsim::Flow::Lanes);
   D* out = mtsim::elements(dst, count, "Cast", "dst");
   const S* in = mtsim::elements(src, count, "Cast", "src");
   mtsim::with_mode(mode, [&](auto constant) {

@@ -37,7 +37,9 @@ void compare(const char* name, const LocalTensor<D>& dst, const LocalTensor<T>& 
   static_assert(one_of<D, uint8_t, int8_t>, "Compare writes bits into bytes");
   static_assert(one_of<T, half, float, int32_t>, "Compare exists for half, float, and int32_t with EQ");
   const uint64_t compared = align_down(count, per_repeat<T>);
-  auto* bits = reinterpret_cast<uint8_t*>(aligned_bytes(dst, static_cast<int64_t>(compared / 8), name, "dst"));
+  const Instruction instruction(name, PIPE_V, Flow::Lanes);
+  auto* bits = reinterpret_cast<uint8_t*>(aligned_in_range(dst, static_cast<int64_t>(compared / 8), name, "dst"));
+  touch(bits, compared / 8, 1, name, "dst", MTSIM_WRITES);
   const T* left = elements(src, static_cast<int64_t>(compared), name, "src0");
   with_comparison(mode, [&](auto holds) {
     Wide<T> a[per_repeat<T>];
@@ -56,12 +58,21 @@ template <typename T, typename M>
 const uint8_t* selection_bits(const LocalTensor<M>& selection, SELMODE mode, uint64_t count) {
   // One repeat's bits serve every repeat in the first mode, in the others each element has its own.
   const uint64_t bits = mode == SELMODE::VSEL_CMPMASK_SPR ? per_repeat<T> : count;
-  return reinterpret_cast<const uint8_t*>(checked_bytes(selection, static_cast<int64_t>((bits + 7) / 8), "Select",
-      "selMask"));
+  const auto bytes = static_cast<int64_t>((bits + 7) / 8);
+  const auto* first = reinterpret_cast<const uint8_t*>(bytes_in_range(selection, bytes, "Select", "selMask"));
+  touch(first, static_cast<uint64_t>(bytes), 1, "Select", "selMask", MTSIM_READS);
+  return first;
+}
+
+/// An element of a result is what was chosen for it; `from` is NULL where that is a number.
+template <typename T>
+void chosen(const T* to, const T* from, const uint8_t* bits) {
+  if constexpr (kChecked) mtsim_check_chosen(to, from, sizeof(T), bits);
 }
 
 template <typename T, typename Otherwise>
-void select(T* dst, const uint8_t* bits, SELMODE mode, const T* src0, uint64_t count, Otherwise&& otherwise) {
+void select(T* dst, const uint8_t* bits, SELMODE mode, const T* src0, const T* src1, uint64_t count,
+            Otherwise&& otherwise) {
   auto* out = reinterpret_cast<Bits<T>*>(dst);
   const auto* chosen = reinterpret_cast<const Bits<T>*>(src0);
   const bool repeated = mode == SELMODE::VSEL_CMPMASK_SPR;
@@ -69,6 +80,9 @@ void select(T* dst, const uint8_t* bits, SELMODE mode, const T* src0, uint64_t c
   for (uint64_t from = 0; from < count; from += per_repeat<T>) {
     const uint64_t n = count - from < per_repeat<T> ? count - from : per_repeat<T>;
     for (uint64_t i = 0; i < n; i += 8) spread_flags(bits[((repeated ? 0 : from) + i) / 8], flags + i);
+    for (uint64_t i = 0; kChecked && i < n; ++i)
+      mtsim::chosen(dst + from + i, flags[i] ? src0 + from + i : src1 == nullptr ? nullptr : src1 + from + i,
+                    bits + ((repeated ? 0 : from) + i) / 8);
     MTSIM_INDEPENDENT
     for (uint64_t i = 0; i < n; ++i) out[from + i] = flags[i] ? chosen[from + i] : otherwise(from + i);
   }
@@ -81,6 +95,7 @@ namespace AscendC {
 template <typename T, typename D>
 void Compare(const LocalTensor<D>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode,
     uint32_t count) {
+  const mtsim::Instruction instruction("Compare", PIPE_V, mtsim::Flow::Lanes);
   const uint64_t compared = mtsim::align_down(count, mtsim::per_repeat<T>);
   const T* right = mtsim::elements(src1, static_cast<int64_t>(compared), "Compare", "src1");
   mtsim::compare("Compare", dst, src0, cmpMode, count, 
@@ -104,10 +119,11 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<M>& selMask, const Loca
     const LocalTensor<T>& src1,
             SELMODE selMode, uint32_t count) {
   static_assert(mtsim::one_of<T, half, float>, "Select exists for half and float on this chip");
+  const mtsim::Instruction instruction("Select", PIPE_V, mtsim::Flow::Moves);
   const T* other = mtsim::elements(src1, count, "Select", "src1");
   mtsim::select(mtsim::elements(dst, count, "Select", "dst"), mtsim::selection_bits<T>(selMask, selMode, count),
       selMode,
-                mtsim::elements(src0, count, "Select", "src0"), count, 
+                mtsim::elements(src0, count, "Select", "src0"), other, count,
                 [other](uint64_t i) { return mtsim::bits_of(other[i]); });
 }
 
@@ -115,9 +131,10 @@ template <typename T, typename M>
 void Select(const LocalTensor<T>& dst, const LocalTensor<M>& selMask, const LocalTensor<T>& src0, mtsim::Scalar<T> src1,
             SELMODE selMode, uint32_t count) {
   static_assert(mtsim::one_of<T, half, float>, "Select exists for half and float on this chip");
+  const mtsim::Instruction instruction("Select", PIPE_V, mtsim::Flow::Moves);
   mtsim::select(mtsim::elements(dst, count, "Select", "dst"), mtsim::selection_bits<T>(selMask, selMode, count),
       selMode,
-                mtsim::elements(src0, count, "Select", "src0"), count, 
+                mtsim::elements(src0, count, "Select", "src0"), static_cast<const T*>(nullptr), count,
                 [value = mtsim::bits_of<T>(src1)](uint64_t) { return value; });
 }
 

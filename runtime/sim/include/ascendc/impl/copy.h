@@ -91,6 +91,28 @@ void store_global(T* to, const T* from, size_t bytes) {
   }
 }
 
+[[gnu::cold, gnu::noinline]] inline void tell_of_rounding(uint64_t wanted, uint64_t copied) {
+  char message[160];
+  std::snprintf(message, sizeof message,
+                "DataCopy copies %llu of %llu bytes: the last %llu do not fill a block of 32 bytes",
+                static_cast<unsigned long long>(copied), static_cast<unsigned long long>(wanted),
+                static_cast<unsigned long long>(wanted - copied));
+  mtsim_check_found("rounded-down", kVectorCoreException, message,
+                    "DataCopyPad copies any number of bytes; or make the count a multiple of 32 bytes", MTSIM_FRAME);
+}
+
+/// The pipe that copies from one local memory to another.
+template <typename T, typename U>
+pipe_t pipe_between(const LocalTensor<T>& dst, const LocalTensor<U>& src) {
+  if (memory_of(src.GetPosition()) == kL1) return PIPE_MTE1;
+  return memory_of(dst.GetPosition()) == kL1 ? PIPE_MTE3 : PIPE_V;
+}
+template <typename T>
+pipe_t pipe_out_of(const LocalTensor<T>& src) {
+  return memory_of(src.GetPosition()) == kL0C ? PIPE_FIX : PIPE_MTE3;
+}
+inline uint32_t store_access() { return core().atomic == Atomic::None ? MTSIM_WRITES : MTSIM_ATOMIC; }
+
 /// One piece after the other, `bytes` each, with gaps in bytes between them.
 struct Pieces {
   uint32_t count;
@@ -103,7 +125,9 @@ struct Pieces {
         bytes(uint64_t{blocks.blockLen} * kBlock),
         src_step(bytes + uint64_t{blocks.srcStride} * kBlock),
         dst_step(bytes + uint64_t{blocks.dstStride} * kBlock) {}
-  explicit Pieces(uint64_t contiguous) : count(1), bytes(align_down(contiguous, kBlock)), src_step(0), dst_step(0) {}
+  explicit Pieces(uint64_t contiguous) : count(1), bytes(align_down(contiguous, kBlock)), src_step(0), dst_step(0) {
+    if (kChecked && bytes != contiguous) tell_of_rounding(contiguous, bytes);
+  }
 
   int64_t extent(uint64_t step) const { return count == 0 ? 0 : static_cast<int64_t>((count - 1) * step + bytes); }
 };
@@ -116,17 +140,37 @@ void move_pieces(const Pieces& pieces, To* to, const From* from, Move&& move) {
     move(dst + piece * pieces.dst_step, src + piece * pieces.src_step, pieces.bytes);
 }
 
+template <typename To, typename From>
+void touch_pieces(const Pieces& pieces, const To* to, const From* from, uint32_t dst_access) {
+  if constexpr (kChecked) {
+    Spans dst, src;
+    for (uint32_t piece = 0; piece < pieces.count; ++piece) {
+      dst.add(piece * pieces.dst_step, pieces.bytes);
+      src.add(piece * pieces.src_step, pieces.bytes);
+    }
+    touch(to, dst, 8 * sizeof(To), "DataCopy", "dst", dst_access);
+    touch(from, src, 8 * sizeof(From), "DataCopy", "src", MTSIM_READS);
+  }
+}
+
 template <typename T>
 void copy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Pieces& pieces) {
+  const Instruction instruction("DataCopy", PIPE_MTE2, Flow::Moves);
   const T* from = global_bytes(src, pieces.extent(pieces.src_step), "DataCopy", "src");
-  T* to = aligned_bytes(dst, pieces.extent(pieces.dst_step), "DataCopy", "dst");
-  move_pieces(pieces, to, from, [](uint8_t* d, const uint8_t* s, size_t bytes) { std::memcpy(d, s, bytes); });
+  T* to = aligned_in_range(dst, pieces.extent(pieces.dst_step), "DataCopy", "dst");
+  touch_pieces(pieces, to, from, MTSIM_WRITES);
+  move_pieces(pieces, to, from, [](uint8_t* d, const uint8_t* s, size_t bytes) {
+    moved(d, s, bytes);
+    std::memcpy(d, s, bytes);
+  });
 }
 
 template <typename T>
 void copy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Pieces& pieces) {
+  const Instruction instruction("DataCopy", pipe_out_of(src), Flow::Uses);
   T* to = global_bytes(dst, pieces.extent(pieces.dst_step), "DataCopy", "dst");
-  const T* from = aligned_bytes(src, pieces.extent(pieces.src_step), "DataCopy", "src");
+  const T* from = aligned_in_range(src, pieces.extent(pieces.src_step), "DataCopy", "src");
+  touch_pieces(pieces, to, from, store_access());
   move_pieces(pieces, to, from, [](uint8_t* d, const uint8_t* s, size_t bytes) {
     store_global(reinterpret_cast<T*>(d), reinterpret_cast<const T*>(s), bytes);
   });
@@ -134,9 +178,14 @@ void copy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Pieces& p
 
 template <typename T, typename U>
 void copy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const Pieces& pieces) {
-  T* to = aligned_bytes(dst, pieces.extent(pieces.dst_step), "DataCopy", "dst");
-  const U* from = aligned_bytes(src, pieces.extent(pieces.src_step), "DataCopy", "src");
-  move_pieces(pieces, to, from, [](uint8_t* d, const uint8_t* s, size_t bytes) { std::memmove(d, s, bytes); });
+  const Instruction instruction("DataCopy", pipe_between(dst, src), Flow::Moves);
+  T* to = aligned_in_range(dst, pieces.extent(pieces.dst_step), "DataCopy", "dst");
+  const U* from = aligned_in_range(src, pieces.extent(pieces.src_step), "DataCopy", "src");
+  touch_pieces(pieces, to, from, MTSIM_WRITES);
+  move_pieces(pieces, to, from, [](uint8_t* d, const uint8_t* s, size_t bytes) {
+    moved(d, s, bytes);
+    std::memmove(d, s, bytes);
+  });
 }
 
 /// The padding that DataCopyPad puts around each block; both kinds of parameters come down to this.
@@ -153,9 +202,21 @@ inline int64_t global_extent(const AscendC::DataCopyExtParams& params, uint32_t 
   return (params.blockCount - int64_t{1}) * (int64_t{params.blockLen} + stride) + params.blockLen;
 }
 
+/// What DataCopyPad leaves around a block of `bytes`: values, or nothing where the padding is not enabled.
+inline void tell_of_padding(uint8_t* to, uint64_t left, uint64_t bytes, uint64_t whole, bool undefined) {
+  if constexpr (kChecked) {
+    constexpr const char* kWhy = "DataCopyPad at {} leaves the padding undefined: isPad is false";
+    if (!undefined) return mtsim_check_moved(to, nullptr, whole);
+    mtsim_check_moved(to + left, nullptr, bytes);
+    mtsim_check_undefined(to, left, kWhy, MTSIM_FRAME);
+    mtsim_check_undefined(to + left + bytes, whole - left - bytes, kWhy, MTSIM_FRAME);
+  }
+}
+
 template <typename T>
 void copy_padded(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const AscendC::DataCopyExtParams& params,
                  const Padding<T>& padding) {
+  const Instruction instruction("DataCopyPad", PIPE_MTE2, Flow::Moves);
   constexpr uint8_t kPoison = 0xFF;  // what is undefined on the chip shows up as NaN or -1
   const uint64_t left = padding.left * sizeof(T);
   const uint64_t right = padding.right * sizeof(T);
@@ -166,11 +227,14 @@ void copy_padded(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const As
   const uint64_t whole = align_up(filled, kBlock);
   const uint64_t step = whole + uint64_t{params.dstStride} * kBlock;
   const uint64_t extent = params.blockCount == 0 ? 0 : (params.blockCount - 1) * step + whole;
-  auto* to = reinterpret_cast<uint8_t*>(aligned_bytes(dst, static_cast<int64_t>(extent), "DataCopyPad", "dst"));
+  auto* to = reinterpret_cast<uint8_t*>(aligned_in_range(dst, static_cast<int64_t>(extent), "DataCopyPad", "dst"));
   const auto* from = reinterpret_cast<const uint8_t*>(global_bytes(src, global_extent(params, params.srcStride),
       "DataCopyPad", "src"));
   for (uint32_t block = 0; block < params.blockCount; ++block, to += step, from += params.blockLen + params.srcStride) {
     if (params.blockLen == 0) continue;
+    touch(to, whole, 8 * sizeof(T), "DataCopyPad", "dst", MTSIM_WRITES);
+    touch(from, params.blockLen, 8 * sizeof(T), "DataCopyPad", "src", MTSIM_READS);
+    tell_of_padding(to, left, params.blockLen, whole, !padding.enabled && left + right > 0);
     std::memcpy(to + left, from, params.blockLen);
     T filler = padding.value;
     if (left == 0 && right == 0) std::memcpy(&filler, from,
@@ -184,14 +248,18 @@ void copy_padded(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const As
 
 template <typename T>
 void copy_unpadded(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const AscendC::DataCopyExtParams& params) {
+  const Instruction instruction("DataCopyPad", pipe_out_of(src), Flow::Uses);
   const uint64_t step = align_up(params.blockLen, kBlock) + uint64_t{params.srcStride} * kBlock;
   const uint64_t extent = params.blockCount == 0 ? 0 : (params.blockCount - 1) * step + params.blockLen;
-  const auto* from = reinterpret_cast<const uint8_t*>(aligned_bytes(src, static_cast<int64_t>(extent), "DataCopyPad",
+  const auto* from = reinterpret_cast<const uint8_t*>(aligned_in_range(src, static_cast<int64_t>(extent), "DataCopyPad",
       "src"));
   auto* to = reinterpret_cast<uint8_t*>(global_bytes(dst, global_extent(params, params.dstStride), "DataCopyPad",
       "dst"));
-  for (uint32_t block = 0; block < params.blockCount; ++block, from += step, to += params.blockLen + params.dstStride)
+  for (uint32_t block = 0; block < params.blockCount; ++block, from += step, to += params.blockLen + params.dstStride) {
+    touch(from, params.blockLen, 8 * sizeof(T), "DataCopyPad", "src", MTSIM_READS);
+    touch(to, params.blockLen, 8 * sizeof(T), "DataCopyPad", "dst", store_access());
     store_global(reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from), params.blockLen);
+  }
 }
 
 }  // namespace mtsim
@@ -251,6 +319,7 @@ void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Da
 template <typename T, bool isSetMask = true>
 void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, uint8_t repeatTimes,
     const CopyRepeatParams& params) {
+  const mtsim::Instruction instruction("Copy", PIPE_V, mtsim::Flow::Lanes);
   const auto lanes = mtsim::lanes(mask, repeatTimes, mtsim::per_repeat<T>, isSetMask, "Copy");
   const auto to = mtsim::strided(dst, lanes, params.dstStride, params.dstRepeatSize, "Copy", "dst");
   const auto from = mtsim::strided(src, lanes, params.srcStride, params.srcRepeatSize, "Copy", "src");
@@ -260,7 +329,9 @@ void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, u
 /// Fills `size` elements of global memory.
 template <typename T>
 void InitGlobalMemory(const GlobalTensor<T>& gm, const uint64_t size, const mtsim::Scalar<T> value) {
+  const mtsim::Instruction instruction("InitGlobalMemory", PIPE_MTE3, mtsim::Flow::Uses);
   T* to = mtsim::global_bytes(gm, static_cast<int64_t>(size * sizeof(T)), "InitGlobalMemory", "gm");
+  mtsim::touch_elements(to, size, "InitGlobalMemory", "gm", MTSIM_WRITES);
   for (uint64_t i = 0; i < size; ++i) to[i] = value;
 }
 template <typename T>

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "check.h"
 #include "chip.h"
 
 namespace AscendC {
@@ -28,16 +29,34 @@ struct BlockFault {};
 /// Records an asynchronous error for the stream of the running kernel.
 inline void report(uint32_t code, const char* message);
 
+/// What a fault is about: the name that the checker gives to its kind, and the address it concerns, if any.
+struct Mistake {
+  const char* kind = "fault";
+  const void* subject = nullptr;
+};
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void fault_with(const Mistake& mistake, uint32_t code,
+                                                              const char* format, va_list arguments) {
+  char message[512];
+  std::vsnprintf(message, sizeof message, format, arguments);
+  if constexpr (kChecked) mtsim_check_fault(mistake.kind, code, message, mistake.subject, MTSIM_FRAME);
+  else report(code, message);
+  throw BlockFault{};
+}
+
 /// Reports an asynchronous error for the stream and ends the block. The simulator adds the kernel and the block.
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] inline void fault(uint32_t code, const char* format,
                                                                                    ...) {
-  char message[512];
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(message, sizeof message, format, arguments);
-  va_end(arguments);
-  report(code, message);
-  throw BlockFault{};
+  fault_with({}, code, format, arguments);
+}
+[[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 3, 4)]] inline void fault(const Mistake& mistake,
+                                                                                   uint32_t code, const char* format,
+                                                                                   ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fault_with(mistake, code, format, arguments);
 }
 
 /// Which of a repeat's elements an instruction touches.
@@ -45,6 +64,7 @@ struct Mask {
   uint64_t low;
   uint64_t high;
 
+  Mask operator&(const Mask& other) const { return {low & other.low, high & other.high}; }
   bool operator[](uint32_t lane) const { return lane < 128 && ((lane < 64 ? low >> lane : high >> (lane - 64)) & 1); }
   static Mask first(uint64_t count) {
     const auto ones = [](uint64_t n) { return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; };
@@ -96,8 +116,13 @@ struct Core {
       const size_t bytes = align_up(chip().bytes[kind], 4096);
       owner.reset(static_cast<uint8_t*>(std::aligned_alloc(4096, bytes)));
       if (!owner) mtsim::fault(kVectorCoreException, "no host memory for the %s", kMemoryNames[kind]);
+      show_memory(kind);
     }
     return owner.get();
+  }
+
+  void show_memory(size_t kind) const {
+    if constexpr (kChecked) mtsim_check_memory(kind, kMemoryNames[kind], memories[kind].get(), chip().bytes[kind]);
   }
 
   void start_block() {

@@ -157,14 +157,20 @@ template <typename T>
 void load_fractals(const LocalTensor<T>& dst, const T* from, const AscendC::LoadData2DParams& params) {
   constexpr uint32_t kElements = kFractal / sizeof(T);
   const int64_t span = params.repeatTimes == 0 ? 0 : (params.repeatTimes - 1) * int64_t{params.dstGap + 1u} + 1;
-  T* to = aligned_bytes(dst, span * kFractal, "LoadData", "dst");
+  T* to = aligned_in_range(dst, span * kFractal, "LoadData", "dst");
   for (uint32_t repeat = 0; repeat < params.repeatTimes; ++repeat) {
     const T* in = from + (params.startIndex + uint64_t{repeat} * params.srcStride) * kElements;
     T* out = to + uint64_t{repeat} * (params.dstGap + 1u) * kElements;
+    touch_elements(in, kElements, "LoadData", "src", MTSIM_READS);
+    touch_elements(out, kElements, "LoadData", "dst", MTSIM_WRITES);
+    if (!params.ifTranspose) moved(out, in, kFractal);
     if constexpr (sizeof(T) == 2) {
       if (params.ifTranspose) {
         for (uint32_t row = 0; row < 16; ++row)
-          for (uint32_t column = 0; column < 16; ++column) out[column * 16 + row] = in[row * 16 + column];
+          for (uint32_t column = 0; column < 16; ++column) {
+            moved(out + column * 16 + row, in + row * 16 + column, sizeof(T));
+            out[column * 16 + row] = in[row * 16 + column];
+          }
         continue;
       }
     } else if (params.ifTranspose) {
@@ -195,11 +201,24 @@ void multiply(Sum* c, const Sum* a, const Sum* b, uint32_t m, uint32_t n, uint32
 /// Where the element of row m, column n of L0C is; `rows` is the height of a column of fractals.
 inline uint64_t l0c_index(uint32_t m, uint32_t n, uint64_t rows) { return (n / 16 * rows + m) * 16 + n % 16; }
 
+/// The elements of `rows` x `columns` that an instruction touches, of which element (i, j) lies at place(i, j).
+template <typename T, typename Place>
+void touch_matrix(const T* data, uint32_t rows, uint32_t columns, const char* operation, const char* operand,
+                  uint32_t access, Place&& place) {
+  if constexpr (kChecked) {
+    Spans spans;
+    for (uint32_t i = 0; i < rows; ++i)
+      for (uint32_t j = 0; j < columns; ++j) spans.add(place(i, j) * sizeof(T), sizeof(T));
+    touch(data, spans, 8 * sizeof(T), operation, operand, access);
+  }
+}
+
 template <typename Sum, typename A, typename B>
 void mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& left, const LocalTensor<B>& right,
           const AscendC::MmadParams& params, const Sum* bias) {
   static_assert(std::is_same_v<Sum, int32_t> == (sizeof(A) == 1) && sizeof(A) == sizeof(B) && sizeof(Sum) == 4,
                 "Mmad multiplies int8_t into int32_t, and half, bfloat16_t or float into float");
+  const Instruction instruction("Mmad", PIPE_M, Flow::Uses);
   require_memory(dst, kL0C, "Mmad", "dst");
   require_memory(left, kL0A, "Mmad", "fm");
   require_memory(right, kL0B, "Mmad", "filter");
@@ -207,18 +226,25 @@ void mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& left, const LocalTe
   const auto rows = static_cast<uint32_t>(align_up(m, 16));
   const auto columns = static_cast<uint32_t>(align_up(n, 16));
   const auto inner = static_cast<uint32_t>(align_up(k, kC0<A>));
-  const A* a = aligned_bytes(left, int64_t{rows} * inner * sizeof(A), "Mmad", "fm");
-  const B* b = aligned_bytes(right, int64_t{columns} * inner * sizeof(B), "Mmad", "filter");
-  Sum* c = aligned_bytes(dst, int64_t{rows} * columns * sizeof(Sum), "Mmad", "dst");
+  const A* a = aligned_in_range(left, int64_t{rows} * inner * sizeof(A), "Mmad", "fm");
+  const B* b = aligned_in_range(right, int64_t{columns} * inner * sizeof(B), "Mmad", "filter");
+  Sum* c = aligned_in_range(dst, int64_t{rows} * columns * sizeof(Sum), "Mmad", "dst");
   const uint32_t deep = kC0<A>;
+  const auto place_a = [=](uint32_t i, uint32_t p) {
+    return (i / 16 * inner + p / deep * deep) * 16 + i % 16 * deep + p % deep;
+  };
+  const auto place_b = [=](uint32_t p, uint32_t j) { return p / deep * deep * columns + j * deep + p % deep; };
+  touch_matrix(a, m, k, "Mmad", "fm", MTSIM_READS, place_a);
+  touch_matrix(b, k, n, "Mmad", "filter", MTSIM_READS, place_b);
+  touch_matrix(c, m, n, "Mmad", "dst", bias != nullptr || params.cmatrixInitVal ? MTSIM_WRITES : MTSIM_UPDATES,
+               [=](uint32_t i, uint32_t j) { return l0c_index(i, j, rows); });
   std::vector<Sum> plain_a(uint64_t{m} * k), plain_b(uint64_t{k} * n), plain_c(uint64_t{m} * n);
   for (uint32_t i = 0; i < m; ++i)
     for (uint32_t p = 0; p < k; ++p)
-      plain_a[uint64_t{i} * k + p] = static_cast<Sum>(a[(i / 16 * inner + p / deep * deep) * 16 + i % 16 * deep +
-          p % deep]);
+      plain_a[uint64_t{i} * k + p] = static_cast<Sum>(a[place_a(i, p)]);
   for (uint32_t p = 0; p < k; ++p)
     for (uint32_t j = 0; j < n; ++j)
-      plain_b[uint64_t{p} * n + j] = static_cast<Sum>(b[p / deep * deep * columns + j * deep + p % deep]);
+      plain_b[uint64_t{p} * n + j] = static_cast<Sum>(b[place_b(p, j)]);
   for (uint32_t i = 0; i < m; ++i)
     for (uint32_t j = 0; j < n; ++j)
       plain_c[uint64_t{i} * n + j] = bias != nullptr ? bias[j] : params.cmatrixInitVal ? Sum{0} : c[l0c_index(i, j,
@@ -251,6 +277,7 @@ T fix(Sum value, const AscendC::FixpipeParamsV220& params) {
 template <typename T, typename Sum>
 void fixpipe(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const AscendC::FixpipeParamsV220& params,
              bool row_major) {
+  const Instruction instruction("Fixpipe", PIPE_FIX, Flow::Uses);
   require_memory(src, kL0C, "Fixpipe", "src");
   if constexpr (!std::is_same_v<T, Sum>) {
     if (params.quantPre == NoQuant)
@@ -262,13 +289,16 @@ void fixpipe(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const Asce
     const uint64_t src_start = uint64_t{matrix} * params.srcNdStride * 256;
     const uint64_t dst_start = uint64_t{matrix} * params.dstNdStride;
     const auto last = static_cast<int64_t>(src_start + l0c_index(m - 1, n - 1, params.srcStride) + 1);
-    const Sum* in = aligned_bytes(src, last * static_cast<int64_t>(sizeof(Sum)), "Fixpipe", "src") + src_start;
+    const Sum* in = aligned_in_range(src, last * static_cast<int64_t>(sizeof(Sum)), "Fixpipe", "src") + src_start;
+    touch_matrix(in, m, n, "Fixpipe", "src", MTSIM_READS,
+                 [&](uint32_t i, uint32_t j) { return l0c_index(i, j, params.srcStride); });
     const auto place = [&](uint32_t i, uint32_t j) {
       if (row_major) return dst_start + uint64_t{i} * params.dstStride + j;
       return dst_start + uint64_t{j / 16} * params.dstStride * kC0<T> + i * 16 + j % 16;
     };
     const auto end = static_cast<int64_t>((place(m - 1, n - 1) + 1) * sizeof(T));
     T* out = global_bytes(dst, end, "Fixpipe", "dst");
+    touch_matrix(out, m, n, "Fixpipe", "dst", store_access(), place);
     std::vector<T> row(16);
     for (uint32_t i = 0; i < m; ++i)
       for (uint32_t j = 0; j < n; j += 16) {
@@ -288,6 +318,7 @@ template <typename T>
 void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& params) {
   constexpr uint32_t kWidth = mtsim::kC0<T>;
   if (params.nValue == 0 || params.dValue == 0) return;
+  const mtsim::Instruction instruction("DataCopy", PIPE_MTE2, mtsim::Flow::Moves);
   for (uint32_t matrix = 0; matrix < params.ndNum; ++matrix) {
     const uint64_t from = uint64_t{matrix} * params.srcNdMatrixStride;
     const uint64_t src_end = from + (params.nValue - uint64_t{1}) * params.srcDValue + params.dValue;
@@ -298,11 +329,15 @@ void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2Nz
     };
     const uint32_t blocks = (params.dValue + kWidth - 1) / kWidth;
     const uint64_t dst_end = place(params.nValue - 1, blocks - 1) + kWidth;
-    T* out = mtsim::elements(dst, static_cast<int64_t>(dst_end), "DataCopy", "dst");
+    T* out = mtsim::elements_in_range(dst, static_cast<int64_t>(dst_end), "DataCopy", "dst");
     for (uint32_t n = 0; n < params.nValue; ++n)
       for (uint32_t block = 0; block < blocks; ++block) {
         const uint32_t left = params.dValue - block * kWidth;
         T* to = out + place(n, block);
+        mtsim::touch_elements(to, kWidth, "DataCopy", "dst", MTSIM_WRITES);
+        mtsim::touch_elements(in + uint64_t{n} * params.srcDValue + block * kWidth, left < kWidth ? left : kWidth,
+                              "DataCopy", "src", MTSIM_READS);
+        mtsim::moved(to, nullptr, kWidth * sizeof(T));
         std::memset(static_cast<void*>(to), 0, kWidth * sizeof(T));
         std::memcpy(static_cast<void*>(to), in + uint64_t{n} * params.srcDValue + block * kWidth,
                     (left < kWidth ? left : kWidth) * sizeof(T));
@@ -312,12 +347,14 @@ void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2Nz
 
 template <typename T>
 void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& params) {
+  const mtsim::Instruction instruction("LoadData", PIPE_MTE1, mtsim::Flow::Moves);
   mtsim::require_memory(src, mtsim::kL1, "LoadData", "src");
-  const T* from = mtsim::aligned_bytes(src, mtsim::fractal_extent(params), "LoadData", "src");
+  const T* from = mtsim::aligned_in_range(src, mtsim::fractal_extent(params), "LoadData", "src");
   mtsim::load_fractals(dst, from, params);
 }
 template <typename T>
 void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& params) {
+  const mtsim::Instruction instruction("LoadData", PIPE_MTE2, mtsim::Flow::Moves);
   const T* from = mtsim::global_bytes(src, mtsim::fractal_extent(params), "LoadData", "src");
   mtsim::load_fractals(dst, from, params);
 }
@@ -338,7 +375,10 @@ void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<T>& pa
   const uint64_t step = (uint64_t{params.blockNum} + params.dstGap) * unit * kWidth;
   const uint64_t filled = params.blockNum * unit * kWidth;
   const uint64_t extent = params.repeatTimes == 0 ? 0 : (params.repeatTimes - uint64_t{1}) * step + filled;
-  T* out = mtsim::elements(dst, static_cast<int64_t>(extent), "InitConstValue", "dst");
+  const mtsim::Instruction instruction("InitConstValue", unit == 1 ? PIPE_MTE2 : PIPE_MTE1, mtsim::Flow::Uses);
+  T* out = mtsim::elements_in_range(dst, static_cast<int64_t>(extent), "InitConstValue", "dst");
+  for (uint32_t repeat = 0; mtsim::kChecked && repeat < params.repeatTimes; ++repeat)
+    mtsim::touch_elements(out + repeat * step, filled, "InitConstValue", "dst", MTSIM_WRITES);
   for (uint32_t repeat = 0; repeat < params.repeatTimes; ++repeat)
     for (uint64_t i = 0; i < filled; ++i) out[repeat * step + i] = params.initValue;
 }
@@ -352,6 +392,7 @@ void Mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& fm, const LocalTens
 template <typename Sum, typename A, typename B>
 void Mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& fm, const LocalTensor<B>& filter,
           const LocalTensor<Sum>& bias, const MmadParams& params) {
+  const mtsim::Instruction instruction("Mmad", PIPE_M, mtsim::Flow::Uses);
   const Sum* row = mtsim::elements(bias, params.n, "Mmad", "bias");
   mtsim::mmad(dst, fm, filter, params, row);
 }

@@ -8,6 +8,7 @@ namespace mtsim {
 
 template <typename T, typename Operation>
 void apply(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src, int32_t count, Operation operation) {
+  const Instruction instruction(name, PIPE_V, Flow::Lanes);
   T* out = elements(dst, count, name, "dst");
   const T* in = elements(src, count, name, "src");
   map_lanes(out, static_cast<uint32_t>(count), operation, in);
@@ -16,6 +17,7 @@ void apply(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& sr
 template <typename T, typename Operation>
 void apply(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
            int32_t count, Operation operation) {
+  const Instruction instruction(name, PIPE_V, Flow::Lanes);
   T* out = elements(dst, count, name, "dst");
   const T* left = elements(src0, count, name, "src0");
   const T* right = elements(src1, count, name, "src1");
@@ -25,6 +27,7 @@ void apply(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& sr
 template <typename T, typename Operation>
 void apply(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src, const Lanes& lanes,
            const AscendC::UnaryRepeatParams& params, Operation operation) {
+  const Instruction instruction(name, PIPE_V, Flow::Lanes);
   const auto out = strided(dst, lanes, params.dstBlkStride, params.dstRepStride, name, "dst");
   const auto in = strided(src, lanes, params.srcBlkStride, params.srcRepStride, name, "src");
   for_lanes(lanes, per_repeat<T>, [&](uint32_t repeat, uint32_t lane) {
@@ -35,6 +38,7 @@ void apply(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& sr
 template <typename T, typename Operation>
 void apply(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
            const Lanes& lanes, const AscendC::BinaryRepeatParams& params, Operation operation) {
+  const Instruction instruction(name, PIPE_V, Flow::Lanes);
   const auto out = strided(dst, lanes, params.dstBlkStride, params.dstRepStride, name, "dst");
   const auto left = strided(src0, lanes, params.src0BlkStride, params.src0RepStride, name, "src0");
   const auto right = strided(src1, lanes, params.src1BlkStride, params.src1RepStride, name, "src1");

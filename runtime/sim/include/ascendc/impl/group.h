@@ -32,6 +32,9 @@ class Group {
 
   explicit Group(uint32_t vectors) : vectors_(vectors), live_(vectors + 1) {}
 
+  /// The launch that the checker watches; asked for on the block's thread.
+  void* const launch = kChecked ? mtsim_check_launch() : nullptr;
+
   uint32_t vectors() const { return vectors_; }
 
   /// Mode 1: the vector cores wait for each other. Mode 2: the cube and all of its vector cores.
@@ -136,9 +139,32 @@ class Group {
   std::array<Counts, 2> pending_{};
 };
 
+/// A core while the checker watches it.
+class WatchedCore {
+ public:
+  WatchedCore() {
+    if constexpr (kChecked) {
+      const Core& self = core();
+      mtsim_check_begin_core(self.group != nullptr ? self.group->launch : mtsim_check_launch(), self.block,
+                             static_cast<uint32_t>(self.role), self.sub_block, __FILE__);
+      for (size_t kind = 0; kind < kMemories; ++kind)
+        if (self.memories[kind]) self.show_memory(kind);
+    }
+  }
+  ~WatchedCore() {
+    if constexpr (kChecked) mtsim_check_end_core(std::uncaught_exceptions() > unwinding_);
+  }
+  WatchedCore(const WatchedCore&) = delete;
+  WatchedCore& operator=(const WatchedCore&) = delete;
+
+ private:
+  const int unwinding_ = std::uncaught_exceptions();
+};
+
 template <typename Body>
 void guarded(Body&& body) {
   try {
+    const WatchedCore watched;
     body();
   } catch (const BlockFault&) {  // the block stops here, the stream's next synchronisation tells
   } catch (const std::exception& error) {

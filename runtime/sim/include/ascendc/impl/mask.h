@@ -40,7 +40,10 @@ inline Lanes lanes(uint64_t mask, uint32_t repeats, uint32_t per_repeat, bool se
   const Core& state = core();
   if (state.mask_mode == AscendC::MaskMode::COUNTER) return counted_lanes(set_mask ? mask : state.mask_count,
       per_repeat);
-  if (!set_mask) return {state.mask, state.mask, repeats};
+  if (!set_mask) {
+    const Mask bits = state.mask & Mask::first(per_repeat);
+    return {bits, bits, repeats};
+  }
   if (mask > per_repeat)
     fault(kVectorCoreException, "%s: mask %llu, a repeat has %u elements", operation,
           static_cast<unsigned long long>(mask), per_repeat);
@@ -51,7 +54,7 @@ inline Lanes lanes(uint64_t mask, uint32_t repeats, uint32_t per_repeat, bool se
 /// The same with a bit an element: mask[0] for elements 0 to 63, mask[1] for 64 to 127.
 inline Lanes lanes(const uint64_t* mask, uint32_t repeats, uint32_t per_repeat, bool set_mask, const char*) {
   const Core& state = core();
-  const Mask bits = set_mask ? Mask{mask[0], per_repeat > 64 ? mask[1] : 0} : state.mask;
+  const Mask bits = (set_mask ? Mask{mask[0], per_repeat > 64 ? mask[1] : 0} : state.mask) & Mask::first(per_repeat);
   return {bits, bits, repeats};
 }
 
@@ -76,11 +79,16 @@ struct Strided {
 };
 
 template <typename T>
+void touch_lanes(const Strided<T>& operand, const Lanes& lanes, const char* operation, const char* name);
+
+template <typename T>
 Strided<T> strided(const LocalTensor<T>& tensor, const Lanes& lanes, uint32_t block, uint32_t repeat,
     const char* operation,
                    const char* operand) {
   const auto bytes = static_cast<int64_t>(lanes.extent(sizeof(T), block, repeat));
-  return {aligned_bytes(tensor, bytes, operation, operand), block, repeat};
+  const Strided<T> all{aligned_in_range(tensor, bytes, operation, operand), block, repeat};
+  if constexpr (kChecked) touch_lanes(all, lanes, operation, operand);
+  return all;
 }
 
 template <typename Visit>
@@ -94,6 +102,15 @@ void for_lanes(const Lanes& lanes, uint32_t per_repeat, Visit&& visit) {
 
 template <typename T>
 constexpr uint32_t per_repeat = kRepeat / sizeof(T);
+
+template <typename T>
+void touch_lanes(const Strided<T>& operand, const Lanes& lanes, const char* operation, const char* name) {
+  Spans spans;
+  for_lanes(lanes, per_repeat<T>, [&](uint32_t repeat, uint32_t lane) {
+    spans.add(static_cast<uint64_t>(&operand.at(repeat, lane) - operand.data) * sizeof(T), sizeof(T));
+  });
+  touch(operand.data, spans, 8 * sizeof(T), operation, name, access_of(name));
+}
 
 }  // namespace mtsim
 

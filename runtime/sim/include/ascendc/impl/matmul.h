@@ -195,6 +195,16 @@ class Matmul {
   }
 
  private:
+  /// The cube core does the work and the vector core waits for it: what comes before and after is in order.
+  struct Synchronous {
+    Synchronous() {
+      if constexpr (mtsim::kChecked) mtsim_check_barrier();
+    }
+    ~Synchronous() {
+      if constexpr (mtsim::kChecked) mtsim_check_barrier();
+    }
+  };
+
   static uint32_t blocks(int64_t size, int64_t base) { return static_cast<uint32_t>((size + base - 1) / base); }
 
   void check_base_block() const {
@@ -241,6 +251,8 @@ class Matmul {
   static std::vector<Sum> load(const mtsim::Matrix<T>& matrix, uint32_t row, uint32_t column, uint32_t rows,
                                uint32_t columns, const char* name) {
     matrix.check(row + rows, column + columns, name);
+    mtsim::touch_matrix(matrix.data, rows, columns, "Matmul", name, MTSIM_READS,
+                        [&](uint32_t i, uint32_t j) { return matrix.at(row + i, column + j); });
     std::vector<Sum> values(uint64_t{rows} * columns);
     for (uint32_t i = 0; i < rows; ++i)
       for (uint32_t j = 0; j < columns; ++j)
@@ -255,6 +267,8 @@ class Matmul {
 
   void compute(uint32_t row, uint32_t column, uint32_t rows, uint32_t columns) {
     require_init();
+    const Synchronous synchronous;
+    const mtsim::Instruction instruction("Matmul", PIPE_M, mtsim::Flow::Uses);
     // What is stored of a transposed operand has its sizes the other way round.
     a_.rows = a_.transposed ? org_ka_ : org_m_, a_.columns = a_.transposed ? org_m_ : org_ka_;
     b_.rows = b_.transposed ? org_n_ : org_kb_, b_.columns = b_.transposed ? org_kb_ : org_n_;
@@ -266,6 +280,7 @@ class Matmul {
     if (bias_.data != nullptr) {
       bias_.rows = 1, bias_.columns = org_n_;
       bias_.check(1, column + columns, "the bias");
+      mtsim::touch_elements(bias_.data + column, columns, "Matmul", "the bias", MTSIM_READS);
       for (uint32_t i = 0; i < rows; ++i)
         for (uint32_t j = 0; j < columns; ++j)
           result_[uint64_t{i} * columns + j] = static_cast<Sum>(bias_.data[column + j]);
@@ -279,7 +294,11 @@ class Matmul {
   }
 
   void store(const mtsim::Matrix<CT>& c, uint32_t row, uint32_t column) {
+    const Synchronous synchronous;
+    const mtsim::Instruction instruction("Matmul", PIPE_FIX, mtsim::Flow::Uses);
     c.check(row + computed_rows_, column + computed_columns_, "C");
+    mtsim::touch_matrix(c.data, computed_rows_, computed_columns_, "Matmul", "C", mtsim::store_access(),
+                        [&](uint32_t i, uint32_t j) { return c.at(row + i, column + j); });
     const uint32_t step = c.fractal ? mtsim::kC0<CT> : computed_columns_;
     std::vector<CT> piece(step);
     for (uint32_t i = 0; i < computed_rows_; ++i)

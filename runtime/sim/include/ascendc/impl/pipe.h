@@ -20,6 +20,7 @@ class TPipe {
     queue_buffers_.fill(0);
     events_.fill(0);
     buffers_ = 0;
+    if constexpr (mtsim::kChecked) mtsim_check_no_buffers();
   }
   void Destroy() { Reset(); }
 
@@ -28,14 +29,19 @@ class TPipe {
   bool InitBuffer(TQueBind<src, dst, depth, mask>& queue, uint8_t num, uint32_t len) {
     take_queue_buffers(src, num);
     const auto bytes = static_cast<uint32_t>(mtsim::align_up(len, mtsim::kBlock));
-    queue.adopt(allocate(src, num, bytes), num, bytes);
+    uint8_t* begin = allocate(src, num, bytes);
+    if constexpr (mtsim::kChecked)
+      mtsim_check_buffers(begin, num, bytes, true, mtsim::producer_of(src), mtsim::consumer_of(dst), MTSIM_FRAME);
+    queue.adopt(begin, num, bytes);
     return true;
   }
 
   template <TPosition position>
   bool InitBuffer(TBuf<position>& buffer, uint32_t len) {
     const auto bytes = static_cast<uint32_t>(mtsim::align_up(len, mtsim::kBlock));
-    buffer.adopt(allocate(position, 1, bytes), bytes);
+    uint8_t* begin = allocate(position, 1, bytes);
+    if constexpr (mtsim::kChecked) mtsim_check_buffers(begin, 1, bytes, false, PIPE_S, PIPE_S, MTSIM_FRAME);
+    buffer.adopt(begin, bytes);
     return true;
   }
 
@@ -51,7 +57,7 @@ class TPipe {
   void ReleaseEventID(int8_t id) {
     uint8_t& taken = events_[static_cast<size_t>(event)];
     if (id < 0 || id >= kEventIds || !(taken >> id & 1))
-      mtsim::fault(mtsim::kVectorCoreException, "ReleaseEventID: event id %d is not allocated", id);
+      mtsim::fault({"flag"}, mtsim::kVectorCoreException, "ReleaseEventID: event id %d is not allocated", id);
     taken = static_cast<uint8_t>(taken & ~(1u << id));
   }
   template <HardEvent event>
@@ -70,12 +76,12 @@ class TPipe {
     const Memory kind = memory_of(position);
     const uint32_t size = chip().bytes[kind];
     const uint64_t total = uint64_t{num} * bytes;
-    if (num == 0 || bytes == 0) fault(kVectorCoreException,
+    if (num == 0 || bytes == 0) fault({"limit"}, kVectorCoreException,
         "InitBuffer: %u buffers of %u bytes: both must be positive", num, bytes);
     if (buffers_ + num > kMaxBuffers)
-      fault(kVectorCoreException, "InitBuffer: %u buffers, at most %u fit a kernel", buffers_ + num, kMaxBuffers);
+      fault({"limit"}, kVectorCoreException, "InitBuffer: %u buffers, at most %u fit a kernel", buffers_ + num, kMaxBuffers);
     if (used_[kind] + total > size)
-      fault(kVectorCoreException,
+      fault({"limit"}, kVectorCoreException,
             "InitBuffer: %u x %u bytes do not fit the %s: %u of %u bytes are taken; use smaller tiles or fewer buffers",
             num, bytes, kMemoryNames[kind], used_[kind], size);
     uint8_t* begin = core().memory(kind) + used_[kind];
@@ -87,14 +93,14 @@ class TPipe {
   void take_queue_buffers(TPosition position, uint8_t num) {
     uint8_t& count = queue_buffers_[static_cast<size_t>(position)];
     if (count + num > static_cast<int>(kMaxQueueBuffers))
-      mtsim::fault(mtsim::kVectorCoreException, "InitBuffer: %u queue buffers at one position, it has event ids for %u",
+      mtsim::fault({"limit"}, mtsim::kVectorCoreException, "InitBuffer: %u queue buffers at one position, it has event ids for %u",
                    count + num, kMaxQueueBuffers);
     count = static_cast<uint8_t>(count + num);
   }
 
   int8_t free_event(HardEvent event) const {
     const uint8_t taken = events_[static_cast<size_t>(event)];
-    if (taken == 0xFF) mtsim::fault(mtsim::kVectorCoreException, "AllocEventID: all %d ids of this event are in use",
+    if (taken == 0xFF) mtsim::fault({"limit"}, mtsim::kVectorCoreException, "AllocEventID: all %d ids of this event are in use",
         kEventIds);
     return static_cast<int8_t>(__builtin_ctz(~static_cast<unsigned>(taken)));
   }

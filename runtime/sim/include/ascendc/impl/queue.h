@@ -22,12 +22,13 @@ class TQueBind {
       next_ = static_cast<uint8_t>(next_ + 1 == num_ ? 0 : next_ + 1);
       if (state_[slot] == kFree) {
         state_[slot] = kAllocated;
+        step<MTSIM_ALLOC>(slot);
         return tensor<T>(slot);
       }
     }
-    if (num_ == 0) mtsim::fault(mtsim::kVectorCoreException,
+    if (num_ == 0) mtsim::fault({"queue"}, mtsim::kVectorCoreException,
         "AllocTensor: the queue has no buffers: InitBuffer comes first");
-    mtsim::fault(mtsim::kVectorCoreTimeout,
+    mtsim::fault({"queue", begin_}, mtsim::kVectorCoreTimeout,
         "AllocTensor: all %u buffers of the queue are in use: a FreeTensor is missing", num_);
   }
   template <typename T>
@@ -37,34 +38,20 @@ class TQueBind {
 
   template <typename T>
   bool EnQue(const LocalTensor<T>& item) {
-    const uint8_t slot = slot_of(item.bytes(), "EnQue");
-    if (state_[slot] != kAllocated) mtsim::fault(mtsim::kVectorCoreException, "EnQue: the tensor is %s",
-        kStates[state_[slot]]);
-    if (waiting_ >= kDepth)
-      mtsim::fault(mtsim::kVectorCoreException, "EnQue: %u tensors wait in a queue of depth %d: DeQue one first",
-          waiting_, depth);
-    state_[slot] = kQueued;
-    order_[(head_ + waiting_) % kSlots] = slot;
-    ++waiting_;
-    return true;
+    return enque<kOwnPipe, kOwnPipe>(item);
   }
-  template <TPosition, TPosition, typename T>
+  template <TPosition from, TPosition to, typename T>
   bool EnQue(const LocalTensor<T>& item) {
-    return EnQue(item);
+    return enque<mtsim::producer_of(from), mtsim::consumer_of(to)>(item);
   }
 
   template <typename T>
   LocalTensor<T> DeQue() {
-    if (waiting_ == 0) mtsim::fault(mtsim::kVectorCoreTimeout, "DeQue: the queue is empty: an EnQue is missing");
-    const uint8_t slot = order_[head_];
-    head_ = static_cast<uint8_t>((head_ + 1) % kSlots);
-    --waiting_;
-    state_[slot] = kAllocated;
-    return tensor<T>(slot);
+    return deque<T, kOwnPipe, kOwnPipe>();
   }
-  template <TPosition, TPosition, typename T>
+  template <TPosition from, TPosition to, typename T>
   LocalTensor<T> DeQue() {
-    return DeQue<T>();
+    return deque<T, mtsim::producer_of(from), mtsim::consumer_of(to)>();
   }
   template <typename T>
   void DeQue(LocalTensor<T>& result) {
@@ -74,9 +61,10 @@ class TQueBind {
   template <typename T>
   void FreeTensor(const LocalTensor<T>& item) {
     const uint8_t slot = slot_of(item.bytes(), "FreeTensor");
-    if (state_[slot] != kAllocated) mtsim::fault(mtsim::kVectorCoreException, "FreeTensor: the tensor is %s",
-        kStates[state_[slot]]);
+    if (state_[slot] != kAllocated) mtsim::fault({"queue", item.bytes()}, mtsim::kVectorCoreException,
+        "FreeTensor: the tensor is %s", kStates[state_[slot]]);
     state_[slot] = kFree;
+    step<MTSIM_FREE>(slot);
   }
   template <typename T>
   void FreeAllEvent() {}
@@ -102,16 +90,47 @@ class TQueBind {
  private:
   enum State : uint8_t { kFree, kAllocated, kQueued };
   static constexpr const char* kStates[] = {"not allocated", "not in the queue", "still in the queue"};
+  static constexpr uint32_t kOwnPipe = 0xFF;  // the one that fills, or empties, this queue
   static constexpr uint8_t kSlots = 8;
   static constexpr uint8_t kDepth = depth < 1 ? 1 : depth;  // depth 0 is the in-place form: one tensor
 
+  template <uint32_t producer, uint32_t consumer, typename T>
+  bool enque(const LocalTensor<T>& item) {
+    const uint8_t slot = slot_of(item.bytes(), "EnQue");
+    if (state_[slot] != kAllocated) mtsim::fault({"queue", item.bytes()}, mtsim::kVectorCoreException,
+        "EnQue: the tensor is %s", kStates[state_[slot]]);
+    if (waiting_ >= kDepth)
+      mtsim::fault({"queue", item.bytes()}, mtsim::kVectorCoreException,
+          "EnQue: %u tensors wait in a queue of depth %d: DeQue one first", waiting_, depth);
+    state_[slot] = kQueued;
+    order_[(head_ + waiting_) % kSlots] = slot;
+    ++waiting_;
+    step<MTSIM_ENQUE, producer, consumer>(slot);
+    return true;
+  }
+  template <typename T, uint32_t producer, uint32_t consumer>
+  LocalTensor<T> deque() {
+    if (waiting_ == 0) mtsim::fault({"queue", begin_}, mtsim::kVectorCoreTimeout,
+        "DeQue: the queue is empty: an EnQue is missing");
+    const uint8_t slot = order_[head_];
+    head_ = static_cast<uint8_t>((head_ + 1) % kSlots);
+    --waiting_;
+    state_[slot] = kAllocated;
+    step<MTSIM_DEQUE, producer, consumer>(slot);
+    return tensor<T>(slot);
+  }
+  template <uint32_t kind, uint32_t producer = kOwnPipe, uint32_t consumer = kOwnPipe>
+  void step(uint8_t slot) const {
+    if constexpr (mtsim::kChecked)
+      mtsim_check_queue(kind, begin_ + uint64_t{slot} * bytes_, producer, consumer, MTSIM_FRAME);
+  }
   template <typename T>
   LocalTensor<T> tensor(uint8_t slot) const {
     return LocalTensor<T>(begin_ + uint64_t{slot} * bytes_, bytes_, src);
   }
   uint8_t slot_of(const uint8_t* data, const char* operation) const {
     if (num_ == 0 || data < begin_ || data >= begin_ + uint64_t{num_} * bytes_)
-      mtsim::fault(mtsim::kVectorCoreException, "%s: the tensor does not come from this queue", operation);
+      mtsim::fault({"queue", data}, mtsim::kVectorCoreException, "%s: the tensor does not come from this queue", operation);
     return static_cast<uint8_t>(static_cast<uint64_t>(data - begin_) / bytes_);
   }
 
@@ -145,7 +164,7 @@ class TBuf {
   LocalTensor<T> GetWithOffset(uint32_t len, uint32_t offset) const {
     const uint64_t bytes = uint64_t{len} * sizeof(T);
     if (offset + bytes > bytes_)
-      mtsim::fault(mtsim::kVectorCoreException, "TBuf::Get: %llu bytes from %u on, the buffer has %u",
+      mtsim::fault({"out-of-range", begin_}, mtsim::kVectorCoreException, "TBuf::Get: %llu bytes from %u on, the buffer has %u",
                    static_cast<unsigned long long>(bytes), offset, bytes_);
     LocalTensor<T> tensor(begin_ + offset, bytes_ - offset, position);
     tensor.SetSize(len);

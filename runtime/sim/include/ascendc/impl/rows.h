@@ -104,8 +104,11 @@ inline float exponentiate(std::vector<float>& row, float peak) {
 template <typename T, typename Body>
 void for_rows(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src, const Rows& rows, Body&& body) {
   static_assert(one_of<T, half, float>, "functions over rows exist for half and float");
-  const T* in = elements(src, rows.size(), name, "src");
+  const Instruction instruction(name, PIPE_V, Flow::Uses);
+  const T* in = elements_in_range(src, rows.size(), name, "src");
   T* out = elements(dst, rows.size(), name, "dst");
+  for (uint32_t row = 0; kChecked && row < rows.count; ++row)
+    touch_elements(in + uint64_t{row} * rows.width, rows.used, name, "src", MTSIM_READS);
   std::vector<float> values(rows.used);
   for (uint32_t row = 0; row < rows.count; ++row) {
     widen(in + uint64_t{row} * rows.width, values.data(), rows.used);
@@ -132,6 +135,7 @@ template <typename T, bool isReuseSource = false, bool isBasicBlock = false, boo
 void SoftMax(const LocalTensor<T>& dst, const LocalTensor<U>& sumTensor, const LocalTensor<U>& maxTensor,
              const LocalTensor<T>& src, const SoftMaxTiling& tiling = {}, const SoftMaxShapeInfo& shape = {}) {
   static_assert(!isDataFormatNZ, "SoftMax: the NZ format is not simulated");
+  const mtsim::Instruction instruction("SoftMax", PIPE_V, mtsim::Flow::Uses);
   const auto rows = mtsim::Rows::of(src, shape, tiling, "SoftMax");
   const mtsim::PerRow<U> sums(sumTensor, rows.count, "SoftMax", "sumTensor");
   const mtsim::PerRow<U> peaks(maxTensor, rows.count, "SoftMax", "maxTensor");
@@ -155,6 +159,7 @@ template <typename T, bool isReuseSource = false, bool isBasicBlock = false, boo
 void SoftMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
              const SoftMaxTiling& tiling, const SoftMaxShapeInfo& shape = {}) {
   static_assert(!isDataFormatNZ, "SoftMax: the NZ format is not simulated");
+  const mtsim::Instruction instruction("SoftMax", PIPE_V, mtsim::Flow::Uses);
   const auto rows = mtsim::Rows::of(src, shape, tiling, "SoftMax");
   mtsim::for_rows("SoftMax", dst, src, rows, [&](uint32_t, std::vector<float>& values) {
     const float sum = mtsim::exponentiate(values, mtsim::largest(values));
@@ -167,6 +172,7 @@ template <typename T, bool isReuseSource = false, bool isBasicBlock = false, boo
           const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename U>
 void SimpleSoftMax(const LocalTensor<T>& dst, const LocalTensor<U>& inSumTensor, const LocalTensor<U>& inMaxTensor,
                    const LocalTensor<T>& src, const SoftMaxTiling& tiling, const SoftMaxShapeInfo& shape = {}) {
+  const mtsim::Instruction instruction("SimpleSoftMax", PIPE_V, mtsim::Flow::Uses);
   const auto rows = mtsim::Rows::of(src, shape, tiling, "SimpleSoftMax");
   const mtsim::PerRow<U> sums(inSumTensor, rows.count, "SimpleSoftMax", "inSumTensor");
   const mtsim::PerRow<U> peaks(inMaxTensor, rows.count, "SimpleSoftMax", "inMaxTensor");
@@ -184,6 +190,7 @@ void SoftmaxFlashV2(const LocalTensor<T>& dst, const LocalTensor<U>& expSumTenso
                     const LocalTensor<U>& inExpSumTensor, const LocalTensor<U>& inMaxTensor,
                     const SoftMaxTiling& tiling, const SoftMaxShapeInfo& shape = {}) {
   constexpr const char* kName = "SoftmaxFlashV2";
+  const mtsim::Instruction instruction(kName, PIPE_V, mtsim::Flow::Uses);
   const auto rows = mtsim::Rows::of(src, shape, tiling, kName);
   const mtsim::PerRow<U> sums(expSumTensor, rows.count, kName, "expSumTensor");
   const mtsim::PerRow<U> peaks(maxTensor, rows.count, kName, "maxTensor");

@@ -13,20 +13,40 @@ namespace mtsim {
 constexpr int32_t kEventIds = 8;
 
 inline void set_bit(uint8_t& flags, int32_t id) {
-  if (id < 0 || id >= kEventIds) fault(kVectorCoreException, "SetFlag: event id %d, there are 0 to %d", id,
+  if (id < 0 || id >= kEventIds) fault({"limit"}, kVectorCoreException, "SetFlag: event id %d, there are 0 to %d", id,
       kEventIds - 1);
   flags = static_cast<uint8_t>(flags | (1u << id));
 }
 
 inline void clear_bit(uint8_t& flags, int32_t id) {
-  if (id < 0 || id >= kEventIds) fault(kVectorCoreException, "WaitFlag: event id %d, there are 0 to %d", id,
+  if (id < 0 || id >= kEventIds) fault({"limit"}, kVectorCoreException, "WaitFlag: event id %d, there are 0 to %d", id,
       kEventIds - 1);
-  if (!(flags >> id & 1)) fault(kVectorCoreTimeout, "WaitFlag: event %d was never set: the chip would wait for ever",
+  if (!(flags >> id & 1)) fault({"flag"}, kVectorCoreTimeout, "WaitFlag: event %d was never set: the chip would wait for ever",
       id);
   flags = static_cast<uint8_t>(flags & ~(1u << id));
 }
 
+inline void set_flag(uint8_t& flags, pipe_t from, pipe_t to, int32_t id) {
+  set_bit(flags, id);
+  if constexpr (kChecked) mtsim_check_set_flag(from, to, id, MTSIM_FRAME);
+}
+inline void wait_flag(uint8_t& flags, pipe_t from, pipe_t to, int32_t id) {
+  clear_bit(flags, id);
+  if constexpr (kChecked) mtsim_check_wait_flag(from, to, id, MTSIM_FRAME);
+}
 inline uint8_t& pair_flags(pipe_t from, pipe_t to) { return core().pipe_flags[from * kPipes + to]; }
+
+inline void barrier(pipe_t pipe) {
+  if constexpr (kChecked)
+    if (pipe == PIPE_ALL) mtsim_check_barrier();
+}
+
+/// Keys of the signals between cores that the checker follows.
+inline uint64_t flag_key(uint16_t flag) { return uint64_t{core().block} << 16 | flag; }
+inline uint64_t block_flag_key(int32_t block, int32_t event) {
+  return uint64_t{1} << 62 | static_cast<uint64_t>(static_cast<uint32_t>(event)) << 31 |
+         static_cast<uint32_t>(block);
+}
 
 /// How long a block waits for another one before it is a hang.
 constexpr std::chrono::seconds kBlockPatience{20};
@@ -58,14 +78,18 @@ namespace AscendC {
 
 template <HardEvent event>
 void SetFlag(int32_t eventID) {
-  mtsim::set_bit(mtsim::core().flags[static_cast<size_t>(event)], eventID);
+  constexpr mtsim::EventPipes pipes = mtsim::pipes_of(event);
+  mtsim::set_flag(mtsim::core().flags[static_cast<size_t>(event)], pipes.from, pipes.to, eventID);
 }
 template <HardEvent event>
 void WaitFlag(int32_t eventID) {
-  mtsim::clear_bit(mtsim::core().flags[static_cast<size_t>(event)], eventID);
+  constexpr mtsim::EventPipes pipes = mtsim::pipes_of(event);
+  mtsim::wait_flag(mtsim::core().flags[static_cast<size_t>(event)], pipes.from, pipes.to, eventID);
 }
 template <pipe_t pipe>
-void PipeBarrier() {}
+void PipeBarrier() {
+  mtsim::barrier(pipe);
+}
 
 using TEventID = int8_t;
 
@@ -73,8 +97,11 @@ using TEventID = int8_t;
 template <bool isAIVOnly = true>
 void SyncAll() {
   mtsim::check_alive_together("SyncAll");
-  if (mtsim::core().group == nullptr) return mtsim_block_barrier();
-  mtsim::core().group->sync_all(isAIVOnly, [] { mtsim_block_barrier(); });
+  const uint32_t scope = mtsim::core().group == nullptr ? 0 : isAIVOnly ? 1 : 2;  // who meets
+  if constexpr (mtsim::kChecked) mtsim_check_arrive(scope);
+  if (scope == 0) mtsim_block_barrier();
+  else mtsim::core().group->sync_all(isAIVOnly, [] { mtsim_block_barrier(); });
+  if constexpr (mtsim::kChecked) mtsim_check_leave(scope);
 }
 template <bool isAIVOnly = true>
 void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, const int32_t usedCores = 0) {
@@ -87,13 +114,20 @@ void CrossCoreSetFlag(uint16_t flagId) {
   static_assert(modeId <= 2, "CrossCoreSetFlag: the mode is 0, 1 or 2");
   mtsim::check_cross_core("CrossCoreSetFlag", flagId);
   if constexpr (modeId == 0) mtsim::core().everywhere |= 1u << flagId;
-  else mtsim::own_group("CrossCoreSetFlag").set(modeId, flagId);
+  else {
+    if constexpr (mtsim::kChecked) mtsim_check_signal(mtsim::flag_key(flagId), pipe);
+    mtsim::own_group("CrossCoreSetFlag").set(modeId, flagId);
+  }
 }
 template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
 void CrossCoreWaitFlag(uint16_t flagId) {
   mtsim::check_cross_core("CrossCoreWaitFlag", flagId);
   uint32_t& everywhere = mtsim::core().everywhere;
-  if (!(everywhere >> flagId & 1)) return mtsim::own_group("CrossCoreWaitFlag").wait(flagId);
+  if (!(everywhere >> flagId & 1)) {
+    mtsim::own_group("CrossCoreWaitFlag").wait(flagId);
+    if constexpr (mtsim::kChecked) mtsim_check_await(mtsim::flag_key(flagId));
+    return;
+  }
   everywhere &= ~(1u << flagId);  // all cores of a kind that set it meet here
   if (mtsim::core().group != nullptr && mtsim::runs_cube())
     mtsim::fault(mtsim::kVectorCoreException, "CrossCoreWaitFlag: mode 0 between the cube cores of a mixed kernel is "
@@ -112,6 +146,7 @@ inline int32_t* block_flag(const char* name, const GlobalTensor<int32_t>& worksp
 /// Tells the block that waits with IBWait for this one. The workspace starts as zeros.
 template <bool isAIVOnly = true>
 void IBSet(const GlobalTensor<int32_t>& workspace, const LocalTensor<int32_t>&, int32_t blockIdx, int32_t eventID) {
+  if constexpr (mtsim::kChecked) mtsim_check_signal(mtsim::block_flag_key(blockIdx, eventID), 0xFF);
   __atomic_fetch_add(detail::block_flag("IBSet", workspace, blockIdx, eventID), 1, __ATOMIC_SEQ_CST);
 }
 template <bool isAIVOnly = true>
@@ -125,6 +160,7 @@ void IBWait(const GlobalTensor<int32_t>& workspace, const LocalTensor<int32_t>&,
     std::this_thread::yield();
   }
   __atomic_fetch_sub(flag, 1, __ATOMIC_SEQ_CST);
+  if constexpr (mtsim::kChecked) mtsim_check_await(mtsim::block_flag_key(blockIdx, eventID));
 }
 
 }  // namespace AscendC
@@ -135,12 +171,16 @@ namespace AscendC {
 template <pipe_t from, pipe_t to>
 class TQueSync {
  public:
-  void SetFlag(TEventID id) { mtsim::set_bit(mtsim::pair_flags(from, to), id); }
-  void WaitFlag(TEventID id) { mtsim::clear_bit(mtsim::pair_flags(from, to), id); }
+  void SetFlag(TEventID id) { mtsim::set_flag(mtsim::pair_flags(from, to), from, to, id); }
+  void WaitFlag(TEventID id) { mtsim::wait_flag(mtsim::pair_flags(from, to), from, to, id); }
 };
 
 }  // namespace AscendC
 
-inline void set_flag(pipe_t from, pipe_t to, int32_t id) { mtsim::set_bit(mtsim::pair_flags(from, to), id); }
-inline void wait_flag(pipe_t from, pipe_t to, int32_t id) { mtsim::clear_bit(mtsim::pair_flags(from, to), id); }
-inline void pipe_barrier(pipe_t) {}
+inline void set_flag(pipe_t from, pipe_t to, int32_t id) {
+  mtsim::set_flag(mtsim::pair_flags(from, to), from, to, id);
+}
+inline void wait_flag(pipe_t from, pipe_t to, int32_t id) {
+  mtsim::wait_flag(mtsim::pair_flags(from, to), from, to, id);
+}
+inline void pipe_barrier(pipe_t pipe) { mtsim::barrier(pipe); }

@@ -45,6 +45,7 @@ using std::printf;
 /// Prints the first `count` elements with the description that tells one dump from another.
 template <typename Tensor>
 void DumpTensor(const Tensor& tensor, uint32_t description, uint32_t count) {
+  if constexpr (mtsim::kChecked) mtsim_check_barrier();  // a dump waits for what it shows
   std::printf("DumpTensor %u, block %lld: [", description, static_cast<long long>(GetBlockIdx()));
   for (uint32_t i = 0; i < count; ++i)
     std::printf(i == 0 ? "%g" : ", %g", static_cast<double>(static_cast<float>(tensor.GetValue(i))));

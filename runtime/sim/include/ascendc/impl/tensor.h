@@ -21,18 +21,33 @@ class LocalTensor {
     const mtsim::Memory memory = mtsim::memory_of(position);
     const uint32_t available = mtsim::chip().bytes[memory];
     if (address + count * uint64_t{sizeof(T)} > available)
-      mtsim::fault(mtsim::kVectorCoreException, "LocalTensor: %u elements from byte %u on, the %s has %u bytes", count,
+      mtsim::fault({"out-of-range"}, mtsim::kVectorCoreException, "LocalTensor: %u elements from byte %u on, the %s has %u bytes", count,
                    address, mtsim::kMemoryNames[memory], available);
     data_ = mtsim::core().memory(memory) + address;
     limit_ = data_ + count * sizeof(T);
   }
 
-  T GetValue(uint32_t index) const { return *at(index, "GetValue"); }
+  T GetValue(uint32_t index) const {
+    const mtsim::Instruction instruction("GetValue", PIPE_S, mtsim::Flow::Uses);
+    const T* element = at(index, "GetValue");
+    mtsim::touch_elements(element, 1, "GetValue", "the tensor", MTSIM_READS);
+    return *element;
+  }
   template <typename U>
   void SetValue(uint32_t index, U value) const {
-    *at(index, "SetValue") = static_cast<T>(value);
+    const mtsim::Instruction instruction("SetValue", PIPE_S, mtsim::Flow::Uses);
+    T* element = at(index, "SetValue");
+    mtsim::touch_elements(element, 1, "SetValue", "the tensor", MTSIM_WRITES);
+    *element = static_cast<T>(value);
   }
-  T& operator()(uint32_t index) const { return *at(index, "operator()"); }
+  /// What the caller does with the element is not seen: it counts as read, and as having a value from now on.
+  T& operator()(uint32_t index) const {
+    const mtsim::Instruction instruction("operator()", PIPE_S, mtsim::Flow::Moves);
+    T* element = at(index, "operator()");
+    mtsim::touch_elements(element, 1, "operator()", "the tensor", MTSIM_READS);
+    mtsim::moved(element, nullptr, sizeof(T));
+    return *element;
+  }
 
   LocalTensor operator[](uint32_t offset) const {
     LocalTensor tail = *this;
@@ -66,9 +81,9 @@ class LocalTensor {
     return reinterpret_cast<T*>(data_) + index;
   }
   [[noreturn, gnu::cold]] void out_of_range(uint32_t index, const char* what) const {
-    mtsim::fault(mtsim::kVectorCoreException, "LocalTensor::%s: index %u is past the buffer's end (%llu elements)",
-        what,
-                 index, static_cast<unsigned long long>(capacity() / sizeof(T)));
+    mtsim::fault({"out-of-range", data_}, mtsim::kVectorCoreException,
+                 "LocalTensor::%s: index %u is past the buffer's end (%llu elements)", what, index,
+                 static_cast<unsigned long long>(capacity() / sizeof(T)));
   }
 
   uint8_t* data_ = nullptr;
@@ -88,17 +103,28 @@ class GlobalTensor {
     data_ = static_cast<T*>(mtsim_kernel_alias(buffer));
     available_ = static_cast<int64_t>(mtsim_bytes_available(data_));
     size_ = size;
+    if (size > 0) declared_ = static_cast<int64_t>(size * sizeof(T));
   }
-  T GetValue(uint64_t index) const { return *at(index, "GetValue"); }
+  T GetValue(uint64_t index) const {
+    const mtsim::Instruction instruction("GetValue", PIPE_S, mtsim::Flow::Uses);
+    const T* element = at(index, "GetValue");
+    mtsim::touch_elements(element, 1, "GetValue", "the tensor", MTSIM_READS);
+    return *element;
+  }
   template <typename U>
   void SetValue(uint64_t index, U value) const {
-    *at(index, "SetValue") = static_cast<T>(value);
+    const mtsim::Instruction instruction("SetValue", PIPE_S, mtsim::Flow::Uses);
+    T* element = at(index, "SetValue");
+    mtsim::touch_elements(element, 1, "SetValue", "the tensor", MTSIM_WRITES);
+    *element = static_cast<T>(value);
   }
+  /// What the caller does with the element is not seen.
   T& operator()(uint64_t index) const { return *at(index, "operator()"); }
   GlobalTensor operator[](uint64_t offset) const {
     GlobalTensor tail = *this;
     tail.data_ += offset;
     tail.available_ -= static_cast<int64_t>(offset * sizeof(T));
+    if (declared_ != kUndeclared) tail.declared_ -= static_cast<int64_t>(offset * sizeof(T));
     tail.size_ = offset < size_ ? size_ - offset : 0;
     return tail;
   }
@@ -114,18 +140,27 @@ class GlobalTensor {
 
   /// Bytes to the end of the allocation, negative past it.
   int64_t available() const { return available_; }
+  /// Bytes to the end of what SetGlobalBuffer declared, which only the checker insists on.
+  int64_t declared() const { return declared_; }
 
  private:
+  static constexpr int64_t kUndeclared = INT64_MAX;
+
   T* at(uint64_t index, const char* what) const {
+    if (mtsim::kChecked && static_cast<int64_t>((index + 1) * sizeof(T)) > declared_)
+      mtsim::fault({"out-of-range"}, mtsim::kVectorCoreException,
+                   "GlobalTensor::%s: index %llu is past the %lld elements that SetGlobalBuffer declared", what,
+                   static_cast<unsigned long long>(index), static_cast<long long>(declared_ / int64_t{sizeof(T)}));
     if (static_cast<int64_t>((index + 1) * sizeof(T)) > available_)
-      mtsim::fault(mtsim::kVectorCoreException,
-          "GlobalTensor::%s: index %llu is outside of the device memory it refers to",
-                   what, static_cast<unsigned long long>(index));
+      mtsim::fault({"out-of-range", data_}, mtsim::kVectorCoreException,
+                   "GlobalTensor::%s: index %llu is outside of the device memory it refers to", what,
+                    static_cast<unsigned long long>(index));
     return data_ + index;
   }
 
   T* data_ = nullptr;
   int64_t available_ = 0;
+  int64_t declared_ = kUndeclared;
   uint64_t size_ = 0;
 };
 
@@ -142,19 +177,21 @@ using AscendC::LocalTensor;
   if (data == nullptr) fault(kVectorCoreException, "%s: %s has no memory: Alloc, DeQue or Get it first", operation,
       operand);
   if (needed < 0) fault(kVectorCoreException, "%s: the count is negative", operation);
-  fault(kVectorCoreException, "%s: %s needs %lld bytes, its buffer has %llu left", operation, operand,
+  fault({"out-of-range", data}, kVectorCoreException, "%s: %s needs %lld bytes, its buffer has %llu left", operation,
+        operand,
         static_cast<long long>(needed), static_cast<unsigned long long>(capacity));
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void misaligned(const char* operation, const char* operand,
     const void* data) {
-  fault(kVectorCoreException, "%s: %s starts %u bytes past a 32-byte boundary of local memory", operation, operand,
+  fault({"misaligned", data}, kVectorCoreException, "%s: %s starts %u bytes past a 32-byte boundary of local memory",
+        operation, operand,
         static_cast<unsigned>(reinterpret_cast<uintptr_t>(data) % kBlock));
 }
 
 /// The first of `bytes` bytes of a tensor, once per instruction checked to exist. `operand` is "dst", "src0", ...
 template <typename T>
-T* checked_bytes(const LocalTensor<T>& tensor, int64_t bytes, const char* operation, const char* operand) {
+T* bytes_in_range(const LocalTensor<T>& tensor, int64_t bytes, const char* operation, const char* operand) {
   if (tensor.bytes() == nullptr || bytes < 0 || static_cast<uint64_t>(bytes) > tensor.capacity())
     bad_range(operation, operand, tensor.bytes(), bytes, tensor.capacity());
   return reinterpret_cast<T*>(tensor.bytes());
@@ -162,9 +199,23 @@ T* checked_bytes(const LocalTensor<T>& tensor, int64_t bytes, const char* operat
 
 /// The same, and aligned to 32 bytes as vector and copy instructions want their operands.
 template <typename T>
-T* aligned_bytes(const LocalTensor<T>& tensor, int64_t bytes, const char* operation, const char* operand) {
-  T* data = checked_bytes(tensor, bytes, operation, operand);
+T* aligned_in_range(const LocalTensor<T>& tensor, int64_t bytes, const char* operation, const char* operand) {
+  T* data = bytes_in_range(tensor, bytes, operation, operand);
   if (reinterpret_cast<uintptr_t>(data) % kBlock != 0) misaligned(operation, operand, data);
+  return data;
+}
+
+/// The same where the instruction touches all of these bytes; what it does to them goes by the operand's name.
+template <typename T>
+T* checked_bytes(const LocalTensor<T>& tensor, int64_t bytes, const char* operation, const char* operand) {
+  T* data = bytes_in_range(tensor, bytes, operation, operand);
+  touch(data, static_cast<uint64_t>(bytes), 8 * sizeof(T), operation, operand, access_of(operand));
+  return data;
+}
+template <typename T>
+T* aligned_bytes(const LocalTensor<T>& tensor, int64_t bytes, const char* operation, const char* operand) {
+  T* data = aligned_in_range(tensor, bytes, operation, operand);
+  touch(data, static_cast<uint64_t>(bytes), 8 * sizeof(T), operation, operand, access_of(operand));
   return data;
 }
 
@@ -174,8 +225,13 @@ T* global_bytes(const GlobalTensor<T>& tensor, int64_t bytes, const char* operat
   T* data = tensor.GetPhyAddr();
   if (data == nullptr) fault(kVectorCoreException, "%s: %s has no buffer: SetGlobalBuffer comes first", operation,
       operand);
+  if (kChecked && bytes > tensor.declared() && bytes <= tensor.available())
+    fault({"out-of-range", data}, kVectorCoreException,
+          "%s: %s needs %lld bytes, SetGlobalBuffer declared %lld from there on", operation, operand,
+          static_cast<long long>(bytes), static_cast<long long>(tensor.declared() > 0 ? tensor.declared() : 0));
   if (bytes > tensor.available())
-    fault(kVectorCoreException, "%s: %s reaches %lld bytes past the end of its device memory", operation, operand,
+    fault({"out-of-range", data}, kVectorCoreException, "%s: %s reaches %lld bytes past the end of its device memory",
+          operation, operand,
           static_cast<long long>(bytes - tensor.available()));
   return data;
 }
@@ -183,6 +239,11 @@ T* global_bytes(const GlobalTensor<T>& tensor, int64_t bytes, const char* operat
 template <typename T>
 T* elements(const LocalTensor<T>& tensor, int64_t count, const char* operation, const char* operand) {
   return aligned_bytes(tensor, count * static_cast<int64_t>(sizeof(T)), operation, operand);
+}
+
+template <typename T>
+T* elements_in_range(const LocalTensor<T>& tensor, int64_t count, const char* operation, const char* operand) {
+  return aligned_in_range(tensor, count * static_cast<int64_t>(sizeof(T)), operation, operand);
 }
 
 }  // namespace mtsim

@@ -28,16 +28,21 @@ template <typename T>
 void transpose_rows(T* const (&to)[kRows], const T* const (&from)[kRows], bool dst_high, bool src_high) {
   constexpr uint32_t kColumns = kBlock / sizeof(T);
   T rows[kRows][kColumns];
+  const auto put = [](T* to_element, T value, const T* came_from) {
+    moved(to_element, came_from, sizeof(T));
+    *to_element = value;
+  };
   for (uint32_t row = 0; row < kRows; ++row) std::memcpy(rows[row], from[row], kBlock);
   if constexpr (sizeof(T) == 4) {
     for (uint32_t row = 0; row < kRows; ++row)
       for (uint32_t column = 0; column < kColumns; ++column)
-        to[2 * column + row / kColumns][row % kColumns] = rows[row][column];
+        put(to[2 * column + row / kColumns] + row % kColumns, rows[row][column], from[row] + column);
   } else {
     constexpr bool kHalves = sizeof(T) == 1;
     for (uint32_t row = 0; row < kRows; ++row)
       for (uint32_t column = 0; column < kRows; ++column)
-        to[column][row + (kHalves && dst_high ? kRows : 0)] = rows[row][column + (kHalves && src_high ? kRows : 0)];
+        put(to[column] + row + (kHalves && dst_high ? kRows : 0), rows[row][column + (kHalves && src_high ? kRows : 0)],
+            from[row] + column + (kHalves && src_high ? kRows : 0));
   }
 }
 
@@ -45,6 +50,7 @@ template <typename T>
 void to_5hd(const LocalTensor<T> (&dst)[kRows], const LocalTensor<T> (&src)[kRows],
             const AscendC::TransDataTo5HDParams& params) {
   static_assert(sizeof(T) <= 4, "TransDataTo5HD exists for types of 1, 2 and 4 bytes");
+  const Instruction instruction("TransDataTo5HD", PIPE_V, Flow::Moves);
   constexpr int64_t kPerBlock = kBlock / sizeof(T);
   for (uint32_t repeat = 0; repeat < params.repeatTimes; ++repeat) {
     T* to[kRows];
@@ -52,8 +58,10 @@ void to_5hd(const LocalTensor<T> (&dst)[kRows], const LocalTensor<T> (&src)[kRow
     for (uint32_t row = 0; row < kRows; ++row) {
       const int64_t dst_at = int64_t{repeat} * params.dstRepStride * kPerBlock;
       const int64_t src_at = int64_t{repeat} * params.srcRepStride * kPerBlock;
-      to[row] = elements(dst[row], dst_at + kPerBlock, "TransDataTo5HD", "dst") + dst_at;
-      from[row] = elements(src[row], src_at + kPerBlock, "TransDataTo5HD", "src") + src_at;
+      to[row] = elements_in_range(dst[row], dst_at + kPerBlock, "TransDataTo5HD", "dst") + dst_at;
+      from[row] = elements_in_range(src[row], src_at + kPerBlock, "TransDataTo5HD", "src") + src_at;
+      touch_elements(to[row], kPerBlock, "TransDataTo5HD", "dst", MTSIM_WRITES);
+      touch_elements(from[row], kPerBlock, "TransDataTo5HD", "src", MTSIM_READS);
     }
     transpose_rows(to, from, params.dstHighHalf, params.srcHighHalf);
   }
@@ -67,6 +75,7 @@ namespace AscendC {
 template <typename T>
 void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src) {
   static_assert(sizeof(T) == 2, "Transpose exists for types of 2 bytes");
+  const mtsim::Instruction instruction("Transpose", PIPE_V, mtsim::Flow::Moves);
   T* out = mtsim::elements(dst, 256, "Transpose", "dst");
   const T* in = mtsim::elements(src, 256, "Transpose", "src");
   T* to[mtsim::kRows];

@@ -118,7 +118,9 @@ template <typename T, typename U, bool isSetMask = true>
 void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const mtsim::Scalar<U>& scalar, const int32_t& count) {
   static_assert(mtsim::one_of<U, half, float> && (std::is_same_v<T, U> || std::is_same_v<T, float>),
                 "Axpy exists for half to half, float to float and half to float");
+  const mtsim::Instruction instruction("Axpy", PIPE_V, mtsim::Flow::Lanes);
   T* out = mtsim::elements(dst, count, "Axpy", "dst");
+  mtsim::touch_elements(out, count, "Axpy", "dst", MTSIM_READS);
   const U* in = mtsim::elements(src, count, "Axpy", "src");
   const auto factor = static_cast<float>(scalar);
   MTSIM_INDEPENDENT
@@ -132,7 +134,9 @@ void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const Loca
     const int32_t& count) {
   static_assert(mtsim::one_of<U, half, float> && (std::is_same_v<T, U> || std::is_same_v<T, float>),
                 "MulAddDst exists for half to half, float to float and half to float");
+  const mtsim::Instruction instruction("MulAddDst", PIPE_V, mtsim::Flow::Lanes);
   T* out = mtsim::elements(dst, count, "MulAddDst", "dst");
+  mtsim::touch_elements(out, count, "MulAddDst", "dst", MTSIM_READS);
   const U* left = mtsim::elements(src0, count, "MulAddDst", "src0");
   const U* right = mtsim::elements(src1, count, "MulAddDst", "src1");
   MTSIM_INDEPENDENT
@@ -145,7 +149,9 @@ template <typename T, bool isSetMask = true>
 void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
     const int32_t& count) {
   static_assert(mtsim::one_of<T, half, float>, "FusedMulAdd exists for half and float");
+  const mtsim::Instruction instruction("FusedMulAdd", PIPE_V, mtsim::Flow::Lanes);
   T* out = mtsim::elements(dst, count, "FusedMulAdd", "dst");
+  mtsim::touch_elements(out, count, "FusedMulAdd", "dst", MTSIM_READS);
   const T* left = mtsim::elements(src0, count, "FusedMulAdd", "src0");
   const T* right = mtsim::elements(src1, count, "FusedMulAdd", "src1");
   MTSIM_INDEPENDENT

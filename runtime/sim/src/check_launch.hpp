@@ -1,0 +1,67 @@
+// A launch under the checker: what its cores found and did, and the signals between them.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "check_clock.hpp"
+#include "check_global.hpp"
+#include "check_report.hpp"
+
+namespace mtsim::check {
+
+class Launch {
+public:
+    Launch(const char* kernel, std::uint32_t blocks) : kernel_(kernel), blocks_(blocks) {}
+
+    std::uint32_t blocks() const { return blocks_; }
+    // A folder whose files are no user's source.
+    void hide(const std::string& folder);
+    void add(std::vector<Finding> findings) { findings_.add(std::move(findings)); }
+    void add(GlobalHistory history);
+
+    // What cores tell each other: whoever acquires a key knows all that was released under it.
+    void release(std::uint64_t key, const Others& known);
+    Others acquire(std::uint64_t key);
+
+    // After all cores have ended.
+    std::optional<Report> report();
+
+private:
+    const char* const kernel_;
+    const std::uint32_t blocks_;
+    std::set<std::string> hidden_;
+    Findings findings_{&hidden_};
+    std::mutex mutex_;  // guards what follows, and hidden_
+    std::vector<GlobalHistory> histories_;
+    std::map<std::uint64_t, Others> signals_;
+};
+
+// The place for a launch's checker, which exists once a checked kernel asked for it.
+class LaunchSlot {
+public:
+    LaunchSlot(const char* kernel, std::uint32_t blocks) : kernel_(kernel), blocks_(blocks) {}
+    LaunchSlot(const LaunchSlot&) = delete;
+    ~LaunchSlot() { delete launch_.load(); }
+
+    Launch* get();
+    // NULL where the kernel was not checked.
+    Launch* existing() { return launch_.load(); }
+
+private:
+    const char* const kernel_;
+    const std::uint32_t blocks_;
+    std::mutex mutex_;
+    std::atomic<Launch*> launch_{nullptr};
+};
+
+// "bytes 0 to 31 of the 4096 bytes at 0x7f...", the allocation that holds `address`, which may be either alias.
+std::string place_in_device_memory(std::uintptr_t begin, std::uintptr_t end);
+
+}  // namespace mtsim::check
