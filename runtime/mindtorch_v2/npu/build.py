@@ -41,7 +41,7 @@ _ASCENDC_FLAGS = (
     "-Wno-unknown-pragmas",
 )
 # What the simulated NPU's checker needs to know: it is told what a kernel does, and finds the lines that did it.
-_CHECKED_FLAGS = ("-DMTSIM_CHECK", "-g1", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
+_CHECKED_FLAGS = ("-DMTSIM_CHECK", "-g1", "-gdwarf-4", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
 
 
 def build_ascendc(

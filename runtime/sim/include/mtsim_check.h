@@ -22,7 +22,7 @@ extern "C" {
 MTSIM_API void* mtsim_check_launch(void);
 
 /* `role`: 0 a core that executes everything, 1 a cube core, 2 a vector core; `sub_block` its number among the block's
- * vector cores. `headers` is the path of a header whose folder holds no user's source. */
+ * vector cores. `headers` is the path of a header: no file below the folder above it is a user's source. */
 MTSIM_API void mtsim_check_begin_core(void* launch, uint32_t block, uint32_t role, uint32_t sub_block,
                                       const char* headers);
 /* Reports what a kernel must not leave behind: pending flags, tensors that were never freed. `faulted` says that the

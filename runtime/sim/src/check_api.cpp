@@ -34,7 +34,8 @@ void mtsim_check_begin_core(void* launch, uint32_t block, uint32_t role, uint32_
     auto* checked = static_cast<Launch*>(launch);
     if (headers != nullptr) {
         const std::string path = headers;
-        checked->hide(path.substr(0, path.rfind('/') + 1));
+        const std::size_t folder = path.rfind('/');
+        checked->hide(path.substr(0, folder == std::string::npos ? 0 : path.rfind('/', folder - 1) + 1));
     }
     Core::begin(checked, Where{block, static_cast<Where::Role>(role), sub_block});
 }

@@ -109,9 +109,14 @@ void Core::found(Finding finding) {
 
 void Core::fault(Finding finding, const void* subject) {
     if (finding.kind == "limit") {
+        std::map<std::tuple<Site, std::size_t, std::uint32_t>, std::size_t> counts;
         for (const Buffers& buffers : buffers_) {
-            finding.notes.push_back({format("%zu x %u bytes of the %s: InitBuffer at {}", buffers.slots.size(),
-                                            buffers.bytes, memories_[buffers.memory].name), buffers.made});
+            counts[{buffers.made, buffers.memory, buffers.bytes}] += buffers.slots.size();
+        }
+        for (const auto& [key, count] : counts) {
+            const auto& [made, memory, bytes] = key;
+            finding.notes.push_back({format("%zu x %u bytes of the %s: InitBuffer at {}", count, bytes,
+                                            memories_[memory].name), made});
         }
     } else if (subject != nullptr) {
         if (const auto memory = memory_of(subject)) {

@@ -62,6 +62,9 @@ private:
     bool before(const GlobalAccess& first, const GlobalAccess& second) const {
         const GlobalHistory::View& view = cores_[second.core].views[second.view];
         if (first.core == second.core) {
+            if (first.pipe == kScalar && first.kind == GlobalAccess::kRead) {
+                return &first < &second;  // it waits for what it reads before it issues anything else
+            }
             return view.own[first.pipe] >= first.time;
         }
         return view.others->knows(cores_[first.core].where.number(), first.pipe, first.time);

@@ -87,6 +87,10 @@ std::optional<Conflict> LocalMemory::touch(const Pipes& pipes, Pipe pipe, bool w
                 }
             }
         }
+        if (!writes && pipe == kScalar) {  // it waits for what it reads before it issues anything else
+            at = stop;
+            continue;
+        }
         (writes ? cell.writes : cell.reads)[pipe].add(pipes.now(pipe), bits, site, instruction);
         at = stop;
     }

@@ -21,14 +21,23 @@ def npu() -> Iterator[Device]:
     device.free_all()
 
 
+@pytest.fixture(scope="module", params=["0", "1"], ids=["unchecked", "checked"], autouse=True)
+def checker(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Every test runs twice: under the checker, which must find nothing, and without it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINDTORCH_SIM_CHECK", request.param)
+        yield request.param
+
+
 @pytest.fixture(scope="session")
-def kernel_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ctypes.CDLL]:
+def kernel_library() -> Callable[[str], ctypes.CDLL]:
     """Builds one of the sources in kernels/ and opens it."""
-    opened: dict[str, ctypes.CDLL] = {}
+    opened: dict[tuple[str, bool], ctypes.CDLL] = {}
 
     def library(source: str) -> ctypes.CDLL:
-        if source not in opened:
-            opened[source] = ctypes.CDLL(str(build.build_ascendc(Path(source).stem, [KERNELS / source])))
-        return opened[source]
+        key = (source, build.checking())
+        if key not in opened:
+            opened[key] = ctypes.CDLL(str(build.build_ascendc(Path(source).stem, [KERNELS / source])))
+        return opened[key]
 
     return library

@@ -7,6 +7,9 @@ import pytest
 
 from tests.sim.ascendc.device import AsyncError
 
+# What the checker says instead is in test_checker.py.
+pytestmark = pytest.mark.parametrize("checker", ["0"], indirect=True)
+
 EXCEPTION, TIMEOUT = 507035, 507034
 
 FAULTS = [

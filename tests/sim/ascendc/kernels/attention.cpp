@@ -1,6 +1,7 @@
 // Attention over tiles of keys with a running softmax: the vector cores of a mixed kernel share the rows of queries.
 #include "kernel_operator.h"
 #include "lib/matmul_intf.h"
+#include "tile.h"
 
 using namespace AscendC;
 
@@ -59,6 +60,7 @@ class Attention {
     LocalTensor<float> shrink = rowBuf.GetWithOffset<float>(kRows * 8, kRows * 64);
     SoftMaxTiling plan;
     SoftMaxShapeInfo shape{kRows, kKeys, kRows, kKeys};
+    Then<HardEvent::MTE3_V>();
     Duplicate(total, 0.0f, kRows * tiling.width);
     for (uint32_t key = 0; key < tiling.tokens; key += kKeys) {
       scores.SetTensorA(qGm[row * tiling.width]);
@@ -79,6 +81,7 @@ class Attention {
     }
     Reciprocal(sum, sum, kRows * 8);
     ScaleRows(total, sum);
+    Then<HardEvent::V_MTE3>();
     DataCopy(outGm[row * tiling.width], total, kRows * tiling.width);
   }
   // Each row times its factor, which fills a block.

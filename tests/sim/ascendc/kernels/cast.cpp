@@ -1,5 +1,5 @@
 // Cast between every pair of types that a test asks for; the mode comes as a number.
-#include "kernel_operator.h"
+#include "tile.h"
 
 using namespace AscendC;
 
@@ -17,7 +17,9 @@ __aicore__ inline void run(GM_ADDR x, GM_ADDR y, int32_t mode, uint32_t n) {
   LocalTensor<S> a = source.Get<S>();
   LocalTensor<D> b = target.Get<D>();
   DataCopyPad(a, xGm, DataCopyParams(1, n * sizeof(S), 0, 0), DataCopyPadParams());
+  Then<HardEvent::MTE2_V>();
   Cast(b, a, static_cast<RoundMode>(mode), n);
+  Then<HardEvent::V_MTE3>();
   DataCopyPad(yGm, b, DataCopyParams(1, n * sizeof(D), 0, 0));
 }
 }  // namespace

@@ -1,5 +1,5 @@
 // Copies: what rounding, strides and padding leave in local memory, copied out whole.
-#include "kernel_operator.h"
+#include "tile.h"
 
 using namespace AscendC;
 
@@ -13,8 +13,12 @@ class Window {
     target.SetGlobalBuffer((__gm__ int32_t*)y);
     local = buffer.Get<int32_t>();
     Duplicate(local, -7, WINDOW);
+    Then<HardEvent::V_MTE2>();
   }
-  __aicore__ inline void Show() { DataCopy(target, local, WINDOW); }
+  __aicore__ inline void Show() {
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(target, local, WINDOW);
+  }
 
   TPipe pipe;
   TBuf<> buffer;
@@ -49,5 +53,6 @@ extern "C" __global__ __aicore__ void copy_out_unpadded(GM_ADDR x, GM_ADDR y, ui
                                                          uint32_t dstGap) {
   Window window(x, y);
   DataCopy(window.local, window.source, WINDOW);
+  Then<HardEvent::MTE2_MTE3>();
   DataCopyPad(window.target, window.local, DataCopyExtParams{count, len, srcGap, dstGap, 0});
 }

@@ -1,5 +1,5 @@
 // Matrix products written with the cube's own instructions, on a cube core alone and with vector cores behind it.
-#include "kernel_operator.h"
+#include "tile.h"
 
 using namespace AscendC;
 
@@ -104,12 +104,17 @@ extern "C" __global__ __aicore__ void product_in_parts(GM_ADDR a, GM_ADDR b, GM_
   bGm.SetGlobalBuffer((__gm__ half*)b);
   cGm.SetGlobalBuffer((__gm__ half*)c + GetBlockIdx() * 256);
   for (int part = 0; part < parts; part++) {
+    if (part > 0) Then<HardEvent::MTE1_MTE2>();
     DataCopy(a1Buf.Get<half>(), aGm[part * 16], Nd2NzParams(1, 16, 16, 0, k, 16, 1, 0));
     DataCopy(b1Buf.Get<half>(), bGm[part * 256], Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0));
+    Then<HardEvent::MTE2_MTE1>();
+    if (part > 0) Then<HardEvent::M_MTE1>();
     LoadData(a2Buf.Get<half>(), a1Buf.Get<half>(), LoadData2DParams(0, 1, 1, 0, 0, false, 0));
     LoadData(b2Buf.Get<half>(), b1Buf.Get<half>(), LoadData2DParams(0, 1, 1, 0, 0, true, 0));
+    Then<HardEvent::MTE1_M>();
     Mmad(cBuf.Get<float>(), a2Buf.Get<half>(), b2Buf.Get<half>(), MmadParams(16, 16, 16, 0, false, part == 0));
   }
+  Then<HardEvent::M_FIX>();
   DataCopy(cGm, cBuf.Get<float>(), DataCopyCO12DstParams(16, 16, 16, 16, F322F16, 0, false, true));
 }
 
@@ -136,7 +141,9 @@ extern "C" __global__ __aicore__ void product_then_add(GM_ADDR a, GM_ADDR b, GM_
     cGm.SetGlobalBuffer((__gm__ float*)c + GetBlockIdx() * half_size);
     CrossCoreWaitFlag(3);
     DataCopy(buffer.Get<float>(), cGm, half_size);
+    Then<HardEvent::MTE2_V>();
     Adds(buffer.Get<float>(), buffer.Get<float>(), 1.0f, half_size);
+    Then<HardEvent::V_MTE3>();
     DataCopy(cGm, buffer.Get<float>(), half_size);
     orderGm.SetValue(GetBlockNum() * 8 + GetBlockIdx() * 8, 10 * (GetSubBlockIdx() + 1));
     CrossCoreSetFlag<0x2, PIPE_MTE3>(4);
@@ -165,10 +172,13 @@ __aicore__ inline void product_transposed(GM_ADDR a, GM_ADDR b, GM_ADDR c, uint1
   DataCopy(a1.Get<T>(), aGm, Nd2NzParams(1, m, k, 0, k, m, 1, 0));
   DataCopy(b1.Get<T>(), bGm, Nd2NzParams(1, n, k, 0, k, n, 1, 0));
   const int inner = k * sizeof(T) / 32, rows = m / 16, columns = n / 16;
+  Then<HardEvent::MTE2_MTE1>();
   for (int i = 0; i < rows; i++)
     LoadData(a2.Get<T>()[i * inner * 512 / sizeof(T)], a1.Get<T>(), LoadData2DParams(i, inner, rows, 0, 0, false, 0));
   LoadData(b2.Get<T>(), b1.Get<T>(), LoadData2DParams(0, inner * columns, 1, 0, 0, false, 0));
+  Then<HardEvent::MTE1_M>();
   Mmad(co1.Get<Sum>(), a2.Get<T>(), b2.Get<T>(), MmadParams(m, n, k, 0, false, true));
+  Then<HardEvent::M_FIX>();
   Fixpipe<Sum, Sum, CFG_NZ>(cGm, co1.Get<Sum>(), FixpipeParamsV220(n, m, m, 2 * m, false));
 }
 extern "C" __global__ __aicore__ void transposed_int8(GM_ADDR a, GM_ADDR b, GM_ADDR c, uint16_t m, uint16_t n,
@@ -202,12 +212,16 @@ extern "C" __global__ __aicore__ void constant_times_b(GM_ADDR b, GM_ADDR bias, 
   cGm.SetGlobalBuffer((__gm__ float*)c);
   InitConstValue(a2.Get<half>(), {1, 1, 0, static_cast<half>(value)});
   DataCopy(b1.Get<half>(), bGm, Nd2NzParams(1, 16, 32, 0, 32, 16, 1, 0));
+  Then<HardEvent::MTE2_MTE1>();
   LoadDataWithTranspose(b2.Get<half>(), b1.Get<half>(), LoadData2dTransposeParams(0, 2, 1, 0, 0));
   DataCopy(c1.Get<float>(), biasGm, 32);
+  Then<HardEvent::MTE2_MTE1>();
   DataCopy(c2.Get<float>(), c1.Get<float>(), 32);
+  Then<HardEvent::MTE1_M>();
   Mmad(co1.Get<float>(), a2.Get<half>(), b2.Get<half>(), c2.Get<float>(), MmadParams(16, 32, 16, 0, true, false));
   FixpipeParamsV220 out(32, 16, 16, 32, false);
   out.quantPre = NoQuant;
+  Then<HardEvent::M_FIX>();
   Fixpipe(cGm, co1.Get<float>(), out);
 }
 

@@ -1,6 +1,7 @@
 // A source that launches its own kernel, unguarded, as newer samples do; and a template, which only it can launch.
 #include "kernel_operator.h"
 #include "launches_itself.h"
+#include "tile.h"
 
 using namespace AscendC;
 
@@ -13,8 +14,10 @@ __global__ __aicore__ void affine(GM_ADDR x, GM_ADDR y, Affine affine) {
   yGm.SetGlobalBuffer((__gm__ float*)y);
   LocalTensor<float> t = buffer.Get<float>();
   DataCopy(t, xGm, affine.n);
+  Then<HardEvent::MTE2_V>();
   Muls(t, t, affine.factor, affine.n);
   Adds(t, t, affine.offset, affine.n);
+  Then<HardEvent::V_MTE3>();
   DataCopy(yGm, t, affine.n);
 }
 

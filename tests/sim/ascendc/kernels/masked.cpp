@@ -1,5 +1,5 @@
 // The repeat forms: counted and bitwise masks, strides, and what a mask leaves alone.
-#include "kernel_operator.h"
+#include "tile.h"
 
 using namespace AscendC;
 
@@ -28,6 +28,7 @@ extern "C" __global__ __aicore__ void add_masked(GM_ADDR x, GM_ADDR y, GM_ADDR z
     uint64_t mask[2] = {low, high};
     Add(c, a, b, mask, 4, {1, 1, 1, 8, 8, 8});
   }
+  Then<HardEvent::V_MTE3>();
   DataCopy(zGm, c, 256);
 }
 
@@ -42,7 +43,9 @@ extern "C" __global__ __aicore__ void gather_blocks(GM_ADDR x, GM_ADDR z) {
   xGm.SetGlobalBuffer((__gm__ float*)x);
   zGm.SetGlobalBuffer((__gm__ float*)z);
   DataCopy(a, xGm, 512);
+  Then<HardEvent::MTE2_V>();
   Adds(c, a, 1.0f, 64, 4, {1, 2, 8, 16});
+  Then<HardEvent::V_MTE3>();
   DataCopy(zGm, c, 256);
 }
 
@@ -57,11 +60,13 @@ extern "C" __global__ __aicore__ void counter_mode(GM_ADDR x, GM_ADDR z, uint64_
   xGm.SetGlobalBuffer((__gm__ float*)x);
   zGm.SetGlobalBuffer((__gm__ float*)z);
   DataCopy(a, xGm, 256);
+  Then<HardEvent::MTE2_V>();
   Duplicate(c, 0.0f, 256);
   SetMaskCount();
   SetVectorMask<float, MaskMode::COUNTER>(0, count);
   Muls<float, false>(c, a, 2.0f, MASK_PLACEHOLDER, 1, {1, 1, 8, 8});
   SetMaskNorm();
   ResetMask();
+  Then<HardEvent::V_MTE3>();
   DataCopy(zGm, c, 256);
 }

@@ -77,6 +77,7 @@ extern "C" __global__ __aicore__ void softmax_in_parts(GM_ADDR x, GM_ADDR y, uin
   SoftMaxShapeInfo shape{m, k, m, k};
   SoftmaxFlashV2<float, false>(out.local(), sum, peak, first.load(), factor, sum, peak, tiling, shape);
   SoftmaxFlashV2<float, true>(last.local(), sum, peak, second.load(), factor, sum, peak, tiling, shape);
+  Then<HardEvent::V_S>();
   for (uint32_t row = 0; row < m; row++) {
     const float inverse = 1 / sum.GetValue(row * 8);
     Muls(out.local()[row * k], out.local()[row * k], factor.GetValue(row * 8) * inverse, k);

@@ -30,8 +30,12 @@ extern "C" __global__ __aicore__ void raw_cast(__gm__ float* x, __gm__ half* y, 
   __ubuf__ float* a = (__ubuf__ float*)get_imm(0);
   __ubuf__ half* b = (__ubuf__ half*)get_imm(32 * 1024);
   copy_gm_to_ubuf_align_b32(a, x, 0, 1, n * 4, 0, 0, 0, 0);
+  set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+  wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
   set_vector_mask(0, (uint64_t)-1);
   vconv_f322f16r(b, a, (n + 63) / 64, 1, 1, 4, 8);
+  set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+  wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
   copy_ubuf_to_gm_align_b16(y, b, 0, 1, n * 2, 0, 0, 0, 0);
 }
 

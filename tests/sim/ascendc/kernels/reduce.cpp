@@ -1,5 +1,5 @@
 // Reductions within a block, between blocks by atomic addition, and between blocks that wait for each other.
-#include "kernel_operator.h"
+#include "tile.h"
 
 using namespace AscendC;
 
@@ -15,10 +15,12 @@ __aicore__ inline void reduce(GM_ADDR x, GM_ADDR y, int32_t kind, uint32_t n) {
   yGm.SetGlobalBuffer((__gm__ T*)y, 2);
   LocalTensor<T> a = in.Get<T>(), w = work.Get<T>(), r = out.Get<T>();
   DataCopyPad(a, xGm, {1, static_cast<uint16_t>(n * sizeof(T)), 0, 0}, {false, 0, 0, 0});
+  Then<HardEvent::MTE2_V>();
   Duplicate(r, static_cast<T>(0.0f), 32 / sizeof(T));
   if (kind == 0) ReduceSum(r, a, w, n);
   if (kind == 1) ReduceMax(r, a, w, n, true);
   if (kind == 2) ReduceMin(r, a, w, n, true);
+  Then<HardEvent::V_MTE3>();
   DataCopyPad(yGm, r, {1, 2 * sizeof(T), 0, 0});
 }
 
@@ -42,9 +44,11 @@ extern "C" __global__ __aicore__ void reduce_rows(GM_ADDR x, GM_ADDR sums, GM_AD
   bestGm.SetGlobalBuffer((__gm__ float*)best);
   LocalTensor<float> data = in.Get<float>();
   DataCopy(data, xGm, rows * 64);
+  Then<HardEvent::MTE2_V>();
   WholeReduceSum(a.Get<float>(), data, 64, rows, 1, 1, 8);
   BlockReduceMax(b.Get<float>(), data, rows, 64, 1, 1, 8);
   WholeReduceMax(c.Get<float>(), data, 64, rows, 1, 1, 8);
+  Then<HardEvent::V_MTE3>();
   DataCopy(sumsGm, a.Get<float>(), rows);
   DataCopy(maximaGm, b.Get<float>(), rows * 8);
   DataCopy(bestGm, c.Get<float>(), rows * 2);
@@ -59,6 +63,7 @@ extern "C" __global__ __aicore__ void add_atomically(GM_ADDR y) {
   yGm.SetGlobalBuffer((__gm__ float*)y, 8);
   LocalTensor<float> ones = buffer.Get<float>();
   Duplicate(ones, static_cast<float>(GetBlockIdx() + 1), 8);
+  Then<HardEvent::V_MTE3>();
   SetAtomicAdd<float>();
   DataCopy(yGm, ones, 8);
   SetAtomicNone();

@@ -11,6 +11,7 @@ __aicore__ inline void reduce(GM_ADDR x, GM_ADDR y, int32_t kind, int32_t mask, 
   TBuf<> work;
   pipe.InitBuffer(work, 4096);
   LocalTensor<T> w = work.Get<T>(), r = out.local();
+  Duplicate(r, static_cast<T>(0.0f), 2);
   if (kind == 0) ReduceSum(r, in.load(), w, mask, repeats, stride);
   if (kind == 1) ReduceMax(r, in.load(), w, mask, repeats, stride, true);
   if (kind == 2) ReduceMin(r, in.load(), w, mask, repeats, stride, true);

@@ -1,5 +1,5 @@
 // Compare, CompareScalar and Select: maximum and clipping spelt with masks.
-#include "kernel_operator.h"
+#include "tile.h"
 
 using namespace AscendC;
 
@@ -22,6 +22,7 @@ class Masks {
     LocalTensor<uint8_t> mask = bufBits.template Get<uint8_t>();
     DataCopy(a, xGm, n);
     DataCopy(b, yGm, n);
+    Then<HardEvent::MTE2_V>();
     Duplicate(mask.template ReinterpretCast<uint16_t>(), uint16_t(0), n / 16);
     if (scalar) {
       CompareScalar(mask, a, static_cast<T>(value), mode, n);
@@ -30,6 +31,7 @@ class Masks {
       Compare(mask, a, b, mode, n);
       Select(c, mask, a, b, SELMODE::VSEL_TENSOR_TENSOR_MODE, n);
     }
+    Then<HardEvent::V_MTE3>();
     DataCopyPad(bitsGm, mask, DataCopyExtParams(1, n / 8, 0, 0, 0));
     DataCopy(zGm, c, n);
   }

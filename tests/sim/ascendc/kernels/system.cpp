@@ -105,6 +105,7 @@ extern "C" __global__ __aicore__ void scalars(GM_ADDR y) {
   GlobalTensor<int32_t> yGm;
   yGm.SetGlobalBuffer((__gm__ int32_t*)y);
   InitGlobalMemory(yGm, 16, -1);
+  PipeBarrier<PIPE_ALL>();
   yGm.SetValue(0, ScalarCast<float, int32_t, RoundMode::CAST_CEIL>(1.25f));
   yGm.SetValue(1, ScalarGetCountOfValue<1>(0xF0F));
   yGm.SetValue(2, ScalarGetSFFValue<1>(0xF00));
