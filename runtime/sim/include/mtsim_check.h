@@ -63,7 +63,10 @@ MTSIM_API void mtsim_check_moved(const void* to, const void* from, size_t bytes)
 MTSIM_API void mtsim_check_chosen(const void* to, const void* from, size_t bytes, const void* bits);
 MTSIM_API void mtsim_check_undefined(const void* at, size_t bytes, const char* why, const void* frame);
 
-/* A mistake that does not stop the block: `kind` is its name in the report. The message's "%s"-free text. */
+/* Says why those of the bytes that hold no value hold none. "{}" in `why` becomes the place of the call. */
+MTSIM_API void mtsim_check_explain(const void* at, size_t bytes, const char* why, const void* frame);
+
+/* A mistake that does not stop the block: `kind` is its name in the report. */
 MTSIM_API void mtsim_check_found(const char* kind, uint32_t code, const char* message, const char* help,
                                  const void* frame);
 /* A mistake that ends the block; `subject` is the address it is about, or NULL. */

@@ -98,6 +98,12 @@ void mtsim_check_undefined(const void* at, size_t bytes, const char* why, const 
     }
 }
 
+void mtsim_check_explain(const void* at, size_t bytes, const char* why, const void* frame) {
+    if (Core* core = Core::running()) {
+        core->explain(at, bytes, why, MTSIM_HERE);
+    }
+}
+
 void mtsim_check_found(const char* kind, uint32_t code, const char* message, const char* help, const void* frame) {
     if (Core* core = Core::running()) {
         core->found(make_finding(kind, code, message, help, MTSIM_HERE));

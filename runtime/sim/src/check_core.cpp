@@ -108,6 +108,10 @@ void Core::found(Finding finding) {
 }
 
 void Core::fault(Finding finding, const void* subject) {
+    if (where_.role == Where::kCube) {
+        finding.code = finding.code == ACL_ERROR_RT_VECTOR_CORE_TIMEOUT ? ACL_ERROR_RT_AICORE_TIMEOUT
+                                                                        : ACL_ERROR_RT_AICORE_EXCEPTION;
+    }
     if (finding.kind == "limit") {
         std::map<std::tuple<Site, std::size_t, std::uint32_t>, std::size_t> counts;
         for (const Buffers& buffers : buffers_) {
@@ -123,6 +127,17 @@ void Core::fault(Finding finding, const void* subject) {
             Site made = 0;
             const std::uint64_t offset = memories_[*memory].offset(subject);
             finding.notes.push_back({"it starts at " + place(*memory, offset, offset + 1, &made), made});
+            Buffers* buffers = buffers_at(*memory, offset);
+            if (const Buffers::Slot* slot = buffers != nullptr && buffers->queued ? &buffers->slot(offset) : nullptr;
+                slot != nullptr && finding.kind == "queue" && slot->changed != 0) {
+                finding.notes.push_back({slot->state == Buffers::Slot::kFree     ? "it was freed: FreeTensor at {}"
+                                         : slot->state == Buffers::Slot::kQueued ? "it is in its queue: EnQue at {}"
+                                                                                 : "it was given out at {}",
+                                         slot->changed});
+            }
+        } else {
+            const auto at = reinterpret_cast<std::uintptr_t>(subject);
+            finding.notes.push_back({"it starts at " + place_in_device_memory(at, at + 1), 0});
         }
     }
     found(std::move(finding));

@@ -61,6 +61,7 @@ public:
     void moved(const void* to, const void* from, std::size_t bytes);
     void chosen(const void* to, const void* from, std::size_t bytes, const void* bits);
     void undefined(const void* at, std::size_t bytes, const char* why, Site site);
+    void explain(const void* at, std::size_t bytes, const char* why, Site site);
 
     void found(Finding finding);
     void fault(Finding finding, const void* subject);
@@ -104,8 +105,11 @@ private:
     std::string place(std::size_t memory, std::uint64_t begin, std::uint64_t end, Site* made);
 
     void commit();
-    void check_owned(const Operand& operand, const Span& span);
+    bool is_owned(const Operand& operand);
+    void judge_values();
     void check_defined(const Operand& operand);
+    void check_written(const Operand& operand);
+    void moved_in(LocalMemory& memory, const void* to, std::uintptr_t from, std::size_t bytes);
     void check_order(const Operand& operand);
     void spread_lanes();
     bool all_defined(const Operand& operand) const;
@@ -128,12 +132,12 @@ private:
 
     // The instruction that runs.
     std::uint32_t depth_ = 0;
-    const char* name_ = "";
+    Instruction instruction_;
     Pipe pipe_ = kVectorPipe;
     std::uint32_t flow_ = MTSIM_FLOW_USES;
-    Site site_ = 0;
     std::vector<Operand> operands_;
     std::vector<Span> spans_;
+    std::vector<Span> written_;  // of device memory
     std::vector<Undefined> lanes_;
 };
 

@@ -20,7 +20,7 @@ bool can_race(const GlobalAccess& a, const GlobalAccess& b) {
 
 class Sweep {
 public:
-    explicit Sweep(const std::vector<GlobalHistory>& cores) : cores_(cores) {}
+    Sweep(const std::vector<GlobalHistory>& cores, std::uint32_t blocks) : cores_(cores), blocks_(blocks) {}
 
     std::vector<Finding> run() {
         std::vector<const GlobalAccess*> all;
@@ -88,7 +88,7 @@ private:
                                   verb(second.kind), first.instruction,
                                   same_core ? "the same core" : "another core", verb(first.kind));
         finding.notes.push_back({place(second, begin, end), 0});
-        const std::string who = same_core ? std::string() : cores_[first.core].where.text(0) + ": ";
+        const std::string who = same_core ? std::string() : cores_[first.core].where.text(blocks_) + ": ";
         finding.notes.push_back({who + format("%s on pipe %s %s them at {}", first.instruction, name_of(first.pipe),
                                               verb(first.kind)), first.site});
         finding.help = same_core
@@ -107,6 +107,7 @@ private:
     }
 
     const std::vector<GlobalHistory>& cores_;
+    const std::uint32_t blocks_;
     std::array<std::vector<const GlobalAccess*>, 3> open_;  // by kind
     std::set<std::pair<Site, Site>> seen_;
     std::vector<Finding> findings_;
@@ -115,45 +116,6 @@ private:
 bool is_poison(std::uintptr_t begin, std::uintptr_t end) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(begin);
     return std::all_of(bytes, bytes + (end - begin), [](unsigned char byte) { return byte == kPoison; });
-}
-
-void find_unwritten(std::vector<GlobalHistory>& cores, std::vector<Finding>& findings) {
-    Unwritten& unwritten = Unwritten::get();
-    const auto write = [&](GlobalAccess::Kind kind) {
-        for (const GlobalHistory& core : cores) {
-            for (const GlobalAccess& access : core.accesses) {
-                if (access.kind == kind) {
-                    unwritten.written(reinterpret_cast<void*>(access.begin), access.end - access.begin);
-                }
-            }
-        }
-    };
-    write(GlobalAccess::kWrite);
-    std::set<Site> seen;
-    for (const GlobalHistory& core : cores) {
-        for (const GlobalAccess& access : core.accesses) {
-            if (access.kind == GlobalAccess::kWrite || seen.count(access.site) != 0) {
-                continue;
-            }
-            const auto [begin, end] = unwritten.find(access.begin, access.end);
-            // A kernel may also write through plain pointers, which nobody sees: then the poison is gone.
-            if (begin == end || (access.kind == GlobalAccess::kRead && !is_poison(begin, end))) {
-                continue;
-            }
-            seen.insert(access.site);
-            Finding finding;
-            finding.kind = "uninitialised";
-            finding.where = core.where;
-            finding.site = access.site;
-            finding.headline = format("%s %s global memory that nobody has written", access.instruction,
-                                      verb(access.kind));
-            finding.notes.push_back({format("%s hold what aclrtMalloc left there",
-                                            place_in_device_memory(begin, end).c_str()), 0});
-            finding.help = "copy or compute values there before the launch, or write them in the kernel first";
-            findings.push_back(std::move(finding));
-        }
-    }
-    write(GlobalAccess::kAtomic);
 }
 
 }  // namespace
@@ -198,15 +160,21 @@ void Unwritten::written(const void* at, std::size_t bytes) {
 }
 
 std::pair<std::uintptr_t, std::uintptr_t> Unwritten::find(std::uintptr_t begin, std::uintptr_t end) const {
+    if (!tracking_.load(std::memory_order_relaxed)) {
+        return {end, end};
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
     auto range = ranges_.upper_bound(begin);
     if (range != ranges_.begin() && std::prev(range)->second > begin) {
         --range;
     }
-    if (range == ranges_.end() || range->first >= end) {
-        return {end, end};
+    for (; range != ranges_.end() && range->first < end; ++range) {
+        const std::uintptr_t low = std::max(begin, range->first), high = std::min(end, range->second);
+        if (is_poison(low, high)) {
+            return {low, high};
+        }
     }
-    return {std::max(begin, range->first), std::min(end, range->second)};
+    return {end, end};
 }
 
 std::uint32_t GlobalHistory::view_of(Pipe pipe, const Pipes& pipes, const std::shared_ptr<const Others>& others) {
@@ -240,7 +208,7 @@ void GlobalHistory::add(GlobalAccess::Kind kind, std::uintptr_t begin, std::uint
     accesses.push_back(access);
 }
 
-std::vector<Finding> findings_in(std::vector<GlobalHistory>& cores) {
+std::vector<Finding> findings_in(std::vector<GlobalHistory>& cores, std::uint32_t blocks) {
     std::sort(cores.begin(), cores.end(),
               [](const GlobalHistory& a, const GlobalHistory& b) { return a.where < b.where; });
     for (std::size_t core = 0; core < cores.size(); ++core) {
@@ -248,9 +216,7 @@ std::vector<Finding> findings_in(std::vector<GlobalHistory>& cores) {
             access.core = static_cast<std::uint32_t>(core);
         }
     }
-    std::vector<Finding> findings = Sweep(cores).run();
-    find_unwritten(cores, findings);
-    return findings;
+    return Sweep(cores, blocks).run();
 }
 
 }  // namespace mtsim::check

@@ -26,7 +26,8 @@ public:
     void allocated(const void* at, std::size_t bytes);
     void written(const void* at, std::size_t bytes);  // also for what was freed
 
-    // The first unwritten range within [begin, end); an empty one where there is none.
+    // The first unwritten range within [begin, end) that holds what aclrtMalloc left there (a kernel may also write
+    // through plain pointers, which nobody sees); an empty one where there is none.
     std::pair<std::uintptr_t, std::uintptr_t> find(std::uintptr_t begin, std::uintptr_t end) const;
 
 private:
@@ -69,7 +70,7 @@ private:
     std::array<std::uint32_t, kPipes> newest_{};  // view of each pipe, counted from 1
 };
 
-// The races between the cores' accesses, and the reads of what nobody wrote.
-std::vector<Finding> findings_in(std::vector<GlobalHistory>& cores);
+// The races between the cores' accesses.
+std::vector<Finding> findings_in(std::vector<GlobalHistory>& cores, std::uint32_t blocks);
 
 }  // namespace mtsim::check

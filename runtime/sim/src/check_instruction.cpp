@@ -19,10 +19,9 @@ void Core::begin_instruction(const char* name, Pipe pipe, std::uint32_t flow, Si
     if (depth_++ > 0) {
         return;
     }
-    name_ = name;
+    instruction_ = {name, site, instruction_.number + 1};
     pipe_ = pipe;
     flow_ = flow;
-    site_ = site;
     operands_.clear();
     spans_.clear();
 }
@@ -49,13 +48,18 @@ void Core::operand(const char* name, std::uint32_t access, std::uint32_t bits, c
 
 void Core::commit() {
     for (const Operand& operand : operands_) {
-        if (operand.memory) {
-            for (std::size_t i = 0; i < operand.count; ++i) {
-                check_owned(operand, spans_[operand.first + i]);
-            }
+        if (is_owned(operand)) {
+            check_order(operand);
         }
-        check_order(operand);
     }
+    judge_values();
+    for (const Span& span : written_) {
+        Unwritten::get().written(reinterpret_cast<const void*>(span.begin), span.bytes);
+    }
+    written_.clear();
+}
+
+void Core::judge_values() {
     if (flow_ == MTSIM_FLOW_LANES) {
         spread_lanes();
         return;
@@ -72,21 +76,25 @@ void Core::commit() {
     }
 }
 
-void Core::check_owned(const Operand& operand, const Span& span) {
+bool Core::is_owned(const Operand& operand) {
+    if (!operand.memory || operand.count == 0) {
+        return true;
+    }
+    const Span& span = spans_[operand.first];  // all of them lie in one tensor
     Buffers* buffers = buffers_at(*operand.memory, span.begin);
     if (buffers == nullptr || !buffers->queued) {
-        return;
+        return true;
     }
     const Buffers::Slot& slot = buffers->slot(span.begin);
     if (slot.state == Buffers::Slot::kAllocated) {
-        return;
+        return true;
     }
     const bool freed = slot.state == Buffers::Slot::kFree;
     Finding use = finding(freed ? "freed" : "queued",
-                          format("%s %s a tensor that %s", name_, verb(writes(operand.access)),
+                          format("%s %s a tensor that %s", instruction_.name, verb(writes(operand.access)),
                                  !freed              ? "is in its queue"
                                  : slot.changed == 0 ? "AllocTensor has not given out"
-                                                     : "was freed"), site_);
+                                                     : "was freed"), instruction_.site);
     Site made = 0;
     const std::string where = place(*operand.memory, span.begin, span.begin + span.bytes, &made);
     use.notes.push_back({format("%s is %s", operand.name, where.c_str()), made});
@@ -96,6 +104,7 @@ void Core::check_owned(const Operand& operand, const Span& span) {
     use.help = freed ? "its buffer may hold the next tile already: free it after its last use"
                      : "DeQue gives it out again, and waits until it is filled";
     found(std::move(use));
+    return false;
 }
 
 void Core::check_order(const Operand& operand) {
@@ -105,31 +114,36 @@ void Core::check_order(const Operand& operand) {
             const GlobalAccess::Kind kind = operand.access == MTSIM_ATOMIC ? GlobalAccess::kAtomic
                                             : writes(operand.access)       ? GlobalAccess::kWrite
                                                                            : GlobalAccess::kRead;
-            history_->add(kind, span.begin, span.bytes, pipe_, pipes_, others_, site_, name_);
+            if (kind != GlobalAccess::kRead) {
+                written_.push_back(span);
+            }
+            history_->add(kind, span.begin, span.bytes, pipe_, pipes_, others_, instruction_.site,
+                          instruction_.name);
             continue;
         }
         const auto conflict =
-            memories_[*operand.memory].touch(pipes_, pipe_, writes(operand.access), span, site_, name_);
+            memories_[*operand.memory].touch(pipes_, pipe_, writes(operand.access), span, instruction_);
         if (!conflict) {
             continue;
         }
         const char* before = name_of(conflict->pipe);
         const char* after = name_of(pipe_);
-        Finding race = finding("race", format("%s %s what %s on another pipe may still be %s", name_,
-                                              verb(writes(operand.access)), conflict->instruction,
-                                              conflict->wrote ? "writing" : "reading"), site_);
+        Finding race = finding("race", format("%s %s what %s on another pipe may still be %s", instruction_.name,
+                                              verb(writes(operand.access)), conflict->instruction.name,
+                                              conflict->wrote ? "writing" : "reading"), instruction_.site);
         Site made = 0;
         const std::string where = place(*operand.memory, conflict->begin, conflict->end, &made);
-        race.notes.push_back({format("%s on pipe %s %s %s: %s", name_, after, verb(writes(operand.access)),
+        race.notes.push_back({format("%s on pipe %s %s %s: %s", instruction_.name, after, verb(writes(operand.access)),
                                      operand.name, where.c_str()), made});
-        race.notes.push_back({format("%s on pipe %s %s them at {}", conflict->instruction, before,
-                                     conflict->wrote ? "wrote" : "read"), conflict->site});
+        race.notes.push_back({format("%s on pipe %s %s them at {}", conflict->instruction.name, before,
+                                     conflict->wrote ? "wrote" : "read"), conflict->instruction.site});
         const Buffers* buffers = buffers_at(*operand.memory, conflict->begin);
         const bool queue = buffers != nullptr && buffers->queued;
         race.help = format("nothing orders pipe %s after pipe %s here: %sSetFlag<HardEvent::%s_%s> and WaitFlag "
                            "between them", after, before,
                            queue ? "EnQue and DeQue the tensor, or " : "", before, after);
         found(std::move(race));
+        pipes_.forgive(pipe_, conflict->pipe, conflict->time);
     }
 }
 
@@ -143,8 +157,29 @@ bool Core::all_defined(const Operand& operand) const {
     return true;
 }
 
+void Core::check_written(const Operand& operand) {
+    for (std::size_t i = 0; i < operand.count; ++i) {
+        const Span& span = spans_[operand.first + i];
+        const auto [begin, end] = Unwritten::get().find(span.begin, span.begin + span.bytes);
+        if (begin == end) {
+            continue;
+        }
+        Finding use = finding("uninitialised",
+                              format("%s uses device memory that nobody has written", instruction_.name),
+                              instruction_.site);
+        use.notes.push_back({format("%s is %s", operand.name, place_in_device_memory(begin, end).c_str()), 0});
+        use.help = "copy or compute values there before the launch, or write them in the kernel first";
+        found(std::move(use));
+        return;
+    }
+}
+
 void Core::check_defined(const Operand& operand) {
-    for (std::size_t i = 0; operand.memory && i < operand.count; ++i) {
+    if (!operand.memory) {
+        check_written(operand);
+        return;
+    }
+    for (std::size_t i = 0; i < operand.count; ++i) {
         const Span& span = spans_[operand.first + i];
         const LocalMemory& memory = memories_[*operand.memory];
         const auto first = memory.first_undefined(span.begin, span.bytes);
@@ -153,8 +188,8 @@ void Core::check_defined(const Operand& operand) {
         }
         const std::uint64_t bytes = memory.undefined_run(*first, span.begin + span.bytes);
         const Reason& why = reasons_[memory.state(*first)];
-        Finding use = finding("uninitialised", format("%s uses bytes of %s that hold no value", name_, operand.name),
-                              site_);
+        Finding use = finding("uninitialised", format("%s uses bytes of %s that hold no value", instruction_.name, operand.name),
+                              instruction_.site);
         Site made = 0;
         const std::string where = place(*operand.memory, *first, *first + bytes, &made);
         use.notes.push_back({where, made});
@@ -228,6 +263,20 @@ void Core::moved(const void* to, const void* from, std::size_t bytes) {
         memory.move(memory.offset(to), memories_[*source], memories_[*source].offset(from), bytes);
     } else {
         memory.set(memory.offset(to), bytes, 0);
+        moved_in(memory, to, reinterpret_cast<std::uintptr_t>(from), bytes);
+    }
+}
+
+// Device memory that nobody has written holds no value where it is copied to, either.
+void Core::moved_in(LocalMemory& memory, const void* to, std::uintptr_t from, std::size_t bytes) {
+    const std::uintptr_t stop = from + bytes;
+    for (std::uintptr_t at = from; from != 0 && at < stop;) {
+        const auto [begin, end] = Unwritten::get().find(at, stop);
+        if (begin != end) {
+            memory.set(memory.offset(to) + (begin - from), end - begin,
+                       reason("they came from device memory that nobody has written, at {}", instruction_.site));
+        }
+        at = end;
     }
 }
 
@@ -242,6 +291,19 @@ void Core::chosen(const void* to, const void* from, std::size_t bytes, const voi
         }
     }
     moved(to, from, bytes);
+}
+
+void Core::explain(const void* at, std::size_t bytes, const char* why, Site site) {
+    const auto memory = memory_of(at);
+    if (!memory) {
+        return;
+    }
+    const std::uint64_t begin = memories_[*memory].offset(at);
+    for (std::uint64_t byte = begin; byte < begin + bytes; ++byte) {
+        if (memories_[*memory].state(byte) != 0) {
+            memories_[*memory].set(byte, 1, reason(why, site));
+        }
+    }
 }
 
 void Core::undefined(const void* at, std::size_t bytes, const char* why, Site site) {

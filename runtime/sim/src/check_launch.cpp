@@ -29,7 +29,7 @@ Others Launch::acquire(std::uint64_t key) {
 
 std::optional<Report> Launch::report() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    findings_.add(findings_in(histories_));
+    findings_.add(findings_in(histories_, blocks_));
     return findings_.report(kernel_, blocks_);
 }
 
@@ -55,11 +55,12 @@ std::string place_in_device_memory(std::uintptr_t begin, std::uintptr_t end) {
         if (const std::optional<Allocation> allocation = memory.find(pointer)) {
             const std::size_t from = memory.offset(pointer) - allocation->offset;
             const void* start = memory.host_alias(allocation->offset);
-            return format("bytes %zu to %zu of the %zu bytes at %p", from, from + (end - begin) - 1,
-                          allocation->requested, start);
+            const std::string bytes = end - begin == 1 ? format("byte %zu", from)
+                                                       : format("bytes %zu to %zu", from, from + (end - begin) - 1);
+            return format("%s of the %zu bytes of device memory at %p", bytes.c_str(), allocation->requested, start);
         }
     }
-    return format("%zu bytes at %p, which were freed", end - begin, reinterpret_cast<void*>(begin));
+    return format("%zu bytes at %p, outside of every allocation", end - begin, reinterpret_cast<void*>(begin));
 }
 
 }  // namespace mtsim::check

@@ -61,7 +61,7 @@ private:
     std::atomic<Launch*> launch_{nullptr};
 };
 
-// "bytes 0 to 31 of the 4096 bytes at 0x7f...", the allocation that holds `address`, which may be either alias.
+// "bytes 0 to 31 of the 4096 bytes of device memory at 0x7f...": the allocation that holds them, by either alias.
 std::string place_in_device_memory(std::uintptr_t begin, std::uintptr_t end);
 
 }  // namespace mtsim::check

@@ -51,15 +51,14 @@ std::uint64_t LocalMemory::undefined_run(std::uint64_t begin, std::uint64_t end)
 
 // The newest access to a byte is kept; what a newer one leaves of an older one is forgotten, which can hide a race but
 // never invent one.
-void LocalMemory::Mark::add(std::uint32_t now, std::uint32_t touched, Site at, const char* name) {
+void LocalMemory::Mark::add(std::uint32_t now, std::uint32_t touched, const Instruction& by) {
     bytes = time == now ? bytes | touched : touched;
     time = now;
-    site = at;
-    instruction = name;
+    instruction = by;
 }
 
-std::optional<Conflict> LocalMemory::touch(const Pipes& pipes, Pipe pipe, bool writes, const Span& span, Site site,
-                                           const char* instruction) {
+std::optional<Conflict> LocalMemory::touch(const Pipes& pipes, Pipe pipe, bool writes, const Span& span,
+                                           const Instruction& instruction) {
     std::optional<Conflict> found;
     const std::uint64_t end = span.begin + span.bytes;
     for (std::uint64_t at = span.begin; at < end;) {
@@ -73,9 +72,11 @@ std::optional<Conflict> LocalMemory::touch(const Pipes& pipes, Pipe pipe, bool w
             if ((mark.bytes & bits) == 0 || pipes.knows(pipe, other, mark.time)) {
                 return;
             }
-            if (!found) {
-                found = Conflict{other, wrote, mark.site, mark.instruction, at, stop};
-            } else if (found->site == mark.site && found->wrote == wrote && found->end == at) {
+            const bool first = !found || found->begin == at;
+            if (!found || (first && found->instruction.number < mark.instruction.number)) {
+                found = Conflict{other, wrote, mark.time, mark.instruction, at, stop};
+            } else if (!first && found->instruction.number == mark.instruction.number && found->wrote == wrote &&
+                       found->end == at) {
                 found->end = stop;
             }
         };
@@ -91,7 +92,7 @@ std::optional<Conflict> LocalMemory::touch(const Pipes& pipes, Pipe pipe, bool w
             at = stop;
             continue;
         }
-        (writes ? cell.writes : cell.reads)[pipe].add(pipes.now(pipe), bits, site, instruction);
+        (writes ? cell.writes : cell.reads)[pipe].add(pipes.now(pipe), bits, instruction);
         at = stop;
     }
     return found;

@@ -19,12 +19,19 @@ struct Span {
     std::uint64_t begin, bytes;
 };
 
+// What touched memory: the instructions of a core are numbered as it issues them.
+struct Instruction {
+    const char* name = "";
+    Site site = 0;
+    std::uint32_t number = 0;
+};
+
 // An access that another one meets without anything that orders the two.
 struct Conflict {
     Pipe pipe;
     bool wrote;
-    Site site;
-    const char* instruction;
+    std::uint32_t time;
+    Instruction instruction;
     std::uint64_t begin, end;  // the bytes that both touch, in the memory
 };
 
@@ -47,9 +54,9 @@ public:
     std::uint64_t undefined_run(std::uint64_t begin, std::uint64_t end) const;
 
     // ---------------------------------------------------------------------------------------------- races
-    // Records an access, and returns what it races with: the first conflict.
-    std::optional<Conflict> touch(const Pipes& pipes, Pipe pipe, bool writes, const Span& span, Site site,
-                                  const char* instruction);
+    // Records an access, and returns what it races with: the latest one that touched the first such bytes.
+    std::optional<Conflict> touch(const Pipes& pipes, Pipe pipe, bool writes, const Span& span,
+                                  const Instruction& instruction);
 
 private:
     static constexpr std::uint64_t kBlock = 32;
@@ -57,10 +64,9 @@ private:
     struct Mark {
         std::uint32_t time = 0;
         std::uint32_t bytes = 0;  // a bit each
-        Site site = 0;
-        const char* instruction = nullptr;
+        Instruction instruction;
 
-        void add(std::uint32_t now, std::uint32_t touched, Site at, const char* name);
+        void add(std::uint32_t now, std::uint32_t touched, const Instruction& by);
     };
     struct Cell {
         std::array<Mark, kPipes> writes, reads;

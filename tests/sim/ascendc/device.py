@@ -32,13 +32,17 @@ class Device:
         self._check(self._acl.aclrtCreateStream(ctypes.byref(self._stream)))
         self._memory: list[ctypes.c_void_p] = []
 
+    def allocate(self, size: int) -> ctypes.c_void_p:
+        """Device memory of so many bytes, which nobody has written."""
+        pointer = ctypes.c_void_p()
+        self._check(self._acl.aclrtMalloc(ctypes.byref(pointer), ctypes.c_size_t(size), 0))
+        self._memory.append(pointer)
+        return pointer
+
     def upload(self, array: np.ndarray) -> ctypes.c_void_p:
         """A copy of the array in device memory."""
         data = np.ascontiguousarray(array)
-        pointer = ctypes.c_void_p()
-        size = ctypes.c_size_t(max(data.nbytes, 1))
-        self._check(self._acl.aclrtMalloc(ctypes.byref(pointer), size, 0))
-        self._memory.append(pointer)
+        pointer = self.allocate(max(data.nbytes, 1))
         bytes_ = ctypes.c_size_t(data.nbytes)
         if data.nbytes:
             self._check(self._acl.aclrtMemcpy(pointer, bytes_, ctypes.c_void_p(data.ctypes.data), bytes_, _TO_DEVICE))

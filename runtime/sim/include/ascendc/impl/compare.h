@@ -40,6 +40,11 @@ void compare(const char* name, const LocalTensor<D>& dst, const LocalTensor<T>& 
   const Instruction instruction(name, PIPE_V, Flow::Lanes);
   auto* bits = reinterpret_cast<uint8_t*>(aligned_in_range(dst, static_cast<int64_t>(compared / 8), name, "dst"));
   touch(bits, compared / 8, 1, name, "dst", MTSIM_WRITES);
+  if constexpr (kChecked) {
+    const uint64_t tail = (count + 7) / 8 - compared / 8;
+    mtsim_check_explain(bits + compared / 8, tail <= dst.capacity() - compared / 8 ? tail : 0,
+                        "Compare at {} does not compute the bits of a tail that fills no 256 bytes", MTSIM_FRAME);
+  }
   const T* left = elements(src, static_cast<int64_t>(compared), name, "src0");
   with_comparison(mode, [&](auto holds) {
     Wide<T> a[per_repeat<T>];

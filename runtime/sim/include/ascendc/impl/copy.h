@@ -203,11 +203,13 @@ inline int64_t global_extent(const AscendC::DataCopyExtParams& params, uint32_t 
 }
 
 /// What DataCopyPad leaves around a block of `bytes`: values, or nothing where the padding is not enabled.
-inline void tell_of_padding(uint8_t* to, uint64_t left, uint64_t bytes, uint64_t whole, bool undefined) {
+inline void tell_of_padding(uint8_t* to, const uint8_t* from, uint64_t left, uint64_t bytes, uint64_t whole,
+                            bool undefined) {
   if constexpr (kChecked) {
     constexpr const char* kWhy = "DataCopyPad at {} leaves the padding undefined: isPad is false";
-    if (!undefined) return mtsim_check_moved(to, nullptr, whole);
-    mtsim_check_moved(to + left, nullptr, bytes);
+    mtsim_check_moved(to, nullptr, whole);
+    mtsim_check_moved(to + left, from, bytes);
+    if (!undefined) return;
     mtsim_check_undefined(to, left, kWhy, MTSIM_FRAME);
     mtsim_check_undefined(to + left + bytes, whole - left - bytes, kWhy, MTSIM_FRAME);
   }
@@ -234,7 +236,7 @@ void copy_padded(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const As
     if (params.blockLen == 0) continue;
     touch(to, whole, 8 * sizeof(T), "DataCopyPad", "dst", MTSIM_WRITES);
     touch(from, params.blockLen, 8 * sizeof(T), "DataCopyPad", "src", MTSIM_READS);
-    tell_of_padding(to, left, params.blockLen, whole, !padding.enabled && left + right > 0);
+    tell_of_padding(to, from, left, params.blockLen, whole, !padding.enabled && left + right > 0);
     std::memcpy(to + left, from, params.blockLen);
     T filler = padding.value;
     if (left == 0 && right == 0) std::memcpy(&filler, from,

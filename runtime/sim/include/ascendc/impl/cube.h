@@ -335,9 +335,11 @@ void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2Nz
         const uint32_t left = params.dValue - block * kWidth;
         T* to = out + place(n, block);
         mtsim::touch_elements(to, kWidth, "DataCopy", "dst", MTSIM_WRITES);
-        mtsim::touch_elements(in + uint64_t{n} * params.srcDValue + block * kWidth, left < kWidth ? left : kWidth,
-                              "DataCopy", "src", MTSIM_READS);
+        const T* row = in + uint64_t{n} * params.srcDValue + block * kWidth;
+        const uint64_t used = left < kWidth ? left : kWidth;
+        mtsim::touch_elements(row, used, "DataCopy", "src", MTSIM_READS);
         mtsim::moved(to, nullptr, kWidth * sizeof(T));
+        mtsim::moved(to, row, used * sizeof(T));
         std::memset(static_cast<void*>(to), 0, kWidth * sizeof(T));
         std::memcpy(static_cast<void*>(to), in + uint64_t{n} * params.srcDValue + block * kWidth,
                     (left < kWidth ? left : kWidth) * sizeof(T));
