@@ -240,7 +240,7 @@ def test_a_fault_surfaces_late_with_the_last_launches(child_env):
     assert lines[1].startswith("Stream.synchronize on npu:0: error 507035 (a kernel faulted on an AI core: ")
     assert lines[2] == "last launches there: scale, too_large, scale; the fault may come from any of them"
     assert lines[3] == "to find the launch that faults, run again with MINDTORCH_LAUNCH_BLOCKING=1"
-    assert "kernel too_large, block 0 of 1: InitBuffer: 1 x 1048576 bytes do not fit" in lines[4]
+    assert "InitBuffer: 1 x 1048576 bytes do not fit" in "\n".join(lines[4:])
 
 
 def test_a_blocking_launch_raises_its_own_fault(child_env):
