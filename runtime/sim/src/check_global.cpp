@@ -1,5 +1,7 @@
 #include "check_global.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 
 #include "check_launch.hpp"
@@ -121,8 +123,14 @@ bool is_poison(std::uintptr_t begin, std::uintptr_t end) {
 }  // namespace
 
 Unwritten& Unwritten::get() {
-    static Unwritten* const instance = new Unwritten;  // threads may outlive static destruction
+    static Unwritten* const instance = make();  // threads may outlive static destruction
     return *instance;
+}
+
+// A forked child must not find the mutex held by a thread that it does not have.
+Unwritten* Unwritten::make() {
+    pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); }, [] { get().mutex_.unlock(); });
+    return new Unwritten;
 }
 
 void Unwritten::track() { tracking_.store(true); }

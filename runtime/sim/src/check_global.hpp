@@ -31,6 +31,7 @@ public:
     std::pair<std::uintptr_t, std::uintptr_t> find(std::uintptr_t begin, std::uintptr_t end) const;
 
 private:
+    static Unwritten* make();
     std::atomic<bool> tracking_{false};
     mutable std::mutex mutex_;
     std::map<std::uintptr_t, std::uintptr_t> ranges_;  // begin -> end

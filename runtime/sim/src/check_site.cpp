@@ -51,8 +51,15 @@ struct Sites {
     std::vector<Chain> chains{Chain{}};
 
     static Sites& get() {
-        static Sites* const instance = new Sites;  // threads may outlive static destruction
+        static Sites* const instance = make();  // threads may outlive static destruction
         return *instance;
+    }
+
+private:
+    // A forked child must not find the mutex held by a thread that it does not have.
+    static Sites* make() {
+        pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); }, [] { get().mutex.unlock(); });
+        return new Sites;
     }
 };
 

@@ -32,7 +32,7 @@ struct Report {
     enum State : int { kRunning, kWriting, kFault, kDone };
     std::atomic<int> state{kRunning};
     aclError code = ACL_SUCCESS;
-    char message[512] = {};
+    char message[std::size_t{32} << 10] = {};  // room for what the checker has to tell
 
     // The first to come is the one that counts.
     void write(aclError fault, const char* text) {
