@@ -187,3 +187,27 @@ def run_backward_formula(OpOverload op not None, tuple args not None, dict kwarg
         release_bound(&bound)
     without = () if ctx.rare is None else ctx.rare.non_differentiable or ()
     return align_gradients(ctx, backward_callable(ctx)(ctx, *grads)), without
+
+
+def reaches_other_leaves(tensors, leaves):
+    """Whether the graph of any of the tensors ends in a leaf that is not among `leaves`."""
+    cdef set seen = set(), own = set([id(t) for t in leaves])
+    cdef list stack = []
+    cdef Node node, after
+    cdef int i
+    for t in tensors:
+        node = gradient_node(<Tensor?>t)
+        if node is not None:
+            stack.append(node)
+    while stack:
+        node = <Node>stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, AccumulateGrad) and id((<AccumulateGrad>node).variable) not in own:
+            return True
+        for i in range(node.next_count):
+            after = <Node>node.next_nodes[i]
+            if after is not None:
+                stack.append(after)
+    return False

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+from ._forward import jvp, linearize
 from ._functionalize import functionalize
-from ._transforms import grad, grad_and_value, jvp, vjp
+from ._jacobians import hessian, jacfwd, jacrev
+from ._modules import functional_call, stack_module_state
+from ._reverse import grad, grad_and_value, vjp
 from ._vmap import vmap
 
-__all__ = ["functionalize", "grad", "grad_and_value", "jvp", "vjp", "vmap"]
+__all__ = [
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]

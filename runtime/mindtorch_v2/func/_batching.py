@@ -31,7 +31,7 @@ class VmapInfo:
 
 class _Levels(threading.local):
     def __init__(self) -> None:
-        self.open: list[VmapInfo] = []  # of the vmap calls that are running, the outermost first
+        self.open: dict[int, VmapInfo] = {}  # of the vmap calls that are running, by level
 
 
 levels = _Levels()

@@ -7,7 +7,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ..autograd import function
+from ..autograd import function, is_grad_enabled
 from ..utils._pytree import tree_leaves, tree_map
 from ._batching import BatchedTensor, batch, levels, unbatch, wrap_outputs
 
@@ -22,6 +22,22 @@ def apply_batched(cls: Any, args: tuple[Any, ...]) -> Any:
             f"override the setup_context staticmethod: {cls.__name__} does not."
         )
     level = max(v.level for v in tree_leaves(list(args)) if isinstance(v, BatchedTensor))
+    samples = [a for a in args if isinstance(a, BatchedTensor) and a.level == level]
+    if is_grad_enabled() and any(sample.requires_grad for sample in samples):
+        # A transform inside the `vmap` wants gradients: it records the call as a whole, with samples as arguments.
+        result, ctx = _core.record_function(cls, args, lambda *values: _run(cls, _untracked(values, level), level))
+        _core.forget_marks_(ctx)
+        return result
+    return _run(cls, args, level)
+
+
+def _untracked(values: tuple[Any, ...], level: int) -> tuple[Any, ...]:
+    """The samples of a level outside its graph."""
+    return tuple(_core.without_history(v) if isinstance(v, BatchedTensor) and v.level == level else v for v in values)
+
+
+def _run(cls: Any, args: tuple[Any, ...], level: int) -> Any:
+    """The function on all samples of a level, or on one after the other."""
     has_rule = cls.vmap is not function.Function.vmap
     if has_rule and cls.generate_vmap_rule:
         raise RuntimeError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._core import Tensor
 from .._ops import ops
+from ..autograd._levels import next_level
 from ..utils._pytree import tree_leaves, tree_map
 from ._batching import VmapInfo, batch, levels, unbatch
 
@@ -42,14 +43,14 @@ def vmap(
             )
         dims = _spread(in_dims, list(args), name, "in_dims")
         size = _batch_size(name, in_dims, list(args), dims)
-        level = len(levels.open)
-        levels.open.append(VmapInfo(size, randomness))
+        level = next_level()
+        levels.open[level] = VmapInfo(size, randomness)
         try:
             samples = tree_map(lambda v, d: v if d is _NO_DIMENSION else batch(v, d, level), list(args), dims)
             output = func(*samples, **tree_map(lambda v: batch(v, 0, level) if isinstance(v, Tensor) else v, kwargs))
             return _collect(output, out_dims, name, level, size)
         finally:
-            levels.open.pop()
+            del levels.open[level]
 
     return mapped
 

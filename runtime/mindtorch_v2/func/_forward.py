@@ -1,0 +1,111 @@
+"""`jvp` and `linearize`: forward mode, at a level of its own each time, so that transforms nest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import autograd
+from .._core import Tensor
+from .._ops import ops
+from ..autograd.forward_ad import close_level, make_dual_at, open_level
+from ..utils._pytree import tree_leaves, tree_map
+from ._inputs import only_tensors, split_aux, structure, tracked, untracked
+
+__all__ = ["jvp", "linearize"]
+
+_NAME = "jvp(f, primals, tangents)"
+
+
+def jvp(
+    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """``func(*primals)`` and its derivative in the direction ``tangents``, nested as primals are; each once, together.
+
+    With ``has_aux`` func returns ``(output, aux)``, and aux comes third. Of an output that does not depend on the
+    primals the derivative is zero, or a RuntimeError with ``strict``. Raises RuntimeError where the tangents do not fit
+    the primals.
+    """
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{_NAME}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    if structure(primals) != structure(tangents):
+        raise RuntimeError(
+            f"{_NAME}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {structure(primals)} and tangents "
+            f"with structure {structure(tangents)}"
+        )
+    _require_tensors(primals, "primals")
+    _require_tensors(tangents, "tangents")
+    level = open_level()
+    try:
+        duals = tree_map(lambda p, t: make_dual_at(level, _floating(p), _floating(t, "tangent")), primals, tangents)
+        output, aux = split_aux(func(*duals), has_aux, _NAME)
+        only_tensors(output, _NAME)
+        derivatives = tree_map(lambda o: _derivative(level.get(o), o, strict), output)
+    finally:
+        close_level(level)
+    return (output, derivatives, aux) if has_aux else (output, derivatives)
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """``func(*primals)``, and the function from tangents of the primals to the derivative of the output.
+
+    That function does not run func again: it differentiates the recorded backward pass, which is linear in the
+    gradients that it starts from.
+    """
+    with autograd.enable_grad():
+        inputs = [tracked(p) for p in primals]
+        output = func(*inputs)
+        outputs = only_tensors(output, "linearize(f, *primals)")
+        reached = [o for o in outputs if o.requires_grad]
+        starts = [untracked(ops.aten.ones_like(o)).requires_grad_() for o in reached]
+        leaves = tree_leaves(inputs)
+        pulled: tuple[Tensor, ...] = ()
+        if reached and leaves:
+            pulled = autograd.grad(reached, leaves, starts, create_graph=True, materialize_grads=True)
+
+    def push_forward(*tangents: Any) -> Any:
+        if structure(tangents) != structure(primals):
+            raise RuntimeError(
+                f"Expected the tangents to have the structure of the primals, {structure(primals)}, got "
+                f"{structure(tangents)}"
+            )
+        pairs = [(g, t) for g, t in zip(pulled, tree_leaves(tangents), strict=True) if g.requires_grad]
+        found: list[Tensor] = []
+        if pairs:
+            pushed = autograd.grad(
+                [g for g, _ in pairs], starts, [t for _, t in pairs], retain_graph=True, materialize_grads=True
+            )
+            found = list(pushed)
+        by_output = iter(found)
+        return tree_map(
+            lambda o: next(by_output) if found and any(o is r for r in reached) else ops.aten.zeros_like(o), output
+        )
+
+    return untracked(output), push_forward
+
+
+def _require_tensors(tree: Any, name: str) -> None:
+    leaves = tree_leaves(tree)
+    if not leaves:
+        raise RuntimeError(f"{_NAME}: Expected {name} to contain at least one Tensor.")
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"{_NAME}: Expected {name} to only contain Tensors, got {type(leaf)}")
+
+
+def _floating(tensor: Tensor, name: str = "primal") -> Tensor:
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        raise ValueError(f"Expected {name} to be floating point or complex, but got: {tensor.dtype}")
+    return tensor
+
+
+def _derivative(tangent: Tensor | None, output: Tensor, strict: bool) -> Any:
+    if tangent is not None:
+        return tangent
+    if strict:
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
+            "with strict=True."
+        )
+    return ops.aten.zeros_like(output)

@@ -1,0 +1,128 @@
+"""What the transforms share: checks of arguments and results, and tensors put at a transform's own level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._ops import ops
+from ..autograd import is_grad_enabled
+from ..autograd._forward import open_levels
+from ..autograd._levels import hidden_from
+from ..utils._pytree import tree_leaves, tree_map
+from ._batching import BatchedTensor, batch, levels
+
+__all__ = ["chosen_arguments", "depends_on_others", "only_tensors", "split_aux", "structure", "tracked", "untracked"]
+
+ArgNums = int | tuple[int, ...]
+
+
+def chosen_arguments(argnums: Any, count: int) -> tuple[int, ...]:
+    """``argnums`` as positions among ``count`` arguments. Raises RuntimeError where they are none."""
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    given = (argnums,) if isinstance(argnums, int) else argnums
+    if not given:
+        raise RuntimeError("argnums must be non-empty")
+    for n in given:
+        if not isinstance(n, int):
+            raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {argnums}")
+        if not -count <= n < count:
+            raise RuntimeError(f"Got argnum={n}, but only {count} positional inputs")
+    positions = tuple(n % count for n in given)
+    if len(set(positions)) != len(positions):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return positions
+
+
+def split_aux(result: Any, has_aux: bool, where: str) -> tuple[Any, Any]:
+    """A function's result as ``(output, aux)``; aux is None without ``has_aux``."""
+    if not has_aux:
+        return result, None
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise RuntimeError(f"{where}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    for leaf in tree_leaves(result[1]):
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
+    return result
+
+
+def only_tensors(output: Any, where: str) -> list[Tensor]:
+    """The tensors of a function's output. Raises RuntimeError for anything else in it, and for an empty one."""
+    leaves = tree_leaves(output)
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(
+                f"{where}: expected f(*primals) to return only tensors, got unsupported type {type(leaf)}"
+            )
+    if not leaves:
+        raise RuntimeError(f"{where}: Expected f to be a function that has non-empty output (got output = {leaves})")
+    return leaves
+
+
+def structure(tree: Any) -> str:
+    """How a tree nests: ``(*, {'a': *})``."""
+    if isinstance(tree, dict):
+        return "{" + ", ".join(f"{key!r}: {structure(value)}" for key, value in tree.items()) + "}"
+    if isinstance(tree, (tuple, list)):
+        brackets = "()" if isinstance(tree, tuple) else "[]"
+        return brackets[0] + ", ".join(structure(item) for item in tree) + brackets[1]
+    return "*"
+
+
+def tracked(tree: Any) -> Any:
+    """Tensors that gradients are taken for: leaves, or part of the graph where that records the call too.
+
+    Inside `vmap` they stand for samples of it, so that there is a gradient for each. Raises for what is no tensor of
+    floating-point numbers.
+    """
+    return tree_map(_tracked, tree)
+
+
+def _tracked(value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+    if not (value.is_floating_point() or value.is_complex()):
+        raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {value.dtype}")
+    value = _lifted(value)
+    if value.requires_grad:
+        alias: Tensor = ops.aten.alias(value)
+        return alias
+    return _core.without_history(value).requires_grad_()
+
+
+def _lifted(value: Tensor) -> Tensor:
+    """The tensor as a sample of the innermost `vmap`: itself where it is one, else the same for all samples."""
+    level = max(levels.open, default=0)
+    if level == 0 or (isinstance(value, BatchedTensor) and value.level == level):
+        return value
+    inner = [open_levels[n] for n in _core.tangent_levels(value) if n > level]
+    with hidden_from(level):
+        whole = ops.aten.expand(ops.aten.unsqueeze(value, 0), [levels.open[level].batch_size, *value.shape])
+    sample = batch(whole, 0, level)
+    for forward in inner:
+        forward.set(sample, forward.get(value))
+    return sample
+
+
+def depends_on_others(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[bool, bool]:
+    """Whether something besides ``inputs`` can be differentiated by: outside the samples, and inside of them."""
+    if not is_grad_enabled():
+        return False, False
+    inside = any(_requires_grad_inside(t) for t in outputs)
+    return _core.reaches_other_leaves(outputs, inputs), inside
+
+
+def _requires_grad_inside(tensor: Tensor) -> bool:
+    while isinstance(tensor, BatchedTensor):
+        tensor = tensor.value
+        if tensor.requires_grad:
+            return True
+    return False
+
+
+def untracked(tree: Any) -> Any:
+    """Tensors outside the graph, with the tangents they have."""
+    return tree_map(lambda t: _core.without_history(t) if isinstance(t, Tensor) and t.requires_grad else t, tree)

@@ -1,0 +1,124 @@
+"""`grad`, `grad_and_value` and `vjp`: reverse mode, by the graph that autograd records."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import autograd
+from .._core import Tensor
+from ..utils._pytree import tree_leaves, tree_map
+from ._inputs import (
+    ArgNums,
+    chosen_arguments,
+    depends_on_others,
+    only_tensors,
+    split_aux,
+    structure,
+    tracked,
+    untracked,
+)
+
+__all__ = ["grad", "grad_and_value", "vjp"]
+
+
+def grad_and_value(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """As `grad`, but the function returns ``(gradients, value)``, or ``(gradients, (value, aux))`` with ``has_aux``."""
+
+    @functools.wraps(func)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        chosen = chosen_arguments(argnums, len(args))
+        recorded = autograd.is_grad_enabled()
+        with autograd.enable_grad():
+            inputs = [tracked(a) if i in chosen else a for i, a in enumerate(args)]
+            value, aux = split_aux(func(*inputs, **kwargs), has_aux, "grad_and_value(f)(*args)")
+            _require_scalar(value)
+            wanted = [inputs[n] for n in chosen]
+            leaves = tree_leaves(wanted)
+            outside, inside = depends_on_others([value], leaves) if recorded else (False, False)
+            found = iter(_gradients([value], leaves, [None], outside or inside))
+        gradients = tree_map(lambda _: next(found), wanted)
+        result = gradients[0] if isinstance(argnums, int) else tuple(gradients), (value, aux) if has_aux else value
+        return result if outside else untracked(result)
+
+    return differentiated
+
+
+def grad(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that computes the gradient of ``func``, which returns a 0-d tensor, for the arguments ``argnums``.
+
+    With ``has_aux`` func returns ``(value, aux)`` and the gradient comes as ``(gradient, aux)``. Raises RuntimeError
+    for another result, or an argument that there is not.
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        gradients, value = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    return differentiated
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """``func(*primals)``, and the function from gradients of its outputs to gradients of its inputs.
+
+    With ``has_aux`` func returns ``(output, aux)``, and aux comes third.
+    """
+    output, pull_back, aux = vjp_of(func, primals, has_aux)
+    return (output, pull_back, aux) if has_aux else (output, pull_back)
+
+
+def vjp_of(
+    func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool
+) -> tuple[Any, Callable[..., tuple[Any, ...]], Any]:
+    """`vjp`, always with aux."""
+    recorded = autograd.is_grad_enabled()
+    with autograd.enable_grad():
+        inputs = [tracked(p) for p in primals]
+        output, aux = split_aux(func(*inputs), has_aux, "vjp(f, *primals)")
+        outputs = only_tensors(output, "vjp(f, *primals)")
+        leaves = tree_leaves(inputs)
+        outside, inside = depends_on_others(outputs, leaves) if recorded else (False, False)
+
+    def pull_back(cotangents: Any) -> tuple[Any, ...]:
+        if structure(cotangents) != structure(output):
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {structure(cotangents)}, primal output: {structure(output)}"
+            )
+        starts = tree_leaves(cotangents)
+        of_starts, in_starts = depends_on_others(starts, [])
+        found = iter(_gradients(outputs, leaves, starts, outside or inside or of_starts or in_starts))
+        gradients = tuple(tree_map(lambda _: next(found), tree) for tree in inputs)
+        return gradients if outside or of_starts else untracked(gradients)
+
+    return (output, pull_back, aux) if outside else (untracked(output), pull_back, untracked(aux))
+
+
+def _gradients(
+    outputs: list[Tensor], inputs: list[Tensor], starts: list[Any], differentiable: bool
+) -> tuple[Tensor, ...]:
+    """`autograd.grad` of the outputs that depend on anything, zeros where an input is not reached."""
+    pairs = [(o, s) for o, s in zip(outputs, starts, strict=True) if o.requires_grad]
+    if not inputs:
+        return ()
+    return autograd.grad(
+        [o for o, _ in pairs],
+        inputs,
+        [s for _, s in pairs],
+        retain_graph=True,
+        create_graph=differentiable,
+        materialize_grads=True,
+    )
+
+
+def _require_scalar(value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(value)}")
+    if value.dim() != 0:
+        raise RuntimeError(
+            "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+            f"{value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+        )

@@ -1,0 +1,384 @@
+"""`torch.func` beside PyTorch's: transforms, one inside another in every order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import mindtorch_v2
+from tests.runtime.both import agree
+
+
+def x(t: Any) -> Any:
+    return t.tensor([[0.1, 0.2], [0.3, -0.4], [0.5, 0.6]])
+
+
+def v(t: Any) -> Any:
+    return t.tensor([0.3, -0.7])
+
+
+def w(t: Any) -> Any:
+    return t.tensor([[1.0, 2.0], [3.0, -1.0]])
+
+
+def scalar(a: Any) -> Any:
+    return (a.sin() * a.exp()).sum()
+
+
+def jvp_of_scalar(t: Any) -> Callable[[Any], Any]:
+    return lambda a: t.func.jvp(scalar, (a,), (v(t),))
+
+
+def changed_in_place(a: Any) -> Any:
+    b = a.clone()
+    b[0].mul_(2)
+    return b.prod()
+
+
+COMPOSITIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "vmap(grad)": lambda t, f: f.vmap(f.grad(scalar))(x(t)),
+    "vmap(grad), by what is not mapped": lambda t, f: f.vmap(
+        lambda a: f.grad(lambda b: ((b @ a) ** 3).tanh())(v(t))
+    )(x(t)),
+    "vmap(grad), two arguments": lambda t, f: f.vmap(
+        f.grad(lambda m, a: ((m @ a).sigmoid() ** 2).sum(), argnums=(0, 1)), in_dims=(None, 0)
+    )(w(t), x(t)),
+    "vmap(grad_and_value)": lambda t, f: f.vmap(f.grad_and_value(scalar))(x(t)),
+    "vmap(grad), out_dims": lambda t, f: f.vmap(f.grad(scalar), in_dims=1, out_dims=1)(x(t)),
+    "vmap(grad(grad))": lambda t, f: f.vmap(f.grad(lambda a: (f.grad(scalar)(a) * a).sum()))(x(t)),
+    "vmap(vmap(grad))": lambda t, f: f.vmap(f.vmap(f.grad(lambda a: a**3)))(x(t)),
+    "grad(vmap)": lambda t, f: f.grad(lambda a: f.vmap(scalar)(a).sum())(x(t)),
+    "grad(vmap(grad))": lambda t, f: f.grad(lambda a: (f.vmap(f.grad(scalar))(a) ** 2).sum())(x(t)),
+    "grad(vmap(grad)), by what is not mapped": lambda t, f: f.grad(
+        lambda c: f.vmap(lambda a: f.grad(lambda b: (b * c * b).sum().exp())(a))(x(t)).sum()
+    )(v(t)),
+    "jvp": lambda t, f: f.jvp(lambda a: (a.sin(), {"a": a.sum()}), (x(t),), (x(t) * 2,)),
+    "jvp, aux": lambda t, f: f.jvp(lambda a: (a.sin(), a * 2), (x(t),), (x(t),), has_aux=True),
+    "jvp, constant": lambda t, f: f.jvp(lambda a: t.ones(2), (x(t),), (x(t),)),
+    "jvp(jvp)": lambda t, f: f.jvp(
+        lambda a: f.jvp(lambda b: b**3 * a, (a,), (t.ones(3, 2),))[1], (x(t),), (x(t),)
+    ),
+    "jvp(grad)": lambda t, f: f.jvp(f.grad(scalar), (x(t),), (x(t) * 3,)),
+    "grad(jvp)": lambda t, f: f.grad(lambda a: f.jvp(lambda b: b.exp() * b, (a,), (x(t) * 2,))[1].sum())(x(t)),
+    "vmap(jvp)": lambda t, f: f.vmap(jvp_of_scalar(t))(x(t)),
+    "vmap(jvp), by what is not mapped": lambda t, f: f.vmap(
+        lambda a: f.jvp(lambda b: b * a * b, (v(t),), (v(t),))
+    )(x(t)),
+    "jvp(vmap)": lambda t, f: f.jvp(lambda a: f.vmap(scalar)(a), (x(t),), (x(t),)),
+    "jvp(vmap(jvp))": lambda t, f: f.jvp(
+        lambda y: f.vmap(lambda a: f.jvp(lambda b: (b**3 * y[0]).sum(), (a,), (v(t),))[1])(y), (x(t),), (x(t),)
+    ),
+    "jvp(vmap(grad))": lambda t, f: f.jvp(
+        lambda y: f.vmap(f.grad(lambda a: (a**3 * y[1]).sum()))(y), (x(t),), (x(t) * 2,)
+    ),
+    "vmap(jvp(grad))": lambda t, f: f.vmap(lambda a: f.jvp(f.grad(scalar), (a,), (v(t),)))(x(t)),
+    "vmap(grad(jvp))": lambda t, f: f.vmap(f.grad(lambda a: jvp_of_scalar(t)(a)[1]))(x(t)),
+    "jacrev": lambda t, f: f.jacrev(lambda a: (a @ w(t)).sin())(x(t)),
+    "jacfwd": lambda t, f: f.jacfwd(lambda a: (a @ w(t)).sin())(x(t)),
+    "jacrev, nested": lambda t, f: f.jacrev(
+        lambda a, d: {"p": a * d["k"], "q": (a.sum(), d["k"].prod())}, argnums=(0, 1)
+    )(v(t), {"k": v(t) * 2}),
+    "jacfwd, nested": lambda t, f: f.jacfwd(
+        lambda a, d: {"p": a * d["k"], "q": (a.sum(), d["k"].prod())}, argnums=(0, 1)
+    )(v(t), {"k": v(t) * 2}),
+    "jacrev, chunks": lambda t, f: f.jacrev(lambda a: a.exp(), chunk_size=4)(x(t)),
+    "Jacobians, aux": lambda t, f: [j(lambda a: (a**2, a), has_aux=True)(v(t)) for j in (f.jacrev, f.jacfwd)],
+    "hessian": lambda t, f: f.hessian(lambda a: (a @ w(t) @ a).exp())(v(t)),
+    "hessian, two arguments": lambda t, f: f.hessian(lambda a, b: (a * b).sum() ** 2, argnums=(0, 1))(v(t), v(t)),
+    "jacrev(jacrev)": lambda t, f: f.jacrev(f.jacrev(scalar))(v(t)),
+    "jacfwd(jacfwd)": lambda t, f: f.jacfwd(f.jacfwd(scalar))(v(t)),
+    "jacrev(jacfwd)": lambda t, f: f.jacrev(f.jacfwd(scalar))(v(t)),
+    "vmap(hessian)": lambda t, f: f.vmap(f.hessian(scalar))(x(t)),
+    "vmap(jacrev)": lambda t, f: f.vmap(f.jacrev(lambda a: w(t) @ a))(x(t)),
+    "vmap(jacfwd)": lambda t, f: f.vmap(f.jacfwd(lambda a: (w(t) @ a) ** 2))(x(t)),
+    "vjp": lambda t, f: [(o, pull((x(t), x(t)[:, 0]))) for o, pull in [f.vjp(lambda a: (a.sin(), a.prod(1)), x(t))]],
+    "vjp, aux": lambda t, f: [
+        (o, pull(v(t)), aux) for o, pull, aux in [f.vjp(lambda a: (a * a, a), v(t), has_aux=True)]
+    ],
+    "vmap of a vjp": lambda t, f: f.vmap(f.vjp(lambda a: a.exp() * v(t), v(t))[1])(x(t)),
+    "linearize": lambda t, f: [
+        (o, push(v(t)), push(v(t) * 2)) for o, push in [f.linearize(lambda a: a.sin() * a, v(t))]
+    ],
+    "grad of a dict": lambda t, f: f.grad(lambda d: (d["a"] ** 2).sum())({"a": v(t)}),
+    "grad of the last argument": lambda t, f: f.grad(lambda a, b: (a * b).sum(), argnums=-1)(v(t), v(t) * 2),
+    "grad in no_grad inside": lambda t, f: f.grad(lambda a: t.no_grad()(lambda b: b.sum())(a))(v(t)),
+    "in place": lambda t, f: f.vmap(f.grad(lambda a: (a.clone().mul_(a)).sum()))(x(t)),
+    "a view in place": lambda t, f: f.grad(changed_in_place)(v(t)),
+    "indexing": lambda t, f: f.vmap(f.grad(lambda a: a[1] * a[0]))(x(t)),
+    "softmax": lambda t, f: f.vmap(f.grad(lambda a: a.softmax(0)[0]))(x(t)),
+    "loss": lambda t, f: f.vmap(f.grad(lambda a: t.nn.functional.mse_loss(a, v(t))))(x(t)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_compositions(name: str) -> None:
+    agree(lambda t: COMPOSITIONS[name](t, t.func))
+
+
+TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
+    "grad by another tensor": lambda t, q: t.func.grad(lambda a: (q * a * a).sum())(v(t)),
+    "grad": lambda t, q: t.func.grad(lambda a: (a**3).sum())(q),
+    "vmap(grad)": lambda t, q: t.func.vmap(t.func.grad(lambda a: a**3))(q),
+    "vmap(grad) by another tensor": lambda t, q: t.func.vmap(t.func.grad(lambda a: (q * a * a).sum()))(v(t)),
+    "jvp": lambda t, q: t.func.jvp(lambda a: (a**3).sum(), (q,), (v(t),))[1],
+    "tangent": lambda t, q: t.func.jvp(lambda a: (a**3).sum(), (v(t),), (q,))[1],
+    "jacrev": lambda t, q: t.func.jacrev(lambda a: a**3 * a.sum())(q),
+    "jacfwd": lambda t, q: t.func.jacfwd(lambda a: a**3 * a.sum())(q),
+    "vjp": lambda t, q: t.func.vjp(lambda a: a * q, v(t))[1](v(t))[0],
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_autograd_differentiates_transforms(name: str) -> None:
+    def case(t: Any) -> Any:
+        q = t.tensor([0.5, -1.5], requires_grad=True)
+        result = TRANSFORMS[name](t, q)
+        return result, t.autograd.grad(result.sum(), q)
+
+    agree(case)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_leave_no_history_behind(name: str) -> None:
+    def case(t: Any) -> Any:
+        q = t.tensor([0.5, -1.5])
+        recorded = TRANSFORMS[name](t, q).requires_grad
+        with t.no_grad():
+            return recorded, TRANSFORMS[name](t, q.requires_grad_()).requires_grad, q.grad
+
+    agree(case)
+
+
+ERRORS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "jvp, no tuple": (lambda t, f: f.jvp(t.sin, v(t), (v(t),)), "Expected primals to be a tuple. E.g. it should be"),
+    "jvp, empty": (lambda t, f: f.jvp(t.sin, (), ()), "Expected primals to contain at least one Tensor."),
+    "jvp, structure": (
+        lambda t, f: f.jvp(t.sin, (v(t),), (v(t), v(t))),
+        "Expected primals and tangents to have the same python structure.",
+    ),
+    "jvp, a number": (lambda t, f: f.jvp(t.sin, (3.0,), (v(t),)), "Expected primals to only contain Tensors, got"),
+    "jvp, a number as tangent": (lambda t, f: f.jvp(t.sin, (v(t),), (3.0,)), "Expected tangents to only contain Tens"),
+    "jvp, shape": (lambda t, f: f.jvp(t.sin, (v(t),), (v(t)[:1],)), "different size than that of the original Tensor"),
+    "jvp, integers": (
+        lambda t, f: f.jvp(t.sin, (t.arange(2),), (t.arange(2),)),
+        "Expected primal to be floating point",
+    ),
+    "jvp, output": (lambda t, f: f.jvp(lambda a: 3, (v(t),), (v(t),)), "to return only tensors, got unsupported type"),
+    "jvp, no output": (lambda t, f: f.jvp(lambda a: (), (v(t),), (v(t),)), "a function that has non-empty output"),
+    "jvp, aux": (
+        lambda t, f: f.jvp(lambda a: a, (v(t),), (v(t),), has_aux=True),
+        "output of function f should be a tuple: (output, aux) if has_aux is True",
+    ),
+    "jvp, strict": (
+        lambda t, f: f.jvp(lambda a: t.ones(2), (v(t),), (v(t),), strict=True),
+        "The output of f is independent of the inputs.",
+    ),
+    "grad, no scalar": (lambda t, f: f.grad(t.sin)(v(t)), "to return a scalar Tensor, got tensor with 1 dims."),
+    "grad, no tensor": (lambda t, f: f.grad(lambda a: 3)(v(t)), "Expected f(*args) to return a Tensor, got"),
+    "grad, aux": (lambda t, f: f.grad(scalar, has_aux=True)(v(t)), "output of function f should be a tuple"),
+    "grad, integers": (lambda t, f: f.grad(lambda a: a.sum())(t.arange(2)), "only Tensors of floating point dtype"),
+    "grad, a number": (lambda t, f: f.grad(lambda a: a)(3.0), "Thing passed to transform API must be Tensor, got"),
+    "grad, argnum": (lambda t, f: f.grad(scalar, argnums=1)(v(t)), "Got argnum=1, but only 1 positional inputs"),
+    "grad, twice": (lambda t, f: f.grad(scalar, argnums=(0, 0))(v(t), v(t)), "argnums elements must be unique"),
+    "grad, none": (lambda t, f: f.grad(scalar, argnums=())(v(t)), "argnums must be non-empty"),
+    "grad, no argnum": (lambda t, f: f.grad(scalar, argnums="a")(v(t)), "argnums must be int or Tuple[int, ...], got"),
+    "vjp, structure": (
+        lambda t, f: f.vjp(lambda a: (a, a), v(t))[1](v(t)),
+        "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function.",
+    ),
+    "vjp, shape": (lambda t, f: f.vjp(t.sin, v(t))[1](v(t)[:1]), "Mismatch in shape: grad_output"),
+    "vjp, output": (lambda t, f: f.vjp(lambda a: 3, v(t)), "to return only tensors, got unsupported type"),
+    "jacrev, argnum": (lambda t, f: f.jacrev(scalar, argnums=2)(v(t)), "Got argnum=2, but only 1 positional inputs"),
+    "jacfwd, output": (lambda t, f: f.jacfwd(lambda a: 3)(v(t)), "to return only tensors, got unsupported type"),
+    "vmap, item": (lambda t, f: f.vmap(f.grad(lambda a: a * a.item()))(v(t)), "calling .item() on a Tensor"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name: str) -> None:
+    case, quoted = ERRORS[name]
+    agree(lambda t: case(t, t.func), quoted)
+    agree(lambda t: t.func.vmap(t.func.grad(scalar))(x(t)))  # and nothing is left open
+
+
+def test_an_error_inside_closes_the_level() -> None:
+    t, kept = mindtorch_v2, []
+
+    def failing(a: Any) -> Any:
+        kept.append(a * 2)
+        raise KeyError("inside")
+
+    with pytest.raises(KeyError):
+        t.func.jvp(failing, (v(t),), (v(t),))
+    with t.autograd.forward_ad.dual_level():
+        assert t.autograd.forward_ad.unpack_dual(kept[0] * 2).tangent is None
+
+
+# ---------------------------------------------------------------- modules
+
+
+def model(t: Any) -> Any:
+    net = t.nn.Sequential(t.nn.Linear(2, 3), t.nn.Tanh(), t.nn.Linear(3, 2))
+    with t.no_grad():
+        for number, parameter in enumerate(net.parameters()):
+            count = parameter.numel()
+            parameter.copy_(((t.arange(count) * 7 + number) % 5).reshape(parameter.shape).to(t.float32) / 5 - 0.4)
+    return net
+
+
+def test_per_sample_gradients() -> None:
+    """The main use: a gradient for each sample of a batch, and it equals the one of that sample alone."""
+
+    def case(t: Any) -> Any:
+        net, inputs, labels = model(t), x(t), t.tensor([0, 1, 1])
+        parameters = {name: p.detach() for name, p in net.named_parameters()}
+
+        def loss(parameters: Any, sample: Any, label: Any) -> Any:
+            output = t.func.functional_call(net, parameters, (sample[None],))
+            return t.nn.functional.cross_entropy(output, label[None])
+
+        found = t.func.vmap(t.func.grad(loss), in_dims=(None, 0, 0))(parameters, inputs, labels)
+        for i in range(3):
+            net.zero_grad()
+            t.nn.functional.cross_entropy(net(inputs[i : i + 1]), labels[i : i + 1]).backward()
+            for name, p in net.named_parameters():
+                assert t.allclose(found[name][i], p.grad, atol=1e-6)
+        return found
+
+    agree(case)
+
+
+def test_an_ensemble() -> None:
+    def case(t: Any) -> Any:
+        nets = [model(t), model(t)]
+        with t.no_grad():
+            nets[1][0].weight.mul_(-2)
+        parameters, buffers = t.func.stack_module_state(nets)
+
+        def call(parameters: Any, buffers: Any, data: Any) -> Any:
+            return t.func.functional_call(nets[0], (parameters, buffers), (data,))
+
+        output = t.func.vmap(call, in_dims=(0, 0, None))(parameters, buffers, x(t))
+        output.sum().backward()
+        return output, [p.requires_grad for p in parameters.values()], parameters["0.weight"].grad
+
+    agree(case)
+
+
+def test_functional_call_puts_everything_back() -> None:
+    def case(t: Any) -> Any:
+        net = model(t)
+        before = {name: id(p) for name, p in net.named_parameters()}
+        with pytest.raises(ZeroDivisionError):
+            t.func.functional_call(Failing.of(t, net), {"net.0.bias": t.ones(3)}, (x(t),))
+        net2 = t.nn.Sequential(net[0])
+        replaced = t.func.functional_call(net2, {"0.weight": t.ones(3, 2)}, x(t))
+        return before == {name: id(p) for name, p in net.named_parameters()}, replaced
+
+    agree(case)
+
+
+class Failing:
+    """A module around another whose forward fails after it used the parameters."""
+
+    @staticmethod
+    def of(t: Any, net: Any) -> Any:
+        class Module(t.nn.Module):  # type: ignore[misc,name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.net = net
+
+            def forward(self, data: Any) -> Any:
+                assert self.net[0].bias.tolist() == [1.0, 1.0, 1.0]
+                raise ZeroDivisionError
+
+        return Module()
+
+
+def test_functional_call_errors() -> None:
+    def call(t: Any, *given: Any, **options: Any) -> Any:
+        return t.func.functional_call(model(t), given if len(given) > 1 else given[0], (x(t),), **options)
+
+    agree(lambda t: call(t, {"nowhere": v(t)}, strict=True), "Unexpected key(s): 'nowhere'.")
+    agree(lambda t: call(t, {"0.bias": v(t)}, {"0.bias": v(t)}), "appeared in multiple dictionaries")
+    agree(lambda t: t.func.stack_module_state([]), "Expected at least one model, got 0.")
+
+
+# ---------------------------------------------------------------- autograd.Function under transforms
+
+
+def cube(t: Any, generate: bool, with_rule: bool = False) -> Any:
+    """x^3 with a gradient of 30 x^2, by which it is told from one that operators would give."""
+
+    class Cube(t.autograd.Function):  # type: ignore[misc,name-defined]
+        generate_vmap_rule = generate
+
+        @staticmethod
+        def forward(a: Any) -> Any:
+            return a**3
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (a,) = ctx.saved_tensors
+            return g * a * a * 30
+
+        @staticmethod
+        def jvp(ctx: Any, a_t: Any) -> Any:
+            (a,) = ctx.saved_tensors
+            return a_t * a * a * 300
+
+    def rule(info: Any, in_dims: Any, a: Any) -> Any:
+        assert info.batch_size == 3
+        return Cube.apply(a), in_dims[0]
+
+    if with_rule:
+        Cube.vmap = staticmethod(rule)
+    return Cube
+
+
+FUNCTIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "grad": lambda t, f, c: f.grad(lambda a: c.apply(a).sum())(x(t)),
+    "jvp": lambda t, f, c: f.jvp(c.apply, (x(t),), (x(t),)),
+    "grad(grad)": lambda t, f, c: f.grad(lambda a: f.grad(lambda b: c.apply(b).sum())(a).sum())(x(t)),
+    "jvp(grad)": lambda t, f, c: f.jvp(f.grad(lambda a: c.apply(a).sum()), (x(t),), (x(t),)),
+    "grad(jvp)": lambda t, f, c: f.grad(lambda a: f.jvp(c.apply, (a,), (x(t),))[1].sum())(x(t)),
+    "vmap": lambda t, f, c: f.vmap(c.apply)(x(t)),
+    "vmap(grad)": lambda t, f, c: f.vmap(f.grad(lambda a: c.apply(a).sum()))(x(t)),
+    "grad(vmap)": lambda t, f, c: f.grad(lambda a: f.vmap(c.apply)(a).sum())(x(t)),
+    "vmap(jvp)": lambda t, f, c: f.vmap(lambda a: f.jvp(c.apply, (a,), (v(t),)))(x(t)),
+    "jvp(vmap)": lambda t, f, c: f.jvp(f.vmap(c.apply), (x(t),), (x(t),)),
+    "grad(vmap(grad))": lambda t, f, c: f.grad(lambda a: f.vmap(f.grad(lambda b: c.apply(b).sum()))(a).sum())(x(t)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("kind", ["generated rule", "rule"])
+def test_functions(name: str, kind: str) -> None:
+    agree(lambda t: FUNCTIONS[name](t, t.func, cube(t, kind == "generated rule", kind == "rule")))
+
+
+def test_a_functions_jvp_is_differentiated_by_forward_mode_too() -> None:
+    """PyTorch gives zero here: it hides what jvp computes from the outer level."""
+    t = mindtorch_v2
+    one, function = t.ones(()), cube(mindtorch_v2, True)
+    tangents = t.func.jvp(lambda a: t.func.jvp(function.apply, (a,), (one,))[1], (one * 2,), (one,))
+    assert [tangent.item() for tangent in tangents] == [1200.0, 1200.0]
+
+
+def test_function_errors() -> None:
+    agree(
+        lambda t: t.func.vmap(t.func.grad(lambda a: cube(t, False).apply(a).sum()))(x(t)), "does not have vmap support"
+    )
+    agree(
+        lambda t: t.func.vmap(cube(t, True, True).apply)(x(t)),
+        "it has both generate_vmap_rule=True and an overridden vmap staticmethod",
+    )
