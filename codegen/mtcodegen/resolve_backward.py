@@ -129,7 +129,8 @@ def _resolve(backward: Backward, scope: OpScope, differentiable: list[str], key:
         if name not in given:
             hint = f"add `{name}: <formula>` or `{name}: not_differentiable`"
             scope.fault("MT410", f"there is no gradient for `{name}`", key, hint)
-    return replace(backward, derivatives=tuple(_resolve_formula(item, scope) for item in backward.derivatives))
+    derivatives = tuple(_resolve_formula(item, scope, differentiable) for item in backward.derivatives)
+    return replace(backward, derivatives=derivatives)
 
 
 def _title(scope: OpScope) -> str:
@@ -141,12 +142,14 @@ def _name_span(derivative: Derivative, name: str) -> Span:
     return derivative.key.locate(max(start, 0), len(name)) if name else derivative.key.span
 
 
-def _resolve_formula(derivative: Derivative, scope: OpScope) -> Derivative:
+def _resolve_formula(derivative: Derivative, scope: OpScope, differentiable: list[str]) -> Derivative:
     types = {argument.name: value_type(argument.type) for argument in scope.schema.arguments}
     if derivative.formula is None or (derivative.key.value in _FORWARD and derivative.key.value not in types):
         return derivative
     expected = [_gradient_type(types.get(name)) for name in derivative.arguments]
-    wanted = expected[0] if len(expected) == 1 else ValueType.tuple_of(expected)
+    wanted: ValueType | None = expected[0] if len(expected) == 1 else ValueType.tuple_of(expected)
+    if not set(derivative.arguments) <= {*differentiable}:  # which is said already
+        wanted = None
     by_device = {
         device: scope.formula(formula, Purpose.BACKWARD, wanted) for device, formula in derivative.by_device.items()
     }

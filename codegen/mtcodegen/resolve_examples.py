@@ -10,6 +10,7 @@ from mtcodegen.expr import Literal, Purpose, value_type
 from mtcodegen.expr.nodes import Unary
 from mtcodegen.model import Example, Formula, OpSpec, Sample
 from mtcodegen.scopes import OpScope
+from mtcodegen.source import Mapping, Span
 
 __all__ = ["is_nested_numbers", "resolve_examples"]
 
@@ -28,7 +29,7 @@ def _resolve(example: Example, scope: OpScope) -> Example:
             values[name] = _sample(sample, arguments[name].type, scope, Purpose.SAMPLE)
         else:
             message = f"`{name}` is not an argument of {scope.schema.qualname}"
-            scope.fault("MT140", message, sample.node.span, suggest(name, arguments))
+            scope.fault("MT140", message, _key_span(example, name, sample), suggest(name, arguments))
     for argument in arguments.values():
         if argument.name not in example.arguments and not argument.has_default:
             scope.fault("MT140", f"the example has no `{argument.name}`", example.node.span, f"add `{argument.name}:`")
@@ -41,6 +42,11 @@ def _resolve(example: Example, scope: OpScope) -> Example:
     pairs = zip(example.expected, returns, strict=False)
     expected = tuple(_sample(sample, ret.type, scope, Purpose.EXPECT) for sample, ret in pairs)
     return replace(example, arguments=values, expected=expected)
+
+
+def _key_span(example: Example, name: str, sample: Sample) -> Span:
+    args = example.node.get("args")
+    return args.entries[name][0].span if isinstance(args, Mapping) else sample.node.span
 
 
 def _sample(sample: Sample, type_: opschema.Type, scope: OpScope, purpose: Purpose) -> Sample:

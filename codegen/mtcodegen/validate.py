@@ -19,6 +19,28 @@ __all__ = ["json_schema", "plain_type", "to_python", "validate"]
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F]+|0o[0-7]+)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_SHORT = 6  # values of an enumeration that are always listed
+# Names that PyTorch, C and people have for values of the language.
+_OTHER_NAMES = {
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "fp16": "float16",
+    "fp32": "float32",
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "char": "int8",
+    "byte": "uint8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "gpu": "cuda",
+    "ascend": "npu",
+    "host": "cpu",
+}
+_BOOLEANS = {"yes": "true", "on": "true", "no": "false", "off": "false"}  # YAML 1.1's words for them
 _NAMES = {
     "array": "a list",
     "object": "a mapping",
@@ -139,8 +161,12 @@ def _check_enum(node: Node, values: list[str], what: str) -> list[Diagnostic]:
         return [_wrong_type(node, ("string",), what)]
     if node.value in values:
         return []
-    message = f"{what} cannot be {_quote(node.value)}; expected {_either([f'`{value}`' for value in values])}"
-    return [Diagnostic("MT113", message, node.span, suggest(node.value, values))]
+    message = f"{what} cannot be {_quote(node.value)}"
+    other = _OTHER_NAMES.get(node.value, "")
+    hint = f"did you mean `{other}`?" if other in values else suggest(node.value, values)
+    if not hint or len(values) <= _SHORT:  # a long list says less than the one that was meant
+        message += f"; expected {_either([f'`{value}`' for value in values])}"
+    return [Diagnostic("MT113", message, node.span, hint)]
 
 
 def _wrong_type(node: Node, wanted: tuple[str, ...], what: str) -> Diagnostic:
@@ -152,7 +178,8 @@ def _wrong_type(node: Node, wanted: tuple[str, ...], what: str) -> Diagnostic:
     span = node.span
     if actual == "null" and isinstance(node, Scalar) and not node.value:
         span = _key_before(node)
-    return Diagnostic("MT112", f"{what} must be {_either(names)}, not {got}", span)
+    word = _BOOLEANS.get(node.value.lower(), "") if isinstance(node, Scalar) and "boolean" in wanted else ""
+    return Diagnostic("MT112", f"{what} must be {_either(names)}, not {got}", span, f"write `{word}`" if word else "")
 
 
 def _key_before(node: Scalar) -> Span:
@@ -195,6 +222,8 @@ def _missing(node: Mapping, name: str, title: str) -> Diagnostic:
 
 def _unknown(key: Scalar, known: dict[str, Any], title: str) -> Diagnostic:
     hint = suggest(key.value, known) or f"known are {', '.join(known)}"
+    if key.value.count(")") > key.value.count("("):  # the rest of a call that YAML cut in two
+        hint = "quote the value before it: between [ ] or { } a comma ends it"
     return Diagnostic("MT110", f"{title} has no key {_quote(key.value)}", key.span, hint)
 
 

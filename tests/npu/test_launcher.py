@@ -268,8 +268,8 @@ def test_a_handle_of_another_npu(kernels, x):
     assert first == "kernel scale: error 107003 (a stream or event of another device or context)"
     if npu.is_simulated():
         assert re.fullmatch(
-            r"the library says: mtsim_launch: argument stream: expected a stream of the thread's context 0x\w+ on device "
-            rf"0, got {stream.npu_stream:#x} of the context 0x\w+ on device 1",
+            r"the library says: mtsim_launch: argument stream: expected a stream of the thread's context 0x\w+ on "
+            rf"device 0, got {stream.npu_stream:#x} of the context 0x\w+ on device 1",
             second,
         )
 

@@ -403,7 +403,7 @@ class _Checker(NameChecker):
         )
         if not self.scope.purpose.reads_values:
             message = f"{self.scope.purpose.value} cannot call the operator {title}"
-            return resolved, self.fault(message, function, "MT211", "operators belong to `compute` and `backward`")
+            return resolved, self.fault(message, function, "MT211", "operators belong to formulas and `compute`")
         if self.scope.purpose is Purpose.COMPUTE and title == self.scope.subject:
             return resolved, self.fault(f"{title} would call itself", function, "MT211")
         return resolved, self._best_overload(title, schemas, arguments)
@@ -423,9 +423,13 @@ class _Checker(NameChecker):
     def _unknown_function(self, function: Expr, path: Sequence[str]) -> ValueType:
         written = function.id if isinstance(function, Name) else ".".join(path)
         names = [title.partition("::")[2] for title in self.scope.table.names()]
-        hint = suggest(path[-1], [*self.scope.functions, *(names if self.scope.purpose.reads_values else ())])
+        types = C_TYPES if self.scope.purpose is Purpose.LAUNCH else ()
+        others = names if self.scope.purpose.reads_values else types
+        hint = suggest(path[-1], [*self.scope.functions, *others])
         if self.scope.purpose is Purpose.LAUNCH and written in _C_SPELLINGS:
             hint = f"write `{_C_SPELLINGS[written]}(...)`"
+        elif self.scope.purpose is Purpose.LAUNCH and not hint and written[:1] in "fiu" and written[1:].isdigit():
+            hint = f"C types are {', '.join(sorted(C_TYPES))}"
         return self.fault(f"`{written}` is not a function or a declared operator", function, "MT206", hint)
 
     def _method(self, node: Call, function: Attribute) -> Typed:

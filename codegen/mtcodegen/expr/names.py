@@ -21,10 +21,15 @@ _ELSEWHERE = {
     "grad": "`backward`",
     "grads": "`backward`",
     "result": "`backward` and `forward`",
-    "out": "kernel arguments and `backward`",
+    "out": "kernel arguments, `backward` and `forward`",
     "workspace": "kernel arguments",
     "tiling": "kernel arguments",
     "stream": "kernel arguments",
+}
+# Words that stand where a formula could.
+_WORDS = {
+    Purpose.BACKWARD: ("not_differentiable", "not_implemented"),
+    Purpose.FORWARD: ("auto_linear", "auto_element_wise", "not_differentiable", "not_implemented"),
 }
 _OTHER_SPELLINGS = {"true": "True", "false": "False", "null": "None", "nullptr": "None", "none": "None"}
 
@@ -77,7 +82,7 @@ class NameChecker:
         if name in _OTHER_SPELLINGS:
             hint = f"write `{_OTHER_SPELLINGS[name]}`"
         else:
-            hint = suggest(name, [*self.scope.names, *DTYPES])
+            hint = suggest(name, [*self.scope.names, *DTYPES, *_WORDS.get(self.scope.purpose, ())])
         if self.scope.purpose is Purpose.SAMPLE:
             return self.fault(f"`{name}` is not a value", node, "MT204", hint or "inputs name no arguments")
         return self.fault(f"`{name}` is not an argument of {self._subject()}", node, "MT204", hint)
