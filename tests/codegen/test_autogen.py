@@ -173,7 +173,7 @@ def test_fallback_can_be_an_error(ops):
 def test_autocast_casts_floating_point_tensors_and_keeps_gradients(ops):
     x, y = torch.ones(2, requires_grad=True), torch.ones(2, dtype=torch.int64)
     assert ops.pair(x, None, [y]).dtype is torch.float32
-    with torch._C._IncludeDispatchKeyGuard(torch._C.DispatchKeySet("AutocastCPU")):
+    with torch.autocast("cpu"):
         result = ops.pair(x, y, [y])
         assert result.dtype is torch.float16
         assert ops.pair(torch.ones(2, dtype=torch.float64), None, []).dtype is torch.float64
