@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import functional, init
+from . import functional, init, modules
 from .container import ModuleDict, ModuleList, ParameterList, Sequential
 from .layers import (
     GELU,
@@ -49,4 +49,5 @@ __all__ = [
     "Tanh",
     "functional",
     "init",
+    "modules",
 ]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from .._core import RemovableHandle, Tensor, device, dtype
 from ..autograd import no_grad
+from .hooks import ForwardHook, ModuleHooks, add_hook, call_with_hooks, everywhere
 from .parameter import Parameter
 
 __all__ = ["IncompatibleKeys", "Module"]
@@ -28,11 +29,10 @@ class Module:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
     _non_persistent: set[str]
-    _forward_hooks: dict[Any, Callable[..., Any]]
-    _forward_pre_hooks: dict[Any, Callable[..., Any]]
+    _hooks: ModuleHooks | None = None
 
     def __init__(self) -> None:
-        for name in ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks"):
+        for name in ("_parameters", "_buffers", "_modules"):
             object.__setattr__(self, name, {})
         object.__setattr__(self, "_non_persistent", set())
         object.__setattr__(self, "training", True)
@@ -43,25 +43,57 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs `forward`, with the hooks around it."""
-        if not self._forward_hooks and not self._forward_pre_hooks:
+        if self._hooks is None and not everywhere:
             return self.forward(*args, **kwargs)
-        for hook in tuple(self._forward_pre_hooks.values()):
-            changed = hook(self, args)
-            if changed is not None:
-                args = changed if isinstance(changed, tuple) else (changed,)
-        result = self.forward(*args, **kwargs)
-        for hook in tuple(self._forward_hooks.values()):
-            changed = hook(self, args, result)
-            result = result if changed is None else changed
-        return result
+        return call_with_hooks(self, args, kwargs)
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> Any:
-        """Calls ``hook(module, args, output)`` after every forward; what it returns, if not None, is the output."""
-        return RemovableHandle(self._forward_hooks, hook)  # type: ignore[call-arg]
+    # ---- hooks
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Calls ``hook(module, args)`` before every forward; what it returns, if not None, replaces the arguments.
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Any:
-        """Calls ``hook(module, args)`` before every forward; what it returns, if not None, replaces the arguments."""
-        return RemovableHandle(self._forward_pre_hooks, hook)  # type: ignore[call-arg]
+        With ``with_kwargs`` it is ``hook(module, args, kwargs)``, and returns both or None. ``prepend`` puts it before
+        the hooks that there are.
+        """
+        return add_hook(self._own_hooks().forward_pre, ForwardHook(hook, with_kwargs), prepend)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Calls ``hook(module, args, output)`` after every forward; what it returns, if not None, is the output.
+
+        With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``; with ``always_call`` it is called where
+        forward or another hook raised, too. ``prepend`` puts it before the hooks that there are.
+        """
+        return add_hook(self._own_hooks().forward, ForwardHook(hook, with_kwargs, always_call), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(module, grad_output)`` when backward reaches the module's outputs.
+
+        ``grad_output`` is a tuple with a gradient or None for each; what the hook returns, if not None, replaces it.
+        """
+        return add_hook(self._own_hooks().backward_pre, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(module, grad_input, grad_output)`` when backward has the gradients of the module's inputs.
+
+        Both are tuples with a gradient or None for each positional argument and output; a tuple that the hook returns
+        replaces ``grad_input``. Outputs cannot be changed in place while the module has such hooks.
+        """
+        return add_hook(self._own_hooks().backward, hook, prepend)
+
+    def _own_hooks(self) -> ModuleHooks:
+        if self._hooks is None:
+            object.__setattr__(self, "_hooks", ModuleHooks())
+        hooks = self._hooks
+        assert hooks is not None
+        return hooks
 
     # ---- attributes
     def __setattr__(self, name: str, value: Any) -> None:

@@ -1,0 +1,157 @@
+"""Hooks of modules: registered on one or on all, and called around forward and in the backward pass."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._core import RemovableHandle
+from .backward_hooks import BackwardHook
+
+__all__ = [
+    "ForwardHook",
+    "ModuleHooks",
+    "add_hook",
+    "call_with_hooks",
+    "everywhere",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+]
+
+
+@dataclass(frozen=True)
+class ForwardHook:
+    """A hook and how it is called: with the keyword arguments, and even where forward raised."""
+
+    function: Callable[..., Any]
+    with_kwargs: bool = False
+    always_call: bool = False
+
+
+@dataclass
+class ModuleHooks:
+    """The hooks of a module by kind, in the order they are called; their keys are those of the handles."""
+
+    forward_pre: dict[Any, ForwardHook] = field(default_factory=dict)
+    forward: dict[Any, ForwardHook] = field(default_factory=dict)
+    backward_pre: dict[Any, Callable[..., Any]] = field(default_factory=dict)
+    backward: dict[Any, Callable[..., Any]] = field(default_factory=dict)
+
+
+everywhere: list[ModuleHooks] = []  # hooks of all modules, called before a module's own: one object, or none yet
+
+
+def add_hook(registry: dict[Any, Any], hook: Any, prepend: bool = False) -> RemovableHandle:
+    """Adds a hook, with ``prepend`` before those that are there. Raises TypeError for what cannot be called."""
+    function = hook.function if isinstance(hook, ForwardHook) else hook
+    if not callable(function):
+        raise TypeError(f"a hook must be callable, not {type(function).__name__}")
+    others = dict(registry)
+    handle = RemovableHandle(registry, hook)  # type: ignore[call-arg]
+    if prepend:
+        for key in others:
+            registry[key] = registry.pop(key)
+    return handle
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(module, args)`` before the forward of every module; see `Module.register_forward_pre_hook`."""
+    return add_hook(_everywhere().forward_pre, ForwardHook(hook))
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Calls ``hook(module, args, output)`` after the forward of every module; see `Module.register_forward_hook`."""
+    return add_hook(_everywhere().forward, ForwardHook(hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(module, grad_output)`` for every module; see `Module.register_full_backward_pre_hook`."""
+    return add_hook(_everywhere().backward_pre, hook)
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(module, grad_input, grad_output)`` for every module; see `Module.register_full_backward_hook`."""
+    return add_hook(_everywhere().backward, hook)
+
+
+def _everywhere() -> ModuleHooks:
+    if not everywhere:
+        everywhere.append(ModuleHooks())
+    return everywhere[0]
+
+
+def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A module's forward with the hooks around it."""
+    call = _Call(module, args, kwargs)
+    ended = False
+    try:
+        result = call.run()
+        ended = True
+        return result
+    finally:
+        if not ended:
+            call.run_the_rest()
+
+
+class _Call:
+    """One call of a module, and how far it got."""
+
+    def __init__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        hooks = everywhere if module._hooks is None else [*everywhere, module._hooks]
+        self.module, self.args, self.kwargs, self.result = module, args, kwargs, None
+        self.forward_pre = [hook for h in hooks for hook in h.forward_pre.values()]
+        self.forward = [hook for h in hooks for hook in h.forward.values()]
+        self.backward_pre = [hook for h in hooks for hook in h.backward_pre.values()]
+        self.backward = [hook for h in hooks for hook in h.backward.values()]
+
+    def run(self) -> Any:
+        for hook in self.forward_pre:
+            self._before_forward(hook)
+        watch = None
+        if self.backward or self.backward_pre:
+            watch = BackwardHook(self.module, self.backward, self.backward_pre)
+            self.args = watch.watch_inputs(self.args)
+        self.result = self.module.forward(*self.args, **self.kwargs)
+        while self.forward:
+            changed = self._after_forward(self.forward.pop(0))
+            self.result = self.result if changed is None else changed
+        return self.result if watch is None else watch.watch_outputs(self.result)
+
+    def run_the_rest(self) -> None:
+        """After an exception: the hooks that are always called; their own exceptions are warnings."""
+        for hook in self.forward:
+            if hook.always_call:
+                try:
+                    self._after_forward(hook)
+                except Exception as error:  # whatever a hook raises: the first exception is on its way already
+                    warnings.warn(
+                        "module forward hook with ``always_call=True`` raised an exception that was silenced as "
+                        f"another error was raised in forward: {error}",
+                        stacklevel=2,
+                    )
+
+    def _before_forward(self, hook: ForwardHook) -> None:
+        if not hook.with_kwargs:
+            changed = hook.function(self.module, self.args)
+            if changed is not None:
+                self.args = changed if isinstance(changed, tuple) else (changed,)
+            return
+        changed = hook.function(self.module, self.args, self.kwargs)
+        if changed is None:
+            return
+        if not isinstance(changed, tuple) or len(changed) != 2:
+            raise RuntimeError(
+                f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+            )
+        self.args, self.kwargs = changed
+
+    def _after_forward(self, hook: ForwardHook) -> Any:
+        if hook.with_kwargs:
+            return hook.function(self.module, self.args, self.kwargs, self.result)
+        return hook.function(self.module, self.args, self.result)
