@@ -138,6 +138,155 @@ def test_verdicts(name: str) -> None:
     agree(CASES[name])
 
 
+# ---------------------------------------------------------------- forward and backward, recorded ahead of time
+
+
+def recorded(torch: Any, op: Any, *args: Any) -> Any:
+    """Whether the operator passes the fourth test."""
+    found = torch.library.opcheck(op, args, test_utils="test_aot_dispatch_dynamic", raise_exception=False)
+    return found["test_aot_dispatch_dynamic"] == "SUCCESS"
+
+
+def with_kernel(grad: bool = False, **kernels: Callable[..., Any]) -> Callable[[Any], Any]:
+    def case(torch: Any) -> Any:
+        op, _lib = operator(torch, "(Tensor x) -> Tensor", **kernels)
+        return recorded(torch, op, torch.full((3,), 2.0, requires_grad=grad))
+
+    return case
+
+
+def with_gradient(
+    backward: Callable[[Any, Any, Any], Any], kernel: Callable[[Any], Any] = double, fake: Any = None
+) -> Callable[[Any], Any]:
+    """A custom operator of this kernel, with ``backward(torch, saved_x, grad)``."""
+
+    def case(torch: Any) -> Any:
+        def forward(x: Any) -> Any:
+            return kernel(x)
+
+        forward.__annotations__ = {"x": torch.Tensor, "return": torch.Tensor}
+        op = torch.library.custom_op(f"{fresh_namespace()}::op", forward, mutates_args=())
+        op.register_fake(fake or double)
+        op.register_autograd(
+            lambda ctx, grad: backward(torch, ctx.saved_tensors[0], grad),
+            setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+        )
+        return recorded(torch, op, torch.full((3,), 2.0, requires_grad=True))
+
+    return case
+
+
+def mutable(torch: Any) -> Any:
+    op, _lib = operator(
+        torch, "(Tensor(a!) x, Tensor y) -> Tensor", CPU=lambda x, y: x.add_(y) * 2, Meta=lambda x, y: x * 2
+    )
+    return recorded(torch, op, torch.ones(3), torch.ones(3))
+
+
+def through_numpy(torch: Any, x: Any) -> Any:
+    return torch.from_numpy(x.detach().numpy() * 2)
+
+
+def counted() -> Callable[[Any], Any]:
+    calls = iter(range(1, 100))
+    return lambda x: x * next(calls)
+
+
+def changing() -> Callable[[Any, Any, Any], Any]:
+    step = counted()
+    return lambda torch, x, grad: step(grad)
+
+
+RECORDED = {
+    "kernel": with_kernel(CPU=double, Meta=double),
+    "composite": with_kernel(True, CompositeImplicitAutograd=lambda x: x.exp() * x),
+    "composite that writes in place": with_kernel(True, CompositeImplicitAutograd=lambda x: (x * 2).add_(x)),
+    "composite that branches on data": with_kernel(
+        True, CompositeImplicitAutograd=lambda x: x * 2 if x.sum() > 0 else x
+    ),
+    "composite that reads a number": with_kernel(True, CompositeImplicitAutograd=lambda x: x * x.sum().item()),
+    "no fake rule": with_kernel(CPU=double),
+    "no gradient": with_kernel(True, CPU=double, Meta=double),
+    "mutable": mutable,
+    "gradient": with_gradient(lambda torch, x, grad: grad * x),
+    "gradient in place on its own": with_gradient(lambda torch, x, grad: (grad * 2).add_(x)),
+    "gradient that writes to what it is given": with_gradient(lambda torch, x, grad: grad.mul_(2)),
+    "gradient through NumPy": with_gradient(lambda torch, x, grad: through_numpy(torch, grad)),
+    "gradient that branches on data": with_gradient(lambda torch, x, grad: grad * 2 if x.sum() > 0 else grad),
+    "gradient that reads a number": with_gradient(lambda torch, x, grad: grad * x.sum().item()),
+    "gradient of another shape": with_gradient(lambda torch, x, grad: grad.new_ones(7)),
+    "gradient that depends on state": with_gradient(changing()),
+    "gradient that is none": with_gradient(lambda torch, x, grad: None),
+    "gradient that raises": with_gradient(lambda torch, x, grad: 1 / 0),
+    "kernel that depends on state": with_gradient(lambda torch, x, grad: grad, kernel=counted()),
+    "fake rule of another shape": with_gradient(lambda torch, x, grad: grad * 2, fake=lambda x: x.new_empty(2)),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded(name: str) -> None:
+    agree(RECORDED[name])
+
+
+def test_random_kernels_are_seeded() -> None:
+    def case(torch: Any) -> Any:
+        return with_gradient(lambda torch, x, grad: grad, kernel=lambda x: torch.rand(3))(torch)
+
+    agree(case)
+    before = mindtorch_v2.manual_seed(3) and mindtorch_v2.rand(2).tolist()
+    mindtorch_v2.manual_seed(3)
+    case(mindtorch_v2)
+    assert mindtorch_v2.rand(2).tolist() == before  # and others' numbers go on as before
+
+
+def test_the_default_tests() -> None:
+    def case(torch: Any) -> Any:
+        op, _lib = operator(torch, "(Tensor x) -> Tensor", CPU=double, Meta=double)
+        return torch.library.opcheck(op, (torch.ones(3),)), torch.library.opcheck(op, (torch.ones(3),), rtol=0, atol=0)
+
+    agree(case)
+
+
+def test_every_built_in_gradient_can_be_recorded() -> None:
+    aten, torch = mindtorch_v2.ops.aten, mindtorch_v2
+    x = torch.arange(1, 7, dtype=torch.float64).view(2, 3).requires_grad_()
+    calls = {
+        aten.add.Tensor: (x, x),
+        aten.mul_.Tensor: (x, x),
+        aten.div.Tensor: (x, x),
+        aten.exp.default: (x,),
+        aten.exp_.default: (x,),
+        aten.mm.default: (x, x.detach().t()),
+        aten.sum.dim_IntList: (x, [1]),
+        aten.softmax.int: (x, 1),
+        aten.select.int: (x, 0, 1),
+        aten.slice.Tensor: (x, 1, 1),
+        aten.cat.default: ([x, x], 1),
+        aten.split.Tensor: (x, 2, 1),
+        aten.copy_.default: (x, x.detach() * 2),
+        aten.slice_scatter.default: (x, x.detach()[:, :1], 1, 1, 2),
+        aten.gelu.default: (x,),
+    }
+    for op, args in calls.items():
+        found = torch.library.opcheck(op, args, test_utils="test_aot_dispatch_dynamic")
+        assert found == {"test_aot_dispatch_dynamic": "SUCCESS"}
+
+
+def test_what_a_difference_says() -> None:
+    lib = mindtorch_v2.library.Library(fresh_namespace(), "FRAGMENT")
+    lib.define("op(Tensor x) -> Tensor")
+    lib.impl("op", counted(), "CPU")
+    lib.impl("op", double, "Meta")
+    op = getattr(mindtorch_v2.ops, lib.ns).op
+    with pytest.raises(
+        mindtorch_v2.library.OpCheckError, match=r"op: output 0 of the recorded graph .* \[3.0\] instead of"
+    ):
+        mindtorch_v2.library.opcheck(op, (mindtorch_v2.ones(1),), test_utils="test_aot_dispatch_dynamic")
+
+
+# ---------------------------------------------------------------- mistakes
+
+
 @pytest.mark.parametrize(
     ("case", "quoted"),
     [

@@ -11,10 +11,11 @@ outside see functional operators only. Autograd inside is off until the function
 from __future__ import annotations
 
 import functools
+import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import _core
 from .._core import OpOverload, Tensor
@@ -26,6 +27,7 @@ from ._view_steps import ViewStep
 
 __all__ = ["FunctionalTensor", "functionalize"]
 
+_T = TypeVar("_T")
 _FUNCTIONALIZE, _TRACING, _META = (_core.key_mask(key) for key in ("Functionalize", "Tracing", "Meta"))
 _AUTOGRAD = _core.key_mask("Autograd", "ADInplaceOrView")
 _REMOVES = {"mutations": True, "mutations_and_views": False}  # whether views stay
@@ -58,6 +60,31 @@ class FunctionalTensor(Tensor):
             self.level.record()
         super().requires_grad_(requires_grad)
         return self
+
+    # Reads of the value go on outside, where a trace sees of what Python type it becomes.
+    def __bool__(self) -> bool:
+        return self._read(bool)
+
+    def __int__(self) -> int:
+        return self._read(int)
+
+    def __float__(self) -> float:
+        return self._read(float)
+
+    def __index__(self) -> int:
+        return self._read(operator.index)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self._read(lambda value: value.tolist())
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Raises RuntimeError: the array would share memory that does not follow changes."""
+        raise RuntimeError("functionalize: .numpy() is not supported for tensor subclasses, which have no memory")
+
+    def _read(self, read: Callable[[Any], _T]) -> _T:
+        with self.level.left():
+            return read(self.level.value(self))
 
     def __repr__(self) -> str:
         return f"FunctionalTensor({self.value!r})"
@@ -144,6 +171,12 @@ class _Level:
         for step in steps:
             values.append(step.forward(values[-1], self.keep_views))
         return values
+
+
+def record_inside() -> None:
+    """Turns autograd on inside the innermost `functionalize`, where operators composed of others become these."""
+    if _open.levels:
+        _open.levels[-1].record()
 
 
 class _Open(threading.local):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core import Tensor
-from ._tracer import get_tracing_state, paused, user_line, warn, warn_read
+from ._tracer import get_tracing_state, paused, user_line, warn
 
 __all__ = ["constructed", "function_applied", "iterated", "left", "length_read", "shape_read", "value_read"]
 
@@ -26,7 +26,7 @@ def value_read(tensor: Tensor, what: str) -> Any:
     """The value of a tensor of one element, for ``bool(t)``, ``int(t)``, ..."""
     state = get_tracing_state()
     if state is not None:
-        warn_read(state, what)
+        state.on_read(what)
     with paused():
         return tensor.item()
 
@@ -70,7 +70,7 @@ def left(what: str, read: Callable[[], Any]) -> Any:
     """Elements go where no trace sees them: into a NumPy array or a list."""
     state = get_tracing_state()
     if state is not None:
-        warn_read(state, what)
+        state.on_read(what)
     with paused():
         return read()
 

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from .._core import OpOverload, Tensor
 from .._dispatch_keys import DispatchKeySet
 from ._graph import Graph, Node, TensorType, Value, type_of
 
-__all__ = ["TracerWarning", "TracingState", "get_tracing_state", "paused", "set_tracing_state", "user_line"]
+__all__ = ["TracerWarning", "TracingState", "get_tracing_state", "paused", "set_tracing_state", "user_line", "warn"]
 
 _TRACING = _core.key_mask("Tracing")
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
@@ -65,11 +65,15 @@ class TracingState:
     """
 
     def __init__(
-        self, attributes: dict[int, str] | None = None, module: str = "", *, strict_reads: bool = False
+        self,
+        attributes: dict[int, str] | None = None,
+        module: str = "",
+        *,
+        on_read: Callable[[str], None] | None = None,
     ) -> None:
         self.graph = Graph()
         self._captured: list[tuple[Tensor, int]] = []  # with their versions
-        self.strict_reads = strict_reads  # reading a tensor's value is an error, not a warning
+        self.on_read = on_read or _warn_of_read  # hears what Python type a tensor's value became
         self._attributes = attributes or {}
         self._self = self.graph.add_input(module, "self") if attributes is not None else None
         self._values: dict[int, Value] = {}  # by the tensor's id
@@ -202,22 +206,18 @@ def _trace_call(keys: DispatchKeySet, op: OpOverload, *args: Any, **kwargs: Any)
         if state is None:
             return op.redispatch(below, *args, **kwargs)
         if op._schema.returns and not any("Tensor" in str(output.type) for output in op._schema.returns):
-            warn_read(state, "number")
+            state.on_read("number")
             return op.redispatch(below, *args, **kwargs)
         return state.record(op, args, kwargs, below)
 
 
-def warn_read(state: TracingState, what: str) -> None:
-    """Says that a value left the trace; ``what`` is the Python type it became."""
+def _warn_of_read(what: str) -> None:
     article = "a NumPy array" if what == "NumPy array" else f"a Python {what}"
-    text = (
+    warn(
         f"Converting a tensor to {article} might cause the trace to be incorrect. We can't record the data flow of "
         "Python values, so this value will be treated as a constant in the future. This means that the trace might not "
         "generalize to other inputs!"
     )
-    if state.strict_reads:
-        raise RuntimeError(f"{text} It was read at {user_line()}.")
-    warn(text)
 
 
 def warn(text: str) -> None:

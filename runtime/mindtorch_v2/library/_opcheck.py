@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import _core
 from .._core import OpOverload, OpOverloadPacket, Tensor
 from .._dispatch_keys import DispatchKeySet, _after_autograd_keyset
 from ..autograd import no_grad
+from ._aot_dispatch import check_recorded
 from ._custom_op import CustomOpHandle, find_handle
 from ._fake import DynamicSize, dynamic_sizes
+from ._samples import map_tensors, tensors_in, without_data
 
 __all__ = ["MetadataMismatchError", "OpCheckError", "UnsupportedOperatorException", "opcheck"]
 
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+DEFAULT_TESTS = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
+_Test = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], None]
 
 
 class OpCheckError(Exception):
@@ -35,28 +38,42 @@ def opcheck(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
-    test_utils: str | Sequence[str] = ("test_schema", "test_autograd_registration", "test_faketensor"),
+    test_utils: str | Sequence[str] = DEFAULT_TESTS,
     raise_exception: bool = True,
+    atol: float | None = None,
+    rtol: float | None = None,
 ) -> dict[str, Any]:
     """Runs ``op`` on sample arguments and checks what it does against its registration.
 
     ``test_schema``: no argument is changed, or shared with an output, unless the schema says so.
     ``test_autograd_registration``: outputs that require grad have a gradient registered for autograd.
     ``test_faketensor``: the fake rule gives the real outputs' shapes, strides, dtypes and devices.
+    ``test_aot_dispatch_dynamic``: forward and backward, recorded as one graph without changes in place and run again,
+    give what an eager call gives, within ``rtol`` and ``atol`` (by default a few roundings of the dtype).
     Returns ``{test: "SUCCESS"}``. A failure raises `OpCheckError`, or is the test's value without ``raise_exception``.
     """
     overload = _overload(op)
     names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
-    if not set(names) <= _TESTS.keys():
+    compare = functools.partial(_test_aot_dispatch_dynamic, rtol=rtol, atol=atol)
+    tests: dict[str, _Test] = {**_TESTS, "test_aot_dispatch_dynamic": compare}
+    if not set(names) <= tests.keys():
         raise ValueError(
-            f"opcheck(op, ..., test_utils={names}), expected test_utils to be subset of {tuple(_TESTS)} but it was not"
+            f"opcheck(op, ..., test_utils={names}), expected test_utils to be subset of {tuple(tests)} but it was not"
         )
     results: dict[str, Any] = {}
     for name in names:
         try:
-            _TESTS[name](overload, tuple(args), dict(kwargs or {}))
+            tests[name](overload, tuple(args), dict(kwargs or {}))
             results[name] = "SUCCESS"
-        except (RuntimeError, AssertionError, TypeError, ValueError, LookupError, AttributeError) as error:
+        except (
+            RuntimeError,
+            AssertionError,
+            TypeError,
+            ValueError,
+            LookupError,
+            AttributeError,
+            ArithmeticError,
+        ) as error:
             if raise_exception:
                 raise OpCheckError(f"opcheck(op, ...): {name} failed with {error}") from error
             results[name] = error
@@ -78,7 +95,7 @@ def _overload(op: Any) -> OpOverload:
 
 
 def _test_schema(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    args, kwargs = _map_tensors((args, kwargs), lambda t: t.detach().clone())
+    args, kwargs = map_tensors((args, kwargs), lambda t: t.detach().clone())
     named = _named_tensors(op, args, kwargs)
     before = [_content(t) for _, t in named]
     # Straight to the kernel: a checked call would stop at the first fault.
@@ -87,7 +104,7 @@ def _test_schema(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     for (argument, tensor), content in zip(named, before, strict=True):
         if not argument.is_write and _content(tensor) != content:
             raise RuntimeError(f"Argument {argument.name} is not defined as mutable but was mutated")
-    outputs = _tensors(result)
+    outputs = tensors_in(result)
     declared = any(r.alias is not None for r in op._schema.returns)
     for argument, tensor in named:
         if any(output.untyped_storage() is tensor.untyped_storage() for output in outputs) and not (
@@ -101,10 +118,10 @@ def _test_schema(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _test_autograd_registration(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    if not any(t.requires_grad for t in _tensors((args, kwargs))):
+    if not any(t.requires_grad for t in tensors_in((args, kwargs))):
         return
-    args, kwargs = _map_tensors((args, kwargs), _fresh_input)
-    outputs = _tensors(op(*args, **kwargs))
+    args, kwargs = map_tensors((args, kwargs), _fresh_input)
+    outputs = tensors_in(op(*args, **kwargs))
     if not any(output.requires_grad for output in outputs) or _has_autograd(op):
         return
     raise AssertionError(
@@ -116,16 +133,14 @@ def _test_autograd_registration(op: OpOverload, args: tuple[Any, ...], kwargs: d
 
 
 def _test_faketensor(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    meta = op.computed("Meta")
-    if meta is None or meta[0] == "backend fallback":
-        raise UnsupportedOperatorException(f"{op}: there is no fake impl; add one with `register_fake`")
-    device = next((t.device for t in _tensors((args, kwargs))), None)
+    _require_fake(op)
+    device = next((t.device for t in tensors_in((args, kwargs))), None)
     with no_grad():
-        real_args, real_kwargs = _map_tensors((args, kwargs), lambda t: t.detach().clone())
-        real = _tensors(op(*real_args, **real_kwargs))
-        fake_args, fake_kwargs = _map_tensors((args, kwargs), _without_data)
+        real_args, real_kwargs = map_tensors((args, kwargs), lambda t: t.detach().clone())
+        real = tensors_in(op(*real_args, **real_kwargs))
+        fake_args, fake_kwargs = map_tensors((args, kwargs), without_data)
         with dynamic_sizes() as sizes:
-            fake = _tensors(op(*fake_args, **fake_kwargs))
+            fake = tensors_in(op(*fake_args, **fake_kwargs))
     where = f"When comparing the output of {op} on FakeTensor and concrete Tensors, found"
     if len(real) != len(fake):
         raise MetadataMismatchError(f"{where} {len(fake)} and {len(real)} tensors")
@@ -138,7 +153,20 @@ def _test_faketensor(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, An
             raise MetadataMismatchError(f"{where} mismatched tensor metadata: {difference}")
 
 
-_TESTS: dict[str, Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], None]] = {
+def _test_aot_dispatch_dynamic(
+    op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], *, rtol: float | None, atol: float | None
+) -> None:
+    _require_fake(op)
+    check_recorded(op, args, kwargs, rtol, atol)
+
+
+def _require_fake(op: OpOverload) -> None:
+    meta = op.computed("Meta")
+    if meta is None or meta[0] == "backend fallback":
+        raise UnsupportedOperatorException(f"{op}: there is no fake impl; add one with `register_fake`")
+
+
+_TESTS: dict[str, _Test] = {
     "test_schema": _test_schema,
     "test_autograd_registration": _test_autograd_registration,
     "test_faketensor": _test_faketensor,
@@ -179,12 +207,6 @@ def _fresh_input(tensor: Tensor) -> Tensor:
     return copy
 
 
-def _without_data(tensor: Tensor) -> Tensor:
-    last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True)) if tensor.numel() else -1
-    memory = _core.alloc((tensor.storage_offset() + last + 1,), tensor.dtype, "meta")
-    return _core.as_strided(memory, tensor.shape, tensor.stride(), tensor.storage_offset())
-
-
 def _content(tensor: Tensor) -> Any:
     return tensor._version, repr(tensor.tolist())  # as text: NaN equals itself
 
@@ -212,28 +234,4 @@ def _call_unchecked(op: OpOverload, keys: int, args: tuple[Any, ...], kwargs: di
 def _named_tensors(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[Any, Tensor]]:
     by_name = {argument.name: argument for argument in op._schema.arguments}
     pairs = [*zip(op._schema.arguments, args, strict=False), *((by_name[name], v) for name, v in kwargs.items())]
-    return [(argument, tensor) for argument, value in pairs for tensor in _tensors(value)]
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    return list(_walk(value))
-
-
-def _walk(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from _walk(item)
-    elif isinstance(value, dict):
-        yield from _walk(list(value.values()))
-
-
-def _map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    if isinstance(value, Tensor):
-        return change(value)
-    if isinstance(value, (tuple, list)):
-        return type(value)(_map_tensors(item, change) for item in value)
-    if isinstance(value, dict):
-        return {name: _map_tensors(item, change) for name, item in value.items()}
-    return value
+    return [(argument, tensor) for argument, value in pairs for tensor in tensors_in(value)]
