@@ -404,7 +404,7 @@ cdef tuple bound_to_python(Signature sig, Bound* bound):
 
 cdef object missing_kernel(OpOverload op, uint64_t keys):
     backend = key_names(keys & BACKEND_KEYS)[:1] or ["this device"]
-    known = sorted(KEY_NAMES[k] for k in op.kernels)
+    known = sorted([KEY_NAMES[k] for k in op.kernels if k <= KEY_META or k > ALIAS_AUTOGRAD])     # what could run there
     has = f"it has kernels for {', '.join(known)}" if known else "it has no kernels at all"
     name = {"Meta": "meta", "PrivateUse1": "npu"}.get(backend[0], backend[0].lower())
     return NotImplementedError(
