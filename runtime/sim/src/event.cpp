@@ -11,18 +11,17 @@ namespace mtsim {
 // ------------------------------------------------------------------------------------------------ Recording
 
 void Recording::complete(aclError status, std::string message) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    status_ = status;
-    message_ = std::move(message);
-    time_ = std::chrono::steady_clock::now();
-    done_.store(true, std::memory_order_release);
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        status_ = status;
+        message_ = std::move(message);
+        time_ = std::chrono::steady_clock::now();
+        done_.store(true, std::memory_order_release);
+    }
     changed_.notify_all();
 }
 
 void Recording::wait(const std::function<bool()>& give_up) {
-    if (spin_until([this] { return done(); })) {
-        return;
-    }
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return done() || give_up(); });
 }
@@ -281,7 +280,10 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) {
                     "argument event: expected an event that was recorded since it was created or reset, got %p, which "
                     "was not and would be waited for forever", event);
     }
-    recording->wait([] { return false; });
+    static Spin spin;
+    if (!spin.until([&] { return recording->done(); })) {
+        recording->wait([] { return false; });
+    }
     if (recording->status() != ACL_SUCCESS) {
         return fail(recording->status(), "aclrtSynchronizeEvent", "%s", recording->message().c_str());
     }

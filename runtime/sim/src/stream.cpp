@@ -4,7 +4,6 @@
 
 #include "error.hpp"
 #include "event.hpp"
-#include "spin.hpp"
 
 namespace mtsim {
 namespace {
@@ -81,8 +80,8 @@ void Stream::start_worker() {
 
 void Stream::wake_worker() {
     if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(false)) {
-        std::lock_guard<std::mutex> lock(sleep_mutex_);
-        work_arrived_.notify_one();
+        { std::lock_guard<std::mutex> lock(sleep_mutex_); }  // it waits by now, or sees the work
+        work_arrived_.notify_one();                          // whoever wakes finds the lock free
     }
 }
 
@@ -105,7 +104,7 @@ bool Stream::next_task(std::uint64_t position) {
     const auto ready = [&] {
         return submitted_.load(std::memory_order_seq_cst) != position || closing_.load() || abandoned_.load();
     };
-    if (!spin_until(ready)) {
+    if (!idle_.until(ready)) {
         std::unique_lock<std::mutex> lock(sleep_mutex_);
         while (true) {
             asleep_.store(true, std::memory_order_seq_cst);
@@ -129,14 +128,16 @@ void Stream::finish(std::uint64_t position) {
 void Stream::settle(std::uint64_t position) {
     finished_.store(position + 1, std::memory_order_seq_cst);
     if (position + 1 >= wanted_.load(std::memory_order_seq_cst)) {
-        std::lock_guard<std::mutex> lock(progress_mutex_);
-        wanted_.store(kNobody);
+        {
+            std::lock_guard<std::mutex> lock(progress_mutex_);
+            wanted_.store(kNobody);
+        }
         progressed_.notify_all();
     }
 }
 
 void Stream::wait_for(const std::shared_ptr<Recording>& recording) {
-    if (spin_until([&] { return recording->done(); })) {
+    if (event_wait_.until([&] { return recording->done(); })) {
         return;
     }
     {
@@ -155,7 +156,7 @@ void Stream::adopt_thread() const { stream_of_thread = this; }
 // -------------------------------------------------------------------------------------------------- waiting
 
 bool Stream::wait(std::uint64_t ticket, std::optional<Clock::time_point> deadline) {
-    if (spin_until([&] { return reached(ticket); })) {
+    if (host_wait_.until([&] { return reached(ticket); })) {
         return true;
     }
     std::unique_lock<std::mutex> lock(progress_mutex_);

@@ -19,6 +19,7 @@
 
 #include "acl/acl.h"
 #include "recorder.hpp"
+#include "spin.hpp"
 
 namespace mtsim {
 
@@ -191,6 +192,8 @@ private:
     std::atomic<bool> asleep_{false};
     static constexpr std::uint64_t kNobody = UINT64_MAX;
     std::atomic<std::uint64_t> wanted_{kNobody};  // the smallest ticket that someone sleeps for
+
+    Spin idle_, host_wait_, event_wait_;  // the worker's for a task, others' for the worker, the worker's for others
 
     std::mutex sleep_mutex_;
     std::condition_variable work_arrived_;
