@@ -47,3 +47,10 @@ extern "C" __global__ __aicore__ void too_large(GM_ADDR x) {
   TBuf<> buffer;
   pipe.InitBuffer(buffer, 1024 * 1024);
 }
+
+// *counter += 1: what is lost was not ordered.
+extern "C" __global__ __aicore__ void bump(GM_ADDR counter) {
+  GlobalTensor<int32_t> number;
+  number.SetGlobalBuffer((__gm__ int32_t*)counter, 1);
+  number.SetValue(0, number.GetValue(0) + 1);
+}
