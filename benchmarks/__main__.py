@@ -6,11 +6,12 @@ import argparse
 
 from rich.console import Console
 
-from benchmarks import corpus, launch, operator_call, report, start_up
+from benchmarks import corpus, launch, operator_call, report, simulated_npu, start_up
 
 GROUPS = {
     "operator calls": operator_call.results,
     "launches": launch.results,
+    "the simulated NPU": simulated_npu.results,
     "start-up": start_up.results,
     "PyTorch's YAML files": corpus.results,
 }
