@@ -254,7 +254,7 @@ cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_s
     call.frame.ints[0], call.frame.ints[1] = block_dim, <uint64_t>stream
     status = mt_invoke(self.address, &call.frame, self.floats, self.words)
     npu_note_launch(call.device, stream, self.name)
-    if npu_streams_in_use:
+    if npu_streams_in_use and status == 0:
         npu_mark_tensors(args, n, call.device, stream)
     if previous != call.device:
         npu_enter(previous)

@@ -294,6 +294,19 @@ def test_a_handle_of_no_stream(kernels, x):
     )
 
 
+def test_a_refused_launch_uses_no_memory(scale):
+    """Its tensors are free as before: nothing has to wait for the stream that refused it."""
+    npu.Stream()  # other streams than the default one are in use
+    x = on("npu", np.ones(5, np.float32))
+    address = x.data_ptr()
+    with npu.stream(npu.ExternalStream(npu.Stream("npu:1").npu_stream, "npu:0")), pytest.raises(npu.NpuError):
+        scale(1, x, x, 1.0, 5)
+    del x
+    assert address in {
+        tensor.data_ptr() for tensor in [npu.alloc((5,), _core.dtypes["float32"], "npu") for _ in range(4)]
+    }
+
+
 def test_what_is_no_stream():
     expected = "expected an npu.Stream, got int 0"
     assert message(lambda: npu.stream(0), TypeError) == expected
