@@ -123,6 +123,7 @@ def _print_back(native: Path, derivatives: Path) -> None:
 
 def _findings(command: Sequence[str], folder: Path) -> tuple[int, list[dict[str, Any]]]:
     """A command's exit status, and its findings as JSON."""
+    os.environ["XDG_CACHE_HOME"] = "/dev/null"  # what is remembered would be kept outside
     shown, said = io.StringIO(), io.StringIO()
     os.chdir(folder)  # paths in findings are then the same for everybody
     with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(said):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from mtcodegen.commands.common import add_format, add_inputs, progress_line, report, say, status
 from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.memo import key_of, recall, remember
 from mtcodegen.output import Change, apply, changes
 from mtcodegen.pipeline import FORMS, Generated, Target, generate
 from mtcodegen.targets import find_targets
@@ -59,11 +60,18 @@ def say_done(options: argparse.Namespace, done: Sequence[pathlib.Path]) -> None:
 def run_pipeline(options: argparse.Namespace) -> tuple[list[Generated], list[Diagnostic]]:
     """All that the options ask for, in memory."""
     targets = find_targets(options.files, options.output, options.target)
+    key = key_of(targets)
+    remembered = None if key is None else recall(targets, key)
+    if remembered is not None:
+        return remembered, []
     progress = progress_line(sum(len(target.inputs) for target in targets))
     try:
-        return generate(targets, progress)
+        generated, found = generate(targets, progress)
     finally:
         progress("")
+    if key is not None and generated and not found and key == key_of(targets):  # no file has changed meanwhile
+        remember(generated, key)
+    return generated, found
 
 
 def wanted_changes(generated: Sequence[Generated], found: list[Diagnostic]) -> list[Change]:
