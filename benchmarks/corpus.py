@@ -1,4 +1,4 @@
-"""Reading PyTorch's own YAML files: 2,584 schemas and 687 derivatives, with torchgen beside, each in a fresh process.
+"""PyTorch's own YAML files, 2,584 schemas and 687 derivatives, as modules; torchgen beside, each in a fresh process.
 
 ``python -m benchmarks.corpus`` shows the table of this file alone.
 """
@@ -6,24 +6,37 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.report import Result
+from benchmarks.report import Result, mebibytes, number
 from benchmarks.timing import interleaved
 
 ROUNDS = 3
-GROWTH = 10
+GROWTH = (3, 10)  # times the entries
+MOST = 1.1  # times as long an entry may take where there are ten times as many
 
-# Reads, resolves and prints; says how much memory it took, in KiB.
+# Reads, resolves, renders and writes, as a user has it: a module with all operators that have a kernel on our devices,
+# the backward of every formula that our language has a form of, and a line on whatever was not carried over.
 OURS = """
+import resource, subprocess, sys
+native, derivatives, out = sys.argv[1:]
+command = [sys.executable, "-m", "mtcodegen", "import", native, "--derivatives", derivatives]
+subprocess.run([*command, "--kernels", "kernels", "--modules", out], check=True, capture_output=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+# Reads, resolves and prints; says how much memory it took, in KiB.
+OURS_READS = """
 import pathlib, resource, sys
 from mtcodegen.torchyaml import derivatives_text, native_function_text, read_corpus
 corpus = read_corpus(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
@@ -104,25 +117,41 @@ def results() -> list[Result]:
     """Measures all contestants in turn."""
     root = packaged()
     native, derivatives = root / "ATen/native/native_functions.yaml", root / "autograd/derivatives.yaml"
+    files = str(native), str(derivatives)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        big = folder / "native_functions.yaml", folder / "derivatives.yaml"
-        for source, copy in zip((native, derivatives), big, strict=True):
-            copy.write_text(grown(source.read_text("utf-8"), GROWTH), "utf-8")
-        ours = Contestant(OURS, (str(native), str(derivatives)))
-        ten = Contestant(OURS, tuple(map(str, big)))
-        reads = Contestant(TORCHGEN_READS, (str(native), str(derivatives), str(native.parent / "tags.yaml"), str(root)))
+        ours = Contestant(OURS, (*files, "OUT"))
         full = Contestant(TORCHGEN_GENERATES, (str(root / "ATen"), "OUT"))
-        contestants = {"ours": ours.seconds, "ten": ten.seconds, "reads": reads.seconds, "full": full.seconds}
-        times = interleaved(contestants, ROUNDS)
-    memory = f"{full.memory:.0f} MiB; ours {ours.memory:.0f} MiB"
-    what = "PyTorch's YAML read, resolved and printed"
+        grown_ = {times: Contestant(OURS, (*_grown_files(files, times, Path(name)), "OUT")) for times in GROWTH}
+        reads = Contestant(OURS_READS, files)
+        peer_reads = Contestant(TORCHGEN_READS, (*files, str(native.parent / "tags.yaml"), str(root)))
+        contestants = {"ours": ours, "full": full, "reads": reads, "peer_reads": peer_reads}
+        contestants |= {str(times): contestant for times, contestant in grown_.items()}
+        times = interleaved({key: contestant.seconds for key, contestant in contestants.items()}, ROUNDS)
+    what, peer = "PyTorch's YAML as modules: read, resolved, rendered, written", "torchgen's full run"
+    most = GROWTH[-1]
+    exponent = statistics.linear_regression(
+        [math.log(size) for size in (1, *GROWTH)], [math.log(times[key]) for key in ("ours", *map(str, GROWTH))]
+    ).slope
     return [
         Result(what, times["ours"], None, "", 1.0),
-        Result(what, times["ours"], times["reads"], f"torchgen's load_derivatives ({reads.memory:.0f} MiB)", None),
-        Result(what, times["ours"], times["full"], f"torchgen's full run ({memory})", 1 / 15),
-        Result(f"{GROWTH} times the entries, for each", times["ten"] / GROWTH, times["ours"], "the same, once", 1.1),
+        Result(what, times["ours"], times["full"], peer, 1 / 15),
+        Result("its memory", ours.memory, full.memory, peer, 1.0, mebibytes),
+        Result(f"an entry among {most} times as many", times[str(most)] / most, times["ours"], "once as many", MOST),
+        Result(f"exponent of the cost, 1 to {most} times", exponent, None, "", 1 + math.log(MOST, most), number),
+        Result(
+            "PyTorch's YAML read, resolved and printed", times["reads"], times["peer_reads"], "load_derivatives", 1.0
+        ),
     ]
+
+
+def _grown_files(files: Iterable[str], times: int, folder: Path) -> list[str]:
+    found = []
+    for file in map(Path, files):
+        path = folder / str(times) / file.name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(grown(file.read_text("utf-8"), times), "utf-8")
+        found.append(str(path))
+    return found
 
 
 if __name__ == "__main__":

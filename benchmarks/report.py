@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +17,17 @@ COLUMNS = ("what", "ours", "peer", "the peer is", "ratio", "target", "met")
 
 @dataclass(frozen=True)
 class Result:
-    """One figure. Times are in seconds; ``limit`` bounds ours / peer, or ours itself where there is no peer."""
+    """One figure. Times are in seconds; ``limit`` bounds ours / peer, or ours itself where there is no peer.
+
+    ``shown`` writes a figure, where that is not a time.
+    """
 
     what: str
     ours: float
     peer: float | None
     peer_is: str
     limit: float | None
+    shown: Callable[[float], str] | None = None
 
     @property
     def measured(self) -> float:
@@ -32,19 +36,30 @@ class Result:
 
     def cells(self) -> tuple[str, ...]:
         """The row of the table."""
+        shown = self.shown or duration
         if self.limit is None:
             target, met = "", ""
         else:
-            target = f"≤ {duration(self.limit)}" if self.peer is None else f"≤ {fraction(self.limit)}"
+            target = f"≤ {shown(self.limit)}" if self.peer is None else f"≤ {fraction(self.limit)}"
             met = "yes" if self.measured <= self.limit else "no"
         ratio = "" if self.peer is None else fraction(self.ours / self.peer)
-        peer = "" if self.peer is None else duration(self.peer)
-        return self.what, duration(self.ours), peer, self.peer_is, ratio, target, met
+        peer = "" if self.peer is None else shown(self.peer)
+        return self.what, shown(self.ours), peer, self.peer_is, ratio, target, met
 
 
 def fraction(ratio: float) -> str:
     """A ratio as one reads it: ``1/8.69``, or ``0.91`` where it is not far from one."""
     return f"1/{1 / ratio:.3g}" if ratio < 0.5 else f"{ratio:.2g}"
+
+
+def mebibytes(figure: float) -> str:
+    """Memory as one reads it."""
+    return f"{figure:.0f} MiB"
+
+
+def number(figure: float) -> str:
+    """A figure without a unit."""
+    return f"{figure:.3g}"
 
 
 def duration(seconds: float) -> str:

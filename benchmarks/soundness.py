@@ -19,6 +19,7 @@ import signal
 import symtable
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -243,7 +244,9 @@ def _check_outputs(folder: Path, before: set[Path], outputs: dict[Path, int]) ->
             raise UnsoundError(f"wrote {path.relative_to(folder)}")
         if path.suffix in (".py", ".pyi"):
             text = path.read_text("utf-8")
-            compile(text, path.name, "exec", dont_inherit=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                compile(text, path.name, "exec", dont_inherit=True)
             if undefined := undefined_names(text):
                 raise UnsoundError(f"{path.name} names {undefined}")
     for output, status in outputs.items():

@@ -1,4 +1,4 @@
-"""What importing the runtime takes, and a whole run of the generator on a file of 100 entries."""
+"""What importing the runtime takes, a whole run of the generator on 100 entries, and checks of 300."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from benchmarks.timing import interleaved
 
 ROUNDS = 7
 ENTRIES = 100
+CHECKED = 300
 IMPORT = """
 import sys, time
 started = time.perf_counter()
@@ -63,14 +64,40 @@ def generate_seconds(source: Path) -> float:
         return time.perf_counter() - started
 
 
+def entries(count: int) -> str:
+    """A file in our language."""
+    return "namespace: many\nops:\n" + "".join(ENTRY.format(i=i) for i in range(count))
+
+
+def check_seconds(source: Path, memory: str) -> float:
+    """Wall seconds of a fresh ``mtcodegen check`` that finds nothing; ``memory`` is the folder of what it remembers."""
+    command = [sys.executable, "-m", "mtcodegen", "check", str(source)]
+    started = time.perf_counter()
+    subprocess.run(command, env={**ENV, "XDG_CACHE_HOME": memory}, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - started
+
+
 def results() -> list[Result]:
-    """Measures both; the targets are absolute."""
+    """Measures all; the targets are absolute."""
     imports = interleaved({module: partial(import_seconds, module) for module in ("mindtorch_v2", "torch")}, ROUNDS)
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "hundred.yaml"
-        source.write_text("namespace: hundred\nops:\n" + "".join(ENTRY.format(i=i) for i in range(ENTRIES)))
-        generation = interleaved({"ours": lambda: generate_seconds(source)}, ROUNDS)["ours"]
+        source, checked = Path(folder) / "hundred.yaml", Path(folder) / "three_hundred.yaml"
+        source.write_text(entries(ENTRIES))
+        checked.write_text(entries(CHECKED))
+        command = [sys.executable, "-m", "mtcodegen", str(checked)]
+        subprocess.run(command, env={**ENV, "XDG_CACHE_HOME": folder}, check=True, stdout=subprocess.DEVNULL)
+        times = interleaved(
+            {
+                "generate": lambda: generate_seconds(source),
+                "check": lambda: check_seconds(checked, folder),
+                "check anew": lambda: check_seconds(checked, "/dev/null"),
+            },
+            ROUNDS,
+        )
+    check = f"mtcodegen check on {CHECKED} entries, nothing changed"
     return [
         Result("import mindtorch_v2", imports["mindtorch_v2"], None, f"(import torch: {imports['torch']:.2g} s)", 0.3),
-        Result(f"mtcodegen on {ENTRIES} entries, start-up included", generation, None, "", 0.5),
+        Result(f"mtcodegen on {ENTRIES} entries, start-up included", times["generate"], None, "", 0.5),
+        Result(check, times["check"], None, "", 0.25),
+        Result(f"{check}, first time on a machine", times["check anew"], None, "", None),
     ]

@@ -16,6 +16,8 @@ from benchmarks.report import Result
         (Result("a", 1e-6, 2e-5, "p", 1 / 10), ("a", "1 µs", "20 µs", "p", "1/20", "≤ 1/10", "yes")),
         (Result("b", 2.01e-7, 6e-7, "p", 1 / 3), ("b", "201 ns", "600 ns", "p", "1/2.99", "≤ 1/3", "no")),
         (Result("c", 0.25, None, "", 0.3), ("c", "250 ms", "", "", "", "≤ 300 ms", "yes")),
+        (Result("m", 80.2, 188.0, "p", 1.0, report.mebibytes), ("m", "80 MiB", "188 MiB", "p", "1/2.34", "≤ 1", "yes")),
+        (Result("n", 1.012, None, "", 1.04, report.number), ("n", "1.01", "", "", "", "≤ 1.04", "yes")),
         (Result("d", 1.5, None, "", 0.5), ("d", "1.5 s", "", "", "", "≤ 500 ms", "no")),
     ],
 )
@@ -42,3 +44,14 @@ def test_the_written_table_is_the_shown_one(tmp_path: Path) -> None:
     text = (tmp_path / "benchmarks.md").read_text()
     assert f"| {' | '.join(result.cells())} |" in text
     assert "python -m benchmarks" in text
+
+
+def test_sections_of_other_commands_stay(tmp_path: Path) -> None:
+    path = tmp_path / "benchmarks.md"
+    report.write([], path)
+    report.write_section("One", "old\n", path)
+    report.write_section("Two", "2\n", path)
+    report.write_section("One", "new\n", path)
+    report.write([], path)
+    assert path.read_text().endswith("\n## One\n\nnew\n\n## Two\n\n2\n")
+    assert path.read_text().count("# Benchmarks") == 1

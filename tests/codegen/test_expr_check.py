@@ -159,6 +159,7 @@ FAULTS = [
     (ADD, CHECK, "«x.shape == 1»", "MT209", "`==` cannot compare int[] with int", ""),
     (ADD, CHECK, "«x.dtype < y.dtype»", "MT209", "`<` cannot compare dtype with dtype", ""),
     (ADD, CHECK, "«x == None»", "MT209", "`==` does not compare with None", "write `is None`"),
+    (ADD, CHECK, "x.dim() > 1 or «-1» is None", "MT209", "a constant is never None", ""),
     (ADD, CHECK, "«x is y»", "MT209", "`is` compares with None only", "write `==`"),
     (ADD, CHECK, "«x.dtype in 'a'»", "MT209", "`in` takes a list on its right, not str", ""),
     (ADD, CHECK, "«x.numel()» and True",

@@ -28,6 +28,7 @@ from mtcodegen.expr.nodes import (
     Slice,
     Starred,
     Unary,
+    walk,
 )
 from mtcodegen.expr.operands import binary_type, compare_fault, index_type
 from mtcodegen.expr.scope import Scope
@@ -228,6 +229,8 @@ class _Checker(NameChecker):
             fault = compare_fault(op, left, right)
             if fault is not None:
                 self.fault(fault[0], place, "MT209", fault[1])
+            elif op in ("is", "is not") and left.kind is not Kind.NONE and _is_constant(operands[i]):
+                self.fault("a constant is never None", operands[i], "MT209")  # and Python warns of the comparison
             elif Kind.TENSOR in (left.kind, right.kind) and op not in ("is", "is not", "in", "not in"):
                 optional = next((operands[j] for j in (i, i + 1) if typed[j][1].optional), None)
                 self.may_be_none(optional) if optional else self.tensor_value(place, TENSOR)
@@ -504,6 +507,10 @@ def _qualified(path: Sequence[str]) -> tuple[str, str, str]:
     elif parts[0] == "torch":
         parts[0] = "aten"
     return parts[0], parts[1], ".".join(parts[2:])
+
+
+def _is_constant(node: Expr) -> bool:
+    return not any(isinstance(part, Name) for part in walk(node))
 
 
 def _literal_type(node: Literal) -> ValueType:
