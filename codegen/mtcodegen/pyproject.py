@@ -53,7 +53,7 @@ def lint_settings(folder: pathlib.Path) -> LintSettings:
     check_keys(found[0], "[tool.mtcodegen.lint]", lint, ("select", "ignore"))
     for key, value in lint.items():
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise UsageError(f'{found[0]}: `{key}` of [tool.mtcodegen.lint] must be a list of codes, as in ["MT801"]')
+            raise UsageError(f"{found[0]}: `{key}` of [tool.mtcodegen.lint] must be a list of codes, each in quotes")
     return LintSettings(tuple(lint["select"]) if "select" in lint else None, tuple(lint.get("ignore", ())))
 
 

@@ -98,10 +98,10 @@ def test_the_tests_are_formatted_and_lint_free(tmp_path, repo_root):
                |
             10 |   - args: {x: [1.0, 2.0], z: [3, 4.5]}
                |     ^ add `y:`
-            ops.yaml:10:30: error[MT140]: `z` is not an argument of codegen_examples::scaled
+            ops.yaml:10:27: error[MT140]: `z` is not an argument of codegen_examples::scaled
                |
             10 |   - args: {x: [1.0, 2.0], z: [3, 4.5]}
-               |                              ^
+               |                           ^
             """,
         ),
         (
