@@ -485,6 +485,64 @@ def test_out_variants_are_an_error(lib: library.Library) -> None:
         getattr(mindtorch_v2.ops, lib.ns).f.out(dual(mindtorch_v2, 2), out=mindtorch_v2.ones(2))
 
 
+# ---------------------------------------------------------------- gradcheck
+
+
+def scaled(t: Any, by: float, forward: float) -> Any:
+    """x * 2 with a gradient of ``by`` and a tangent of ``forward``."""
+    members = {
+        "forward": staticmethod(lambda ctx, x: x * 2),
+        "backward": staticmethod(lambda ctx, g: g * by),
+        "jvp": staticmethod(lambda ctx, x_t: x_t * forward),
+    }
+    return type("Scaled", (t.autograd.Function,), members).apply
+
+
+def values(t: Any) -> Any:
+    return t.tensor([[0.3, -0.2], [0.7, 0.5]], dtype=t.float64, requires_grad=True)
+
+
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "right": lambda t: t.autograd.gradcheck(scaled(t, 2, 2), (values(t),), check_forward_ad=True),
+    "not asked for": lambda t: t.autograd.gradcheck(scaled(t, 2, 3), (values(t),)),
+    "forward alone": lambda t: t.autograd.gradcheck(
+        scaled(t, 5, 2), (values(t),), check_forward_ad=True, check_backward_ad=False
+    ),
+    "wrong": lambda t: t.autograd.gradcheck(
+        scaled(t, 2, 3), (values(t),), check_forward_ad=True, raise_exception=False
+    ),
+    "several": lambda t: t.autograd.gradcheck(
+        lambda x, y, n: ((x @ y).exp() * n, y.t().softmax(1), t.ones(2, dtype=t.float64)),
+        (values(t), values(t), 3),
+        check_forward_ad=True,
+    ),
+    "second derivatives": lambda t: t.autograd.gradgradcheck(
+        lambda x, y: (x.tanh() @ y).sigmoid(), (values(t), values(t)), check_fwd_over_rev=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_gradcheck(name: str) -> None:
+    agree(CHECKS[name])
+
+
+def test_gradcheck_errors() -> None:
+    def check(t: Any, apply: Any, **options: Any) -> Any:
+        return t.autograd.gradcheck(apply, (values(t),), check_forward_ad=True, **options)
+
+    for t in (torch, mindtorch_v2):
+        with pytest.raises(
+            RuntimeError, match="Jacobian computed with forward mode mismatch for output 0 with respect"
+        ):
+            check(t, scaled(t, 2, 3))
+    agree(
+        lambda t: check(t, function(t, None).apply), "You must implement the jvp function for custom autograd.Function"
+    )
+    with pytest.raises(ValueError, match="at least one of check_forward_ad or check_backward_ad to be True"):
+        mindtorch_v2.autograd.gradcheck(mindtorch_v2.sin, values(mindtorch_v2), check_backward_ad=False)
+
+
 def test_no_reference_cycles() -> None:
     """A tangent whose history saved its own primal is freed when the level closes."""
     t = mindtorch_v2

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .engine import grad
+from .forward_ad import close_level, make_dual_at, open_level
 from .function import Function
 from .grad_mode import enable_grad, no_grad
 
@@ -30,15 +31,21 @@ def gradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
     fast_mode: bool = False,
 ) -> bool:
     """Whether func's gradients at ``inputs`` equal central differences with step ``eps`` within the tolerances.
 
     ``inputs`` are float64 tensors that require grad, and anything else. The gradients must be the same within
     ``nondet_tol`` when computed again and, with ``check_undefined_grad``, zero where none arrives at the outputs.
+    With ``check_forward_ad`` the Jacobian by forward mode is compared as well, without ``check_backward_ad`` alone.
     ``fast_mode`` is taken for PyTorch's sake: the whole Jacobian is compared either way. Raises `GradcheckError` for
-    the first difference, or returns False without ``raise_exception``; ValueError where no input requires grad.
+    the first difference, or returns False without ``raise_exception``; ValueError where no input requires grad, or
+    nothing is to be checked.
     """
+    if not (check_forward_ad or check_backward_ad):
+        raise ValueError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     checked = [i for i, value in enumerate(arguments) if isinstance(value, Tensor) and value.requires_grad]
     if not checked:
@@ -54,8 +61,9 @@ def gradcheck(
                 stacklevel=2,
             )
     messages = itertools.chain(
-        _differences(func, arguments, checked, eps, atol, rtol, nondet_tol),
-        _undefined(func, arguments, checked) if check_undefined_grad else (),
+        _forward_differences(func, arguments, checked, eps, atol, rtol) if check_forward_ad else (),
+        _differences(func, arguments, checked, eps, atol, rtol, nondet_tol) if check_backward_ad else (),
+        _undefined(func, arguments, checked) if check_backward_ad and check_undefined_grad else (),
     )
     for message in messages:
         if raise_exception:
@@ -73,8 +81,13 @@ def gradgradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
 ) -> bool:
-    """As `gradcheck`, for gradients of func's gradients, started from ``grad_outputs`` (by default fixed numbers)."""
+    """As `gradcheck`, for gradients of func's gradients, started from ``grad_outputs`` (by default fixed numbers).
+
+    They are computed by reverse mode and, with ``check_fwd_over_rev``, by forward mode.
+    """
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     outputs = [o for o in _outputs(func(*arguments)) if o.is_floating_point()]
     if grad_outputs is None:
@@ -99,7 +112,16 @@ def gradgradcheck(
                 materialize_grads=True,
             )
 
-    return gradcheck(gradients, (*arguments, *starts), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+    return gradcheck(
+        gradients,
+        (*arguments, *starts),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+    )
 
 
 def _start(output: Tensor, number: int) -> Tensor:
@@ -138,6 +160,45 @@ def _differences(
                     f"Jacobian mismatch for output {number} with respect to input {i},\n"
                     f"numerical:{numerical[number]}\nanalytical:{analytical}"
                 )
+
+
+def _forward_differences(
+    func: Callable[..., Any], arguments: tuple[Any, ...], checked: list[int], eps: float, atol: float, rtol: float
+) -> Iterator[str]:
+    for i in checked:
+        numerical = _numerical(func, arguments, i, eps)
+        for number, rows in enumerate(_by_forward_mode(func, arguments, i)):
+            if rows is not None and not _close(numerical[number], rows, atol, rtol):
+                yield (
+                    f"Jacobian computed with forward mode mismatch for output {number} with respect to input {i},\n"
+                    f"numerical:{numerical[number]}\nanalytical:{rows}"
+                )
+
+
+def _by_forward_mode(func: Callable[..., Any], arguments: tuple[Any, ...], at: int) -> list[list[list[float]] | None]:
+    """Per output: d output[j] / d input[i], one forward pass per column; None for an output of integers."""
+    columns = []
+    for column in range(arguments[at].numel()):
+        level = open_level()
+        try:
+            with no_grad():
+                tangent = arguments[at].detach() * 0
+                tangent.reshape(-1)[column] = 1.0
+            dual = make_dual_at(level, arguments[at], tangent.contiguous())
+            outputs = _outputs(func(*arguments[:at], dual, *arguments[at + 1 :]))
+            columns.append([_tangent(level.get(o), o) for o in outputs])
+        finally:
+            close_level(level)
+    found: list[list[list[float]] | None] = []
+    for by_column in zip(*columns, strict=True):
+        found.append(None if by_column[0] is None else [list(row) for row in zip(*by_column, strict=True)])
+    return found
+
+
+def _tangent(tangent: Tensor | None, output: Tensor) -> list[float] | None:
+    if not output.is_floating_point():
+        return None
+    return [0.0] * output.numel() if tangent is None else _flat(tangent)
 
 
 class _NoGradient(Function):
