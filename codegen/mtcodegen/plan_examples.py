@@ -17,7 +17,12 @@ from mtcodegen.scopes import tensor_arguments
 
 __all__ = ["Tests", "plan_tests"]
 
-_USED = frozenset({"EXAMPLES", "DEVICES", "FAKES", "GRADIENTS", "VALUES", "gradcheck", "pytest", "importlib", "Path"})
+_USED = frozenset(
+    {
+        *("EXAMPLES", "DEVICES", "FAKES", "GRADIENTS", "TANGENTS", "VALUES"),
+        *("Iterable", "Path", "forward_ad", "gradcheck", "importlib", "pytest"),
+    }
+)
 _DOUBLE = "float64"
 
 
@@ -33,6 +38,7 @@ class Tests:
     devices: tuple[str, ...]  # operator, sample, device, tolerance
     fakes: tuple[str, ...]  # operator, sample
     gradients: tuple[str, ...]  # operator, sample, names of the arguments, dtype
+    tangents: tuple[str, ...]  # the same, of operators with forward-mode formulas
 
 
 def plan_tests(file: File, source: str, module: str) -> Tests | None:
@@ -55,6 +61,7 @@ def plan_tests(file: File, source: str, module: str) -> Tests | None:
         devices=tuple(row for item in found for row in item.devices()),
         fakes=tuple(row for item in found for row in item.fakes()),
         gradients=tuple(row for item in found for row in item.gradients()),
+        tangents=tuple(row for item in found for row in item.tangents()),
     )
 
 
@@ -137,6 +144,12 @@ class _Planned:
         dtype = _gradient_dtype(spec)
         if dtype:
             yield self._row(self.sample, f"[{', '.join(map(quoted, names))}]", f"torch.{dtype}")
+
+    def tangents(self) -> Iterable[str]:
+        """Tangents agree with gradients, where both are given."""
+        forward = self.op.spec.forward
+        has_rule = forward is not None and all(item.marker != "not_implemented" for item in forward.tangents)
+        return self.gradients() if has_rule else ()
 
 
 def _taken(argument: opschema.Argument) -> str:

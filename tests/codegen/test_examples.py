@@ -37,6 +37,12 @@ ops:
 - func: cube(Tensor self) -> Tensor
   kernels: [{compute: self * self * self}]
   examples: [{args: {self: [2.0]}, expect: [8.0]}]
+- func: curve(Tensor x, Tensor[] ys) -> Tensor
+  fake: {like: x}
+  kernels: [{device: cpu, compute: 'x * x * ys[0]'}]
+  backward: {x: 'grad * 2 * x * ys[0]', ys: '[grad * x * x]'}
+  forward: {result: '2 * x * x_t * ys[0] + x * x * ys_t[0]'}
+  examples: [{args: {x: 'rand([2, 3])', ys: ['rand([2, 3])']}}]
 """
 
 
@@ -55,7 +61,7 @@ def outcome(tmp_path, child_env, text):
 
 def test_they_pass(tmp_path, child_env):
     summary, failed = outcome(tmp_path, child_env, TEXT)
-    assert (summary.split(" in ")[0], failed) == ("14 passed", set())
+    assert (summary.split(" in ")[0], failed) == ("17 passed", set())
 
 
 @pytest.mark.parametrize(
@@ -65,6 +71,7 @@ def test_they_pass(tmp_path, child_env):
         (("compute: x + scale * y", "compute: x - scale * y"), "test_values[codegen_examples::scaled (ops.yaml:8)]"),
         (("{like: x, dtype: bool}", "{like: x}"), "test_fakes[codegen_examples::two (ops.yaml:19)]"),
         (("x: 'grads[0] * ys[0]'", "x: 'grads[0]'"), "test_gradients[codegen_examples::two (ops.yaml:19)]"),
+        (("x * x * ys_t[0]", "x * ys_t[0]"), "test_tangents[codegen_examples::curve (ops.yaml:32)]"),
         (
             ("self: [2.0]}, expect: [8.0]", "self: [2.0]}, expect: [8.1]"),
             "test_values[codegen_examples::cube_ (ops.yaml:23)]",
