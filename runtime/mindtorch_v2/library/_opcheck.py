@@ -141,12 +141,15 @@ def _test_faketensor(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, An
         fake_args, fake_kwargs = map_tensors((args, kwargs), without_data)
         with dynamic_sizes() as sizes:
             fake = tensors_in(op(*fake_args, **fake_kwargs))
+        placed = real if sizes else _placed(op, args, kwargs)
     where = f"When comparing the output of {op} on FakeTensor and concrete Tensors, found"
     if len(real) != len(fake):
         raise MetadataMismatchError(f"{where} {len(fake)} and {len(real)} tensors")
     placeholders = {size[0]: size for size in sizes}
-    for expected, got in zip(real, fake, strict=True):
+    for expected, got, there in zip(real, fake, placed, strict=True):
         difference = _difference(expected, got, placeholders)
+        if difference is None and there.device != expected.device:
+            difference = f"Devices {there.device} and {expected.device} are not equal!"
         if difference is None and device is not None and expected.device != device:
             difference = f"Devices {device} and {expected.device} are not equal!"
         if difference is not None:
@@ -158,6 +161,13 @@ def _test_aot_dispatch_dynamic(
 ) -> None:
     _require_fake(op)
     check_recorded(op, args, kwargs, rtol, atol)
+
+
+def _placed(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+    """The fake rule's outputs for real tensors: on meta every device is meta, here it shows where outputs go."""
+    args, kwargs = map_tensors((args, kwargs), lambda t: t.detach().clone())
+    _kind, rule, _source, takes_keys = op.computed("Meta") or (None,) * 4
+    return tensors_in(op.call_kernel(rule, *args, **kwargs)) if not takes_keys else tensors_in(op(*args, **kwargs))
 
 
 def _require_fake(op: OpOverload) -> None:
