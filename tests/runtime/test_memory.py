@@ -214,11 +214,12 @@ def test_memory_stays_flat_without_the_collector(make: Callable[[], Step]) -> No
         step()
     gc.collect()  # what set-up and warm-up left is theirs
     before = sys.getallocatedblocks()
-    for _ in range(200):
+    for _ in range(500):
         step()
     assert gc.collect() == 0  # and empties the interpreter's free lists, so that blocks can be compared
     grown = sys.getallocatedblocks() - before
-    assert grown < 100, f"{grown} objects more after 200 steps"  # one object a step would be 200
+    # The core's own free lists hold up to 256 objects of a type; one object a step would be 500 more.
+    assert grown < 400, f"{grown} objects more after 500 steps"
 
 
 # ---------------------------------------------------------------- what lives how long
