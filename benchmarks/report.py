@@ -94,7 +94,10 @@ which the contestants took turns in one run; calls are thread CPU time, start-up
 {table}
 
 Operator calls are `fused::scaled_add` of `examples/scaled_add` on 4×4 float32 CPU tensors. The peer is
-`torch.library.custom_op` whose Python body reaches the same C kernel through ctypes, in a process of its own. Launches
+`torch.library.custom_op` whose Python body reaches the same C kernel through ctypes, in a process of its own.
+`Function.apply` multiplies two such tensors and saves both; a chain applies one operator over and over to one, and a
+node's memory is what the resident set of a fresh process grows by while the chain is recorded: node, edges, and what it
+keeps alive (`benchmarks/autograd_calls.py`; the passes are process CPU time). Launches
 are of the same example's AscendC kernel, from Python until it is queued on the simulated NPU; the peer is a plain
 Python class around ctypes with a cache of symbols (`benchmarks/launch.py`).
 

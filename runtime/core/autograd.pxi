@@ -25,6 +25,7 @@ cdef class FunctionCtx(Node):
     cdef uint64_t saved_outputs             # bit i: saved[i] is an output of this node
     cdef uint8_t freed, materialize, is_operator
     cdef tuple list_lengths                 # per argument: length of a tensor list, None elsewhere; None if there is no list
+    cdef uint64_t plain_inputs              # of autograd.Function: bit i: argument i is no tensor
     cdef public object needs_input_grad
     cdef RareState rare                     # None until something of it is set
     cdef PyObject* attributes               # a dict once forward or setup_context has set one
@@ -191,7 +192,7 @@ cdef Tensor as_own_output(FunctionCtx ctx, Tensor alias, int number):
 cdef object modified_in_place(FunctionCtx ctx, Tensor t, int64_t expected):
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{t.dt.name} {list(t.shape)}], saved by {ctx.node_name}, is at version {t.storage.version}; expected version {expected} "
+        f"[{t.dt.name} {list(t.shape)}], saved by {ctx.name()}, is at version {t.storage.version}; expected version {expected} "
         "instead. Hint: use the out-of-place operation, or save a clone.")
 
 
@@ -232,7 +233,7 @@ cdef object align_gradients(FunctionCtx ctx, object result):
 
 
 cdef object wrong_count(FunctionCtx ctx, Py_ssize_t expected, Py_ssize_t given):
-    return RuntimeError(f"function {ctx.node_name} returned an incorrect number of gradients (expected {expected}, got {given})")
+    return RuntimeError(f"function {ctx.name()} returned an incorrect number of gradients (expected {expected}, got {given})")
 
 
 cdef object align_operator_gradients(FunctionCtx ctx, tuple result):
@@ -257,20 +258,20 @@ cdef object list_gradients(FunctionCtx ctx, OpOverload op, int at, object g):
         return [None] * length
     if not (PyTuple_Check(g) or PyList_Check(g)) or len(g) != length:
         got = f"{_type_name(g)} of length {len(g)}" if isinstance(g, (tuple, list)) else _type_name(g)
-        raise RuntimeError(f"function {ctx.node_name}: expected the gradient of the tensor list '{op.sig.names[at]}' (position {at}) "
+        raise RuntimeError(f"function {ctx.name()}: expected the gradient of the tensor list '{op.sig.names[at]}' (position {at}) "
                            f"to be None or a list of {length}, got {got}")
     return g
 
 
 cdef object not_a_tensor_input(FunctionCtx ctx, int at):
-    return RuntimeError(f"function {ctx.node_name} returned a gradient different than None at position {at + 1}, but the corresponding "
+    return RuntimeError(f"function {ctx.name()} returned a gradient different than None at position {at + 1}, but the corresponding "
                         "forward input was not a Variable")
 
 
 cdef object align_function_gradients(FunctionCtx ctx, tuple result):
     cdef Py_ssize_t i
     for i in range(len(result)):
-        if result[i] is not None and ctx.list_lengths[i] is None:
+        if i < 64 and ctx.plain_inputs >> i & 1 and result[i] is not None:
             raise not_a_tensor_input(ctx, i)
     return result
 

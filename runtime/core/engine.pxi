@@ -163,7 +163,7 @@ cdef class GraphTask:
         self.heap[at] = last
         return top
 
-    cdef int receive(self, Node target, int output, object grad, str source, int slot) except -1:
+    cdef int receive(self, Node target, int output, object grad, Node source, int slot) except -1:
         """Adds a gradient to what has arrived at an output of a node."""
         cdef NodeState* state = self.find(target)
         cdef PyObject* held
@@ -210,7 +210,7 @@ cdef class GraphTask:
                 continue
             reached = self.find(after)
             if result[i] is not None and reached.needed:
-                self.receive(after, node.next_outputs[i], result[i], node.node_name, i)
+                self.receive(after, node.next_outputs[i], result[i], node, i)
             reached.dependencies -= 1
             if reached.dependencies == 0:
                 self.push(reached)
@@ -275,13 +275,18 @@ cdef tuple replaced_by_hooks(dict hooks, tuple values, object grad_outputs):
     return values
 
 
-cdef object fit_gradient(OutputMeta* meta, object grad, str source, int slot):
+cdef str name_of(Node source):
+    """What an error calls the node that made a gradient; None: the caller of backward."""
+    return "backward()" if source is None else source.name()
+
+
+cdef object fit_gradient(OutputMeta* meta, object grad, Node source, int slot):
     """The gradient in the shape, dtype and on the device of what it belongs to, or an error that says what is wrong."""
     cdef Tensor g
     cdef int i
     cdef bint same
     if not isinstance(grad, Tensor):
-        raise RuntimeError(f"expected Variable or None (got {_type_name(grad)}) from {source} at index {slot}")
+        raise RuntimeError(f"expected Variable or None (got {_type_name(grad)}) from {name_of(source)} at index {slot}")
     if not meta.known:
         return grad
     g = <Tensor>grad
@@ -293,12 +298,12 @@ cdef object fit_gradient(OutputMeta* meta, object grad, str source, int slot):
                 break
     if not same:
         if not expands_to(meta, g):
-            raise RuntimeError(f"Function {source} returned an invalid gradient at index {slot} - got {list(g.shape)} but expected "
+            raise RuntimeError(f"Function {name_of(source)} returned an invalid gradient at index {slot} - got {list(g.shape)} but expected "
                                f"shape compatible with {list(make_size(meta.nd, meta.sizes))}")
         grad = summed_down(meta, g)
         g = <Tensor>grad
     if <PyObject*>g.dev != meta.dev:
-        raise RuntimeError(f"Function {source} returned an invalid gradient at index {slot} - expected device "
+        raise RuntimeError(f"Function {name_of(source)} returned an invalid gradient at index {slot} - expected device "
                            f"{<object>meta.dev} but got {g.dev}")
     if <PyObject*>g.dt != meta.dt:
         grad = aten("_to_copy")(g, dtype=<object>meta.dt)
@@ -351,7 +356,7 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
             task.mark_needed(roots)
         for i in range(len(roots)):
             root = <Tensor>tensors[i]
-            task.receive(roots[i], root.output_nr_, root_gradient(root, grad_tensors[i]), "backward()", i)
+            task.receive(roots[i], root.output_nr_, root_gradient(root, grad_tensors[i]), None, i)
         for node in roots:
             if task.find(node).dependencies == 0:
                 task.push(task.find(node))

@@ -96,17 +96,33 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
             cls.setup_context(ctx, args, output)
         else:
             output = call_with_context(cls.forward, ctx, args)
-        if not record and ctx.rare is None and not PyTuple_Check(output) and not holds(args, output):
-            return output                                 # nothing was marked, nothing is recorded: it is what it is
-        outputs = output if PyTuple_Check(output) else (output,)
-        wrapped = wrap_outputs(ctx, args, <tuple>outputs, record)
+        if ctx.rare is None and not PyTuple_Check(output) and not holds(args, output):
+            if record:                                    # else: nothing marked, nothing recorded, it is what it is
+                record_output(ctx, output)
+        else:
+            output = wrap_outputs(ctx, args, output, record)
         if ctx.rare is not None and not ctx.rare.keeps_marks:
             ctx.rare = None                               # the marks: they hold outputs, whose node this is
     finally:
         mt_state.grad_off = outside
     if record:
         ctx.finish_saving()
-    return wrapped if PyTuple_Check(output) else wrapped[0]
+    return output
+
+
+cdef int record_output(FunctionCtx ctx, object output) except -1:
+    """The common case of what follows: one new output, nothing marked."""
+    cdef Tensor t
+    ctx.set_output_count(1)
+    if isinstance(output, Tensor):
+        t = <Tensor>output
+        if t.dt.category >= CATEGORY_FLOAT:
+            set_history(t, ctx, 0)
+        else:
+            record_meta(&ctx.first_meta, t)               # no history, but backward sees zeros for it
+        if t.base_ is not None:
+            t.made = MADE_BY_FUNCTION
+    return 0
 
 
 cdef object call_with_context(object forward, FunctionCtx ctx, tuple args):
@@ -148,12 +164,14 @@ cdef bint prepare_function_inputs(FunctionCtx ctx, tuple args):
         PyTuple_SET_ITEM(needs, slot, flag)
     ctx.needs_input_grad = needs
     if any_needs:
-        ctx.node_name = ctx.function.__name__ + "Backward"
-        ctx.list_lengths = tuple([1 if isinstance(value, Tensor) else None for value in args])
         ctx.set_edge_count(n)
         for slot in range(n):
             value = <object>PyTuple_GET_ITEM(args, slot)
-            ctx.set_edge(slot, value if isinstance(value, Tensor) else None)
+            if isinstance(value, Tensor):
+                ctx.set_edge(slot, value)
+            else:
+                ctx.set_edge(slot, None)
+                ctx.plain_inputs |= <uint64_t>1 << (slot & 63) if slot < 64 else 0
     return any_needs
 
 
@@ -167,8 +185,10 @@ cdef bint holds(tuple tensors, object value):
     return False
 
 
-cdef tuple wrap_outputs(FunctionCtx ctx, tuple args, tuple outputs, bint record):
+cdef object wrap_outputs(FunctionCtx ctx, tuple args, object output, bint record):
+    """What forward returned, as the caller gets it: views of inputs for inputs, with history, or marked without."""
     cdef int number = 0
+    cdef tuple outputs = <tuple>output if PyTuple_Check(output) else (output,)
     cdef tuple dirty = None if ctx.rare is None else ctx.rare.dirty
     check_dirty(dirty, args, outputs)
     ctx.set_output_count(len(outputs))
@@ -180,7 +200,7 @@ cdef tuple wrap_outputs(FunctionCtx ctx, tuple args, tuple outputs, bint record)
                 (<Tensor>value).made = MADE_WITH_OTHERS if len(outputs) > 1 else MADE_BY_FUNCTION
         wrapped.append(value)
         number += 1
-    return tuple(wrapped)
+    return tuple(wrapped) if PyTuple_Check(output) else wrapped[0]
 
 
 cdef int check_dirty(tuple dirty, tuple args, tuple outputs) except -1:

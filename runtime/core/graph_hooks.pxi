@@ -69,7 +69,7 @@ cdef int explain_failure(Node node) except -1:
     cdef RareState rare = (<FunctionCtx>node).rare if isinstance(node, FunctionCtx) else None
     if rare is not None and rare.recorded_at is not None:
         import warnings
-        warnings.warn(f"Error detected in {node.node_name}. Traceback of forward call that caused the error:\n"
+        warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
                       + "".join(rare.recorded_at), UserWarning)
     return 0
 
@@ -78,6 +78,6 @@ cdef int refuse_nan(Node node, object grads) except -1:
     cdef int at = 0
     for g in grads:
         if isinstance(g, Tensor) and (<Tensor>g).dt.category >= CATEGORY_FLOAT and bool(g.isnan().any().item()):
-            raise RuntimeError(f"Function '{node.node_name}' returned nan values in its {at}th output.")
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {at}th output.")
         at += 1
     return 0

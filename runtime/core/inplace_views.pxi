@@ -52,7 +52,7 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output) except -1:
     if view.made != MADE_BY_OPERATOR:
         raise forbidden_on_view(view, operation)
     if not base.contig:
-        raise RuntimeError(f"{operation.node_name}: in-place on a view of a tensor that is not contiguous is not supported where a "
+        raise RuntimeError(f"{operation.name()}: in-place on a view of a tensor that is not contiguous is not supported where a "
                            "gradient is needed; make the base contiguous first")
     record_meta(operation.meta(output), view)
     node.operation, node.output, node.node_name = operation, output, "CopySlices"
@@ -74,7 +74,7 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output) except -1:
 
 
 cdef object forbidden_on_view(Tensor view, FunctionCtx operation):
-    where = f"{operation.node_name}: output {view.output_nr_} of {view.grad_fn_.node_name} is a view and is being modified inplace. "
+    where = f"{operation.name()}: output {view.output_nr_} of {view.grad_fn_.name()} is a view and is being modified inplace. "
     if view.made == MADE_WITH_OTHERS:
         return RuntimeError(where + "This view is the output of a function that returns multiple views. Such functions do not allow "
                             "the output views to be modified inplace. You should replace the inplace operation by an out-of-place "

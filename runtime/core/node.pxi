@@ -159,7 +159,7 @@ cdef class Node:
         return self.sequence
 
     def __repr__(self):
-        return f"<{self.node_name} object at {<uintptr_t><PyObject*>self:#x}>"
+        return f"<{self.name()} object at {<uintptr_t><PyObject*>self:#x}>"
 
 
 @cython.final

@@ -1,0 +1,182 @@
+"""Recording and running gradients against PyTorch: the same code under both, each side in a process of its own.
+
+``python -m benchmarks.autograd_calls ours|torch`` is such a process; it answers a line ``case`` with a figure: CPU
+seconds of a call or of a backward pass, or bytes of a node.
+"""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import Result
+from benchmarks.timing import interleaved, thread_time_per_call
+
+ROUNDS = 9
+CHAIN = 10_000  # operators in a chain whose backward pass is timed
+NODES = 50_000  # nodes of the graph whose memory is measured
+STEPS: dict[str, Callable[[Any, Any], Any]] = {
+    "+ 1": lambda z, c: z + 1,
+    "* constant": lambda z, c: z * c,
+    "sin": lambda z, c: z.sin(),
+}
+
+
+def calls(torch: Any) -> dict[str, tuple[Callable[[], object], int]]:
+    """What is called, and how often a measurement."""
+    x, y, grad = (torch.ones(4, 4) for _ in range(3))
+    a, b = (torch.ones(4, 4).requires_grad_() for _ in range(2))
+
+    class Product(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return grad * y, grad * x
+
+    def forward_backward(function: Callable[[Any, Any], Any]) -> None:
+        function(a, b).backward(grad)
+        a.grad = b.grad = None
+
+    return {
+        "a + b without gradient": (lambda: x + y, 10_000),
+        "a + b that records a gradient": (lambda: a + b, 10_000),
+        "Function.apply without gradient": (lambda: Product.apply(x, y), 5_000),
+        "Function.apply that records a gradient": (lambda: Product.apply(a, b), 5_000),
+        "Function.apply, forward and backward": (lambda: forward_backward(Product.apply), 1_000),
+    }
+
+
+def chained(torch: Any, step: str, length: int) -> Any:
+    """The end of a chain of operators over a 4×4 leaf."""
+    z, c = torch.ones(4, 4).requires_grad_(), torch.ones(4, 4)
+    for _ in range(length):
+        z = STEPS[step](z, c)
+    return z
+
+
+def backward_seconds(torch: Any, step: str) -> float:
+    """One backward pass over a chain; process CPU time, for PyTorch may run it on a thread of its own."""
+    end, grad = chained(torch, step, CHAIN), torch.ones(4, 4)
+    gc.disable()
+    try:
+        started = time.process_time()
+        end.backward(grad)
+        return time.process_time() - started
+    finally:
+        gc.enable()
+
+
+def node_bytes(torch: Any, step: str) -> float:
+    """What the process grows by, a node, while a chain is recorded that is kept: all that the graph keeps alive."""
+    chained(torch, step, 1_000)
+    before = resident()
+    end = chained(torch, step, NODES)
+    grown = resident() - before
+    del end
+    return grown / NODES
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
+def measure(torch: Any, case: str) -> float:
+    """The figure of a case."""
+    kind, _, step = case.partition(": ")
+    if kind == BACKWARD:
+        return backward_seconds(torch, step)
+    if kind == MEMORY:
+        return node_bytes(torch, step)
+    return thread_time_per_call(*calls(torch)[case])
+
+
+BACKWARD = f"backward over {CHAIN:,} operators"
+MEMORY = f"memory of a node, of {NODES:,}"
+TARGETS = {
+    "a + b without gradient": 1.0,
+    "a + b that records a gradient": 1.0,
+    "Function.apply without gradient": 1 / 4,
+    "Function.apply that records a gradient": 1 / 4,
+    "Function.apply, forward and backward": 1 / 4,
+    **{f"{BACKWARD}: {step}": 1.0 for step in STEPS},
+    **{f"{MEMORY}: {step}": 1.0 for step in STEPS},
+}
+
+
+class Contestant:
+    """The parent's end of a process that measures one side."""
+
+    def __init__(self, side: str) -> None:
+        command = [sys.executable, "-m", "benchmarks.autograd_calls", side]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> Contestant:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def measure(self, case: str) -> float:
+        """The figure of a case."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(case, file=self._process.stdin, flush=True)
+        return float(self._process.stdout.readline())
+
+
+def memory(side: str, case: str) -> float:
+    """In a fresh process each time: one that has freed a graph takes its memory from there."""
+    with Contestant(side) as contestant:
+        return contestant.measure(case)
+
+
+def serve(side: str) -> None:
+    """Answers the parent until it closes the pipe."""
+    if side == "torch":
+        import torch
+
+        torch.set_num_threads(1)
+    else:
+        import mindtorch_v2 as torch
+    for line in sys.stdin:
+        print(measure(torch, line.strip()), flush=True)
+
+
+def in_bytes(amount: float) -> str:
+    """A figure of memory, as the table shows it."""
+    return f"{amount:.0f} bytes"
+
+
+def results() -> list[Result]:
+    """Measures every case, the sides in turn."""
+    found = []
+    with ExitStack() as stack:
+        sides = {name: stack.enter_context(Contestant(name)) for name in ("ours", "torch")}
+        for case, target in TARGETS.items():
+            if case.startswith(MEMORY):
+                contestants = {name: partial(memory, name, case) for name in sides}
+                figures = interleaved(contestants, 3)
+            else:
+                figures = interleaved({name: partial(side.measure, case) for name, side in sides.items()}, ROUNDS)
+            peer = "torch.autograd.Function" if case.startswith("Function") else "torch"
+            shown = in_bytes if case.startswith(MEMORY) else None
+            found.append(Result(case, figures["ours"], figures["torch"], peer, target, shown))
+    return found
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])
