@@ -376,7 +376,25 @@ def test_a_level_inside_a_level() -> None:
     assert x.tolist() == [9, 9]
 
 
-def test_vmap_around_and_inside() -> None:
+def test_npu_tensors() -> None:
+    def function(x: Any) -> Any:
+        y = x * 2
+        y[0].add_(1)
+        x.zero_()
+        return y
+
+    x = torch.ones(2, 2, device="npu")
+    found = torch.func.functionalize(function)(x)
+    assert (found.device.type, found.tolist(), x.tolist()) == ("npu", [[3, 3], [2, 2]], [[0, 0]] * 2)
+
+
+def test_forward_mode_through_it() -> None:
+    f = torch.func.functionalize(lambda x: (x * 2).mul_(x))
+    value, tangent = torch.func.jvp(f, (torch.ones(2),), (torch.ones(2),))
+    assert (value.tolist(), tangent.tolist()) == ([2, 2], [4, 4])
+
+
+def test_vmap_around() -> None:
     def row(x: Any) -> Any:
         y = x.clone()
         y[0].add_(1)
@@ -408,6 +426,17 @@ def test_operators_that_write_become_functional_ones_on_clones() -> None:
     assert [name for name in found if "::" in name] == [f"auto_functionalized::{namespace}_scale_and_count_functional"]
     traced = torch.jit.trace(torch.func.functionalize(function), start(torch))
     assert [t.tolist() for t in traced(start(torch))] == [9, [2]]
+
+
+def test_an_operator_that_is_defined_anew() -> None:
+    name = f"{fresh_namespace()}::shift"
+    for by in (1, 2):
+
+        @torch.library.custom_op(name, mutates_args=("x",))
+        def shift(x: torch.Tensor, by: int = by) -> None:
+            x.add_(by)
+
+        assert torch.func.functionalize(lambda x: shift(x) or x * 1)(torch.zeros(1)).tolist() == [by]
 
 
 def test_out_arguments() -> None:

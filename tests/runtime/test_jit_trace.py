@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -130,6 +132,25 @@ def test_devices_in_order() -> None:
         ("aten::_to_copy", "meta"),
         ("aten::add", "meta"),
     ]
+
+
+def test_npu_tensors() -> None:
+    traced = torch.jit.trace(lambda x: (x * 2 + 1).cpu().exp(), torch.zeros(2, device="npu"))
+    assert [(name, device.type) for name, device in traced.graph.operators()] == [
+        ("aten::mul", "npu"),
+        ("aten::add", "npu"),
+        ("aten::_to_copy", "cpu"),
+        ("aten::exp", "cpu"),
+    ]
+    x = torch.full((2,), -0.5, device="npu")
+    assert traced(x).tolist() == [1, 1]
+
+
+def test_autocast_is_recorded_as_its_casts() -> None:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        traced = torch.jit.trace(lambda x: x @ x, torch.ones(2, 2))
+    assert [name for name, _ in traced.graph.operators()] == ["aten::_to_copy", "aten::_to_copy", "aten::matmul"]
+    assert traced(torch.ones(2, 2)).dtype is torch.bfloat16
 
 
 # ---------------------------------------------------------------- running again
@@ -450,6 +471,19 @@ def test_the_state_by_hand() -> None:
     assert z.tolist() == [15, 15]
     assert [name for name, _ in state.graph.operators()] == ["aten::mul", "aten::add"]
     assert torch.jit.run_graph(state.graph, [torch.zeros(2)]).tolist() == [1, 1]
+
+
+def test_a_graph_is_freed_without_the_collector() -> None:
+    module = mlp(torch)
+    traced = torch.jit.trace(module, torch.ones(2, 3))
+    graph, weight = weakref.ref(traced.graph), weakref.ref(module[0].weight)
+    first = weakref.ref(next(traced.graph.inputs()))
+    gc.disable()
+    try:
+        del traced, module
+        assert (graph(), weight(), first()) == (None, None, None)
+    finally:
+        gc.enable()
 
 
 def test_other_threads_are_not_recorded() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -100,10 +101,15 @@ def _defined(op: OpOverload, suffix: str, returns: Sequence[Return], kernel: Any
     """A new operator with op's arguments, none of which it writes or shares."""
     schema = op._schema
     arguments: tuple[Argument, ...] = tuple(replace(a, alias=None) for a in schema.arguments)
-    name = f"{op.namespace}_{schema.name.rstrip('_')}_{suffix}"
+    overload = f".{schema.overload}" if schema.overload else ""
+    name = first = f"{op.namespace}_{schema.name.rstrip('_')}_{suffix}"
+    for number in itertools.count(2):  # an operator of that name that was there before: it was defined anew since
+        if find_operator(f"{_NAMESPACE}::{name}{overload}") is None:
+            break
+        name = f"{first}{number}"
     plain = tuple(replace(output, alias=None, name=None) for output in returns)
     _lib.define(str(Schema(None, name, schema.overload, arguments, plain)))
-    qualified = f"{name}.{schema.overload}" if schema.overload else name
+    qualified = f"{name}{overload}"
     _lib.impl(qualified, kernel, "CompositeImplicitAutograd")
     made = find_operator(f"{_NAMESPACE}::{qualified}")
     assert made is not None  # it was defined just now

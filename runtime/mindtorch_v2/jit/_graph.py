@@ -63,12 +63,12 @@ def type_of(value: Any) -> TensorType | str:
 
 
 class Value:
-    """What a node makes and others take; ``node`` is None for an input of the graph."""
+    """What a node makes and others take; of a list that was made of values, ``items`` are these."""
 
-    __slots__ = ("kind", "name", "node")
+    __slots__ = ("__weakref__", "items", "kind", "name")
 
-    def __init__(self, name: str, kind: TensorType | str, node: Node | None = None) -> None:
-        self.name, self.kind, self.node = name, kind, node
+    def __init__(self, name: str, kind: TensorType | str, items: tuple[Value, ...] = ()) -> None:
+        self.name, self.kind, self.items = name, kind, items
 
     def debugName(self) -> str:  # noqa: N802  (PyTorch's name)
         """The name it is printed by, without the ``%``."""
@@ -127,10 +127,9 @@ class Node:
     def device(self) -> device | None:
         """Where it ran: the device of its first tensor; None for a step without one."""
         for value in (*self.results, *self.arguments):
-            if isinstance(value.kind, TensorType):
-                return value.kind.device
-            if value.node is not None and value.node.name == "prim::ListConstruct":
-                return value.node.device
+            for item in (value, *value.items):
+                if isinstance(item.kind, TensorType):
+                    return item.kind.device
         return None
 
     def __str__(self) -> str:
@@ -168,6 +167,7 @@ class Graph:
         self.returned: list[Value] = []
         self.shape_reads: dict[Value, str] = {}  # values whose shape Python code read, and where
         self._count = 0
+        self._last_uses: dict[Value, int] | None = None
 
     def inputs(self) -> Iterator[Value]:
         """The tensors it is a function of."""
@@ -197,9 +197,16 @@ class Graph:
 
     def add(self, node: Node, *kinds: TensorType | str, name: str = "") -> list[Value]:
         """Appends a step that makes values of these types, and returns them."""
-        node.results.extend(Value(name or self._next_name(), kind, node) for kind in kinds)
+        items = node.arguments if node.name == "prim::ListConstruct" else ()
+        node.results.extend(Value(name or self._next_name(), kind, items) for kind in kinds)
         self.steps.append(node)
+        self._last_uses = None
         return node.results
+
+    def add_output(self, value: Value) -> None:
+        """Returns a value, after those that are returned already."""
+        self.returned.append(value)
+        self._last_uses = None
 
     def drop_unused(self) -> None:
         """Leaves out constants and containers that nothing takes."""
@@ -210,6 +217,14 @@ class Graph:
                 taken.update(node.arguments)
                 kept.append(node)
         self.steps = kept[::-1]
+        self._last_uses = None
+
+    def last_uses(self) -> dict[Value, int]:
+        """The number of the last step that takes each value; those that are returned outlive all steps."""
+        if self._last_uses is None:
+            uses = {value: number for number, node in enumerate(self.steps) for value in node.arguments}
+            self._last_uses = uses | dict.fromkeys(self.returned, len(self.steps))
+        return self._last_uses
 
     def _next_name(self) -> str:
         self._count += 1

@@ -26,7 +26,7 @@ def run_graph(graph: Graph, inputs: Sequence[Any]) -> Any:
     values: dict[Value, Any] = {}
     for value, given in zip(graph.parameters, inputs, strict=True):
         values[value] = _checked(graph, value, given)
-    last_uses = _last_uses(graph)
+    last_uses = graph.last_uses()
     for number, node in enumerate(graph.steps):
         taken = [values[value] for value in node.arguments]
         made = _STEPS.get(node.name, _run_call)(node, taken)
@@ -37,11 +37,6 @@ def run_graph(graph: Graph, inputs: Sequence[Any]) -> Any:
                 del values[value]  # memory is freed as soon as the function itself would free it
     results = tuple(values[value] for value in graph.returned)
     return results[0] if len(results) == 1 else results
-
-
-def _last_uses(graph: Graph) -> dict[Value, int]:
-    uses = {value: number for number, node in enumerate(graph.steps) for value in node.arguments}
-    return uses | dict.fromkeys(graph.returned, len(graph.steps))
 
 
 def _checked(graph: Graph, value: Value, given: Any) -> Any:

@@ -50,10 +50,10 @@ class TracedFunction:
 
     def __init__(self, function: Callable[..., Any], graph: Graph, example: Any) -> None:
         functools.update_wrapper(self, function, updated=())
-        self.graph, self._example = graph, example
+        self.graph, self._structure = graph, _structure(example)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return run_graph(self.graph, _leaves_like(self._example, (args, kwargs)))
+        return run_graph(self.graph, _leaves(self._structure, (args, kwargs)))
 
     def __repr__(self) -> str:
         return f"<TracedFunction {self.__name__}>"  # type: ignore[attr-defined]  # by update_wrapper
@@ -66,10 +66,10 @@ class TracedModule(Module):
         super().__init__()
         self.training = module.training
         self._parameters, self._buffers, self._modules = module._parameters, module._buffers, module._modules
-        self.graph, self._example, self.original_name = graph, example, type(module).__name__
+        self.graph, self._structure, self.original_name = graph, _structure(example), type(module).__name__
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return run_graph(self.graph, [self, *_leaves_like(self._example, (args, kwargs))])
+        return run_graph(self.graph, [self, *_leaves(self._structure, (args, kwargs))])
 
     @property
     def inlined_graph(self) -> Graph:
@@ -178,15 +178,16 @@ def _name_leaves(name: str, value: Any, names: list[str]) -> None:
         names.append(name)
 
 
-def _leaves_like(example: Any, given: Any) -> list[Any]:
-    """The tensors of a call. Raises TypeError where it is not of the example's structure."""
-    expected, got = _structure(example), _structure(given)
+def _leaves(expected: str, given: Any) -> list[Any]:
+    """The tensors of a call. Raises TypeError where it is of another structure."""
+    got = _structure(given)
     if expected != got:
         raise TypeError(f"the inputs are not nested as those that were traced: expected {expected}, got {got}")
     return tree_leaves(given)
 
 
 def _structure(tree: Any) -> str:
+    """How tensors are nested, as text."""
     return str(tree_map(lambda leaf: type(leaf).__name__ if not isinstance(leaf, Tensor) else "Tensor", tree))
 
 

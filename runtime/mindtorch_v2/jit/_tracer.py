@@ -80,20 +80,20 @@ class TracingState:
         self._places: dict[tuple[Any, ...], Value] = {}  # by memory and geometry
         self._made_here: set[int] = set()  # ids of storages that are inputs or results
         self._kept: list[Any] = []  # so that ids stay theirs
+        self._varying: set[Value] = set()  # inputs and results of calls: another run may have other shapes
         self._constants: dict[tuple[str, str], Value] = {}
 
     def add_input(self, tensor: Tensor, name: str = "") -> Value:
         """The tensor as an input of the graph."""
         value = self.graph.add_input(TensorType.of(tensor), name)
-        self._know(tensor, value)
-        self._made_here.add(id(tensor.untyped_storage()))
+        self._made(tensor, value)
         return value
 
     def add_output(self, value: Any) -> Value:
         """A result of the graph: a tensor or nested tuples, lists and dicts of them."""
         with paused():
             found = self._structure(value)
-        self.graph.returned.append(found)
+        self.graph.add_output(found)
         return found
 
     def record(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], below: int) -> Any:
@@ -131,7 +131,7 @@ class TracingState:
     def read_shape(self, tensor: Tensor, where: str) -> None:
         """Python code learnt the shape of a tensor: from here on it is part of what was recorded."""
         value = self._known(tensor)
-        if value is not None and (value.node is None or value.node.op is not None or value.node.name[0] == "^"):
+        if value is not None and value in self._varying:
             self.graph.shape_reads.setdefault(value, where)
 
     def captured_changed(self) -> bool:
@@ -150,6 +150,7 @@ class TracingState:
 
     def _made(self, tensor: Tensor, value: Value) -> None:
         self._made_here.add(id(tensor.untyped_storage()))
+        self._varying.add(value)
         self._know(tensor, value)
 
     def _know(self, tensor: Tensor, value: Value) -> None:
