@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ._core import OpOverload, OpOverloadPacket, find_operator, register_operator, unregister_operator
 
-__all__ = ["OpNamespace", "OpOverload", "OpOverloadPacket", "Operators", "add", "discard", "find", "ops", "split_name"]
+__all__ = [
+    "OpNamespace",
+    "OpOverload",
+    "OpOverloadPacket",
+    "Operators",
+    "add",
+    "discard",
+    "find",
+    "ops",
+    "split_name",
+    "when_defined",
+]
 
 
 class OpNamespace:
@@ -43,6 +54,7 @@ class Operators:
 
 
 ops = Operators()
+_waiting: dict[str, list[Callable[[OpOverload], None]]] = {}  # by name: what is to be done once it is defined
 _every_packet: dict[str, OpOverloadPacket] = {}  # also without overloads: redefining an operator revives its packet
 
 
@@ -57,7 +69,18 @@ def add(overload: OpOverload) -> OpOverloadPacket:
         packet = _every_packet[qualname] = OpOverloadPacket(overload.namespace, name)
     packet.add(overload)
     setattr(namespace, name, packet)
+    for action in _waiting.pop(overload.name(), ()):
+        action(overload)
     return packet
+
+
+def when_defined(qualname: str, action: Callable[[OpOverload], None]) -> None:
+    """Calls ``action`` with an operator: now, or once it is defined, as `mindtorch_ops` may be imported first."""
+    overload = find_operator(qualname)
+    if overload is None:
+        _waiting.setdefault(qualname, []).append(action)
+    else:
+        action(overload)
 
 
 def discard(overload: OpOverload) -> None:

@@ -28,6 +28,17 @@ def test_submodules_are_there_when_asked_for(child_env: dict[str, str]) -> None:
     assert done.stdout == "mindtorch_v2.npu mindtorch_v2.nn mindtorch_v2.optim\n", done.stderr
 
 
+def test_the_operators_may_be_imported_first(child_env: dict[str, str]) -> None:
+    code = """
+from mindtorch_ops import linalg
+import mindtorch_v2 as torch
+x = torch.ones(2, requires_grad=True) * 1
+print((y := x.detach()).requires_grad, y.data_ptr() == x.data_ptr(), linalg.dot(x, x).item(), x.detach_() is x)
+"""
+    done = python(code, child_env)
+    assert (done.stdout, done.stderr) == ("False True 2.0 True\n", "")
+
+
 def test_a_name_that_does_not_exist(child_env: dict[str, str]) -> None:
     done = python("import mindtorch_v2; mindtorch_v2.nothing", child_env)
     assert "AttributeError: module 'mindtorch_v2' (PyTorch's API) has no attribute 'nothing'" in done.stderr

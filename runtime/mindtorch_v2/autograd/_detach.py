@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from .. import _core
-from .._core import Tensor
+from .._core import OpOverload, Tensor
 from .._dispatch_keys import DispatchKeySet, _after_autograd_keyset, _AutoDispatchBelowAutograd
-from .._ops import find
+from .._ops import when_defined
 from ..library import Library
 
 __all__: list[str] = []
 
 _lib = Library("aten", "FRAGMENT")
-_detach = find("aten::detach")
+_detach: OpOverload
 
 
 def _detach_kernel(keys: DispatchKeySet, self: Tensor) -> Tensor:
@@ -30,5 +30,15 @@ def _detach_inplace_kernel(self: Tensor) -> Tensor:
     return self
 
 
-_lib.impl("detach", _detach_kernel, "Autograd", with_keyset=True)
-_lib.impl("detach_", _detach_inplace_kernel, "Autograd")
+def _register(op: OpOverload) -> None:
+    """Not before mindtorch_ops has defined the operators."""
+    global _detach
+    if op.name() == "aten::detach":
+        _detach = op
+        _lib.impl(op, _detach_kernel, "Autograd", with_keyset=True)
+    else:
+        _lib.impl(op, _detach_inplace_kernel, "Autograd")
+
+
+for _name in ("aten::detach", "aten::detach_"):
+    when_defined(_name, _register)
