@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -167,7 +167,7 @@ class Graph:
         self.returned: list[Value] = []
         self.shape_reads: dict[Value, str] = {}  # values whose shape Python code read, and where
         self._count = 0
-        self._last_uses: dict[Value, int] | None = None
+        self._plan: Any = None
 
     def inputs(self) -> Iterator[Value]:
         """The tensors it is a function of."""
@@ -200,13 +200,13 @@ class Graph:
         items = node.arguments if node.name == "prim::ListConstruct" else ()
         node.results.extend(Value(name or self._next_name(), kind, items) for kind in kinds)
         self.steps.append(node)
-        self._last_uses = None
+        self._plan = None
         return node.results
 
     def add_output(self, value: Value) -> None:
         """Returns a value, after those that are returned already."""
         self.returned.append(value)
-        self._last_uses = None
+        self._plan = None
 
     def drop_unused(self) -> None:
         """Leaves out constants and containers that nothing takes."""
@@ -217,14 +217,13 @@ class Graph:
                 taken.update(node.arguments)
                 kept.append(node)
         self.steps = kept[::-1]
-        self._last_uses = None
+        self._plan = None
 
-    def last_uses(self) -> dict[Value, int]:
-        """The number of the last step that takes each value; those that are returned outlive all steps."""
-        if self._last_uses is None:
-            uses = {value: number for number, node in enumerate(self.steps) for value in node.arguments}
-            self._last_uses = uses | dict.fromkeys(self.returned, len(self.steps))
-        return self._last_uses
+    def plan(self, make: Callable[[Graph], Any]) -> Any:
+        """What ``make`` makes of the graph, made once until the graph changes."""
+        if self._plan is None:
+            self._plan = make(self)
+        return self._plan
 
     def _next_name(self) -> str:
         self._count += 1

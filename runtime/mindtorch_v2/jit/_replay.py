@@ -1,17 +1,39 @@
-"""Running a graph again, on other inputs."""
+"""Running a graph again, on other inputs: it is made a list of steps over numbered slots once, and that list is run."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from .._core import Tensor
 from ._graph import Graph, Node, TensorType, Value
 from ._tracer import TracerWarning
 
 __all__ = ["run_graph"]
+
+Run = Callable[[list[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One node: from which slots to which, and what nothing takes afterwards."""
+
+    run: Run
+    takes: tuple[int, ...]
+    makes: tuple[int, ...]
+    frees: tuple[int, ...]
+    checked: tuple[tuple[int, Value], ...]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    slots: list[Any]  # constants in their places, None elsewhere
+    inputs: tuple[int, ...]
+    checked: tuple[tuple[int, Value], ...]
+    steps: tuple[_Step, ...]
+    outputs: tuple[int, ...]
 
 
 def run_graph(graph: Graph, inputs: Sequence[Any]) -> Any:
@@ -23,69 +45,118 @@ def run_graph(graph: Graph, inputs: Sequence[Any]) -> Any:
     if len(inputs) != len(graph.parameters):
         names = ", ".join(value.name for value in graph.parameters)
         raise TypeError(f"the graph takes {len(graph.parameters)} inputs ({names}), got {len(inputs)}")
-    values: dict[Value, Any] = {}
-    for value, given in zip(graph.parameters, inputs, strict=True):
-        values[value] = _checked(graph, value, given)
-    last_uses = graph.last_uses()
-    for number, node in enumerate(graph.steps):
-        taken = [values[value] for value in node.arguments]
-        made = _STEPS.get(node.name, _run_call)(node, taken)
-        for value, result in zip(node.results, made, strict=True):
-            values[value] = _checked(graph, value, result)
-        for value in {*node.arguments, *node.results}:
-            if last_uses.get(value, number) <= number:
-                del values[value]  # memory is freed as soon as the function itself would free it
-    results = tuple(values[value] for value in graph.returned)
+    plan: _Plan = graph.plan(_planned)
+    slots = plan.slots.copy()
+    for slot, given in zip(plan.inputs, inputs, strict=True):
+        slots[slot] = given
+    for slot, value in plan.checked:
+        _check_shape(graph, value, slots[slot])
+    for step in plan.steps:
+        made = step.run([slots[slot] for slot in step.takes])
+        for slot, result in zip(step.makes, made, strict=True):
+            slots[slot] = result
+        for slot, value in step.checked:
+            _check_shape(graph, value, slots[slot])
+        for slot in step.frees:
+            slots[slot] = None  # memory is freed as soon as the function itself would free it
+    results = tuple(slots[slot] for slot in plan.outputs)
     return results[0] if len(results) == 1 else results
 
 
-def _checked(graph: Graph, value: Value, given: Any) -> Any:
-    where = graph.shape_reads.get(value)
-    if where is not None and isinstance(value.kind, TensorType) and tuple(given.shape) != value.kind.shape:
+def _planned(graph: Graph) -> _Plan:
+    numbers: dict[Value, int] = {}
+    for value in (*graph.parameters, *(value for node in graph.steps for value in node.results)):
+        numbers[value] = len(numbers)
+    slots: list[Any] = [None] * len(numbers)
+    last_uses = {value: node for node in graph.steps for value in (*node.results, *node.arguments)}
+    kept = set(graph.returned)
+    steps = []
+    for node in graph.steps:
+        if node.name == "prim::Constant":
+            slots[numbers[node.output()]] = node.attribute
+            kept.add(node.output())
+            continue
+        touched = dict.fromkeys((*node.arguments, *node.results))
+        steps.append(
+            _Step(
+                _STEPS.get(node.name, _call)(node),
+                tuple(numbers[value] for value in node.arguments),
+                tuple(numbers[value] for value in node.results),
+                tuple(numbers[value] for value in touched if last_uses[value] is node and value not in kept),
+                _checked(graph, node.results, numbers),
+            )
+        )
+    return _Plan(
+        slots,
+        tuple(numbers[value] for value in graph.parameters),
+        _checked(graph, graph.parameters, numbers),
+        tuple(steps),
+        tuple(numbers[value] for value in graph.returned),
+    )
+
+
+def _checked(graph: Graph, values: Sequence[Value], numbers: dict[Value, int]) -> tuple[tuple[int, Value], ...]:
+    return tuple((numbers[value], value) for value in values if value in graph.shape_reads)
+
+
+def _check_shape(graph: Graph, value: Value, given: Any) -> None:
+    if isinstance(value.kind, TensorType) and tuple(given.shape) != value.kind.shape:
         warnings.warn(
-            f"the trace has the shape {list(value.kind.shape)} of %{value.name}, read at {where}, as a constant, but "
-            f"the shape is {list(given.shape)} now: the results may be wrong. Trace again with such an input.",
+            f"the trace has the shape {list(value.kind.shape)} of %{value.name}, read at {graph.shape_reads[value]}, "
+            f"as a constant, but the shape is {list(given.shape)} now: the results may be wrong. Trace again with such "
+            "an input.",
             TracerWarning,
             stacklevel=2,
         )
-    return given
 
 
-def _run_call(node: Node, taken: list[Any]) -> Sequence[Any]:
+def _call(node: Node) -> Run:
     """An operator's call: arguments as its schema has them."""
-    if node.op is None:
-        return _run_function(node, taken)
-    arguments = node.op._schema.arguments
-    positional = [v for v, a in zip(taken, arguments, strict=True) if not a.kwarg_only]
-    keywords = {a.name: v for v, a in zip(taken, arguments, strict=True) if a.kwarg_only}
-    result = node.op(*positional, **keywords)
-    return result if len(node.results) > 1 else (result,) if node.results else ()
+    op = node.op
+    if op is None:
+        return _apply(node)
+    arguments = op._schema.arguments
+    split = sum(not a.kwarg_only for a in arguments)
+    names = [a.name for a in arguments[split:]]
+    count = len(op._schema.returns)
+
+    def run(taken: list[Any]) -> Sequence[Any]:
+        result = op(*taken[:split], **dict(zip(names, taken[split:], strict=True))) if names else op(*taken)
+        return result if count > 1 else (result,) if count else ()
+
+    return run
 
 
-def _run_function(node: Node, taken: list[Any]) -> Sequence[Any]:
+def _apply(node: Node) -> Run:
     """``apply`` of an `autograd.Function`."""
     cls, plain = node.attribute
-    tensors = iter(taken)
-    result = cls.apply(*(next(tensors) if item is None else item[0] for item in plain))
-    return result if isinstance(result, tuple) else (result,)
+
+    def run(taken: list[Any]) -> Sequence[Any]:
+        tensors = iter(taken)
+        result = cls.apply(*(next(tensors) if item is None else item[0] for item in plain))
+        return result if isinstance(result, tuple) else (result,)
+
+    return run
 
 
-def _construct(kind: type) -> Callable[[Node, list[Any]], Sequence[Any]]:
-    def step(node: Node, taken: list[Any]) -> Sequence[Any]:
-        return (node.attribute(*taken) if node.attribute else kind(taken),)
+def _attribute(node: Node) -> Run:
+    """A parameter or buffer as the module has it now."""
+    get = attrgetter(node.attribute)
+    return lambda taken: (get(taken[0]),)
+
+
+def _construct(kind: type) -> Callable[[Node], Run]:
+    def step(node: Node) -> Run:
+        named = node.attribute
+        return lambda taken: (named(*taken) if named else kind(taken),)
 
     return step
 
 
-def _attribute(node: Node, taken: list[Any]) -> Sequence[Tensor]:
-    return (attrgetter(node.attribute)(taken[0]),)
-
-
-_STEPS: dict[str, Callable[[Node, list[Any]], Sequence[Any]]] = {
-    "prim::Constant": lambda node, taken: (node.attribute,),
+_STEPS: dict[str, Callable[[Node], Run]] = {
     "prim::GetAttr": _attribute,
     "prim::ListConstruct": _construct(list),
     "prim::TupleConstruct": _construct(tuple),
-    "prim::DictConstruct": lambda node, taken: (dict(zip(node.attribute, taken, strict=True)),),
-    "prim::ListUnpack": lambda node, taken: taken[0],
+    "prim::DictConstruct": lambda node: lambda taken: (dict(zip(node.attribute, taken, strict=True)),),
+    "prim::ListUnpack": lambda node: lambda taken: taken[0],
 }

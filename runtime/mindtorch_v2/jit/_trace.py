@@ -188,7 +188,14 @@ def _leaves(expected: str, given: Any) -> list[Any]:
 
 def _structure(tree: Any) -> str:
     """How tensors are nested, as text."""
-    return str(tree_map(lambda leaf: type(leaf).__name__ if not isinstance(leaf, Tensor) else "Tensor", tree))
+    if isinstance(tree, Tensor):
+        return "Tensor"
+    if isinstance(tree, dict):
+        return f"{{{', '.join(f'{key!r}: {_structure(tree[key])}' for key in tree)}}}"
+    if isinstance(tree, (tuple, list)):
+        text = ", ".join(map(_structure, tree))
+        return f"[{text}]" if isinstance(tree, list) else f"({text})"
+    return type(tree).__name__
 
 
 def _check_structure(result: Any, strict: bool) -> None:
