@@ -379,10 +379,15 @@ cdef class Tensor:
         return _printing.tensor_repr(self)
 
     def __getitem__(self, index):
+        if is_overridden(self):
+            return overrides().handle_torch_function(Tensor.__getitem__, (self, index), self, index)
         return indexing().getitem(self, index)
 
     def __setitem__(self, index, value):
-        indexing().setitem(self, index, value)
+        if is_overridden(self):
+            overrides().handle_torch_function(Tensor.__setitem__, (self, index, value), self, index, value)
+        else:
+            indexing().setitem(self, index, value)
 
     def __iter__(self):
         if self.nd == 0:
@@ -440,6 +445,16 @@ cdef PyTypeObject* TensorType = <PyTypeObject*>Tensor
 cdef Tensor _tensor_probe = Tensor.__new__(Tensor)
 mt_tensor_dict_install(TensorType, <char*>&_tensor_probe.attributes - <char*><PyObject*>_tensor_probe)
 cdef object indexing_module = None
+
+
+cdef inline bint is_overridden(Tensor t) noexcept:
+    """Whether ``__torch_function__`` of the tensor's class or of a mode sees what is done with a tensor."""
+    return (t.keys | mt_state.included) & ~mt_state.excluded & TORCH_FUNCTION != 0
+
+
+cdef object overrides():
+    from mindtorch_v2 import overrides
+    return overrides
 
 
 cdef object protocols():

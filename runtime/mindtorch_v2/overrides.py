@@ -53,7 +53,8 @@ def has_torch_function(relevant_args: Any) -> bool:
 def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
     """Calls the ``__torch_function__`` that a Python function's arguments, or a mode, bring with them."""
     types = _function_types(tuple(relevant_args), {})
-    name = f"{getattr(public_api, '__module__', '')}.{getattr(public_api, '__name__', public_api)}".lstrip(".")
+    method = getattr(public_api, "__objclass__", None) is Tensor
+    name = f"{'Tensor' if method else public_api.__module__}.{public_api.__name__}"
     return _call_function(name, public_api, types, args, kwargs)
 
 

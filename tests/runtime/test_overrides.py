@@ -199,6 +199,18 @@ def dispatch_switched_off(torch: Any) -> Any:
     return log
 
 
+def indexing(torch: Any) -> Any:
+    log: list[Any] = []
+    x = of(torch, subclass(torch, "A", log))
+    plain = torch.ones(2, 2)
+    kept = type(x[0]).__name__, type(x[:1]).__name__
+    x[0] = 5.0
+    with function_mode(torch, "mode", log):
+        row = plain[0]
+        plain[1] = row * 3
+    return kept, list(log), plain, x.as_subclass(torch.Tensor).tolist()
+
+
 def disabled_by_the_class(torch: Any) -> Any:
     class Plain(torch.Tensor):  # type: ignore[misc]
         __torch_function__ = torch._C._disabled_torch_function_impl
@@ -283,7 +295,7 @@ AGREE = (
     subclasses_stand_before_their_bases, unrelated_classes_are_asked_from_left_to_right,
     a_base_answers_for_a_subclass_that_refuses, lists_are_searched, a_mode_is_asked_before_subclasses,
     a_mode_that_refuses_leaves_it_to_subclasses, dispatch_order, a_dispatch_mode_that_refuses_leaves_it_to_subclasses,
-    switched_off, dispatch_switched_off, disabled_by_the_class, a_mode_entered_by_its_own_handler,
+    switched_off, indexing, dispatch_switched_off, disabled_by_the_class, a_mode_entered_by_its_own_handler,
     a_function_mode_that_fails, leaving_a_mode_that_was_not_entered, stacks, strangers, wrappers,
 )  # fmt: skip
 
