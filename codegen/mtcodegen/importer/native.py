@@ -30,7 +30,7 @@ _CPP_KEYS = {
     "precomputed": "values for C++ kernels",
     "ufunc_inner_loop": "a C++ inner loop",
     "use_const_ref_for_mutable_tensors": "a C++ signature",
-    "autogen": "variants are declared, one by one",
+    "autogen": "its variants are made where an `autogen` here names them",
 }
 
 
