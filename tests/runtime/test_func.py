@@ -39,6 +39,15 @@ def changed_in_place(a: Any) -> Any:
     return b.prod()
 
 
+def views_in_place(a: Any) -> Any:
+    b = a.clone()
+    b[0].mul_(2)
+    b.unsqueeze(0)[0, 1:].add_(5)
+    b.narrow(0, 1, 1).mul_(a[0])
+    b[0] = b[1] * 3
+    return b
+
+
 COMPOSITIONS: dict[str, Callable[[Any, Any], Any]] = {
     "vmap(grad)": lambda t, f: f.vmap(f.grad(scalar))(x(t)),
     "vmap(grad), by what is not mapped": lambda t, f: f.vmap(
@@ -108,6 +117,11 @@ COMPOSITIONS: dict[str, Callable[[Any, Any], Any]] = {
     "grad in no_grad inside": lambda t, f: f.grad(lambda a: t.no_grad()(lambda b: b.sum())(a))(v(t)),
     "in place": lambda t, f: f.vmap(f.grad(lambda a: (a.clone().mul_(a)).sum()))(x(t)),
     "a view in place": lambda t, f: f.grad(changed_in_place)(v(t)),
+    "vmap of views in place": lambda t, f: [f.vmap(views_in_place, in_dims=d)(x(t)[:2]) for d in (0, 1)],
+    "vmap(vmap) of views in place": lambda t, f: f.vmap(f.vmap(views_in_place))(x(t)[:2].reshape(1, 2, 2)),
+    "vmap(grad) of views in place": lambda t, f: f.vmap(f.grad(lambda a: (views_in_place(a) ** 2).sum()))(x(t)),
+    "vmap(jvp) of views in place": lambda t, f: f.vmap(lambda a: f.jvp(views_in_place, (a,), (a,)))(x(t)),
+    "jvp(vmap) of views in place": lambda t, f: f.jvp(f.vmap(views_in_place), (x(t)[1:],), (x(t)[1:],)),
     "indexing": lambda t, f: f.vmap(f.grad(lambda a: a[1] * a[0]))(x(t)),
     "softmax": lambda t, f: f.vmap(f.grad(lambda a: a.softmax(0)[0]))(x(t)),
     "loss": lambda t, f: f.vmap(f.grad(lambda a: t.nn.functional.mse_loss(a, v(t))))(x(t)),
@@ -216,6 +230,12 @@ def test_an_error_inside_closes_the_level() -> None:
         t.func.jvp(failing, (v(t),), (v(t),))
     with t.autograd.forward_ad.dual_level():
         assert t.autograd.forward_ad.unpack_dual(kept[0] * 2).tangent is None
+
+
+def test_a_view_in_place_that_a_gradient_outside_would_miss_is_an_error() -> None:
+    t = mindtorch_v2
+    with pytest.raises(RuntimeError, match="changes a view in place, where a gradient is taken outside of vmap"):
+        t.func.grad(lambda a: t.func.vmap(views_in_place)(a).sum())(x(t))
 
 
 # ---------------------------------------------------------------- modules

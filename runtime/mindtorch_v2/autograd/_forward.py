@@ -79,7 +79,7 @@ def _output_tangents(op: OpOverload, inputs: tuple[Any, ...], tangents: tuple[An
     if formula.jvp_function is not None:
         return _checked(formula, formula.jvp_function(inputs, tangents, output), output)
     if _is_view(op):
-        return _call(op, [i if t is None else t for i, t in zip(inputs, tangents, strict=True)])
+        return _call(op, _with_tangents(op, inputs, tangents))
     if formula.backward_function is None:
         raise NotImplementedError(
             f"Trying to use forward AD with {op.name()} that does not support it because it has not been implemented "
@@ -100,6 +100,15 @@ def _with_formula(op: OpOverload) -> OpOverload:
         return op
     names = [(a.name, a.type) for a in schema.arguments]
     return other if [(a.name, a.type) for a in other._schema.arguments] == names else op
+
+
+def _with_tangents(op: OpOverload, inputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> list[Any]:
+    """A view operator's arguments for the tangent; a position in memory is the same from the tangent's start."""
+    values = [i if t is None else t for i, t in zip(inputs, tangents, strict=True)]
+    for i, argument in enumerate(op._schema.arguments):
+        if argument.name == "storage_offset" and values[i] is not None:
+            values[i] += values[0].storage_offset() - inputs[0].storage_offset()
+    return values
 
 
 def _is_view(op: OpOverload) -> bool:
@@ -128,11 +137,18 @@ def _checked(op: OpOverload, result: Any, output: Any) -> list[Any]:
 
 def _unshared(tangent: Tensor | None, given: Any) -> Tensor | None:
     """A tangent in memory of its own, so that changing the output in place leaves those of the arguments alone."""
-    if tangent is None or _batched(tangent):
-        return tangent
-    memory = tangent.untyped_storage().data_ptr()
-    taken = {other.untyped_storage().data_ptr() for other in _tensors(given) if not _batched(other)}
-    return _ops().clone(tangent) if memory in taken else tangent
+    if tangent is None:
+        return None
+    taken = {_memory(other) for other in _tensors(given)}
+    return _ops().clone(tangent) if _memory(tangent) in taken else tangent
+
+
+def _memory(tensor: Any) -> int:
+    """The address of a tensor's memory; of a batch, of the whole of it."""
+    while _batched(tensor):
+        tensor = tensor.value
+    address: int = tensor.untyped_storage().data_ptr()
+    return address
 
 
 def _registered_at(op: OpOverload) -> str:

@@ -43,6 +43,7 @@ class BatchedTensor(Tensor):
     value: Tensor
     batch_dim: int
     level: int
+    is_copy = False  # in place of a view
     __torch_function__ = _core.disabled_torch_function
 
     def __repr__(self) -> str:
@@ -53,7 +54,8 @@ def batch(value: Tensor, dim: int, level: int) -> BatchedTensor:
     """``value`` as one sample of it, whose shape lacks dimension ``dim``."""
     dim %= value.dim()
     shape = [n for i, n in enumerate(value.shape) if i != dim]
-    sample: BatchedTensor = _core.wrapper_tensor(BatchedTensor, shape, None, value.dtype, value.device, _BATCHED)
+    strides = [n for i, n in enumerate(value.stride()) if i != dim]
+    sample: BatchedTensor = _core.wrapper_tensor(BatchedTensor, shape, strides, value.dtype, value.device, _BATCHED)
     sample.value, sample.batch_dim, sample.level = value, dim, level
     return sample
 
@@ -91,11 +93,72 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
             "operations."
         )
     level = _level(args, kwargs)
+    models = _view_models(op, args, kwargs, level)
+    if models is not None and all(_can_be_viewed(t) for t in (models.source.value, *models.parts)):
+        return models.rebuilt([_view_like(part, models.source) for part in models.parts])
     written = _written(op, args, kwargs, level)
     results = [op(*_sample(args, level, i), **_sample(kwargs, level, i)) for i in range(levels.open[level].batch_size)]
     if written and len(op._schema.returns) == len(written):
         return written[0] if len(written) == 1 else tuple(written)
-    return _stacked(results, level)
+    return _stacked(results, level, is_copy=models is not None)
+
+
+@dataclass(frozen=True)
+class _ViewModels:
+    """What a view operator gives for one sample without data; all samples look alike."""
+
+    source: BatchedTensor
+    parts: list[Tensor]
+    result: Any  # the parts, as the operator returned them
+
+    def rebuilt(self, views: list[BatchedTensor]) -> Any:
+        return type(self.result)(views) if isinstance(self.result, (tuple, list)) else views[0]
+
+
+def _view_models(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> _ViewModels | None:
+    """Where views of one sample lie, or None where the operator makes none of these arguments.
+
+    With these, views of the whole batch are made, so that changing them in place changes what they show.
+    """
+    arguments = op._schema.arguments
+    at = next((i for i, a in enumerate(arguments[: len(args)]) if a.alias is not None and not a.alias.write), None)
+    if at is None or any(a.is_write for a in arguments) or unbatch(args[at], level)[1] is None:
+        return None
+    source = args[at]
+    models, keywords = tree_map(_without_data, list(args)), tree_map(_without_data, kwargs)
+    result = op(*models, **keywords)
+    parts = list(result) if isinstance(result, (tuple, list)) else [result]
+    if any(p.untyped_storage() is not models[at].untyped_storage() for p in parts):
+        return None
+    return _ViewModels(source, parts, result)
+
+
+def _without_data(value: Any) -> Any:
+    """A tensor of the same geometry on the device meta."""
+    if not isinstance(value, Tensor):
+        return value
+    last = sum((n - 1) * step for n, step in zip(value.shape, value.stride(), strict=True))
+    memory = _core.alloc((max(value.storage_offset() + last + 1, 0),), value.dtype, "meta")
+    return _core.as_strided(memory, value.shape, value.stride(), value.storage_offset())
+
+
+def _can_be_viewed(tensor: Tensor) -> bool:
+    """Whether a view by geometry will do: of memory that no two elements share, where no gradient is recorded."""
+    if any(step == 0 and n > 1 for n, step in zip(tensor.shape, tensor.stride(), strict=True)):
+        return False
+    return not tensor.requires_grad and (not isinstance(tensor, BatchedTensor) or _can_be_viewed(tensor.value))
+
+
+def _view_like(model: Tensor, source: BatchedTensor) -> BatchedTensor:
+    """A view of a batch that lies in each sample as ``model``, made from the sample's model, lies in that."""
+    value, dim = source.value, source.batch_dim
+    start = value.storage_offset() + model.storage_offset() - source.storage_offset()
+    sizes, strides = [value.shape[dim], *model.shape], [value.stride()[dim], *model.stride()]
+    whole = ops.aten.as_strided(value, sizes, strides, start)
+    geometry = _core.as_strided(source, model.shape, model.stride(), model.storage_offset())
+    view: BatchedTensor = _core.wrapper_over(BatchedTensor, geometry, source.device, _BATCHED)
+    view.value, view.batch_dim, view.level = whole, 0, source.level
+    return view
 
 
 def _written(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> list[Any]:
@@ -104,6 +167,12 @@ def _written(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], leve
     values = {**{a.name: v for a, v in zip(arguments, args, strict=False)}, **kwargs}
     written = [values[a.name] for a in arguments if a.is_write and values.get(a.name) is not None]
     for value in written:
+        if any(isinstance(t, BatchedTensor) and t.is_copy for t in tree_leaves(value)):
+            raise RuntimeError(
+                f"vmap: {op.name()} changes a view in place, where a gradient is taken outside of vmap (or elements "
+                "share memory): that is not supported, what it is a view of would not change. Please use the "
+                "out-of-place operator, or take the gradient inside."
+            )
         if any(isinstance(t, Tensor) and unbatch(t, level)[1] is None for t in tree_leaves(value)):
             raise RuntimeError(
                 f"vmap: {op.name()}: inplace arithmetic(self, *extra_args) is not possible because there exists a "
@@ -121,12 +190,14 @@ def _sample(tree: Any, level: int, index: int) -> Any:
     return tree_map(pick, tree)
 
 
-def _stacked(results: list[Any], level: int) -> Any:
+def _stacked(results: list[Any], level: int, is_copy: bool = False) -> Any:
     first = results[0]
     if isinstance(first, Tensor):
-        return batch(ops.aten.stack(results), 0, level)
+        stacked = batch(ops.aten.stack(results), 0, level)
+        stacked.is_copy = is_copy
+        return stacked
     if isinstance(first, (tuple, list)):
-        return type(first)(_stacked([r[i] for r in results], level) for i in range(len(first)))
+        return type(first)(_stacked([r[i] for r in results], level, is_copy) for i in range(len(first)))
     if any(r != first for r in results):
         raise RuntimeError(f"vmap: an operator returned a {type(first).__name__} that differs between samples")
     return first
