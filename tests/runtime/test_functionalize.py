@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -367,6 +369,33 @@ def test_a_function_that_changes_its_argument() -> None:
     assert function(torch.ones(2)).tolist() == [2, 2]
     with pytest.raises(RuntimeError, match="Twice changes an argument in place"):
         function(torch.ones(2, requires_grad=True))
+
+
+def test_gradients_of_gradients_inside() -> None:
+    def case(library: Any) -> Any:
+        grad = library.func.grad
+        twice = grad(lambda x: grad(lambda z: (z.exp() * z.mul(2).add_(z)).sum())(x).sum())
+        return library.func.functionalize(twice)(library.ones(2))
+
+    agree(case)
+
+
+def test_wrappers_are_freed_without_the_collector() -> None:
+    seen = []
+
+    def function(x: Any) -> Any:
+        y = x * 2
+        row = y[0]
+        row.add_(1)
+        seen.extend((weakref.ref(row), weakref.ref(y)))
+        return y
+
+    gc.disable()
+    try:
+        torch.func.functionalize(function)(torch.ones(2, 2))
+        assert [ref() for ref in seen] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_a_level_inside_a_level() -> None:
