@@ -208,40 +208,33 @@ def _prod_cpu_kernel(self: Tensor, *, dtype: torch.dtype | None) -> Tensor:
     return result
 
 
-def _prod_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    self, _ = inputs
-    ctx.save_for_backward(self, output)
+_lib.register_autograd(
+    "prod",
+    library.python_function("mindtorch_v2.kernels.reduction:prod_all_backward"),
+    setup_context=library.python_function("mindtorch_v2.kernels.reduction:prod_all_setup"),
+    source="reduction.yaml:53",
+)
 
 
-def _prod_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    needs_self, _ = ctx.needs_input_grad
-    self, result = ctx.saved_tensors
-    grad_self = grad * result / self if needs_self else None
-    return grad_self, None
-
-
-_lib.register_autograd("prod", _prod_backward, setup_context=_prod_setup, source="reduction.yaml:53")
-
-
-# ---------------------------------------------------------------- prod.dim_int (reduction.yaml:55)
+# ---------------------------------------------------------------- prod.dim_int (reduction.yaml:56)
 _lib.define(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="Products over a dimension; of integers as int64.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:55",
+    source="reduction.yaml:56",
 )
 _prod_dim_int_fake_python = library.python_function("mindtorch_v2.kernels.reduction:prod_dim")
 _prod_dim_int_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:prod_dim")
 
 
-@library.register(_lib, "prod.dim_int", "Meta", source="reduction.yaml:58")
+@library.register(_lib, "prod.dim_int", "Meta", source="reduction.yaml:59")
 def _prod_dim_int_fake(self: Tensor, dim: int, keepdim: bool, *, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = _prod_dim_int_fake_python(self, dim, keepdim, dtype=dtype)
     return result
 
 
-@library.register(_lib, "prod.dim_int", "CPU", source="reduction.yaml:60")
+@library.register(_lib, "prod.dim_int", "CPU", source="reduction.yaml:61")
 def _prod_dim_int_cpu_kernel(self: Tensor, dim: int, keepdim: bool, *, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = _prod_dim_int_cpu_python(self, dim, keepdim, dtype=dtype)
     return result
@@ -251,30 +244,30 @@ _lib.register_autograd(
     "prod.dim_int",
     library.python_function("mindtorch_v2.kernels.reduction:prod_dim_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:prod_dim_setup"),
-    source="reduction.yaml:62",
+    source="reduction.yaml:63",
 )
 prod = torch.ops.aten.prod
 
 
-# ---------------------------------------------------------------- max (reduction.yaml:65)
+# ---------------------------------------------------------------- max (reduction.yaml:66)
 _lib.define(
     "max(Tensor self) -> Tensor",
     doc="The largest element; NaN if there is one. Equal extremes share the gradient evenly.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:65",
+    source="reduction.yaml:66",
 )
 _max_fake_python = library.python_function("mindtorch_v2.kernels.reduction:max_all")
 _max_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:max_all")
 
 
-@library.register(_lib, "max", "Meta", source="reduction.yaml:68")
+@library.register(_lib, "max", "Meta", source="reduction.yaml:69")
 def _max_fake(self: Tensor) -> Tensor:
     result: Tensor = _max_fake_python(self)
     return result
 
 
-@library.register(_lib, "max", "CPU", source="reduction.yaml:70")
+@library.register(_lib, "max", "CPU", source="reduction.yaml:71")
 def _max_cpu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _max_cpu_python(self)
     return result
@@ -292,28 +285,28 @@ def _max_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("max", _max_backward, setup_context=_max_setup, source="reduction.yaml:72")
+_lib.register_autograd("max", _max_backward, setup_context=_max_setup, source="reduction.yaml:73")
 
 
-# ---------------------------------------------------------------- max.dim (reduction.yaml:74)
+# ---------------------------------------------------------------- max.dim (reduction.yaml:75)
 _lib.define(
     "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     doc="The largest elements along a dimension, and where they are.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:74",
+    source="reduction.yaml:75",
 )
 _max_dim_fake_python = library.python_function("mindtorch_v2.kernels.reduction:max_dim")
 _max_dim_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:max_dim")
 
 
-@library.register(_lib, "max.dim", "Meta", source="reduction.yaml:77")
+@library.register(_lib, "max.dim", "Meta", source="reduction.yaml:78")
 def _max_dim_fake(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     result: tuple[Tensor, Tensor] = _max_dim_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "max.dim", "CPU", source="reduction.yaml:79")
+@library.register(_lib, "max.dim", "CPU", source="reduction.yaml:80")
 def _max_dim_cpu_kernel(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     result: tuple[Tensor, Tensor] = _max_dim_cpu_python(self, dim, keepdim)
     return result
@@ -323,21 +316,21 @@ _lib.register_autograd(
     "max.dim",
     library.python_function("mindtorch_v2.kernels.reduction:extreme_dim_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:extreme_dim_setup"),
-    source="reduction.yaml:81",
+    source="reduction.yaml:82",
 )
 
 
-# ---------------------------------------------------------------- max.other (reduction.yaml:84)
+# ---------------------------------------------------------------- max.other (reduction.yaml:85)
 _lib.define(
     "max.other(Tensor self, Tensor other) -> Tensor",
     doc="Elementwise maximum of two tensors.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:84",
+    source="reduction.yaml:85",
 )
 
 
-@library.register(_lib, "max.other", "CompositeImplicitAutograd", source="reduction.yaml:88")
+@library.register(_lib, "max.other", "CompositeImplicitAutograd", source="reduction.yaml:89")
 def _max_other_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = torch.ops.aten.maximum(self, other)
     return result
@@ -346,25 +339,25 @@ def _max_other_kernel(self: Tensor, other: Tensor) -> Tensor:
 max = torch.ops.aten.max
 
 
-# ---------------------------------------------------------------- amax (reduction.yaml:89)
+# ---------------------------------------------------------------- amax (reduction.yaml:90)
 _lib.define(
     "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
     doc="The largest elements over dimensions.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:89",
+    source="reduction.yaml:90",
 )
 _amax_fake_python = library.python_function("mindtorch_v2.kernels.reduction:amax")
 _amax_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:amax")
 
 
-@library.register(_lib, "amax", "Meta", source="reduction.yaml:92")
+@library.register(_lib, "amax", "Meta", source="reduction.yaml:93")
 def _amax_fake(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     result: Tensor = _amax_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "amax", "CPU", source="reduction.yaml:94")
+@library.register(_lib, "amax", "CPU", source="reduction.yaml:95")
 def _amax_cpu_kernel(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     result: Tensor = _amax_cpu_python(self, dim, keepdim)
     return result
@@ -374,30 +367,30 @@ _lib.register_autograd(
     "amax",
     library.python_function("mindtorch_v2.kernels.reduction:amax_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:amax_setup"),
-    source="reduction.yaml:96",
+    source="reduction.yaml:97",
 )
 amax = torch.ops.aten.amax.default
 
 
-# ---------------------------------------------------------------- argmax (reduction.yaml:99)
+# ---------------------------------------------------------------- argmax (reduction.yaml:100)
 _lib.define(
     "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
     doc="Where the largest elements along a dimension are, or in the flattened tensor.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:99",
+    source="reduction.yaml:100",
 )
 _argmax_fake_python = library.python_function("mindtorch_v2.kernels.reduction:argmax")
 _argmax_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:argmax")
 
 
-@library.register(_lib, "argmax", "Meta", source="reduction.yaml:102")
+@library.register(_lib, "argmax", "Meta", source="reduction.yaml:103")
 def _argmax_fake(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     result: Tensor = _argmax_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "argmax", "CPU", source="reduction.yaml:104")
+@library.register(_lib, "argmax", "CPU", source="reduction.yaml:105")
 def _argmax_cpu_kernel(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     result: Tensor = _argmax_cpu_python(self, dim, keepdim)
     return result
@@ -411,29 +404,29 @@ def _argmax_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None, None
 
 
-_lib.register_autograd("argmax", _argmax_backward, setup_context=_argmax_setup, source="reduction.yaml:106")
+_lib.register_autograd("argmax", _argmax_backward, setup_context=_argmax_setup, source="reduction.yaml:107")
 argmax = torch.ops.aten.argmax.default
 
 
-# ---------------------------------------------------------------- min (reduction.yaml:107)
+# ---------------------------------------------------------------- min (reduction.yaml:108)
 _lib.define(
     "min(Tensor self) -> Tensor",
     doc="The smallest element; NaN if there is one. Equal extremes share the gradient evenly.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:107",
+    source="reduction.yaml:108",
 )
 _min_fake_python = library.python_function("mindtorch_v2.kernels.reduction:min_all")
 _min_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:min_all")
 
 
-@library.register(_lib, "min", "Meta", source="reduction.yaml:110")
+@library.register(_lib, "min", "Meta", source="reduction.yaml:111")
 def _min_fake(self: Tensor) -> Tensor:
     result: Tensor = _min_fake_python(self)
     return result
 
 
-@library.register(_lib, "min", "CPU", source="reduction.yaml:112")
+@library.register(_lib, "min", "CPU", source="reduction.yaml:113")
 def _min_cpu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _min_cpu_python(self)
     return result
@@ -451,28 +444,28 @@ def _min_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("min", _min_backward, setup_context=_min_setup, source="reduction.yaml:114")
+_lib.register_autograd("min", _min_backward, setup_context=_min_setup, source="reduction.yaml:115")
 
 
-# ---------------------------------------------------------------- min.dim (reduction.yaml:116)
+# ---------------------------------------------------------------- min.dim (reduction.yaml:117)
 _lib.define(
     "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     doc="The smallest elements along a dimension, and where they are.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:116",
+    source="reduction.yaml:117",
 )
 _min_dim_fake_python = library.python_function("mindtorch_v2.kernels.reduction:min_dim")
 _min_dim_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:min_dim")
 
 
-@library.register(_lib, "min.dim", "Meta", source="reduction.yaml:119")
+@library.register(_lib, "min.dim", "Meta", source="reduction.yaml:120")
 def _min_dim_fake(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     result: tuple[Tensor, Tensor] = _min_dim_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "min.dim", "CPU", source="reduction.yaml:121")
+@library.register(_lib, "min.dim", "CPU", source="reduction.yaml:122")
 def _min_dim_cpu_kernel(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     result: tuple[Tensor, Tensor] = _min_dim_cpu_python(self, dim, keepdim)
     return result
@@ -482,21 +475,21 @@ _lib.register_autograd(
     "min.dim",
     library.python_function("mindtorch_v2.kernels.reduction:extreme_dim_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:extreme_dim_setup"),
-    source="reduction.yaml:123",
+    source="reduction.yaml:124",
 )
 
 
-# ---------------------------------------------------------------- min.other (reduction.yaml:126)
+# ---------------------------------------------------------------- min.other (reduction.yaml:127)
 _lib.define(
     "min.other(Tensor self, Tensor other) -> Tensor",
     doc="Elementwise minimum of two tensors.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:126",
+    source="reduction.yaml:127",
 )
 
 
-@library.register(_lib, "min.other", "CompositeImplicitAutograd", source="reduction.yaml:130")
+@library.register(_lib, "min.other", "CompositeImplicitAutograd", source="reduction.yaml:131")
 def _min_other_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = torch.ops.aten.minimum(self, other)
     return result
@@ -505,25 +498,25 @@ def _min_other_kernel(self: Tensor, other: Tensor) -> Tensor:
 min = torch.ops.aten.min
 
 
-# ---------------------------------------------------------------- amin (reduction.yaml:131)
+# ---------------------------------------------------------------- amin (reduction.yaml:132)
 _lib.define(
     "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
     doc="The smallest elements over dimensions.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:131",
+    source="reduction.yaml:132",
 )
 _amin_fake_python = library.python_function("mindtorch_v2.kernels.reduction:amin")
 _amin_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:amin")
 
 
-@library.register(_lib, "amin", "Meta", source="reduction.yaml:134")
+@library.register(_lib, "amin", "Meta", source="reduction.yaml:135")
 def _amin_fake(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     result: Tensor = _amin_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "amin", "CPU", source="reduction.yaml:136")
+@library.register(_lib, "amin", "CPU", source="reduction.yaml:137")
 def _amin_cpu_kernel(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     result: Tensor = _amin_cpu_python(self, dim, keepdim)
     return result
@@ -533,30 +526,30 @@ _lib.register_autograd(
     "amin",
     library.python_function("mindtorch_v2.kernels.reduction:amax_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.reduction:amax_setup"),
-    source="reduction.yaml:138",
+    source="reduction.yaml:139",
 )
 amin = torch.ops.aten.amin.default
 
 
-# ---------------------------------------------------------------- argmin (reduction.yaml:141)
+# ---------------------------------------------------------------- argmin (reduction.yaml:142)
 _lib.define(
     "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
     doc="Where the smallest elements along a dimension are, or in the flattened tensor.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:141",
+    source="reduction.yaml:142",
 )
 _argmin_fake_python = library.python_function("mindtorch_v2.kernels.reduction:argmin")
 _argmin_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:argmin")
 
 
-@library.register(_lib, "argmin", "Meta", source="reduction.yaml:144")
+@library.register(_lib, "argmin", "Meta", source="reduction.yaml:145")
 def _argmin_fake(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     result: Tensor = _argmin_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "argmin", "CPU", source="reduction.yaml:146")
+@library.register(_lib, "argmin", "CPU", source="reduction.yaml:147")
 def _argmin_cpu_kernel(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     result: Tensor = _argmin_cpu_python(self, dim, keepdim)
     return result
@@ -570,29 +563,29 @@ def _argmin_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None, None
 
 
-_lib.register_autograd("argmin", _argmin_backward, setup_context=_argmin_setup, source="reduction.yaml:148")
+_lib.register_autograd("argmin", _argmin_backward, setup_context=_argmin_setup, source="reduction.yaml:149")
 argmin = torch.ops.aten.argmin.default
 
 
-# ---------------------------------------------------------------- any (reduction.yaml:149)
+# ---------------------------------------------------------------- any (reduction.yaml:150)
 _lib.define(
     "any(Tensor self) -> Tensor",
     doc="Whether any of the elements is true.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:149",
+    source="reduction.yaml:150",
 )
 _any_fake_python = library.python_function("mindtorch_v2.kernels.reduction:any_all")
 _any_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:any_all")
 
 
-@library.register(_lib, "any", "Meta", source="reduction.yaml:152")
+@library.register(_lib, "any", "Meta", source="reduction.yaml:153")
 def _any_fake(self: Tensor) -> Tensor:
     result: Tensor = _any_fake_python(self)
     return result
 
 
-@library.register(_lib, "any", "CPU", source="reduction.yaml:154")
+@library.register(_lib, "any", "CPU", source="reduction.yaml:155")
 def _any_cpu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _any_cpu_python(self)
     return result
@@ -606,28 +599,28 @@ def _any_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("any", _any_backward, setup_context=_any_setup, source="reduction.yaml:156")
+_lib.register_autograd("any", _any_backward, setup_context=_any_setup, source="reduction.yaml:157")
 
 
-# ---------------------------------------------------------------- any.dim (reduction.yaml:157)
+# ---------------------------------------------------------------- any.dim (reduction.yaml:158)
 _lib.define(
     "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
     doc="Whether any of the elements is true, along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:157",
+    source="reduction.yaml:158",
 )
 _any_dim_fake_python = library.python_function("mindtorch_v2.kernels.reduction:any_dim")
 _any_dim_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:any_dim")
 
 
-@library.register(_lib, "any.dim", "Meta", source="reduction.yaml:160")
+@library.register(_lib, "any.dim", "Meta", source="reduction.yaml:161")
 def _any_dim_fake(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     result: Tensor = _any_dim_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "any.dim", "CPU", source="reduction.yaml:162")
+@library.register(_lib, "any.dim", "CPU", source="reduction.yaml:163")
 def _any_dim_cpu_kernel(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     result: Tensor = _any_dim_cpu_python(self, dim, keepdim)
     return result
@@ -641,29 +634,29 @@ def _any_dim_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None, None
 
 
-_lib.register_autograd("any.dim", _any_dim_backward, setup_context=_any_dim_setup, source="reduction.yaml:164")
+_lib.register_autograd("any.dim", _any_dim_backward, setup_context=_any_dim_setup, source="reduction.yaml:165")
 any = torch.ops.aten.any
 
 
-# ---------------------------------------------------------------- all (reduction.yaml:165)
+# ---------------------------------------------------------------- all (reduction.yaml:166)
 _lib.define(
     "all(Tensor self) -> Tensor",
     doc="Whether all elements are true.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:165",
+    source="reduction.yaml:166",
 )
 _all_fake_python = library.python_function("mindtorch_v2.kernels.reduction:all_all")
 _all_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:all_all")
 
 
-@library.register(_lib, "all", "Meta", source="reduction.yaml:168")
+@library.register(_lib, "all", "Meta", source="reduction.yaml:169")
 def _all_fake(self: Tensor) -> Tensor:
     result: Tensor = _all_fake_python(self)
     return result
 
 
-@library.register(_lib, "all", "CPU", source="reduction.yaml:170")
+@library.register(_lib, "all", "CPU", source="reduction.yaml:171")
 def _all_cpu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _all_cpu_python(self)
     return result
@@ -677,28 +670,28 @@ def _all_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("all", _all_backward, setup_context=_all_setup, source="reduction.yaml:172")
+_lib.register_autograd("all", _all_backward, setup_context=_all_setup, source="reduction.yaml:173")
 
 
-# ---------------------------------------------------------------- all.dim (reduction.yaml:173)
+# ---------------------------------------------------------------- all.dim (reduction.yaml:174)
 _lib.define(
     "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
     doc="Whether all elements are true, along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:173",
+    source="reduction.yaml:174",
 )
 _all_dim_fake_python = library.python_function("mindtorch_v2.kernels.reduction:all_dim")
 _all_dim_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:all_dim")
 
 
-@library.register(_lib, "all.dim", "Meta", source="reduction.yaml:176")
+@library.register(_lib, "all.dim", "Meta", source="reduction.yaml:177")
 def _all_dim_fake(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     result: Tensor = _all_dim_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "all.dim", "CPU", source="reduction.yaml:178")
+@library.register(_lib, "all.dim", "CPU", source="reduction.yaml:179")
 def _all_dim_cpu_kernel(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     result: Tensor = _all_dim_cpu_python(self, dim, keepdim)
     return result
@@ -712,27 +705,27 @@ def _all_dim_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None, None
 
 
-_lib.register_autograd("all.dim", _all_dim_backward, setup_context=_all_dim_setup, source="reduction.yaml:180")
+_lib.register_autograd("all.dim", _all_dim_backward, setup_context=_all_dim_setup, source="reduction.yaml:181")
 all = torch.ops.aten.all
 
 
-# ---------------------------------------------------------------- sum_to_size (reduction.yaml:181)
+# ---------------------------------------------------------------- sum_to_size (reduction.yaml:182)
 _lib.define(
     "sum_to_size(Tensor self, SymInt[] size) -> Tensor",
     doc="Sums over leading dimensions, and over those that are 1 in `size`.",
     tags=(),
     variants=("method",),
-    source="reduction.yaml:181",
+    source="reduction.yaml:182",
 )
 _sum_to_size_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:sum_to_size")
 
 
-@library.register(_lib, "sum_to_size", "Meta", source="reduction.yaml:184")
+@library.register(_lib, "sum_to_size", "Meta", source="reduction.yaml:185")
 def _sum_to_size_fake(self: Tensor, size: Sequence[int]) -> Tensor:
     return npu.alloc(size, self.dtype, self.device)
 
 
-@library.register(_lib, "sum_to_size", "CPU", source="reduction.yaml:186")
+@library.register(_lib, "sum_to_size", "CPU", source="reduction.yaml:187")
 def _sum_to_size_cpu_kernel(self: Tensor, size: Sequence[int]) -> Tensor:
     result: Tensor = _sum_to_size_cpu_python(self, size)
     return result
@@ -750,25 +743,25 @@ def _sum_to_size_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "sum_to_size", _sum_to_size_backward, setup_context=_sum_to_size_setup, source="reduction.yaml:188"
+    "sum_to_size", _sum_to_size_backward, setup_context=_sum_to_size_setup, source="reduction.yaml:189"
 )
 sum_to_size = torch.ops.aten.sum_to_size.default
 
 
-# ---------------------------------------------------------------- equal (reduction.yaml:190)
+# ---------------------------------------------------------------- equal (reduction.yaml:191)
 _lib.define(
     "equal(Tensor self, Tensor other) -> bool",
     doc="Whether two tensors have the same size and the same elements.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:190",
+    source="reduction.yaml:191",
 )
 _equal_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:equal")
 
 
-@library.register(_lib, "equal", "CPU", source="reduction.yaml:194")
-@library.register(_lib, "equal", "NPU", source="reduction.yaml:194")
-@library.register(_lib, "equal", "Meta", source="reduction.yaml:194")
+@library.register(_lib, "equal", "CPU", source="reduction.yaml:195")
+@library.register(_lib, "equal", "NPU", source="reduction.yaml:195")
+@library.register(_lib, "equal", "Meta", source="reduction.yaml:195")
 def _equal_cpu_npu_meta_kernel(self: Tensor, other: Tensor) -> bool:
     result: bool = _equal_cpu_python(self, other)
     return result
@@ -782,5 +775,5 @@ def _equal_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None
 
 
-_lib.register_autograd("equal", _equal_backward, setup_context=_equal_setup, source="reduction.yaml:196")
+_lib.register_autograd("equal", _equal_backward, setup_context=_equal_setup, source="reduction.yaml:197")
 equal = torch.ops.aten.equal.default

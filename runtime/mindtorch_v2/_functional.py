@@ -9,6 +9,7 @@ from typing import Any
 from . import _core
 from ._core import Tensor
 from ._core import dtype as DType
+from ._ops import ops
 
 __all__ = [
     "allclose",
@@ -108,7 +109,7 @@ def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> 
     if math.isinf(order):
         result = input.abs().amax(dims, keepdim) if order > 0 else input.abs().amin(dims, keepdim)
     elif order == 0:
-        result = (input != 0).to(input.dtype).sum(dims, keepdim)
+        result = ops.aten.where(input != 0, 1.0, input * 0).sum(dims, keepdim)  # differentiable: its gradient is 0
     elif order == 1:
         result = input.abs().sum(dims, keepdim)
     elif order == 2:

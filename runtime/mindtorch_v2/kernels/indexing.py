@@ -28,7 +28,8 @@ __all__ = [
     "scatter_add_",
 ]
 
-_BF16, _I16, _BOOL, _U8, _I64 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8", "int64"))
+_BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
+_I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 
 
 def _bits(tensor: Tensor) -> Any:
@@ -147,6 +148,8 @@ def _selected(self: Tensor, d: int, count: int) -> tuple[int, ...]:
 
 def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """Elements along a dimension, at an index of their own each."""
+    if index.numel() == 0:
+        return _core.alloc(index.shape, self.dtype, self.device)
     if self.dim() == 0:
         return self.reshape((1,)).gather(0, index.reshape((-1,))).reshape(index.shape)  # type: ignore[no-any-return]
     return _from_array(_bits(self)[_places(self, wrap_dim(dim, self.dim()), index)], self)
@@ -158,8 +161,8 @@ def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
 
     if index.dim() != self.dim():
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    if index.dtype is not _I64:
-        raise RuntimeError(f"gather(): Expected dtype int64 for index, got {index.dtype}")
+    if index.dtype not in (_I32, _I64):
+        raise RuntimeError(f"gather(): Expected dtype int32/int64 for index, got {index.dtype}")
     for k, size in enumerate(index.shape):
         if k != d and size > self.shape[k]:
             raise RuntimeError(
@@ -288,4 +291,5 @@ def gather_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 def gather_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     """The gradient added where the elements came from."""
     (index,) = ctx.saved_tensors
-    return grad.new_zeros(ctx.shape).scatter_add(ctx.dim, index, grad), None, None, None
+    base = grad.new_zeros(ctx.shape)
+    return base if index.numel() == 0 else base.scatter_add(ctx.dim, index, grad), None, None, None

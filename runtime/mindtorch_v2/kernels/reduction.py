@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor, dtype
+from .._ops import ops
 from ._native import native
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
     "min_all",
     "min_dim",
     "prod_all",
+    "prod_all_backward",
+    "prod_all_setup",
     "prod_dim",
     "prod_dim_backward",
     "prod_dim_setup",
@@ -272,16 +275,39 @@ def mean_dim_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 def prod_dim_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Keeps the factors and the product."""
+    """Keeps the factors."""
     self, dim, keepdim = inputs[:3]
     ctx.dims, ctx.keepdim = wrap_dims(dim, self.dim()), keepdim
-    ctx.save_for_backward(self, output)
+    ctx.save_for_backward(self)
 
 
 def prod_dim_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    """The product without the factor, for factors that are not 0."""
-    self, result = ctx.saved_tensors
-    return _spread(grad * result, self.shape, ctx.dims, ctx.keepdim) / self, None, None, None
+    """Each factor gets the product of the others."""
+    (self,) = ctx.saved_tensors
+    return _spread(grad, self.shape, ctx.dims, ctx.keepdim) * _others(self, ctx.dims), None, None, None
+
+
+def _others(self: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """For each element the product of all others over dimensions; division alone would make NaN of zeros."""
+    aten = ops.aten
+    zero = self == 0
+    factors = aten.where(zero, 1.0, self)
+    product, zeros = factors, zero
+    for d in dims:
+        product, zeros = product.prod(d, True), zeros.sum(d, True)
+    others: Tensor = aten.where(zero, product * (zeros == 1), product / factors * (zeros == 0))
+    return others
+
+
+def prod_all_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the factors."""
+    ctx.save_for_backward(inputs[0])
+
+
+def prod_all_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """Each factor gets the product of the others."""
+    (self,) = ctx.saved_tensors
+    return grad * _others(self, tuple(range(self.dim()))), None
 
 
 def amax_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
