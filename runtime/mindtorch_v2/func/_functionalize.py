@@ -191,8 +191,9 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     """``func`` without operators that change tensors in place; with ``remove="mutations_and_views"`` without views too.
 
     Arguments that ``func`` changes are written once, by ``copy_``, when it has returned. Gradients flow as through
-    ``func``; only those that ``func`` itself takes of its arguments are constants for autograd outside. Raises RuntimeError for another ``remove``, and where ``func`` changes a tensor that is neither an
-    argument nor made inside.
+    ``func``; only those that ``func`` itself takes of its arguments are constants for autograd outside. Raises
+    RuntimeError for another ``remove``, and where ``func`` changes a tensor that is neither an argument nor made
+    inside.
     """
     if remove not in _REMOVES:
         raise RuntimeError(
