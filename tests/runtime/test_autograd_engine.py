@@ -1,0 +1,172 @@
+"""The engine where its options meet: chosen inputs, hooks, retained gradients, modes, re-entry; beside PyTorch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.runtime.both import agree
+from tests.runtime.semantics import leaf, raises
+
+
+def inputs_that_are_no_leaves(torch: Any) -> Any:
+    w = leaf(torch)
+    h = w * 2
+    (h * h).sum().backward(inputs=[h, w], retain_graph=True)
+    (h * 3).sum().backward(inputs=h)
+    return h.grad, w.grad
+
+
+def inputs_leave_others_alone(torch: Any) -> Any:
+    w, v = leaf(torch), leaf(torch)
+    (w * v).sum().backward(inputs=[v])
+    return w.grad, v.grad
+
+
+def retained_after_hooks(torch: Any) -> Any:
+    w = leaf(torch)
+    h = w * 2
+    h.retain_grad()
+    h.register_hook(lambda g: g * 10)
+    h.retain_grad()
+    (h * 3).sum().backward()
+    return h.grad, h.retains_grad, w.retains_grad, w.grad
+
+
+def hooks_in_order(torch: Any) -> Any:
+    w, seen = leaf(torch), []
+    h = w * 2
+    node = h.grad_fn
+    h.register_hook(lambda g: seen.append(("first", g.tolist())) or g + 1)
+    h.register_hook(lambda g: seen.append(("second", g.tolist())))
+    node.register_prehook(lambda gs: seen.append(("before", gs[0].tolist())) or (gs[0] * 2,))
+    node.register_hook(lambda ins, outs: seen.append(("after", ins[0].tolist(), outs[0].tolist())))
+    w.register_hook(lambda g: seen.append(("leaf", g.tolist())))
+    w.register_post_accumulate_grad_hook(lambda t: seen.append(("accumulated", t.grad.tolist())))
+    h.sum().backward()
+    return seen
+
+
+def hooks_see_the_sum(torch: Any) -> Any:
+    """A hook runs once a pass, with what all paths brought."""
+    w, seen = leaf(torch), []
+    h = w * 2
+    h.register_hook(lambda g: seen.append(g.tolist()))
+    (h * 3 + h * h + h).sum().backward()
+    return seen
+
+
+def hook_under_create_graph(torch: Any) -> Any:
+    w = leaf(torch)
+    h = w * w
+    h.register_hook(lambda g: g * h)
+    (g,) = torch.autograd.grad(h.sum(), w, create_graph=True)
+    g.sum().backward()
+    return g, w.grad
+
+
+def batched(torch: Any) -> Any:
+    w, v = leaf(torch), leaf(torch, 3.0, 4.0)
+    y = w * v
+    grads = torch.autograd.grad(y, (w, v), torch.eye(2), is_grads_batched=True, create_graph=True)
+    return [g.detach() for g in grads], [g.requires_grad for g in grads]
+
+
+def walk(torch: Any) -> Any:
+    """`next_functions` names the graph the way down."""
+    w = leaf(torch)
+    names, node = [], ((w * 2).exp() + 1).sum().grad_fn
+    while node is not None:
+        names.append(node.name().rsplit("::", 1)[-1])
+        node = node.next_functions[0][0] if node.next_functions else None
+    return names
+
+
+def nested_packing(torch: Any) -> Any:
+    events: list[str] = []
+
+    def hooks(name: str) -> Any:
+        return torch.autograd.graph.saved_tensors_hooks(
+            lambda t: events.append(f"pack {name}") or t, lambda t: events.append(f"unpack {name}") or t
+        )
+
+    w = leaf(torch)
+    with hooks("outer"):
+        a = w.sin()
+        with hooks("inner"):
+            b = w.cos()
+        c = w.exp()
+    (a + b + c).sum().backward()
+    return sorted(events), w.grad
+
+
+def one_leaf_in_several_threads(torch: Any) -> Any:
+    w = leaf(torch, 1.0)
+    outputs = [(w * k).sum() for k in range(1, 9)]
+    threads = [threading.Thread(target=y.backward) for y in outputs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return w.grad
+
+
+def modes_as_decorators(torch: Any) -> Any:
+    @torch.no_grad()
+    def off(x: Any) -> Any:
+        return x * 2
+
+    @torch.enable_grad()
+    def on(x: Any) -> Any:
+        return x * 2
+
+    @torch.set_grad_enabled(False)
+    def also_off(x: Any) -> Any:
+        return x * 2
+
+    w = leaf(torch)
+    with torch.no_grad():
+        inside = on(w).requires_grad
+    return off(w).requires_grad, also_off(w).requires_grad, inside, torch.is_grad_enabled(), off.__name__
+
+
+def after_errors(torch: Any) -> Any:
+    """Each mistake leaves a graph that still runs."""
+    w = leaf(torch)
+    y = w * w
+    found = [
+        raises(y.backward),
+        raises(lambda: y.backward(torch.ones(3))),
+        raises(lambda: torch.autograd.grad(y.sum(), torch.ones(2))),
+        raises(lambda: torch.autograd.grad(y.sum(), leaf(torch), retain_graph=True)),
+    ]
+    y.sum().backward()
+    return found, w.grad
+
+
+def backward_inside_a_hook(torch: Any) -> Any:
+    w, v = leaf(torch), leaf(torch)
+    h = w * 2
+
+    def hook(g: Any) -> None:
+        with torch.enable_grad():
+            (v * g.detach()).sum().backward()
+
+    h.register_hook(hook)
+    (h * 3).sum().backward()
+    return w.grad, v.grad
+
+
+CASES = (
+    inputs_that_are_no_leaves, inputs_leave_others_alone, retained_after_hooks, hooks_in_order, hooks_see_the_sum,
+    hook_under_create_graph, batched, walk, nested_packing, one_leaf_in_several_threads, modes_as_decorators,
+    after_errors, backward_inside_a_hook,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_engine(case: Callable[[Any], Any]) -> None:
+    agree(case)
