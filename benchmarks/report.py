@@ -99,7 +99,10 @@ Operator calls are `fused::scaled_add` of `examples/scaled_add` on 4×4 float32 
 node's memory is what the resident set of a fresh process grows by while the chain is recorded: node, edges, and what it
 keeps alive (`benchmarks/autograd_calls.py`; the passes are process CPU time). Launches
 are of the same example's AscendC kernel, from Python until it is queued on the simulated NPU; the peer is a plain
-Python class around ctypes with a cache of symbols (`benchmarks/launch.py`).
+Python class around ctypes with a cache of symbols (`benchmarks/launch.py`). On the simulated NPU
+(`benchmarks/simulated_npu.py`) times are wall time, but for the launch: a launch and its synchronisation beside a job
+handed to a thread and back with a mutex and a condition variable, in the same process; `add` and memcpy for each GiB
+read or written, by as many threads as they use by themselves.
 
 Machine: {processor()}, {platform.system()}, CPython {platform.python_version()}, {compiler()}.
 {sections}"""

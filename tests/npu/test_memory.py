@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mindtorch_v2 import _core, npu
-from tests.npu.conftest import Gate, on, values
+from tests.npu.conftest import Gate, on, simulator_only, values
 
 U8 = _core.dtypes["uint8"]
 
@@ -153,9 +153,8 @@ def test_an_empty_tensor_takes_no_memory():
     assert (npu.memory_allocated(), held.data_ptr()) == (before, 0)
 
 
+@simulator_only
 def test_device_memory_faults_on_the_host(child_env):
-    if not npu.is_simulated():
-        pytest.skip("the simulator's protection")
     code = "import ctypes; from mindtorch_v2 import npu; ctypes.string_at(npu.upload(b'x').data_ptr(), 1)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=child_env, check=False)
     assert done.returncode < 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mindtorch_v2 import _core, npu
-from tests.npu.conftest import on, values
+from tests.npu.conftest import on, simulator_only, values
 
 
 def message(call, kind):
@@ -234,6 +234,7 @@ def run_fault(child_env, **variables):
     return done.stdout.splitlines()
 
 
+@simulator_only
 def test_a_fault_surfaces_late_with_the_last_launches(child_env):
     lines = run_fault(child_env)
     assert lines[0] == "synchronize 507035"
@@ -243,6 +244,7 @@ def test_a_fault_surfaces_late_with_the_last_launches(child_env):
     assert "InitBuffer: 1 x 1048576 bytes do not fit" in "\n".join(lines[4:])
 
 
+@simulator_only
 def test_a_blocking_launch_raises_its_own_fault(child_env):
     lines = run_fault(child_env, MINDTORCH_LAUNCH_BLOCKING="1")
     assert lines[0] == "launch 507035"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._core import CType, DevicePointer, Kernel, TypedScalar, alloc, alloc_like, c_types, tensor_ptr
+from . import mindspore
 from .build import BuildError
 from .copies import copy_
 from .errors import NpuError, OutOfMemoryError
@@ -125,6 +126,7 @@ __all__ = [
     "memory_reserved",
     "memory_stats",
     "memory_summary",
+    "mindspore",
     "ptr",
     "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",
