@@ -32,6 +32,10 @@ MTSIM_API void mtsim_check_end_core(int faulted);
 /* A local memory of the core; `kind` is a number below 8. */
 MTSIM_API void mtsim_check_memory(uint32_t kind, const char* name, const void* base, size_t bytes);
 
+/* The number of bytes from `ptr` (device address or translated) to the end of what was asked for, in whole 32-byte
+ * blocks; 0 when `ptr` is in no live allocation. The chip would let a kernel go on into the padding behind it. */
+MTSIM_API size_t mtsim_check_bytes_available(const void* ptr);
+
 /* ------------------------------------------------------------------------------------------ instructions */
 
 /* What becomes of undefined values that an instruction reads: element k of the result depends on the elements k of the

@@ -309,4 +309,17 @@ void mtsim_block_barrier() {
     }
 }
 
+size_t mtsim_check_bytes_available(const void* ptr) {
+    constexpr std::size_t kBlock = 32;
+    const Device* device = device_by_either_alias(ptr);
+    if (device == nullptr) {
+        return 0;
+    }
+    const std::optional<Allocation> allocation = device->memory.find(ptr);
+    const std::size_t from = device->memory.offset(ptr);
+    const std::size_t end =
+        allocation ? allocation->offset + (allocation->requested + kBlock - 1) / kBlock * kBlock : 0;
+    return from < end ? end - from : 0;
+}
+
 void* mtsim_check_launch() { return block.check != nullptr ? block.check->get() : nullptr; }

@@ -101,9 +101,9 @@ class GlobalTensor {
 
   void SetGlobalBuffer(__gm__ T* buffer, uint64_t size = 0) {
     data_ = static_cast<T*>(mtsim_kernel_alias(buffer));
-    available_ = static_cast<int64_t>(mtsim_bytes_available(data_));
+    available_ = static_cast<int64_t>((mtsim::kChecked ? mtsim_check_bytes_available : mtsim_bytes_available)(data_));
     size_ = size;
-    if (size > 0) declared_ = static_cast<int64_t>(size * sizeof(T));
+    if (mtsim::kChecked && size > 0) declared_ = static_cast<int64_t>(size * sizeof(T));
   }
   T GetValue(uint64_t index) const {
     const mtsim::Instruction instruction("GetValue", PIPE_S, mtsim::Flow::Uses);
@@ -124,7 +124,7 @@ class GlobalTensor {
     GlobalTensor tail = *this;
     tail.data_ += offset;
     tail.available_ -= static_cast<int64_t>(offset * sizeof(T));
-    if (declared_ != kUndeclared) tail.declared_ -= static_cast<int64_t>(offset * sizeof(T));
+    if (mtsim::kChecked && declared_ != kUndeclared) tail.declared_ -= static_cast<int64_t>(offset * sizeof(T));
     tail.size_ = offset < size_ ? size_ - offset : 0;
     return tail;
   }
