@@ -250,11 +250,12 @@ TEST(device_memory_is_unwritten_until_it_is_written) {
 }
 
 TEST(a_report_names_the_source_line) {
-    static constexpr int kLine = __LINE__ + 3;
-    CHECK_OK(mtsim_launch("named", 2, nullptr, [](const void*) {
+    constexpr int kLine = __LINE__ + 3;
+    const auto kernel = [](const void*) {
         Core core(mtsim_check_launch(), 2, 1);
         mtsim_check_found("kind", ACL_ERROR_RT_VECTOR_CORE_TIMEOUT, "a message", "some help", nullptr);
-    }, nullptr, 0));
+    };
+    CHECK_OK(mtsim_launch("named", 2, nullptr, kernel, nullptr, 0));
     CHECK_EQ(aclrtSynchronizeStream(nullptr), ACL_ERROR_RT_VECTOR_CORE_TIMEOUT);
     const std::string report = aclGetRecentErrMsg();
     const std::string expected = text(
