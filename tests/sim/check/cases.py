@@ -16,7 +16,7 @@ import numpy as np
 
 from tests.sim.ascendc.device import AsyncError, Device
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 KERNELS = HERE / "kernels"
 EXPECTED = HERE / "expected"
 DOCUMENT = HERE.parents[2] / "docs" / "checker.md"
