@@ -12,7 +12,7 @@ from mtcodegen.expr import OperatorTable
 from mtcodegen.model import OpSpec
 from mtcodegen.paths import data_folder
 
-__all__ = ["operator_table"]
+__all__ = ["operator_table", "table_of"]
 
 # The built-in files have been checked themselves: their schemas are picked out of the text, which is much cheaper than
 # reading all of YAML for the few operators that a formula calls.
@@ -27,6 +27,11 @@ def operator_table(specs: Iterable[OpSpec], own_files: Set[pathlib.Path]) -> Ope
     if any(spec.backward is not None or spec.examples or _is_composed(spec) for spec in specs):
         schemas = _built_in(own_files)
     return OperatorTable(schemas | {spec.schema.qualname: spec.schema for spec in specs})
+
+
+def table_of(schemas: Iterable[opschema.Schema]) -> OperatorTable:
+    """``schemas``, and those of the built-in operators."""
+    return OperatorTable(_built_in(set()) | {schema.qualname: schema for schema in schemas})
 
 
 def _is_composed(spec: OpSpec) -> bool:

@@ -14,7 +14,7 @@ from benchmarks.soundness import undefined_names
 from mtcodegen.commands import import_
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.front import parse_source
-from mtcodegen.importer import Import, import_files
+from mtcodegen.importer import Import, import_files, modules
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.operators import operator_table
 from mtcodegen.paths import data_folder
@@ -61,18 +61,48 @@ def test_the_whole_corpus_is_accepted_by_the_generator(whole: Import) -> None:
     jsonschema.validate(yaml.load(whole.text, yaml.CSafeLoader), schema)
 
 
-def test_modules_without_a_file_between_are_the_same(whole: Import, tmp_path: Path) -> None:
+def fresh() -> Import:
+    return import_files(NATIVE, derivatives=DERIVATIVES, kernels="my_kernels")
+
+
+def test_modules_without_a_file_between_are_the_same(
+    whole: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "native_functions.yaml"
     path.write_text(whole.text)
     generated, found = generate([Target((Input(path, path.name),), tmp_path / "out")])
     assert found == []
     place = re.compile(r'source="\w+.yaml:\d+"|^# -+ .*|[\s(),]+', re.MULTILINE)  # and where lines break
-    made = whole.modules(NATIVE, tmp_path / "out")
-    assert made.keys() == generated[0].files.keys()
-    for name, text in made.items():
+    monkeypatch.setattr(modules, "MOST", 10_000)
+    made = fresh().modules(NATIVE, tmp_path / "out")
+    assert made.refused == ()
+    assert made.files.keys() == generated[0].files.keys()
+    for name, text in made.files.items():
         assert place.sub("", text) == place.sub("", generated[0].files[name])
+
+
+def test_a_large_file_is_a_package_made_in_two_processes(
+    whole: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = fresh().modules(NATIVE, tmp_path / "out")
+    names = ["native_functions_1", "native_functions_2"]
+    assert sorted(made.files) == ["__init__.py", *(f"{name}.{end}" for name in names for end in ("py", "pyi"))]
+    defined: list[str] = []
+    for name, text in made.files.items():
         compile(text, name, "exec")
-        assert undefined_names(text) == set()
+        assert undefined_names(text) <= {*names}
+        defined += re.findall(r'_lib\.define\(\s*["\']([^(]*)\(', text)
+    assert sorted(defined) == sorted(str(item.schema).partition("(")[0] for item in whole.imported)
+    bases = [
+        {name.partition(".")[0] for name in re.findall(r'_lib\.define\(\s*["\']([^(]*)\(', made.files[f"{name}.py"])}
+        for name in names
+    ]
+    assert not bases[0] & bases[1]
+    assert {note.text for note in made.notes} == {note.text for note in whole.notes}
+    monkeypatch.setattr(modules, "in_two_processes", lambda function, items: list(map(function, items)))
+    alone = fresh().modules(NATIVE, tmp_path / "out")
+    assert alone.files == made.files
+    assert [note.text for note in alone.notes] == [note.text for note in made.notes]
 
 
 def test_modules_are_written_by_the_command(

@@ -99,11 +99,12 @@ def _write_modules(options: argparse.Namespace, made: Import) -> int:
     """As `generate` does, from what was imported."""
     path, folder = pathlib.Path(options.file), pathlib.Path(options.modules)
     target = Target((Input(path, options.file),), folder)
-    found = list(made.refused) + name_faults([target])
+    modules = made.modules(path, folder)
+    found = [*modules.refused, *name_faults([target])]
     if not found:
-        done, found = apply(wanted_changes([Generated(target, made.modules(path, folder))], found))
+        done, found = apply(wanted_changes([Generated(target, modules.files)], found))
         say_done(options, done)
-    report(options, [*found, *map(_as_warning, made.notes)])
+    report(options, [*found, *map(_as_warning, modules.notes)])
     return status(found)
 
 

@@ -6,16 +6,17 @@ import fnmatch
 import pathlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from mtcodegen.diagnostics import Diagnostic, in_source_order
 from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
 from mtcodegen.importer.gradients import DerivativeTable
-from mtcodegen.importer.lower import lower
+from mtcodegen.importer.lower import lower, schema_table
 from mtcodegen.importer.model import Imported, Note
+from mtcodegen.importer.modules import Modules, make_modules
 from mtcodegen.importer.native import import_native
 from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
 from mtcodegen.importer.render import render
-from mtcodegen.model import File, OpSpec
 from mtcodegen.source import Node
 from mtcodegen.torchyaml import (
     NativeFunction,
@@ -31,41 +32,35 @@ __all__ = ["Import", "import_files"]
 
 @dataclass(frozen=True)
 class Import:
-    """What was read, what could not be carried over, and what is wrong with the files (then nothing was read).
-
-    ``specs`` are the operators as the generator has them, and ``refused`` is what it has against them: they have no
-    kernels, where none were given.
-    """
+    """What was read, and what is wrong with the files (then nothing was read)."""
 
     diagnostics: tuple[Diagnostic, ...]
     namespace: str = ""
     sources: tuple[str, ...] = ()
     imported: tuple[Imported, ...] = ()
     left_out: tuple[Note, ...] = ()
-    specs: tuple[OpSpec, ...] = ()
-    refused: tuple[Diagnostic, ...] = ()
 
     @property
     def operators(self) -> int:
         """How many."""
         return len(self.imported)
 
-    @property
+    @cached_property
     def notes(self) -> tuple[Note, ...]:
-        """What could not be carried over."""
+        """What could not be carried over: also what the generator has against a formula, which is withdrawn."""
+        lower(self.imported, self.namespace, schema_table(self.imported, self.namespace))
         return (*(note for operator in self.imported for note in operator.notes), *self.left_out)
 
     @property
     def text(self) -> str:
         """A file in our language, with the notes as comments; empty where nothing was read."""
-        return "" if self.diagnostics else render(self.imported, self.namespace, self.sources, self.left_out)
+        return render(self.imported, self.namespace, self.sources, self.left_out) if self.notes or self.sources else ""
 
-    def modules(self, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+    def modules(self, path: pathlib.Path, folder: pathlib.Path) -> Modules:
         """The modules of the operators, as if ``path``, the imported file, were in our language."""
-        from mtcodegen.forms import EACH
-        from mtcodegen.pipeline import FORMS
-
-        return EACH[FORMS[0]](File(path.name, self.specs), path, folder)
+        table = schema_table(self.imported, self.namespace)
+        made = make_modules(self.imported, self.namespace, table, path, folder)
+        return Modules(made.files, (*made.notes, *self.left_out), made.refused)
 
 
 def import_files(
@@ -112,8 +107,7 @@ def import_files(
         paths = [str(item) for item in (path, derivatives, schemas) if item is not None]
         return Import(tuple(in_source_order(found, paths)))
     sources = tuple(item.name for item in (path, derivatives) if item is not None)
-    specs, refused = lower(operators, namespace)
-    return Import((), namespace, sources, tuple(operators), tuple(left_out), specs, tuple(refused))
+    return Import((), namespace, sources, tuple(operators), tuple(left_out))
 
 
 def _derivatives(

@@ -13,27 +13,34 @@ from mtcodegen.expr import OperatorTable
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 from mtcodegen.model import Backward, Derivative, FakeRule, Formula, Forward, KernelSpec, OpSpec, PythonFunction
 from mtcodegen.model import Tangent as TangentRule
-from mtcodegen.operators import operator_table
+from mtcodegen.operators import table_of
 from mtcodegen.parse import read_formula
 from mtcodegen.resolve import resolve_operator
 from mtcodegen.source import Mapping as MappingNode
 from mtcodegen.source import Node, Scalar, Span
 
-__all__ = ["lower"]
+__all__ = ["lower", "schema_table"]
 
 _MARKERS = ("not_implemented", "not_differentiable")
 _WORDS = ("auto_linear", "auto_element_wise", *_MARKERS)
 
 
-def lower(operators: Iterable[Imported], namespace: str) -> tuple[tuple[OpSpec, ...], list[Diagnostic]]:
+def schema_table(operators: Iterable[Imported], namespace: str) -> OperatorTable:
+    """What the formulas of ``operators`` may call: the operators themselves, and the built-in ones."""
+    return table_of(
+        [item.schema if item.schema.namespace else item.schema.in_namespace(namespace) for item in operators]
+    )
+
+
+def lower(
+    operators: Iterable[Imported], namespace: str, table: OperatorTable
+) -> tuple[tuple[OpSpec, ...], list[Diagnostic]]:
     """The operators as the generator has them, and what it has against them that could not be withdrawn."""
-    lowering = [_Lowering(operator, namespace) for operator in operators]
-    specs = [item.spec() for item in lowering]
-    table = operator_table(specs, set())
     found: list[Diagnostic] = []
     settled = []
-    for item, spec in zip(lowering, specs, strict=True):
-        settled.append(item.settled(spec, table))
+    for operator in operators:
+        item = _Lowering(operator, namespace)
+        settled.append(item.settled(item.spec(), table))
         found += item.faults
     return tuple(settled), found
 

@@ -1,0 +1,84 @@
+"""Imported operators as a package of modules, two of them made at a time."""
+
+from __future__ import annotations
+
+import pathlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.expr import OperatorTable
+from mtcodegen.importer.lower import lower
+from mtcodegen.importer.model import Imported, Note
+from mtcodegen.model import File
+from mtcodegen.parallel import in_two_processes
+
+__all__ = ["MOST", "Modules", "make_modules"]
+
+MOST = 1300  # operators of a module: one with more is slow to import and to edit
+
+
+@dataclass(frozen=True)
+class Modules:
+    """The files by name, what could not be carried over, and what the generator has against the operators."""
+
+    files: dict[str, str]
+    notes: tuple[Note, ...]
+    refused: tuple[Diagnostic, ...]
+
+
+def make_modules(
+    operators: Sequence[Imported], namespace: str, table: OperatorTable, path: pathlib.Path, folder: pathlib.Path
+) -> Modules:
+    """The modules of ``operators``, as if ``path``, the imported file, were in our language."""
+    parts = _parts(operators)
+    named = [(path.stem if len(parts) == 1 else f"{path.stem}_{i + 1}", part) for i, part in enumerate(parts)]
+    made = in_two_processes(partial(_module, namespace, table, path, folder), named)
+    files = {name: text for item in made for name, text in item.files.items()}
+    if len(parts) > 1:
+        from mtcodegen.render import render_package
+
+        files["__init__.py"] = render_package(path.name, [name for name, _ in named])
+    notes = tuple(note for item in made for note in item.notes)
+    return Modules(files, notes, tuple(fault for item in made for fault in item.refused))
+
+
+def _parts(operators: Sequence[Imported]) -> list[list[Imported]]:
+    """As equal as can be, in the order of the file; overloads share a name in their module, so they stay together."""
+    overloads = Counter(_base(operator) for operator in operators)
+    size = -(-len(operators) // max(1, -(-len(operators) // MOST)))
+    parts: list[list[Imported]] = [[]]
+    placed: dict[tuple[str | None, str], list[Imported]] = {}
+    room = size
+    for operator in operators:
+        base = _base(operator)
+        if base not in placed:
+            if room <= 0:
+                parts.append([])
+                room = size
+            placed[base] = parts[-1]
+            room -= overloads[base]
+        placed[base].append(operator)
+    return parts
+
+
+def _base(operator: Imported) -> tuple[str | None, str]:
+    return operator.schema.namespace, operator.schema.name
+
+
+def _module(
+    namespace: str,
+    table: OperatorTable,
+    path: pathlib.Path,
+    folder: pathlib.Path,
+    named: tuple[str, list[Imported]],
+) -> Modules:
+    from mtcodegen.forms import EACH
+    from mtcodegen.pipeline import FORMS
+
+    name, operators = named
+    specs, refused = lower(operators, namespace, table)
+    files = {} if refused else EACH[FORMS[0]](File(path.name, specs), path.with_name(f"{name}.yaml"), folder)
+    return Modules(files, tuple(note for operator in operators for note in operator.notes), tuple(refused))
