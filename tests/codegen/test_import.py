@@ -141,6 +141,14 @@ def test_a_tag_that_there_is_not_is_noted(tmp_path: Path) -> None:
     assert ("tags: odd", "there is no such tag here") in {(note.text, note.reason) for note in made.notes}
 
 
+def test_an_escaped_control_character_is_escaped_in_comments_too(tmp_path: Path) -> None:
+    path = tmp_path / "native_functions.yaml"
+    path.write_text('- func: f(Tensor x) -> Tensor\n  python_module: "a\\0b"\n')
+    made = import_files(path, kernels="k")
+    assert "# not carried over: python_module: a\\u0000b (" in made.text
+    assert check_text(made.text) == []
+
+
 def test_every_operator_is_imported_or_listed(whole: Import) -> None:
     imported = entries(whole.text)
     listed = {note.text for note in whole.notes}
