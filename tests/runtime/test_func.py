@@ -122,6 +122,15 @@ COMPOSITIONS: dict[str, Callable[[Any, Any], Any]] = {
     "vmap(grad) of views in place": lambda t, f: f.vmap(f.grad(lambda a: (views_in_place(a) ** 2).sum()))(x(t)),
     "vmap(jvp) of views in place": lambda t, f: f.vmap(lambda a: f.jvp(views_in_place, (a,), (a,)))(x(t)),
     "jvp(vmap) of views in place": lambda t, f: f.jvp(f.vmap(views_in_place), (x(t)[1:],), (x(t)[1:],)),
+    "vmap, ranks": lambda t, f: f.vmap(
+        lambda a, b: (a * b[0], b[0] - a, b[0].clone().add_(2), t.sin(b[1]), v(t) - b)
+    )(x(t), x(t)),
+    "vmap, dimensions": lambda t, f: f.vmap(lambda a, b: a.pow(2) / (1 + b), in_dims=(1, 0), out_dims=1)(
+        x(t), x(t)[:2, 0]
+    ),
+    "vmap, dtypes": lambda t, f: f.vmap(lambda a, b: (a * b, (a > b) & (b > 0)))(
+        x(t), t.arange(3.0, dtype=t.float64)
+    ),
     "indexing": lambda t, f: f.vmap(f.grad(lambda a: a[1] * a[0]))(x(t)),
     "softmax": lambda t, f: f.vmap(f.grad(lambda a: a.softmax(0)[0]))(x(t)),
     "loss": lambda t, f: f.vmap(f.grad(lambda a: t.nn.functional.mse_loss(a, v(t))))(x(t)),

@@ -97,10 +97,47 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     if models is not None and all(_can_be_viewed(t) for t in (models.source.value, *models.parts)):
         return models.rebuilt([_view_like(part, models.source) for part in models.parts])
     written = _written(op, args, kwargs, level)
+    if _is_elementwise(op, args, kwargs, written):
+        values, keywords = _aligned((list(args), kwargs), level)
+        result = op(*values, **keywords)
+        return written[0] if written else wrap_outputs(result, 0, level)
     results = [op(*_sample(args, level, i), **_sample(kwargs, level, i)) for i in range(levels.open[level].batch_size)]
     if written and len(op._schema.returns) == len(written):
         return written[0] if len(written) == 1 else tuple(written)
     return _stacked(results, level, is_copy=models is not None)
+
+
+def _is_elementwise(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], written: list[Any]) -> bool:
+    """Whether one call on the whole batch does what a call on each sample does.
+
+    That is so for pointwise operators, which broadcast; but not between dtypes, where a sample without dimensions
+    counts less than a batch of them, and where what is written would have to grow.
+    """
+    if "pointwise" not in op.tags:
+        return False
+    tensors = [t for t in tree_leaves([list(args), kwargs]) if isinstance(t, Tensor)]
+    rank = max(t.dim() for t in tensors)
+    return len({t.dtype for t in tensors}) == 1 and all(t.dim() == rank for t in written)
+
+
+def _aligned(tree: Any, level: int) -> Any:
+    """Tensors with the batch dimension first, and dimensions of size 1 after it, up to the highest rank of all."""
+    size = levels.open[level].batch_size
+    rank = max((t.dim() for t in tree_leaves(tree) if isinstance(t, Tensor)), default=0)
+
+    def whole(value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        inner, dim = unbatch(value, level)
+        if dim is None:  # the same for all samples: not every pointwise operator broadcasts
+            inner = ops.aten.expand(inner, [size, *inner.shape])
+        elif dim:
+            inner = ops.aten.movedim(inner, dim, 0)
+        for _ in range(rank - value.dim()):
+            inner = ops.aten.unsqueeze(inner, 1)
+        return inner
+
+    return tree_map(whole, tree)
 
 
 @dataclass(frozen=True)
