@@ -23,7 +23,16 @@ TESTS = (
     "test_torch_semantics.py", "test_torch_semantics_function.py",
 )  # fmt: skip
 # Without a test that asks PyTorch for something that ours does not have.
-OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-k", "not bfloat16_bits_agree")
+OPTIONS = (
+    "-q",
+    "--capture=sys",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:hypothesispytest",
+    "-k",
+    "not bfloat16_bits_agree",
+)
 TIME_LIMIT = 900.0
 
 pytestmark = pytest.mark.skipif(
