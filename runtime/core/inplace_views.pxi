@@ -5,16 +5,34 @@ gradient, and view gradients made again from the base).
 """
 
 
+cdef object zeros_laid_out(object like, tuple size, tuple stride):
+    """Zeros with these strides: what is a view of a base that has them is a view of the zeros too."""
+    cdef int64_t last = 0
+    for length, step in zip(size, stride):
+        last += (length - 1) * step
+    return aten("as_strided")(call2(aten("new_zeros"), like, (0 if 0 in size else last + 1,)), size, stride, 0)
+
+
+cdef tuple layout_of(Tensor base):
+    """Shape and strides of a base that is not contiguous, else None."""
+    return None if base.contig else (tuple(base.shape), base.stride())
+
+
 cdef class CopySlices(Node):
     """An in-place operation seen from the base: of the base's gradient it replaces the part that the view covers."""
     cdef Node operation                    # the recorded in-place operation on the view
     cdef int output
     cdef object size, stride, offset       # of the view
+    cdef tuple layout                      # shape and strides of the base; None: it is contiguous
 
     cdef object apply(self, list grads):
         if grads[0] is None:
             return [None] * self.next_count
-        whole = call1(aten("clone"), grads[0])
+        if self.layout is None:
+            whole = call1(aten("clone"), grads[0])
+        else:
+            whole = zeros_laid_out(grads[0], self.layout[0], self.layout[1])
+            call2(aten("copy_"), whole, grads[0])
         part = aten("as_strided")(whole, self.size, self.stride, self.offset)
         inner = [None] * self.operation.output_count
         inner[self.output] = call1(aten("clone"), part)
@@ -33,11 +51,15 @@ cdef class CopySlices(Node):
 cdef class ViewOfBase(Node):
     """A view's gradient, placed where the view lies in its base."""
     cdef object size, stride, offset
+    cdef tuple layout
 
     cdef object apply(self, list grads):
         if grads[0] is None:
             return [None]
-        base = zeros_for((<Node>self.next_nodes[0]).meta(self.next_outputs[0]))
+        if self.layout is None:
+            base = zeros_for((<Node>self.next_nodes[0]).meta(self.next_outputs[0]))
+        else:
+            base = zeros_laid_out(grads[0], self.layout[0], self.layout[1])
         part = aten("as_strided")(base, self.size, self.stride, self.offset)
         call2(aten("copy_"), part, grads[0])
         return [base]
@@ -51,12 +73,10 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output) except -1:
     cdef int i
     if view.made != MADE_BY_OPERATOR:
         raise forbidden_on_view(view, operation)
-    if not base.contig:
-        raise RuntimeError(f"{operation.name()}: in-place on a view of a tensor that is not contiguous is not supported where a "
-                           "gradient is needed; make the base contiguous first")
     record_meta(operation.meta(output), view)
     node.operation, node.output, node.node_name = operation, output, "CopySlices"
     node.size, node.stride, node.offset = tuple(view.shape), view.stride(), view.offset - base.offset
+    node.layout = layout_of(base)
     node.sequence = next_sequence
     next_sequence += 1
     node.set_edge_count(operation.next_count)
@@ -91,6 +111,7 @@ cdef int refresh_view(Tensor view) except -1:
     cdef Tensor base = view.base_
     node.node_name = "AsStridedBackward0"
     node.size, node.stride, node.offset = tuple(view.shape), view.stride(), view.offset - base.offset
+    node.layout = layout_of(base)
     node.sequence = next_sequence
     next_sequence += 1
     node.set_edge_count(1)

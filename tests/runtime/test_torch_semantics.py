@@ -1,9 +1,11 @@
 """`torch.library`'s behaviours, one case a statement: the same code under both libraries, equal values or errors.
 
-`autograd.Function` is in test_torch_semantics_function.py; the dispatcher's tools, modes and transforms are in
-test_torch_semantics_dispatch.py; wrong operators under both libraries' `opcheck` are in test_opcheck.py. Cases that
-need a file of their own run beside PyTorch too: every annotation of a schema (test_library_inference.py), the engine
-(test_autograd.py, test_autograd_hooks.py, test_autograd_engine.py), operators over OpInfo's samples (tests/ops).
+`autograd.Function` is in test_torch_semantics_function.py, wrong operators under both libraries' `opcheck` in
+test_opcheck_kinds.py. What needs a file of its own runs beside PyTorch too: every annotation of a schema
+(test_library_inference.py); the dispatcher's tools, fallbacks, modes and autocast (test_dispatch_table.py,
+test_fallbacks.py, test_overrides.py, test_amp.py); forward mode and transforms (test_forward_ad.py, test_func.py,
+test_functionalize.py, test_jit_trace.py); the engine (test_autograd.py, test_autograd_hooks.py,
+test_autograd_engine.py); operators over OpInfo's samples (tests/ops).
 
 Not comparable, and why:
 
