@@ -380,8 +380,9 @@ cdef object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
         return python_dispatcher(op, args, kwargs)
     if key == KEY_TORCH_FUNCTION and function_dispatcher is not None:
         return function_dispatcher(op, args, kwargs)
-    require_fallback_at(op, key, keys)
-    fallback = fallbacks[key]
+    fallback = fallback_for(op, key)      # backend keys are always tried: here it is settled whether there is one
+    if fallback is None:
+        raise missing_kernel(op, keys)
     if fallback[2]:
         return fallback[0](key_set(keys), op, *args, **kwargs)
     return fallback[0](op, *args, **kwargs)

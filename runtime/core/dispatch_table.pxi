@@ -4,7 +4,8 @@ From first to last: the key's own registration; on a backend the two explicit co
 key the implicit composite, unless that backend has a kernel; at an autograd key the alias Autograd; the key's fallback.
 """
 
-cdef dict fallbacks = {}                 # key -> Fallback, as registered
+cdef dict fallbacks = {}                 # key -> (function, source, with_keyset, exclude), as libraries registered it
+cdef dict own_fallbacks = {}             # the runtime's, for what no library's is for; made when a part of it is loaded
 cdef str FALLBACK = "backend fallback"   # kinds, as tables print them
 cdef str MATH = "math kernel"
 cdef str CORE = "mindtorch_v2._core"     # where the core's own behaviour is registered, as tables print it
@@ -66,10 +67,17 @@ def set_fallback(str key not None, function, source=None, bint with_keyset=False
     return before
 
 
+def set_own_fallback(str key not None, function, str source not None, bint with_keyset=False):
+    """Registers the runtime's own fallback at `key`, which gives way to a library's whichever comes first."""
+    own_fallbacks[key_from_name(key)] = (function, source, with_keyset, frozenset())
+    for op in operators.values():
+        resolve_operator(<OpOverload>op)
+
+
 def has_fallback(str key not None):
     """Whether anything happens at a key for an operator that has no kernel there."""
     cdef int k = key_from_name(key)
-    return k in fallbacks or k in CORE_FALLBACKS
+    return k in fallbacks or k in own_fallbacks or k in CORE_FALLBACKS
 
 
 cdef int resolve_operator(OpOverload op) except -1:
@@ -117,14 +125,11 @@ cdef object found_at(OpOverload op, int key):
             return entry, MATH
     if autograd and ALIAS_AUTOGRAD in op.kernels:
         return op.kernels[ALIAS_AUTOGRAD], "autograd kernel"
-    entry = fallbacks.get(key)
-    if entry is None or op.sig.qualname in entry[3]:
-        entry = CORE_FALLBACKS.get(key)
+    entry = fallback_for(op, key) or CORE_FALLBACKS.get(key)
     return None if entry is None else (entry, FALLBACK)
 
 
-cdef int require_fallback_at(OpOverload op, int key, uint64_t keys) except -1:
-    """Backend keys are always tried: here it is settled whether a fallback is for this operator."""
-    if key not in fallbacks or op.sig.qualname in fallbacks[key][3]:
-        raise missing_kernel(op, keys)
-    return 0
+cdef tuple fallback_for(OpOverload op, int key):
+    """The fallback at a key that is for this operator, or None."""
+    cdef tuple entry = fallbacks.get(key)
+    return own_fallbacks.get(key) if entry is None or op.sig.qualname in entry[3] else entry

@@ -5,6 +5,8 @@ PyTorch takes no fallback where its own C++ has one, so what is ours alone is te
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -249,3 +251,28 @@ def test_a_view_without_a_gradient() -> None:
 def test_integer_outputs_need_no_gradient() -> None:
     op, _lib = operator(mindtorch_v2, CPU=lambda x: mindtorch_v2.tensor([1, 2]))
     assert not op(mindtorch_v2.ones(2, requires_grad=True)).requires_grad
+
+
+LAZY = """
+import mindtorch_v2 as torch
+seen = []
+def fallback(keys, op, *args, **kwargs):
+    seen.append(op.name())
+    return op.redispatch(keys.remove("Tracing"), *args, **kwargs)
+library = torch.library.Library("_", "IMPL")
+library.fallback(fallback, "Tracing", with_keyset=True)
+torch.jit.trace  # loads what has a fallback of its own at the key
+with torch._C._IncludeDispatchKeyGuard(torch._C.DispatchKeySet("Tracing")):
+    torch.ones(1).add_(1)
+print(seen)
+library._destroy()
+print([node.kind() for node in torch.jit.trace(lambda x: x + x, (torch.ones(1),)).graph.nodes()])
+"""
+
+
+def test_a_librarys_fallback_goes_before_one_that_the_runtime_loads_later_and_leaves_that_behind(child_env) -> None:
+    done = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True, env=child_env, check=False)
+    assert done.stderr == ""
+    first, second = done.stdout.splitlines()
+    assert first == "['aten::ones', 'aten::add_.Scalar']"
+    assert second == "['prim::Constant', 'aten::add']"

@@ -244,4 +244,4 @@ def _level(*trees: Any) -> int:
     return max(v.level for v in tree_leaves(list(trees)) if isinstance(v, BatchedTensor))
 
 
-_core.set_fallback("Batched", _run_by_sample, None)
+_core.set_own_fallback("Batched", _run_by_sample, f"{__name__}:by_sample")

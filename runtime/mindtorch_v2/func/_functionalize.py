@@ -401,4 +401,4 @@ def _returned(level: _Level, op: OpOverload, given: dict[str, Any], made: Iterat
     return tuple(results) if len(results) > 1 else results[0] if results else None
 
 
-_core.set_fallback("Functionalize", _call, f"{__name__}:call")
+_core.set_own_fallback("Functionalize", _call, f"{__name__}:call")

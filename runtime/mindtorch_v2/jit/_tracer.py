@@ -246,4 +246,4 @@ def _is_ours(filename: str) -> bool:
     return filename.startswith(_PACKAGE) or _OPERATORS in filename
 
 
-_core.set_fallback("Tracing", _trace_call, f"{__name__}:record", with_keyset=True)
+_core.set_own_fallback("Tracing", _trace_call, f"{__name__}:record", with_keyset=True)

@@ -21,7 +21,7 @@ _told: set[str] = set()
 
 def install() -> None:
     """Registers the fallback for every operator without an NPU kernel."""
-    _core.set_fallback("NPU", run_on_cpu, __name__)
+    _core.set_own_fallback("NPU", run_on_cpu, __name__)
 
 
 def run_on_cpu(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
