@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+from unittest import mock
 
 from mtcodegen.cli import main
 from mtcodegen.codes import CODES
@@ -124,10 +125,10 @@ def _print_back(native: Path, derivatives: Path) -> None:
 
 def _findings(command: Sequence[str], folder: Path) -> tuple[int, list[dict[str, Any]]]:
     """A command's exit status, and its findings as JSON."""
-    os.environ["XDG_CACHE_HOME"] = "/dev/null"  # what is remembered would be kept outside
     shown, said = io.StringIO(), io.StringIO()
     os.chdir(folder)  # paths in findings are then the same for everybody
-    with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(said):
+    nowhere = mock.patch.dict(os.environ, XDG_CACHE_HOME="/dev/null")  # what is remembered would be kept outside
+    with nowhere, contextlib.redirect_stdout(shown), contextlib.redirect_stderr(said):
         status = main([*command, "--format", "json"])
     if status not in (0, 1):
         raise UnsoundError(f"exit status {status}: {said.getvalue()}")
