@@ -7,7 +7,6 @@ seconds of a call or of a backward pass, or bytes of a node.
 from __future__ import annotations
 
 import gc
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -16,9 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.contestant import Contestant
 from benchmarks.report import Result
 from benchmarks.timing import interleaved, thread_time_per_call
 
+_MODULE = "benchmarks.autograd_calls"
 ROUNDS = 9
 CHAIN = 10_000  # operators in a chain whose backward pass is timed
 NODES = 50_000  # nodes of the graph whose memory is measured
@@ -117,30 +118,9 @@ TARGETS = {
 }
 
 
-class Contestant:
-    """The parent's end of a process that measures one side."""
-
-    def __init__(self, side: str) -> None:
-        command = [sys.executable, "-m", "benchmarks.autograd_calls", side]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __enter__(self) -> Contestant:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate()
-
-    def measure(self, case: str) -> float:
-        """The figure of a case."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(case, file=self._process.stdin, flush=True)
-        return float(self._process.stdout.readline())
-
-
 def memory(side: str, case: str) -> float:
     """In a fresh process each time: one that has freed a graph takes its memory from there."""
-    with Contestant(side) as contestant:
+    with Contestant(_MODULE, side) as contestant:
         return contestant.measure(case)
 
 
@@ -165,7 +145,7 @@ def results() -> list[Result]:
     """Measures every case, the sides in turn."""
     found = []
     with ExitStack() as stack:
-        sides = {name: stack.enter_context(Contestant(name)) for name in ("ours", "torch")}
+        sides = {name: stack.enter_context(Contestant(_MODULE, name)) for name in ("ours", "torch")}
         for case, target in TARGETS.items():
             if case.startswith(MEMORY):
                 contestants = {name: partial(memory, name, case) for name in sides}

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.contestant import Contestant
 from benchmarks.report import Result
 from benchmarks.timing import interleaved, thread_time_per_call
 
@@ -84,27 +85,6 @@ def peer(library: str) -> dict[str, Callable[[], object]]:
     return cases(torch, op)
 
 
-class Contestant:
-    """The parent's end of a process that measures one side."""
-
-    def __init__(self, side: str, library: Path) -> None:
-        command = [sys.executable, "-m", "benchmarks.operator_call", side, str(library)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __enter__(self) -> Contestant:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate()
-
-    def measure(self, case: str) -> float:
-        """CPU seconds of one call."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(case, file=self._process.stdin, flush=True)
-        return float(self._process.stdout.readline())
-
-
 def serve(side: str, library: str) -> None:
     """Answers the parent until it closes the pipe."""
     runs = {"ours": ours, "torch": peer}[side](library)
@@ -119,7 +99,10 @@ def results() -> list[Result]:
         library = Path(folder) / "libscaled_add_cpu.so"
         source = EXAMPLE / "scaled_add_cpu.c"
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-        sides = {name: stack.enter_context(Contestant(name, library)) for name in ("ours", "torch")}
+        sides = {
+            name: stack.enter_context(Contestant("benchmarks.operator_call", name, str(library)))
+            for name in ("ours", "torch")
+        }
         found = []
         for case in CASES:
             contestants = {name: partial(side.measure, case) for name, side in sides.items()}

@@ -1,0 +1,29 @@
+"""A process that measures one side: it answers each line that names a case with a figure."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+__all__ = ["Contestant"]
+
+
+class Contestant:
+    """The parent's end of ``python -m module arguments...``."""
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", module, *arguments]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> Contestant:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def measure(self, case: str) -> float:
+        """The figure of a case."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(case, file=self._process.stdin, flush=True)
+        return float(self._process.stdout.readline())
