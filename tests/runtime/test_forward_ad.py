@@ -539,8 +539,6 @@ def test_gradcheck_errors() -> None:
     agree(
         lambda t: check(t, function(t, None).apply), "You must implement the jvp function for custom autograd.Function"
     )
-    with pytest.raises(ValueError, match="at least one of check_forward_ad or check_backward_ad to be True"):
-        mindtorch_v2.autograd.gradcheck(mindtorch_v2.sin, values(mindtorch_v2), check_backward_ad=False)
 
 
 def test_no_reference_cycles() -> None:

@@ -1,0 +1,163 @@
+"""Jacobians for `gradcheck`: by finite differences, by backward passes and by tangents, whole or along one direction.
+
+A Jacobian has a row an element of the input, and a column an element of the output. Along directions ``u`` of the input
+and ``v`` of the output it is the number ``u @ J @ v``, or the vector ``u @ J``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .engine import grad
+from .forward_ad import close_level, make_dual_at, open_level
+from .grad_mode import no_grad
+
+__all__ = [
+    "Problem",
+    "by_backward",
+    "by_differences",
+    "by_tangents",
+    "direction",
+    "outputs_of",
+    "pulled",
+    "tangents_of",
+]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A function at its arguments; ``checked`` are the positions of those that its gradients are taken for."""
+
+    func: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    checked: tuple[int, ...]
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The arguments that gradients are taken for."""
+        return [self.arguments[i] for i in self.checked]
+
+    def outputs(self) -> tuple[Any, ...]:
+        """What the function returns at its arguments, as a tuple."""
+        return outputs_of(self.func(*self.arguments))
+
+    def at(self, values: dict[int, Any]) -> tuple[Any, ...]:
+        """What the function returns where some arguments are others."""
+        return outputs_of(self.func(*(values.get(i, a) for i, a in enumerate(self.arguments))))
+
+
+def outputs_of(result: Any) -> tuple[Any, ...]:
+    """A function's result as a tuple."""
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def direction(shape: tuple[int, ...], dtype: Any, device: Any, number: int) -> Tensor:
+    """Positive numbers, uneven so that mistakes do not cancel, and the same on every run."""
+    from .. import ops  # the built-in operators are loaded after this module
+
+    count = 1
+    for size in shape:
+        count *= size
+    steps = ops.aten.arange(count, dtype=_core.dtypes["float64"], device=device)
+    values: Tensor = 0.5 + (7 * steps + 3 * number) % 11 / 11
+    shaped: Tensor = values.reshape(shape).to(dtype)
+    return shaped
+
+
+def by_differences(problem: Problem, at: int, eps: float, along: Tensor | None = None) -> list[Tensor]:
+    """Per output its Jacobian for one argument by central differences, of float64; one row where ``along`` is given.
+
+    Raises AssertionError where the outputs' shapes or dtypes change with the argument.
+    """
+    argument, like = problem.arguments[at], problem.outputs()
+    steps = [along] if along is not None else [_unit(argument, i) for i in range(argument.numel())]
+    rows = []
+    for step in steps:
+        high = problem.at({at: _moved(argument, step, eps)})
+        low = problem.at({at: _moved(argument, step, -eps)})
+        _require_alike(high, low, eps)
+        rows.append([(_flat(a) - _flat(b)) / (2 * eps) for a, b in zip(high, low, strict=True)])
+    return [_rows([row[n] for row in rows], len(steps), output) for n, output in enumerate(like)]
+
+
+def by_backward(output: Tensor, inputs: list[Tensor]) -> list[Tensor]:
+    """Per input the Jacobian of one output, by a backward pass a column."""
+    columns = [pulled(output, inputs, _unit(output, j)) for j in range(output.numel())]
+    return [_rows([column[n] for column in columns], output.numel(), value).t() for n, value in enumerate(inputs)]
+
+
+def pulled(output: Tensor, inputs: list[Tensor], start: Tensor) -> list[Tensor]:
+    """The gradients of an output from ``start``, flat, float64, zeros where there is none."""
+    found = grad(output, inputs, start, retain_graph=True, allow_unused=True)
+    return [_flat(value) * 0 if g is None else _flat(g) for g, value in zip(found, inputs, strict=True)]
+
+
+def by_tangents(problem: Problem, at: int, along: Tensor | None = None) -> list[Tensor | None]:
+    """As `by_differences`, by forward-mode passes; None for an output that has no tangent in principle."""
+    argument = problem.arguments[at]
+    steps = [along] if along is not None else [_unit(argument, i) for i in range(argument.numel())]
+    rows = [tangents_of(problem, {at: step}) for step in steps]
+    found: list[Tensor | None] = []
+    for n, output in enumerate(problem.outputs()):
+        parts = [row[n] for row in rows]
+        differentiable = _is_number(output)
+        flat = [_flat(output) * 0 if part is None else _flat(part) for part in parts] if differentiable else []
+        found.append(_rows(flat, len(steps), output) if differentiable else None)
+    return found
+
+
+def tangents_of(problem: Problem, tangents: dict[int, Tensor]) -> list[Tensor | None]:
+    """Per output its tangent where arguments have these; other arguments that gradients are taken for are detached."""
+    level = open_level()
+    try:
+        values = {i: problem.arguments[i].detach() for i in problem.checked}
+        values.update((i, make_dual_at(level, values[i], tangent)) for i, tangent in tangents.items())
+        return [level.get(o) if isinstance(o, Tensor) else None for o in problem.at(values)]
+    finally:
+        close_level(level)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a tensor that can have a gradient."""
+    return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex())
+
+
+def _unit(like: Tensor, index: int) -> Tensor:
+    with no_grad():
+        unit: Tensor = like.detach().contiguous() * 0
+        unit.reshape(-1)[index] = 1.0
+    return unit
+
+
+def _moved(argument: Tensor, step: Tensor, eps: float) -> Tensor:
+    moved: Tensor = argument.detach() + step * eps
+    return moved.requires_grad_(argument.requires_grad)
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    flat: Tensor = tensor.detach().reshape(-1).to(_core.dtypes["float64"])
+    return flat
+
+
+def _rows(rows: list[Tensor], count: int, like: Tensor) -> Tensor:
+    from .. import ops
+
+    if rows:
+        stacked: Tensor = ops.aten.stack(rows)
+        return stacked
+    empty: Tensor = ops.aten.zeros([count, like.numel()], dtype=_core.dtypes["float64"], device=like.device)
+    return empty
+
+
+def _require_alike(high: tuple[Any, ...], low: tuple[Any, ...], eps: float) -> None:
+    for a, b in zip(high, low, strict=True):
+        for what, one, other in (("shape", a.shape, b.shape), ("dtype", a.dtype, b.dtype)):
+            if one != other:
+                raise AssertionError(
+                    f"Expected `func` to return outputs with the same {what} when inputs are perturbed by {eps}, but "
+                    f"got: {what}s {one} and {other}."
+                )
