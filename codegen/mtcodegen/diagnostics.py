@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mtcodegen.source import Span
 
@@ -14,6 +15,7 @@ __all__ = [
     "FORMATS",
     "MOST_FINDINGS",
     "Diagnostic",
+    "Related",
     "in_source_order",
     "render_github",
     "render_json",
@@ -26,6 +28,14 @@ _CONTEXT = 160  # characters of a source line that are shown; longer lines are c
 
 
 @dataclass(frozen=True)
+class Related:
+    """Another place that a finding is about, and what stands there: the first of two that are the same."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True)
 class Diagnostic:
     """A finding. ``span`` is None where there is no place to point at (a file that cannot be read)."""
 
@@ -35,6 +45,7 @@ class Diagnostic:
     hint: str = ""
     severity: str = "error"
     path: str = ""
+    related: tuple[Related, ...] = ()
 
     @property
     def file(self) -> str:
@@ -93,7 +104,13 @@ def _letters(name: str) -> int:
 _CUTOFF = 0.6  # of the characters of both are the same, in the same order
 
 
-_COLOURS = {"bold": "\x1b[1m", "error": "\x1b[1;31m", "warning": "\x1b[1;33m", "gutter": "\x1b[1;34m"}
+_COLOURS = {
+    "bold": "\x1b[1m",
+    "error": "\x1b[1;31m",
+    "warning": "\x1b[1;33m",
+    "note": "\x1b[1;36m",
+    "gutter": "\x1b[1;34m",
+}
 
 
 def _paint(text: str, style: str, colour: bool) -> str:
@@ -110,16 +127,25 @@ def _render_one(item: Diagnostic, colour: bool) -> str:
     if item.span is None:
         hint = f"\n   = {item.hint}" if item.hint else ""
         return f"{_paint(f'{item.file}:', 'bold', colour)} {label}: {item.message}{hint}\n"
-    line, column = item.span.source.position(item.span.offset)
-    place = _paint(f"{item.file}:{line}:{column}:", "bold", colour)
-    text, before, length = _window(item.span.source.line(line), column - 1, item.span.length)
+    shown = _excerpt(item.span, f"{label}: {item.message}", item.hint, item.severity, colour)
+    note = _paint("note", "note", colour)
+    return shown + "".join(
+        _excerpt(other.span, f"{note}: {other.message}", "", "note", colour) for other in item.related
+    )
+
+
+def _excerpt(span: Span, message: str, hint: str, style: str, colour: bool) -> str:
+    """A place, what is said of it, and its line with a caret."""
+    line, column = span.source.position(span.offset)
+    place = _paint(f"{span.source.path}:{line}:{column}:", "bold", colour)
+    text, before, length = _window(span.source.line(line), column - 1, span.length)
     gutter = " " * (len(str(line)) + 1)
     bar = _paint("|", "gutter", colour)
-    carets = _paint("^" * length, item.severity, colour)
+    carets = _paint("^" * length, style, colour)
     padding = re.sub(r"[^\t]", " ", text[:before])
-    hint = f" {item.hint}" if item.hint else ""
+    hint = f" {hint}" if hint else ""
     return (
-        f"{place} {label}: {item.message}\n"
+        f"{place} {message}\n"
         f"{gutter}{bar}\n"
         f"{_paint(str(line), 'gutter', colour)} {bar} {text}\n"
         f"{gutter}{bar} {padding}{carets}{hint}\n"
@@ -145,25 +171,45 @@ def render_json(diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> s
     return json.dumps([_as_object(item) for item in diagnostics], indent=2) + "\n"
 
 
-def _as_object(item: Diagnostic) -> dict[str, str | int]:
-    result: dict[str, str | int] = {"code": item.code, "severity": item.severity, "file": item.file}
+def _as_object(item: Diagnostic) -> dict[str, Any]:
+    result: dict[str, Any] = {"code": item.code, "severity": item.severity, "file": item.file}
     if item.span is not None:
-        result |= {"line": item.span.line, "column": item.span.column, "length": item.span.length}
-    return result | {"message": item.message, "hint": item.hint}
+        result |= _place(item.span)
+    related = [
+        {"file": other.span.source.path, **_place(other.span), "message": other.message} for other in item.related
+    ]
+    return result | {"message": item.message, "hint": item.hint, "related": related}
+
+
+def _place(span: Span) -> dict[str, int]:
+    return {"line": span.line, "column": span.column, "length": span.length}
 
 
 def render_github(diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> str:
     """Workflow commands that GitHub shows beside the line in a pull request."""
     del colour
-    return "".join(_github_line(item) for item in diagnostics)
+    return "".join(line for item in diagnostics for line in _github_lines(item))
 
 
-def _github_line(item: Diagnostic) -> str:
-    where = f"file={_github_escape(item.file, property=True)}"
-    if item.span is not None:
-        where += f",line={item.span.line},col={item.span.column},endColumn={item.span.column + item.span.length}"
-    message = item.message + (f" ({item.hint})" if item.hint else "")
-    return f"::{item.severity} {where},title={item.code}::{_github_escape(message)}\n"
+def _github_lines(item: Diagnostic) -> Iterator[str]:
+    """The finding, which names the other places, and a notice at each of them."""
+    places = [f"{other.message.removesuffix(' here')} at {_position(other.span)}" for other in item.related]
+    more = "; ".join(text for text in (*places, item.hint) if text)
+    yield _github_line(item.severity, item.code, item.file, item.span, item.message + (f" ({more})" if more else ""))
+    for other in item.related:
+        where = "" if item.span is None else f" (see {_position(item.span)})"
+        yield _github_line("notice", item.code, other.span.source.path, other.span, f"{other.message}{where}")
+
+
+def _position(span: Span) -> str:
+    return f"{span.source.path}:{span.line}:{span.column}"
+
+
+def _github_line(command: str, code: str, file: str, span: Span | None, message: str) -> str:
+    where = f"file={_github_escape(file, property=True)}"
+    if span is not None:
+        where += f",line={span.line},col={span.column},endColumn={span.column + span.length}"
+    return f"::{command} {where},title={code}::{_github_escape(message)}\n"
 
 
 def _github_escape(text: str, *, property: bool = False) -> str:

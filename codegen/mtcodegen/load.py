@@ -10,7 +10,7 @@ import pathlib
 import stat
 from typing import Any
 
-from mtcodegen.diagnostics import MOST_FINDINGS, Diagnostic
+from mtcodegen.diagnostics import MOST_FINDINGS, Diagnostic, Related
 from mtcodegen.source import Mapping, Node, Scalar, Sequence, Source, Span
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "load", "read"]
@@ -178,7 +178,8 @@ class _Builder:
             self._fault("MT103", f"a key must be a name, not a {key.kind}", key.start, key.start + 1, "")
         elif key.value in parent.entries:
             first = parent.entries[key.value][0]
-            hint = f"first given on line {first.line}"
-            self.diagnostics.append(Diagnostic("MT102", f"the key `{key.value}` is given twice", key.span, hint))
+            related = (Related(first.span, "first given here"),)
+            message = f"the key `{key.value}` is given twice"
+            self.diagnostics.append(Diagnostic("MT102", message, key.span, "remove one of them", related=related))
         else:
             parent.entries[key.value] = (key, node)

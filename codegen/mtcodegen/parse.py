@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence as SequenceOf
 
 import opschema
-from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.diagnostics import Diagnostic, Related
 from mtcodegen.expr import ExpressionError, parse_expression
 from mtcodegen.expr import nodes as tree
 from mtcodegen.expr.types import C_TYPES
@@ -32,7 +32,7 @@ from mtcodegen.model import (
 )
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
 
-__all__ = ["expression_fault", "parse", "read_formula"]
+__all__ = ["expression_fault", "parse", "read_formula", "schema_fault"]
 
 _MARKERS = ("not_differentiable", "not_implemented")
 _TANGENT_MARKERS = ("auto_linear", "auto_element_wise", *_MARKERS)
@@ -60,6 +60,13 @@ def read_formula(node: Scalar) -> tuple[Formula | None, list[Diagnostic]]:
 def expression_fault(node: Scalar, error: ExpressionError) -> Diagnostic:
     """A fault in an expression, at its place in the file."""
     return Diagnostic(error.code, error.message, node.locate(error.offset, error.length), error.hint or "")
+
+
+def schema_fault(func: Scalar, error: opschema.SchemaError) -> Diagnostic:
+    """A fault in a schema, at its place in the file, with the part that it goes against."""
+    span = func.locate(error.offset, error.length)
+    related = () if error.also is None else (Related(func.locate(*error.also), "the earlier one is here"),)
+    return Diagnostic("MT150", error.message, span, error.hint or "", related=related)
 
 
 def _scalar(node: Mapping, key: str) -> Scalar | None:
@@ -133,8 +140,7 @@ class _Reader:
         try:
             schema = opschema.parse_schema(func.value)
         except opschema.SchemaError as error:
-            span = func.locate(error.offset, error.length)
-            self.diagnostics.append(Diagnostic("MT150", error.message, span, error.hint or ""))
+            self.diagnostics.append(schema_fault(func, error))
             return None
         if schema.namespace is None and namespace is None:
             hint = f"write `ns::{schema.name}(...)`, or give the file a `namespace`"

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from mtcodegen.autogen import is_variant
-from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.diagnostics import Diagnostic, Related
 from mtcodegen.expr import BOOL, OperatorTable, Purpose
 from mtcodegen.model import File, OpSpec
 from mtcodegen.resolve_backward import resolve_backward
@@ -15,6 +15,7 @@ from mtcodegen.resolve_forward import resolve_forward
 from mtcodegen.resolve_graph import check_graph
 from mtcodegen.resolve_kernels import resolve_fakes, resolve_kernels
 from mtcodegen.scopes import OpScope
+from mtcodegen.source import Span
 
 __all__ = ["duplicates", "resolve", "resolve_operator"]
 
@@ -54,7 +55,15 @@ def duplicates(files: Sequence[File]) -> list[Diagnostic]:
         name = spec.schema.qualname
         earlier = first.setdefault(name, spec)
         if earlier is not spec:
-            span = spec.func.locate(0, len(spec.func.value.partition("(")[0]))
-            hint = f"first declared at {earlier.func.source.path}:{earlier.func.line}"
-            found.append(Diagnostic("MT120", f"{name} is declared twice", span, hint))
+            first_there = Related(_name_span(earlier), "first declared here")
+            hint = "remove one, or give one another overload: `name.overload(...)`"
+            message = f"{name} is declared twice"
+            found.append(Diagnostic("MT120", message, _name_span(spec), hint, related=(first_there,)))
     return found
+
+
+def _name_span(spec: OpSpec) -> Span:
+    """The name in the schema, or that of a variant where it is asked for."""
+    text = spec.func.value
+    at = text.find(spec.schema.name) if is_variant(spec) else 0
+    return spec.func.locate(max(at, 0), len(text[max(at, 0) :].partition("," if is_variant(spec) else "(")[0].rstrip()))

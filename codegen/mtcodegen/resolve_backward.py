@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import opschema
-from mtcodegen.diagnostics import suggest
+from mtcodegen.diagnostics import Related, suggest
 from mtcodegen.expr import OPTIONAL_TENSOR, Expr, Literal, Name, Purpose, ValueType, gradient_names, value_type, walk
 from mtcodegen.expr.nodes import Index
 from mtcodegen.model import Backward, Derivative, OpSpec
@@ -122,8 +122,8 @@ def _resolve(backward: Backward, scope: OpScope, differentiable: list[str], key:
                 kind = known[name].type
                 scope.fault("MT411", f"`{name}` is {kind}, which has no gradient", span, "remove it")
             elif name in given:
-                hint = f"first given on line {given[name].key.line}"
-                scope.fault("MT413", f"a second gradient for `{name}`", span, hint)
+                first = Related(_name_span(given[name], name), "the first is here")
+                scope.fault("MT413", f"a second gradient for `{name}`", span, "remove one of them", first)
             given.setdefault(name, derivative)
     for name in differentiable:
         if name not in given:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mtcodegen.diagnostics import suggest
+from mtcodegen.diagnostics import Related, suggest
 from mtcodegen.expr import reads
 from mtcodegen.model import FakeRule, Formula, OpSpec
 from mtcodegen.scopes import OpScope
+from mtcodegen.source import Scalar
 from opschema import update_fault
 
 __all__ = ["check_graph"]
@@ -22,7 +23,7 @@ def check_graph(spec: OpSpec, scope: OpScope) -> None:
         scope.fault("MT312", "there is no kernel for npu, whose launch a graph captures", span, "add one")
     known = {argument.name: argument for argument in spec.schema.arguments}
     deciding = {name: rule for rule in spec.fakes for name in _read_by(rule)}
-    given: set[str] = set()
+    given: dict[str, Scalar] = {}
     for node in spec.graph_update:
         name = node.value
         fault = update_fault(known[name]) if name in known else None
@@ -33,12 +34,13 @@ def check_graph(spec: OpSpec, scope: OpScope) -> None:
         elif fault is not None:
             scope.fault("MT312", fault, node.span, "remove it")
         elif name in given:
-            scope.fault("MT312", f"`{name}` is there twice", node.span, "remove one of them")
+            first = Related(given[name].span, "the first is here")
+            scope.fault("MT312", f"`{name}` is there twice", node.span, "remove one of them", first)
         elif name in deciding:
             message = f"`{name}` decides what an output looks like, whose memory a captured graph keeps"
-            hint = f"the `fake` rule on line {deciding[name].node.line} reads it"
-            scope.fault("MT312", message, node.span, hint)
-        given.add(name)
+            rule = Related(deciding[name].node.span, "this rule reads it")
+            scope.fault("MT312", message, node.span, "remove it, or give the output's shape without it", rule)
+        given.setdefault(name, node)
 
 
 def _read_by(rule: FakeRule) -> Iterator[str]:

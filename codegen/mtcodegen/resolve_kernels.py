@@ -7,6 +7,7 @@ import operator
 from dataclasses import replace
 
 import opschema
+from mtcodegen.diagnostics import Related
 from mtcodegen.expr import (
     BOOL,
     DEVICE,
@@ -153,12 +154,10 @@ def _check_reachable(spec: OpSpec, scope: OpScope) -> None:
     for kernel in spec.kernels:
         for device in kernel.devices or ("",):
             if device in settled:
-                where = f"on {device} " if device else ""
-                message = (
-                    f"this kernel never runs {where}: the one on line {settled[device].node.line} takes everything"
-                )
-                hint = "give that one `dtypes` or `when`, or put it last"
-                scope.fault("MT307", message.replace(" :", ":"), kernel.node.span, hint)
+                where = f" on {device}" if device else ""
+                first = Related(settled[device].node.span, "this kernel takes everything")
+                hint = "give the one before it `dtypes` or `when`, or put that one last"
+                scope.fault("MT307", f"this kernel never runs{where}", kernel.node.span, hint, first)
             elif kernel.when is None and not kernel.dtypes:
                 settled[device] = kernel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import opschema
-from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.diagnostics import Diagnostic, Related
 from mtcodegen.expr import (
     Checked,
     Expr,
@@ -60,9 +60,9 @@ class OpScope:
         self.diagnostics += [expression_fault(formula.node, error) for error in checked.errors]
         return Formula(formula.node, checked.expr)
 
-    def fault(self, code: str, message: str, span: Span, hint: str = "") -> None:
+    def fault(self, code: str, message: str, span: Span, hint: str = "", *related: Related) -> None:
         """Note a finding."""
-        self.diagnostics.append(Diagnostic(code, message, span, hint))
+        self.diagnostics.append(Diagnostic(code, message, span, hint, related=related))
 
     def argument_span(self, name: str) -> Span:
         """Where the schema names an argument."""

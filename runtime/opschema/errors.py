@@ -7,7 +7,8 @@ class SchemaError(RuntimeError):
     """A schema that does not parse, or that breaks a rule of the grammar.
 
     ``offset`` and ``length`` count characters of ``text``. ``part`` names what is at fault where a rule about the whole
-    schema is broken: ``("name", 0)``, ``("argument", i)`` or ``("return", i)``. PyTorch raises ``RuntimeError`` here.
+    schema is broken: ``("name", 0)``, ``("argument", i)`` or ``("return", i)``; ``other`` is a second part that it is
+    about, and ``also`` the offset and length of that. PyTorch raises ``RuntimeError`` here.
     """
 
     def __init__(
@@ -19,6 +20,8 @@ class SchemaError(RuntimeError):
         *,
         text: str | None = None,
         part: tuple[str, int] | None = None,
+        other: tuple[str, int] | None = None,
+        also: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(message, offset, length, hint)
         self.message = message
@@ -27,11 +30,16 @@ class SchemaError(RuntimeError):
         self.hint = hint
         self.text = text
         self.part = part
+        self.other = other
+        self.also = also
 
-    def moved(self, offset: int, text: str | None = None, length: int | None = None) -> SchemaError:
+    def moved(
+        self, offset: int, text: str | None = None, length: int | None = None, also: tuple[int, int] | None = None
+    ) -> SchemaError:
         """The same fault, ``offset`` characters further right in the longer ``text``."""
         length = self.length if length is None else length
-        return SchemaError(self.message, self.offset + offset, length, self.hint, text=text, part=self.part)
+        at = self.offset + offset
+        return SchemaError(self.message, at, length, self.hint, text=text, part=self.part, other=self.other, also=also)
 
     def __str__(self) -> str:
         hint = f" {self.hint}" if self.hint else ""

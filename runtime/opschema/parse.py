@@ -51,7 +51,8 @@ class _Parser:
             return Schema(namespace, name, overload, arguments, returns)
         except SchemaError as error:
             offset, length = self.spans[error.part or ("name", 0)]
-            raise error.moved(offset, self.text, length) from None
+            also = None if error.other is None else self.spans[error.other]
+            raise error.moved(offset, self.text, length, also) from None
 
     def _error(self, message: str, offset: int, length: int = 1, hint: str | None = None) -> SchemaError:
         return SchemaError(message, offset, max(length, 1), hint, text=self.text)

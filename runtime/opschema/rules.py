@@ -8,6 +8,8 @@ from .errors import SchemaError
 from .types import ListType
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .model import Argument, Return, Schema
 
 _SCRATCH = "_scratch_"
@@ -24,8 +26,13 @@ def find_fault(schema: Schema) -> SchemaError | None:
     return _out_fault(schema, outs) if outs else None
 
 
-def _fault(message: str, kind: str, index: int, hint: str | None = None) -> SchemaError:
-    return SchemaError(message, hint=hint, part=(kind, index))
+def _fault(message: str, kind: str, index: int, hint: str | None = None, other: int | None = None) -> SchemaError:
+    """A fault of one part; ``other`` is the position of an earlier part of that kind, which it goes against."""
+    return SchemaError(message, hint=hint, part=(kind, index), other=None if other is None else (kind, other))
+
+
+def _first(parts: Sequence[Argument | Return], name: str | None) -> int:
+    return next(i for i, part in enumerate(parts) if part.name == name)
 
 
 def _overload_fault(schema: Schema) -> SchemaError | None:
@@ -41,7 +48,7 @@ def _argument_fault(arguments: tuple[Argument, ...]) -> SchemaError | None:
     for i, argument in enumerate(arguments):
         name = argument.name
         if name in seen:
-            return _fault(f"argument `{name}` is there twice", "argument", i)
+            return _fault(f"argument `{name}` is there twice", "argument", i, "rename one", _first(arguments, name))
         seen.add(name)
         if argument.kwarg_only:
             keyword = True
@@ -56,7 +63,8 @@ def _argument_fault(arguments: tuple[Argument, ...]) -> SchemaError | None:
             with_default = name
         elif with_default is not None:
             hint = f"give `{name}` a default too, or move it before `{with_default}`"
-            return _fault(f"`{name}` has no default, but `{with_default}` before it has one", "argument", i, hint)
+            message = f"`{name}` has no default, but `{with_default}` before it has one"
+            return _fault(message, "argument", i, hint, _first(arguments, with_default))
     return None
 
 
@@ -66,7 +74,8 @@ def _return_fault(schema: Schema) -> SchemaError | None:
     for i, ret in enumerate(schema.returns):
         if ret.name is not None:
             if ret.name in seen:
-                return _fault(f"return `{ret.name}` is there twice", "return", i)
+                earlier = _first(schema.returns, ret.name)
+                return _fault(f"return `{ret.name}` is there twice", "return", i, "rename one", earlier)
             seen.add(ret.name)
         if first is not None and _writes(ret) != _writes(first):
             return _fault("either every return is a mutated argument or none is", "return", i)

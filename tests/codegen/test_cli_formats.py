@@ -29,6 +29,11 @@ def _object(required, **properties):
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+PLACE = _object(
+    ["artifactLocation"],
+    artifactLocation=_object([], uri={"type": "string", "pattern": r"^[^\s\\]+$"}),
+    region=REGION,
+)
 SARIF = _object(
     ["$schema", "version", "runs"],
     **{"$schema": {"type": "string", "format": "uri"}},
@@ -58,15 +63,15 @@ SARIF = _object(
                     ruleIndex={"type": "integer", "minimum": 0},
                     level={"enum": ["none", "note", "warning", "error"]},
                     message=TEXT,
-                    locations={
+                    locations={"type": "array", "items": _object([], physicalLocation=PLACE)},
+                    relatedLocations={
                         "type": "array",
+                        "uniqueItems": True,
                         "items": _object(
-                            [],
-                            physicalLocation=_object(
-                                ["artifactLocation"],
-                                artifactLocation=_object([], uri={"type": "string", "pattern": r"^[^\s\\]+$"}),
-                                region=REGION,
-                            ),
+                            ["id", "message"],
+                            id={"type": "integer", "minimum": 0},
+                            physicalLocation=PLACE,
+                            message=TEXT,
                         ),
                     },
                 ),
@@ -126,6 +131,59 @@ def test_sarif_counts_code_points(project, capsys):
     (line,) = [line for line in text.splitlines() if "sclae" in line]
     region = run["results"][0]["locations"][0]["physicalLocation"]["region"]
     assert region["startColumn"] == line.index("sclae") + 1
+
+
+# ---------------------------------------------------------------- both places of a duplicate
+
+
+@pytest.fixture
+def twice(project):
+    """An operator that two files declare."""
+    (project / "more.yaml").write_text(f"# the same\n{DOUBLE}")
+    return "generate", "ops.yaml", "more.yaml"
+
+
+def _spot(text):
+    number, line = next((i, line) for i, line in enumerate(text.splitlines(), start=1) if "func:" in line)
+    name = line.split("func: ")[1].partition("(")[0]
+    return number, line.index("func:") + 7, len(name)
+
+
+def test_sarif_has_both(twice, capsys):
+    code, run = sarif(capsys, *twice)
+    (result,) = run["results"]
+    (other,) = result["relatedLocations"]
+    line, column, length = _spot(DOUBLE)
+    assert (code, result["ruleId"]) == (1, "MT120")
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "more.yaml"
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == line + 1
+    assert other["physicalLocation"] == {
+        "artifactLocation": {"uri": "ops.yaml"},
+        "region": {"startLine": line, "startColumn": column, "endColumn": column + length},
+    }
+    assert other["message"] == {"text": "first declared here"}
+
+
+def test_json_has_both(twice, capsys):
+    assert main([*twice, "--format", "json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    line, column, length = _spot(DOUBLE)
+    assert (found["file"], found["line"]) == ("more.yaml", line + 1)
+    assert found["related"] == [
+        {"file": "ops.yaml", "line": line, "column": column, "length": length, "message": "first declared here"}
+    ]
+
+
+def test_github_has_both(twice, capsys):
+    assert main([*twice, "--format", "github"]) == 1
+    error, notice = capsys.readouterr().out.splitlines()
+    line, column, length = _spot(DOUBLE)
+    assert error.startswith(f"::error file=more.yaml,line={line + 1},col={column},")
+    assert f"(first declared at ops.yaml:{line}:{column}; " in error
+    assert notice == (
+        f"::notice file=ops.yaml,line={line},col={column},endColumn={column + length},title=MT120"
+        f"::first declared here (see more.yaml:{line + 1}:{column})"
+    )
 
 
 # ---------------------------------------------------------------- terminals

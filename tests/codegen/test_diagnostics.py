@@ -147,7 +147,11 @@ def test_a_duplicate_operator_names_both_places(tmp_path):
         ops2.yaml:4:9: error[MT120]: fused::scaled_add is declared twice
           |
         4 | - func: scaled_add(Tensor x, Tensor y, *, float scale=1.0) -> Tensor
-          |         ^^^^^^^^^^ first declared at ops.yaml:4
+          |         ^^^^^^^^^^ remove one, or give one another overload: `name.overload(...)`
+        ops.yaml:4:9: note: first declared here
+          |
+        4 | - func: scaled_add(Tensor x, Tensor y, *, float scale=1.0) -> Tensor
+          |         ^^^^^^^^^^
         """
     )
 
@@ -206,6 +210,7 @@ def test_as_json():
             "length": 5,
             "message": "`sclae` is no argument",
             "hint": "hint",
+            "related": [],
         }
     ]
 

@@ -67,11 +67,19 @@ numbers and tensors on the host can
             ops.yaml:6:23: error[MT312]: `n` decides what an output looks like, whose memory a captured graph keeps
               |
             6 |   graph: {update: [s, n, s]}
-              |                       ^ the `fake` rule on line 5 reads it
+              |                       ^ remove it, or give the output's shape without it
+            ops.yaml:5:9: note: this rule reads it
+              |
+            5 |   fake: {shape: '[n, len(seq_lens)]'}
+              |         ^
             ops.yaml:6:26: error[MT312]: `s` is there twice
               |
             6 |   graph: {update: [s, n, s]}
               |                          ^ remove one of them
+            ops.yaml:6:20: note: the first is here
+              |
+            6 |   graph: {update: [s, n, s]}
+              |                    ^
             """,
         ),
         (

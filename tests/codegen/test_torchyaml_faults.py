@@ -1,10 +1,11 @@
 """Faults in native_functions.yaml and derivatives.yaml, most of which torchgen accepts: what is said, and where."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from mtcodegen.diagnostics import render_text
+from mtcodegen.diagnostics import Diagnostic, render_text
 from mtcodegen.torchyaml import CODES, read_corpus
 
 NATIVE = """\
@@ -62,10 +63,10 @@ LISTED = [
     ),
     (
         MUL + "  self: grad\n" + MUL + "  self: grad * other\n",
-        "derivatives.yaml:1:9: error[MT120]: `mul.Tensor` is declared twice\n"
-        f"  |\n1 | {MUL}  |         {'^' * 47} given again on line 3\n"
         "derivatives.yaml:3:9: error[MT120]: `mul.Tensor` is declared twice\n"
-        f"  |\n3 | {MUL}  |         {'^' * 47} first given on line 1\n",
+        f"  |\n3 | {MUL}  |         {'^' * 47} remove one of them\n"
+        "derivatives.yaml:1:9: note: first declared here\n"
+        f"  |\n1 | {MUL}  |         {'^' * 47}\n",
     ),
     (
         MUL + "  slef: grad\n",
@@ -140,16 +141,27 @@ DERIVATIVES = [
 ]
 
 
+def _shown(diagnostics: Iterable[Diagnostic]) -> list[str]:
+    """Place, code, message and hint of each finding, and the other places that it is about."""
+    return [
+        "; ".join(
+            [
+                f"{item.span.line}:{item.span.column} {item.code} {item.message}",
+                *([item.hint] if item.hint else []),
+                *(f"{other.span.line}:{other.span.column} {other.message}" for other in item.related),
+            ]
+        )
+        for item in diagnostics
+        if item.span is not None
+    ]
+
+
 @pytest.mark.parametrize(("text", "expected"), DERIVATIVES)
 def test_faults_of_derivatives(tmp_path: Path, text: str, expected: str | None) -> None:
     (tmp_path / "native.yaml").write_text(NATIVE)
     (tmp_path / "derivatives.yaml").write_text(text)
     diagnostics = read_corpus(tmp_path / "native.yaml", tmp_path / "derivatives.yaml").diagnostics
-    shown = [
-        f"{item.span.line}:{item.span.column} {item.code} {item.message}{'; ' + item.hint if item.hint else ''}"
-        for item in diagnostics
-        if item.span is not None
-    ]
+    shown = _shown(diagnostics)
     assert len(shown) == (1 if expected else 0), shown
     assert not expected or shown[0].startswith(expected), shown
 
@@ -163,13 +175,13 @@ NATIVES = [
     ("  dispatch:\n    CPU, CUD: f\n", ["3:10 MT113 `CUD` is not a dispatch key; did you mean `CUDA`?"]),
     (
         "  dispatch:\n    CPU: f\n    CUDA, CPU: g\n",
-        ["4:11 MT102 the dispatch key `CPU` is given twice; first given on line 3"],
+        ["4:11 MT102 the dispatch key `CPU` is given twice; remove one of them; 3:5 first given here"],
     ),
     ("  dispatch:\n    CPU: f g\n", ["3:10 MT114 `f g` is not the name of a C++ function"]),
     ("  structured_delegate: b.out\n", ["2:24 MT601 `b.out` is not an operator of this file"]),
     (
         "- func: a(Tensor self) -> Tensor\n  structured_delegate: a.out\n",
-        ["3:24 MT606 `a.out` is not structured; give it `structured: True` (line 1)"],
+        ["3:24 MT606 `a.out` is not structured; give that one `structured: True`; 1:9 it is"],
     ),
     (
         "- func: a(Tensor self) -> Tensor\n  structured: True\n",
@@ -180,12 +192,18 @@ NATIVES = [
     ("  precomputed:\n  - size -> int h, int w\n", ["3:5 MT606 `size` is not an argument of a.out"]),
     ("  precomputed:\n  - self -> int\n", ["3:13 MT114 `int` is not a type and a name; as in `int kH`"]),
     ("  ufunc_inner_loop:\n    Genric: f\n", ["3:5 MT110 unknown key `Genric`; did you mean `Generic`?"]),
-    ("  autogen: a.out\n" + A.replace("a.out", "b.out"), ["2:12 MT120 `a.out` is declared already; on line 1"]),
+    (
+        "  autogen: a.out\n" + A.replace("a.out", "b.out"),
+        ["2:12 MT120 `a.out` is declared already; remove one of them; 1:9 by this entry"],
+    ),
     ("- func: b(Tensor self) -> Tensor\n  autogen: b out\n", ["3:12 MT114 `b out` is not the name of an operator"]),
     ("- fun: b\n", ["2:3 MT110 unknown key `fun`; did you mean `func`?", "2:3 MT111 `func` is missing"]),
-    (A, ["1:9 MT120 `a.out` is declared twice; given again on", "2:9 MT120 `a.out` is declared twice; first given on"]),
+    (A, ["2:9 MT120 `a.out` is declared twice; remove one of them; 1:9 first declared here"]),
     ("- func: b(Tensor self, int dim=hello) -> Tensor\n", ["2:32 MT150 `hello` is not a default of int"]),
-    ("- func: b(int d=0, int e) -> Tensor\n", ["2:20 MT150 `e` has no default, but `d` before it has one"]),
+    (
+        "- func: b(int d=0, int e) -> Tensor\n",
+        ["2:20 MT150 `e` has no default, but `d` before it has one; give `e` a default too, or move it before"],
+    ),
     ("- func: b(Tensor x, Tensor x) -> Tensor\n", ["2:21 MT150 argument `x` is there twice"]),
     ("- func: b(Tensor 9x) -> Tensor\n", ["2:18 MT150 `9x` is not a name"]),
     ("- func: fo-o bar(Tensor x) -> Tensor\n", ["2:9 MT150 `fo-o bar` is not an operator's name"]),
@@ -197,11 +215,7 @@ NATIVES = [
 def test_faults_of_native_functions(tmp_path: Path, text: str, expected: list[str]) -> None:
     (tmp_path / "native.yaml").write_text(A + text)
     diagnostics = read_corpus(tmp_path / "native.yaml").diagnostics
-    shown = [
-        f"{item.span.line}:{item.span.column} {item.code} {item.message}{'; ' + item.hint if item.hint else ''}"
-        for item in diagnostics
-        if item.span is not None
-    ]
+    shown = _shown(diagnostics)
     assert len(shown) == len(expected), shown
     assert all(line.startswith(start) for line, start in zip(shown, expected, strict=True)), shown
 

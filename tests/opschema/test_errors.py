@@ -11,7 +11,7 @@ FAULTS = [
     # What torchgen accepts in silence.
     ("f(int dim=«hello») -> Tensor", "`hello` is not a default of int: expected an integer", ""),
     ("f(int a=1, «int b») -> Tensor", "`b` has no default, but `a` before it has one", "give `b` a default too"),
-    ("f(Tensor x, «int x») -> Tensor", "argument `x` is there twice", ""),
+    ("f(Tensor x, «int x») -> Tensor", "argument `x` is there twice", "rename one"),
     ("f(Tensor «9x») -> Tensor", "`9x` is not a name", "not a digit first"),
     ("«fo-o bar»(Tensor x) -> Tensor", "`fo-o bar` is not an operator's name", "letters, digits"),
     ("f(Tensor self«,»int dim) -> Tensor", "expected a space after `,`", ""),
@@ -62,7 +62,7 @@ FAULTS = [
     ("f_(Tensor(a!)[] x) -> «Tensor(a!)»", "an in-place operator on a list returns nothing", "write `-> ()`"),
     ("f(Tensor x, *, Tensor(a!) out, «int y») -> ()", "`y` follows an out argument", "out arguments come last"),
     ("f(Tensor(a!) x) -> (Tensor(a!), «Tensor»)", "either every return is a mutated argument or none is", ""),
-    ("f(Tensor x) -> (Tensor a, «Tensor a»)", "return `a` is there twice", ""),
+    ("f(Tensor x) -> (Tensor a, «Tensor a»)", "return `a` is there twice", "rename one"),
     ("f(Tensor x) -> «Tensor(a!)»", "no argument is annotated (a!)", ""),
     (
         "f(*, «Tensor(a!) o», Tensor(b!) p) -> (Tensor(b!), Tensor(a!))",
@@ -89,6 +89,20 @@ def test_the_error_shows_the_place() -> None:
     with pytest.raises(RuntimeError) as caught:
         parse_schema("f(tensor x) -> Tensor")
     assert str(caught.value) == ("unknown type `tensor`\n  f(tensor x) -> Tensor\n    ^^^^^^ did you mean `Tensor`?")
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier"),
+    [
+        ("f(int y, Tensor x, *, int x) -> Tensor", "Tensor x"),
+        ("f(Tensor x) -> (Tensor a, Tensor b, Tensor a)", "Tensor a"),
+        ("f(int y, Tensor? x=None, int z) -> Tensor", "Tensor? x=None"),
+    ],
+)
+def test_the_error_knows_the_part_it_goes_against(text: str, earlier: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        parse_schema(text)
+    assert caught.value.also == (text.index(earlier), len(earlier))
 
 
 def test_construction_checks_the_same_rules() -> None:

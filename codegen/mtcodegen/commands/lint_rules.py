@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import opschema
 from mtcodegen.commands.lint_truth import truth
 from mtcodegen.commands.yaml_edit import Edit, remove_entry, remove_item
-from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.diagnostics import Diagnostic, Related
 from mtcodegen.expr import Call, Expr, Name, reads, walk
 from mtcodegen.expr.nodes import Attribute
 from mtcodegen.model import Compute, Formula, KernelSpec, Launch, Mindspore, OpSpec
@@ -29,8 +29,11 @@ class Finding:
 Rule = Callable[[OpSpec, Node], Iterator[Finding]]
 
 
-def _finding(code: str, message: str, span: Span, hint: str = "", edit: Edit | None = None) -> Finding:
-    return Finding(Diagnostic(code, message, span, hint, "warning"), () if edit is None else (edit,))
+def _finding(
+    code: str, message: str, span: Span, hint: str = "", edit: Edit | None = None, related: Iterable[Related] = ()
+) -> Finding:
+    diagnostic = Diagnostic(code, message, span, hint, "warning", related=tuple(related))
+    return Finding(diagnostic, () if edit is None else (edit,))
 
 
 def _name_span(spec: OpSpec) -> Span:
@@ -117,8 +120,10 @@ def _repeated_checks(spec: OpSpec, document: Node) -> Iterator[Finding]:
     for i, check in enumerate(spec.checks):
         first = next((item for item in spec.checks[:i] if item.expr == check.expr), None)
         if first is not None:
-            hint = f"first made on line {first.node.line}"
-            yield _finding("MT808", "this is checked twice", check.node.span, hint, _without_check(spec, i))
+            there = Related(first.node.span, "first checked here")
+            yield _finding(
+                "MT808", "this is checked twice", check.node.span, "remove it", _without_check(spec, i), [there]
+            )
 
 
 def _repeated_items(spec: OpSpec, document: Node) -> Iterator[Finding]:
@@ -130,7 +135,9 @@ def _repeated_items(spec: OpSpec, document: Node) -> Iterator[Finding]:
         for i, value in enumerate(values):
             if value in values[:i] and isinstance(items, Sequence):
                 span = items.items[i].span
-                yield _finding("MT809", f"`{value}` is given twice", span, "remove it", remove_item(items, i))
+                there = Related(items.items[values.index(value)].span, "first given here")
+                edit = remove_item(items, i)
+                yield _finding("MT809", f"`{value}` is given twice", span, "remove it", edit, [there])
 
 
 # ---------------------------------------------------------------- kernels and arguments
@@ -142,11 +149,12 @@ def _dead_kernels(spec: OpSpec, document: Node) -> Iterator[Finding]:
         earlier = [_first_taking_all(spec, device, kernel, i) for device in kernel.devices]
         taken = [item for item in earlier if item is not None]
         if taken and len(taken) == len(earlier):
-            lines = " and ".join(dict.fromkeys(f"line {item.node.line}" for item in taken))
-            hint = f"the kernel on {lines} takes all that it would; move it up, or narrow that one"
+            nodes = dict.fromkeys(item.node for item in taken)
+            there = [Related(node.span, "this kernel takes all that it would") for node in nodes]
+            hint = "move it up, or narrow the one before it"
             edit = remove_item(kernels, i) if isinstance(kernels, Sequence) else None
             message = f"this kernel is never run on {' and '.join(dict.fromkeys(kernel.devices))}"
-            yield _finding("MT805", message, next(iter(kernel.node.entries.values()))[0].span, hint, edit)
+            yield _finding("MT805", message, next(iter(kernel.node.entries.values()))[0].span, hint, edit, there)
 
 
 def _first_taking_all(spec: OpSpec, device: str, kernel: KernelSpec, position: int) -> KernelSpec | None:

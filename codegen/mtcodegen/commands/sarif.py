@@ -12,6 +12,7 @@ from typing import Any
 from mtcodegen.codes import CODES
 from mtcodegen.commands.codes import all_command_codes
 from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.source import Span
 
 __all__ = ["render_sarif"]
 
@@ -38,17 +39,31 @@ def _rule(code: str) -> dict[str, Any]:
 
 def _result(item: Diagnostic, codes: list[str]) -> dict[str, Any]:
     text = f"{item.message} ({item.hint})" if item.hint else item.message
-    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(item.file)}}
-    if item.span is not None:
-        line, column = item.span.line, item.span.column
-        place["region"] = {"startLine": line, "startColumn": column, "endColumn": column + item.span.length}
-    return {
+    result = {
         "ruleId": item.code,
         "ruleIndex": codes.index(item.code),
         "level": item.severity,
         "message": {"text": text},
-        "locations": [{"physicalLocation": place}],
+        "locations": [{"physicalLocation": _place(item.file, item.span)}],
     }
+    if item.related:
+        result["relatedLocations"] = [
+            {
+                "id": number,
+                "physicalLocation": _place(other.span.source.path, other.span),
+                "message": {"text": other.message},
+            }
+            for number, other in enumerate(item.related, start=1)
+        ]
+    return result
+
+
+def _place(path: str, span: Span | None) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(path)}}
+    if span is not None:
+        line, column = span.line, span.column
+        place["region"] = {"startLine": line, "startColumn": column, "endColumn": column + span.length}
+    return place
 
 
 def _uri(path: str) -> str:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 import opschema
-from mtcodegen.diagnostics import Diagnostic, suggest
+from mtcodegen.diagnostics import Diagnostic, Related, suggest
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.source import Mapping, Node, Scalar
-from mtcodegen.torchyaml.entries import EntryReader, split_names
+from mtcodegen.torchyaml.entries import EntryReader, part_span, split_names
 from mtcodegen.torchyaml.native import NativeFunction
 from mtcodegen.torchyaml.nodes import CppExpr
 from mtcodegen.torchyaml.parser import parse_formula
@@ -177,9 +177,9 @@ class _Reader(EntryReader):
                 continue
             for part in formula.names:
                 if part in seen:
-                    hint = f"the first is on line {seen[part].line}"
-                    self.fault_in(key, "MT413", f"two formulas for `{part}`", part, hint)
-                seen[part] = key
+                    first = Related(part_span(seen[part], part), "the first is here")
+                    self.fault_in(key, "MT413", f"two formulas for `{part}`", part, "remove one of them", first)
+                seen.setdefault(part, key)
             found.append(formula)
         return tuple(found)
 

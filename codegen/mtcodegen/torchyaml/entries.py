@@ -6,8 +6,9 @@ import re
 from collections.abc import Collection, Iterator
 
 import opschema
-from mtcodegen.diagnostics import Diagnostic, suggest
-from mtcodegen.source import Mapping, Node, Scalar, Sequence
+from mtcodegen.diagnostics import Diagnostic, Related, suggest
+from mtcodegen.parse import schema_fault
+from mtcodegen.source import Mapping, Node, Scalar, Sequence, Span
 
 __all__ = ["VARIANTS", "EntryReader", "shown", "split_names"]
 
@@ -38,14 +39,13 @@ class EntryReader:
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
 
-    def fault(self, code: str, message: str, node: Node, hint: str = "") -> None:
+    def fault(self, code: str, message: str, node: Node, hint: str = "", *related: Related) -> None:
         """Note a fault of a whole node."""
-        self.diagnostics.append(Diagnostic(code, message, node.span, hint))
+        self.diagnostics.append(Diagnostic(code, message, node.span, hint, related=related))
 
-    def fault_in(self, node: Scalar, code: str, message: str, part: str, hint: str = "") -> None:
+    def fault_in(self, node: Scalar, code: str, message: str, part: str, hint: str = "", *related: Related) -> None:
         """Note a fault of ``part``, a word of the scalar's text."""
-        at = max(node.value.find(part), 0)
-        self.diagnostics.append(Diagnostic(code, message, node.locate(at, max(len(part), 1)), hint))
+        self.diagnostics.append(Diagnostic(code, message, part_span(node, part), hint, related=related))
 
     def items(self, document: Node | None, what: str) -> Iterator[Mapping]:
         """The mappings of a list."""
@@ -142,12 +142,16 @@ class EntryReader:
         try:
             return opschema.parse_schema(node.value)
         except opschema.SchemaError as error:
-            span = node.locate(error.offset, error.length)
-            self.diagnostics.append(Diagnostic("MT150", error.message, span, error.hint or ""))
+            self.diagnostics.append(schema_fault(node, error))
             return None
 
     def duplicate(self, node: Node, name: str, first: Node) -> None:
         """Note an entry that is there already, at both places."""
-        hint = f"first given on line {first.line}"
-        self.fault("MT120", f"`{name}` is declared twice", node, hint)
-        self.fault("MT120", f"`{name}` is declared twice", first, f"given again on line {node.line}")
+        message, hint = f"`{name}` is declared twice", "remove one of them"
+        self.fault("MT120", message, node, hint, Related(first.span, "first declared here"))
+
+
+def part_span(node: Scalar, part: str) -> Span:
+    """Where ``part``, a word of a scalar's text, stands: not within a longer word."""
+    found = re.search(rf"(?<![\w.]){re.escape(part)}(?![\w.])", node.value)
+    return node.locate(found.start() if found else max(node.value.find(part), 0), max(len(part), 1))

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import opschema
-from mtcodegen.diagnostics import Diagnostic, suggest
+from mtcodegen.diagnostics import Diagnostic, Related, suggest
 from mtcodegen.source import Mapping, Node, Scalar
-from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, split_names
+from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, part_span, split_names
 
 __all__ = ["Dispatch", "NativeFunction", "Precomputed", "known_dispatch_key", "read_native_functions"]
 
@@ -153,9 +153,10 @@ class _Reader(EntryReader):
                         key, "MT113", f"`{name[:60]}` is not a dispatch key", name, suggest(name, _COMMON_KEYS)
                     )
                 if name in seen:
-                    hint = f"first given on line {seen[name].line}"
-                    self.fault_in(key, "MT102", f"the dispatch key `{name}` is given twice", name, hint)
-                seen[name] = key
+                    first = Related(part_span(seen[name], name), "first given here")
+                    message = f"the dispatch key `{name}` is given twice"
+                    self.fault_in(key, "MT102", message, name, "remove one of them", first)
+                seen.setdefault(name, key)
             if not isinstance(value, Scalar):
                 self.fault("MT112", f"a kernel is a name, and this is a {value.kind}", value)
             elif self.is_function(value):
@@ -234,8 +235,9 @@ class _Reader(EntryReader):
             message = f"`{function.structured_delegate[:60]}` is not an operator of this file"
             self.fault("MT601", message, value, suggest(function.structured_delegate, by_name))
         elif not target.structured:
-            hint = f"give it `structured: True` (line {target.node.line})"
-            self.fault("MT606", f"`{function.structured_delegate}` is not structured", value, hint)
+            hint = "give that one `structured: True`"
+            there = Related(target.func.span, "it is declared here")
+            self.fault("MT606", f"`{function.structured_delegate}` is not structured", value, hint, there)
 
     def check_autogen(
         self,
@@ -250,11 +252,12 @@ class _Reader(EntryReader):
             self.fault("MT114", f"`{name[:60]}` is not the name of an operator", value, "write `name.overload`")
         # A functional and an in-place entry may both ask for the variant that they share.
         elif name in by_name or _family(first) != _family(function):
-            message, hint = f"`{name}` is declared already", f"on line {first.node.line}"
+            message, hint = f"`{name}` is declared already", "remove one of them"
+            there = Related(first.func.span, "by this entry" if name in by_name else "for this entry")
             if isinstance(value, Scalar):
-                self.fault_in(value, "MT120", message, name, hint)
+                self.fault_in(value, "MT120", message, name, hint, there)
             else:
-                self.fault("MT120", message, value, hint)
+                self.fault("MT120", message, value, hint, there)
 
 
 def _family(function: NativeFunction) -> str:
