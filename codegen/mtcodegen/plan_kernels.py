@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import opschema
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, output_names, to_python, walk
 from mtcodegen.expr.emit import attribute
-from mtcodegen.expr.nodes import BoolOp, Compare, Conditional, Unary
+from mtcodegen.expr.nodes import Attribute, BoolOp, Compare, Conditional, Unary
 from mtcodegen.layout import quoted
 from mtcodegen.model import (
     Compute,
@@ -215,8 +215,32 @@ def _allocation(op: OpPlan, rule: FakeRule) -> str:
     if rule.shape is None and rule.device is None:
         like = first if rule.like is None else op.python(rule.like.expr)
         return f"npu.alloc_like({like})" if dtype is None else f"npu.alloc_like({like}, dtype={dtype})"
+    pair = _broadcast_pair(rule)
+    if pair is not None and op.python(pair[0]) == first:
+        given = "" if _is_result_type(rule, pair) else f", dtype={dtype or f'{first}.dtype'}"
+        return f"npu.alloc_broadcast({first}, {op.python(pair[1])}{given})"
     device = f"{first}.device" if rule.device is None else op.python(rule.device.expr)
     return f"npu.alloc({_shape(op, rule, first)}, {dtype or f'{first}.dtype'}, {device})"
+
+
+def _broadcast_pair(rule: FakeRule) -> tuple[Name, Name] | None:
+    """The two tensors whose broadcast shape an output has, which one call allocates."""
+    match rule:
+        case FakeRule(
+            shape=Formula(
+                expr=Call(
+                    function=Name(id="broadcast_shapes"),
+                    arguments=(Attribute(value=Name() as a, name="shape"), Attribute(value=Name() as b, name="shape")),
+                )
+            ),
+            device=None,
+        ):
+            return a, b
+    return None
+
+
+def _is_result_type(rule: FakeRule, pair: tuple[Name, Name]) -> bool:
+    return rule.dtype is not None and rule.dtype.expr == Call(Name("result_type"), pair)
 
 
 def _shape(op: OpPlan, rule: FakeRule, first: str) -> str:

@@ -65,12 +65,12 @@ _add_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:add")
 
 @library.register(_lib, "add.Tensor", "Meta", source="pointwise_binary.yaml:14")
 def _add_tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    return npu.alloc_broadcast(self, other)
 
 
 @library.register(_lib, "add.Tensor", "CPU", source="pointwise_binary.yaml:16")
 def _add_tensor_cpu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    out = npu.alloc_broadcast(self, other)
     _add_tensor_cpu(self, other, out, alpha)
     return out
 
@@ -306,12 +306,12 @@ _sub_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:sub")
 
 @library.register(_lib, "sub.Tensor", "Meta", source="pointwise_binary.yaml:72")
 def _sub_tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    return npu.alloc_broadcast(self, other)
 
 
 @library.register(_lib, "sub.Tensor", "CPU", source="pointwise_binary.yaml:74")
 def _sub_tensor_cpu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    out = npu.alloc_broadcast(self, other)
     _sub_tensor_cpu(self, other, out, alpha)
     return out
 
@@ -607,12 +607,12 @@ _mul_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:mul")
 
 @library.register(_lib, "mul.Tensor", "Meta", source="pointwise_binary.yaml:143")
 def _mul_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    return npu.alloc_broadcast(self, other)
 
 
 @library.register(_lib, "mul.Tensor", "CPU", source="pointwise_binary.yaml:145")
 def _mul_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    out = npu.alloc_broadcast(self, other)
     _mul_tensor_cpu(self, other, out)
     return out
 
@@ -830,23 +830,23 @@ _div_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:div")
 
 @library.register(_lib, "div.Tensor", "Meta", source="pointwise_binary.yaml:194")
 def _div_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(
-        torch.broadcast_shapes(self.shape, other.shape),
-        torch.result_type(self, other)
+    return npu.alloc_broadcast(
+        self,
+        other,
+        dtype=torch.result_type(self, other)
         if self.is_floating_point() or other.is_floating_point()
         else torch.result_type(self, 1.0),
-        self.device,
     )
 
 
 @library.register(_lib, "div.Tensor", "CPU", source="pointwise_binary.yaml:197")
 def _div_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(
-        torch.broadcast_shapes(self.shape, other.shape),
-        torch.result_type(self, other)
+    out = npu.alloc_broadcast(
+        self,
+        other,
+        dtype=torch.result_type(self, other)
         if self.is_floating_point() or other.is_floating_point()
         else torch.result_type(self, 1.0),
-        self.device,
     )
     _div_tensor_cpu(self, other, out)
     return out
@@ -1091,46 +1091,46 @@ def _div_tensor_mode_check(self: Tensor, other: Tensor, rounding_mode: str | Non
 @library.register(_lib, "div.Tensor_mode", "Meta", source="pointwise_binary.yaml:251")
 def _div_tensor_mode_fake(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
     _div_tensor_mode_check(self, other, rounding_mode)
-    return npu.alloc(
-        torch.broadcast_shapes(self.shape, other.shape),
-        torch.result_type(self, other)
+    return npu.alloc_broadcast(
+        self,
+        other,
+        dtype=torch.result_type(self, other)
         if rounding_mode is not None or self.is_floating_point() or other.is_floating_point()
         else torch.result_type(self, 1.0),
-        self.device,
     )
 
 
 def _div_tensor_mode_kernel_1(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
-    out = npu.alloc(
-        torch.broadcast_shapes(self.shape, other.shape),
-        torch.result_type(self, other)
+    out = npu.alloc_broadcast(
+        self,
+        other,
+        dtype=torch.result_type(self, other)
         if rounding_mode is not None or self.is_floating_point() or other.is_floating_point()
         else torch.result_type(self, 1.0),
-        self.device,
     )
     _div_tensor_mode_cpu(self, other, out)
     return out
 
 
 def _div_tensor_mode_kernel_2(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
-    out = npu.alloc(
-        torch.broadcast_shapes(self.shape, other.shape),
-        torch.result_type(self, other)
+    out = npu.alloc_broadcast(
+        self,
+        other,
+        dtype=torch.result_type(self, other)
         if rounding_mode is not None or self.is_floating_point() or other.is_floating_point()
         else torch.result_type(self, 1.0),
-        self.device,
     )
     _div_tensor_mode_cpu_(self, other, out)
     return out
 
 
 def _div_tensor_mode_kernel_3(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
-    out = npu.alloc(
-        torch.broadcast_shapes(self.shape, other.shape),
-        torch.result_type(self, other)
+    out = npu.alloc_broadcast(
+        self,
+        other,
+        dtype=torch.result_type(self, other)
         if rounding_mode is not None or self.is_floating_point() or other.is_floating_point()
         else torch.result_type(self, 1.0),
-        self.device,
     )
     _div_tensor_mode_cpu_2(self, other, out)
     return out
@@ -1246,12 +1246,12 @@ _floor_divide_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, 
 
 @library.register(_lib, "floor_divide", "Meta", source="pointwise_binary.yaml:283")
 def _floor_divide_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    return npu.alloc_broadcast(self, other)
 
 
 @library.register(_lib, "floor_divide", "CPU", source="pointwise_binary.yaml:285")
 def _floor_divide_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    out = npu.alloc_broadcast(self, other)
     _floor_divide_cpu(self, other, out)
     return out
 
@@ -1376,12 +1376,12 @@ _remainder_tensor_cpu = _libmindtorch_cpu.bind("mt_remainder", (npu.desc, npu.de
 
 @library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:316")
 def _remainder_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    return npu.alloc_broadcast(self, other)
 
 
 @library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:318")
 def _remainder_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    out = npu.alloc_broadcast(self, other)
     _remainder_tensor_cpu(self, other, out)
     return out
 
@@ -1582,12 +1582,12 @@ _fmod_tensor_cpu = _libmindtorch_cpu.bind("mt_fmod", (npu.desc, npu.desc, npu.de
 
 @library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:368")
 def _fmod_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    return npu.alloc_broadcast(self, other)
 
 
 @library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:370")
 def _fmod_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    out = npu.alloc_broadcast(self, other)
     _fmod_tensor_cpu(self, other, out)
     return out
 
@@ -1761,12 +1761,12 @@ _pow_tensor_tensor_cpu = _libmindtorch_cpu.bind("mt_pow", (npu.desc, npu.desc, n
 
 @library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:413")
 def _pow_tensor_tensor_fake(self: Tensor, exponent: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, exponent.shape), torch.result_type(self, exponent), self.device)
+    return npu.alloc_broadcast(self, exponent)
 
 
 @library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:415")
 def _pow_tensor_tensor_cpu_kernel(self: Tensor, exponent: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, exponent.shape), torch.result_type(self, exponent), self.device)
+    out = npu.alloc_broadcast(self, exponent)
     _pow_tensor_tensor_cpu(self, exponent, out)
     return out
 
@@ -1973,12 +1973,12 @@ _maximum_cpu = _libmindtorch_cpu.bind("mt_maximum", (npu.desc, npu.desc, npu.des
 
 @library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:462")
 def _maximum_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    return npu.alloc_broadcast(self, other)
 
 
 @library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:464")
 def _maximum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    out = npu.alloc_broadcast(self, other)
     _maximum_cpu(self, other, out)
     return out
 
@@ -2015,12 +2015,12 @@ _minimum_cpu = _libmindtorch_cpu.bind("mt_minimum", (npu.desc, npu.desc, npu.des
 
 @library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:474")
 def _minimum_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    return npu.alloc_broadcast(self, other)
 
 
 @library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:476")
 def _minimum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    out = npu.alloc_broadcast(self, other)
     _minimum_cpu(self, other, out)
     return out
 
@@ -2057,23 +2057,23 @@ _atan2_cpu = _libmindtorch_cpu.bind("mt_atan2", (npu.desc, npu.desc, npu.desc), 
 
 @library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:486")
 def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(
-        torch.broadcast_shapes(self.shape, other.shape),
-        torch.result_type(self, other)
+    return npu.alloc_broadcast(
+        self,
+        other,
+        dtype=torch.result_type(self, other)
         if self.is_floating_point() or other.is_floating_point()
         else torch.result_type(self, 1.0),
-        self.device,
     )
 
 
 @library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:489")
 def _atan2_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(
-        torch.broadcast_shapes(self.shape, other.shape),
-        torch.result_type(self, other)
+    out = npu.alloc_broadcast(
+        self,
+        other,
+        dtype=torch.result_type(self, other)
         if self.is_floating_point() or other.is_floating_point()
         else torch.result_type(self, 1.0),
-        self.device,
     )
     _atan2_cpu(self, other, out)
     return out
@@ -2109,12 +2109,12 @@ _eq_tensor_cpu = _libmindtorch_cpu.bind("mt_eq", (npu.desc, npu.desc, npu.desc),
 
 @library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:501")
 def _eq_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
 @library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:503")
 def _eq_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _eq_tensor_cpu(self, other, out)
     return out
 
@@ -2205,12 +2205,12 @@ _ne_tensor_cpu = _libmindtorch_cpu.bind("mt_ne", (npu.desc, npu.desc, npu.desc),
 
 @library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:523")
 def _ne_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
 @library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:525")
 def _ne_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _ne_tensor_cpu(self, other, out)
     return out
 
@@ -2301,12 +2301,12 @@ _lt_tensor_cpu = _libmindtorch_cpu.bind("mt_lt", (npu.desc, npu.desc, npu.desc),
 
 @library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:545")
 def _lt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
 @library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:547")
 def _lt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _lt_tensor_cpu(self, other, out)
     return out
 
@@ -2397,12 +2397,12 @@ _le_tensor_cpu = _libmindtorch_cpu.bind("mt_le", (npu.desc, npu.desc, npu.desc),
 
 @library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:567")
 def _le_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
 @library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:569")
 def _le_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _le_tensor_cpu(self, other, out)
     return out
 
@@ -2493,12 +2493,12 @@ _gt_tensor_cpu = _libmindtorch_cpu.bind("mt_gt", (npu.desc, npu.desc, npu.desc),
 
 @library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:589")
 def _gt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
 @library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:591")
 def _gt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _gt_tensor_cpu(self, other, out)
     return out
 
@@ -2589,12 +2589,12 @@ _ge_tensor_cpu = _libmindtorch_cpu.bind("mt_ge", (npu.desc, npu.desc, npu.desc),
 
 @library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:611")
 def _ge_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
 @library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:613")
 def _ge_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _ge_tensor_cpu(self, other, out)
     return out
 
@@ -2685,12 +2685,12 @@ _logical_and_cpu = _libmindtorch_cpu.bind("mt_logical_and", (npu.desc, npu.desc,
 
 @library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:635")
 def _logical_and_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
 @library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:637")
 def _logical_and_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_and_cpu(self, other, out)
     return out
 
@@ -2722,12 +2722,12 @@ _logical_or_cpu = _libmindtorch_cpu.bind("mt_logical_or", (npu.desc, npu.desc, n
 
 @library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:645")
 def _logical_or_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
 @library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:647")
 def _logical_or_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_or_cpu(self, other, out)
     return out
 
@@ -2759,12 +2759,12 @@ _logical_xor_cpu = _libmindtorch_cpu.bind("mt_logical_xor", (npu.desc, npu.desc,
 
 @library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:655")
 def _logical_xor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
 @library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:657")
 def _logical_xor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.bool, self.device)
+    out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_xor_cpu(self, other, out)
     return out
 
@@ -2796,12 +2796,12 @@ _bitwise_and_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, np
 
 @library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:665")
 def _bitwise_and_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    return npu.alloc_broadcast(self, other)
 
 
 @library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:667")
 def _bitwise_and_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    out = npu.alloc_broadcast(self, other)
     _bitwise_and_tensor_cpu(self, other, out)
     return out
 
@@ -2929,12 +2929,12 @@ _bitwise_or_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.
 
 @library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:698")
 def _bitwise_or_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    return npu.alloc_broadcast(self, other)
 
 
 @library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:700")
 def _bitwise_or_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    out = npu.alloc_broadcast(self, other)
     _bitwise_or_tensor_cpu(self, other, out)
     return out
 
@@ -3062,12 +3062,12 @@ _bitwise_xor_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, np
 
 @library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:731")
 def _bitwise_xor_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    return npu.alloc_broadcast(self, other)
 
 
 @library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:733")
 def _bitwise_xor_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, other.shape), torch.result_type(self, other), self.device)
+    out = npu.alloc_broadcast(self, other)
     _bitwise_xor_tensor_cpu(self, other, out)
     return out
 

@@ -231,12 +231,12 @@ _lerp_scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc,
 
 @library.register(_lib, "lerp.Scalar", "Meta", source="pointwise_ternary.yaml:62")
 def _lerp_scalar_fake(self: Tensor, end: Tensor, weight: float) -> Tensor:
-    return npu.alloc(torch.broadcast_shapes(self.shape, end.shape), torch.result_type(self, end), self.device)
+    return npu.alloc_broadcast(self, end)
 
 
 @library.register(_lib, "lerp.Scalar", "CPU", source="pointwise_ternary.yaml:64")
 def _lerp_scalar_cpu_kernel(self: Tensor, end: Tensor, weight: float) -> Tensor:
-    out = npu.alloc(torch.broadcast_shapes(self.shape, end.shape), torch.result_type(self, end), self.device)
+    out = npu.alloc_broadcast(self, end)
     _lerp_scalar_cpu(self, end, weight, out)
     return out
 
@@ -428,9 +428,7 @@ _where_scalarother_kernel_python = library.python_function("mindtorch_v2.kernels
 
 @library.register(_lib, "where.ScalarOther", "Meta", source="pointwise_ternary.yaml:119")
 def _where_scalarother_fake(condition: Tensor, self: Tensor, other: float) -> Tensor:
-    return npu.alloc(
-        torch.broadcast_shapes(condition.shape, self.shape), torch.result_type(self, other), condition.device
-    )
+    return npu.alloc_broadcast(condition, self, dtype=torch.result_type(self, other))
 
 
 @library.register(_lib, "where.ScalarOther", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:121")
@@ -558,13 +556,13 @@ def _masked_fill_scalar_check(self: Tensor, mask: Tensor, value: float) -> None:
 @library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:148")
 def _masked_fill_scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill_scalar_check(self, mask, value)
-    return npu.alloc(torch.broadcast_shapes(self.shape, mask.shape), self.dtype, self.device)
+    return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
 @library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:150")
 def _masked_fill_scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill_scalar_check(self, mask, value)
-    out = npu.alloc(torch.broadcast_shapes(self.shape, mask.shape), self.dtype, self.device)
+    out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
     _masked_fill_scalar_cpu(self, mask, value, out)
     return out
 
@@ -663,13 +661,13 @@ def _masked_fill_tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None
 @library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:176")
 def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
-    return npu.alloc(torch.broadcast_shapes(self.shape, mask.shape), self.dtype, self.device)
+    return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
 @library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:178")
 def _masked_fill_tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
-    out = npu.alloc(torch.broadcast_shapes(self.shape, mask.shape), self.dtype, self.device)
+    out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
     _masked_fill_tensor_cpu(mask, value, self, out)
     return out
 

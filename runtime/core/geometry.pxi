@@ -139,6 +139,26 @@ def alloc_like(Tensor t not None, dtype=None):
     return result
 
 
+def alloc_broadcast(Tensor first not None, Tensor second not None, dtype=None):
+    """An uninitialised contiguous tensor of the shape that two tensors broadcast to, on first's device.
+
+    Its dtype is their result type unless one is given. The same as ``alloc(broadcast_shapes(first.shape, second.shape),
+    result_type(first, second), first.device)``, in one call. Raises RuntimeError where the shapes do not fit.
+    """
+    d = dtype
+    if dtype is not None:
+        d = dtype_from_python(dtype)
+        if d is None:
+            raise TypeError(f"alloc_broadcast(): argument 'dtype' must be a dtype, not {_type_name(dtype)}")
+    elif first.dt is second.dt:
+        d = first.dt
+    else:
+        d = result_type(first, second)
+    if same_sizes(first, second):
+        return alloc_sizes(first.nd, first.sizes, d, first.dev)
+    return alloc(broadcast_shapes(first.shape, second.shape), d, first.dev)
+
+
 cdef object NATIVE_METHODS = frozenset(Tensor.__dict__)
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 import importlib
+import itertools
 import subprocess
 import sys
 
 import mindspore
 import numpy as np
 import pytest
-from mindspore import nn
+from mindspore import mint, nn
 
 import mindtorch_v2 as mindtorch
 from tests.codegen.support import load, write
-from tests.codegen.test_torch_form import CALLS, TEXT, made
+from tests.codegen.test_torch_form import CALLS, DTYPES, SHAPES, TEXT, made
 
 MORE = """\
 - func: scaled(Tensor x, Tensor y, *, float scale) -> Tensor
@@ -130,6 +131,22 @@ def test_a_gradient_is_summed_where_its_argument_was_broadcast(modules):
     assert theirs.scaled(x, y, scale=2.0).tolist() == [[3, 4, 5], [8, 9, 10]]
     gradients = mindspore.grad(lambda x, y: theirs.scaled(x, y, scale=2.0).sum(), grad_position=(0, 1))(x, y)
     assert [gradient.tolist() for gradient in gradients] == [[[1, 1, 1], [1, 1, 1]], [[6], [6]]]
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_outputs_of_two_tensors_have_their_shape_and_dtype(modules, shapes):
+    theirs, ours = modules
+    for names in itertools.product(DTYPES, DTYPES):
+        expected = ours.blank(
+            *(mindtorch.zeros(s, dtype=getattr(mindtorch, n)) for s, n in zip(shapes, names, strict=True))
+        )
+        x, y = (
+            mint.zeros(s, dtype=getattr(mindspore, {"bool": "bool_"}.get(n, n)))
+            for s, n in zip(shapes, names, strict=True)
+        )
+        for op, dtype in ((theirs.blank, str(expected.dtype).removeprefix("torch.")), (theirs.blank_mask, "bool")):
+            result = op(x, y)
+            assert (result.shape, str(result.dtype).lower()) == (tuple(expected.shape), dtype), names
 
 
 def test_workspace_and_primitives(modules):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,10 @@ int times(const float* x, float* out, const struct fields* f) {
 typedef struct {
   void* data; int64_t ndim; const int64_t* shape; const int64_t* strides; int32_t dtype, itemsize;
 } mt_tensor;
+int blank(const mt_tensor* out) {
+  for (int i = 0; i < out->itemsize; ++i) ((uint8_t*)out->data)[i] = 0;
+  return 0;
+}
 int diagonal(const mt_tensor* x, float* out) {
   for (int64_t i = 0; i < x->shape[0]; ++i) out[i] = ((float*)x->data)[i * (x->strides[0] + x->strides[1])];
   return 0;
@@ -63,6 +68,14 @@ ops:
   fake: {shape: ['x.size(0)']}
   kernels:
   - {device: cpu, source: kernels.c, symbol: diagonal, args: [desc(x), out]}
+  backward: not_implemented
+- func: blank(Tensor x, Tensor y) -> Tensor
+  fake: {shape: 'broadcast_shapes(x.shape, y.shape)', dtype: 'result_type(x, y)'}
+  kernels: [{device: cpu, source: kernels.c, symbol: blank, args: [desc(out)]}]
+  backward: not_implemented
+- func: blank_mask(Tensor x, Tensor y) -> Tensor
+  fake: {shape: 'broadcast_shapes(x.shape, y.shape)', dtype: bool}
+  kernels: [{device: cpu, source: kernels.c, symbol: blank, args: [desc(out)]}]
   backward: not_implemented
 - func: both(Tensor x, Tensor y) -> (Tensor, Tensor)
   fake: [{like: x}, {like: y, dtype: bool}]
@@ -141,6 +154,30 @@ def test_pytorch_finds_nothing_wrong(modules, title):
     op, args, kwargs = CALLS[title](oracle, getattr(oracle.ops.codegen_both, name).default)
     outcome = oracle.library.opcheck(op, tuple(args), kwargs)
     assert {*outcome.values()} == {"SUCCESS"}, outcome
+
+
+SHAPES = [((1,), (1,)), ((2, 1), (3,)), ((2,), ()), ((), (2,)), ((), ())]
+DTYPES = ["bool", "uint8", "int64", "float16", "bfloat16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_outputs_of_two_tensors_have_their_shape_and_dtype(modules, shapes):
+    for names in itertools.product(DTYPES, DTYPES):
+        expected = oracle.add(
+            *(oracle.zeros(shape, dtype=getattr(oracle, name)) for shape, name in zip(shapes, names, strict=True))
+        )
+        for torch, module in zip((oracle, mindtorch), modules, strict=True):
+            x, y = (torch.zeros(shape, dtype=getattr(torch, name)) for shape, name in zip(shapes, names, strict=True))
+            for op, dtype in ((module.blank, str(expected.dtype)), (module.blank_mask, "torch.bool")):
+                for result in (op(x, y), op(x.to("meta"), y.to("meta"))):
+                    assert (tuple(result.shape), str(result.dtype)) == (tuple(expected.shape), dtype), names
+
+
+def test_shapes_that_do_not_fit_are_an_error(modules):
+    for torch, module in zip((oracle, mindtorch), modules, strict=True):
+        for device in ("cpu", "meta"):
+            with pytest.raises(RuntimeError, match="broadcast"):
+                module.blank(torch.ones(2, device=device), torch.ones(3, device=device))
 
 
 def test_a_strided_tensor_reaches_a_kernel_as_it_is(modules):

@@ -11,7 +11,17 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import _core, npu
-from mindtorch_v2._core import Kernel, TypedScalar, alloc, argument_types, as_strided, c_types, dtypes, tensor_ptr
+from mindtorch_v2._core import (
+    Kernel,
+    TypedScalar,
+    alloc,
+    alloc_broadcast,
+    argument_types,
+    as_strided,
+    c_types,
+    dtypes,
+    tensor_ptr,
+)
 
 SOURCE = r"""
 #include <stdint.h>
@@ -388,3 +398,13 @@ def test_types_that_arguments_carry():
         "kernel k, argument 1: expected a tensor, tensor_ptr(tensor), None, bytes or a typed scalar "
         f"({SCALARS}), got str 'x'"
     )
+
+
+def test_allocating_for_two_operands():
+    x, y = alloc((2, 1), dtypes["int64"], "cpu"), alloc((3,), dtypes["float16"], "cpu")
+    assert (alloc_broadcast(x, y).shape, alloc_broadcast(x, y).dtype) == ((2, 3), dtypes["float16"])
+    assert alloc_broadcast(x, y, dtype=dtypes["bool"]).dtype is dtypes["bool"]
+    with pytest.raises(TypeError, match=r"alloc_broadcast\(\): argument 'dtype' must be a dtype, not str"):
+        alloc_broadcast(x, x, "no such")
+    with pytest.raises(RuntimeError, match="broadcast"):
+        alloc_broadcast(alloc((2,)), alloc((3,)))

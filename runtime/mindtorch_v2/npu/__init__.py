@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core import CType, DevicePointer, Kernel, TypedScalar, alloc, alloc_like, c_types, tensor_ptr
+from .._core import CType, DevicePointer, Kernel, TypedScalar, alloc, alloc_broadcast, alloc_like, c_types, tensor_ptr
 from . import mindspore
 from .build import BuildError
 from .copies import copy_
@@ -81,6 +81,7 @@ __all__ = [
     "_is_simulated",
     "align_up",
     "alloc",
+    "alloc_broadcast",
     "alloc_like",
     "ascendc_load",
     "ascendc_op",
