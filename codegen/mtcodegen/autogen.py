@@ -12,9 +12,10 @@ from mtcodegen.model import Backward, File, KernelSpec, OpSpec, Variant
 from mtcodegen.source import Mapping, Scalar
 from opschema import Alias, Argument, Return, Schema, SchemaKind
 
-__all__ = ["expand", "is_variant", "variants_of"]
+__all__ = ["expand", "is_variant", "tensor_options", "variants_of"]
 
 _KEPT_TAGS = ("nondeterministic_seeded", "view_copy", "pt2_compliant_tag")  # that hold for variants, too
+_TENSOR_OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _WORDS = {SchemaKind.OUT: "The out variant", SchemaKind.INPLACE: "The in-place variant"}
 _EXTRA_TAGS = {SchemaKind.OUT: ("out",), SchemaKind.INPLACE: ("inplace",)}
 
@@ -106,10 +107,19 @@ def _functional_to_out(schema: Schema) -> Schema | None:
     names = ["out"] if len(schema.returns) == 1 else [f"out{i}" for i in range(len(schema.returns))]
     if len(letters) < len(names) or {argument.name for argument in schema.arguments} & {*names}:
         return None
+    options = set(tensor_options(schema))
+    kept = [argument for argument in schema.arguments if argument.name not in options]
     types = [ret.type for ret in schema.returns]
     outs = [Argument(n, t, None, True, _write(x)) for n, t, x in zip(names, types, letters, strict=False)]
     returns = tuple(Return(out.type, None, out.alias) for out in outs)
-    return replace(schema, overload=_out_overload(schema), arguments=(*schema.arguments, *outs), returns=returns)
+    return replace(schema, overload=_out_overload(schema), arguments=(*kept, *outs), returns=returns)
+
+
+def tensor_options(schema: Schema) -> tuple[str, ...]:
+    """The keyword-only arguments, one behind the other, that say what a factory's result is; none, or all four."""
+    names = [argument.name for argument in schema.kwarg_only]
+    found = any(tuple(names[i : i + len(_TENSOR_OPTIONS)]) == _TENSOR_OPTIONS for i in range(len(names)))
+    return _TENSOR_OPTIONS if found else ()
 
 
 def _functional_to_inplace(schema: Schema) -> Schema | None:
@@ -145,7 +155,6 @@ def _mutable_to_functional(schema: Schema) -> Schema | None:
         return None
     if any(ret.alias is not None for ret in schema.returns):
         return None
-    named = all(ret.name for ret in schema.returns)
-    returns = [*schema.returns, *(Return(arg.type, f"{arg.name}_out" if named else None) for arg in written)]
+    returns = [*schema.returns, *(Return(arg.type, f"{arg.name}_out") for arg in written)]
     arguments = tuple(map(_plain, schema.arguments))
     return replace(schema, name=f"{schema.name}_functional", arguments=arguments, returns=tuple(returns))

@@ -6,6 +6,7 @@ import keyword
 from collections.abc import Mapping
 
 import opschema
+from mtcodegen.autogen import tensor_options
 from mtcodegen.expr.emit import attribute
 from mtcodegen.layout import quoted
 from mtcodegen.names import Names, Parameters, return_annotation
@@ -37,7 +38,7 @@ def variant_statements(schema: Schema, base: Schema, parameters: Parameters) -> 
         for argument in base.arguments
         if argument.is_write and argument.name not in writes
     }
-    spelled = {**parameters.spelled, **copies}
+    spelled = {**parameters.spelled, **copies, **_options(schema, base, parameters)}
     call = call_of(base, spelled)
     if schema.kind is SchemaKind.FUNCTIONAL:
         return _functional(schema, base, parameters, copies, call, local)
@@ -48,6 +49,23 @@ def variant_statements(schema: Schema, base: Schema, parameters: Parameters) -> 
     for argument, result in zip(targets, results, strict=True):
         lines += _copied(schema, parameters.spelled[argument.name], argument.name, result)
     return [*lines, f"return {', '.join(parameters.spelled[argument.name] for argument in targets)}"]
+
+
+def _options(schema: Schema, base: Schema, parameters: Parameters) -> dict[str, str]:
+    """What a factory's result is, which its out variant does not take, since ``out`` has it."""
+    there = {argument.name for argument in schema.arguments}
+    types = {argument.name: argument.type for argument in base.kwarg_only if argument.name not in there}
+    gone = [name for name in tensor_options(base) if name in types]
+    if not gone:
+        return {}
+    out = parameters.spelled[schema.out_arguments[0].name]
+    # Of memory that is there already, layout and pinning are settled.
+    settled = {"layout": "torch.strided", "pin_memory": "False"}
+    return {name: f"{out}.{name}" if name not in settled else _default(types[name], settled[name]) for name in gone}
+
+
+def _default(type_: opschema.Type, value: str) -> str:
+    return "None" if isinstance(type_, opschema.OptionalType) else value
 
 
 def _functional(

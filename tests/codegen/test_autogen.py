@@ -44,6 +44,10 @@ ops:
   fallback: cpu
   kernels: [{device: cpu, compute: x + 1}]
   backward: not_implemented
+- func: filled(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None)
+    -> Tensor
+  autogen: filled.out
+  kernels: [{python: 'tests.codegen.test_autogen:filled'}]
 - func: strict(Tensor x) -> Tensor
   fallback: error
   fake: {like: x}
@@ -65,6 +69,10 @@ def count(total, x):
     return x / total
 
 
+def filled(n, *, dtype, layout, device, pin_memory):
+    return torch.full((n,), 2, dtype=dtype, device=device)
+
+
 @pytest.fixture(scope="module")
 def ops(tmp_path_factory):
     return load(tmp_path_factory.mktemp("autogen"), TEXT)
@@ -74,6 +82,8 @@ def ops(tmp_path_factory):
     "schema",
     [
         "gelu(Tensor self, *, str approximate='none') -> Tensor",
+        "new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+        "bool? pin_memory=None) -> Tensor",
         "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False) -> Tensor",
         "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
         "add_relu_(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
@@ -113,6 +123,14 @@ def test_out_takes_an_empty_tensor_or_one_that_fits(ops):
     )
     with pytest.raises(RuntimeError, match="shape and dtype"):
         torch.ops.codegen_autogen.scaled.out(x, y, out=torch.empty(2, dtype=torch.float64))
+
+
+def test_out_of_a_factory_says_what_is_made(ops):
+    out = torch.empty(0, dtype=torch.int16)
+    assert torch.ops.codegen_autogen.filled.out(3, out=out) is out
+    assert (out.tolist(), out.dtype) == ([2, 2, 2], torch.int16)
+    with pytest.raises(TypeError):
+        torch.ops.codegen_autogen.filled.out(3, dtype=torch.float32, out=out)
 
 
 def test_in_place_writes_and_has_gradients(ops):

@@ -9,8 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from torchgen.gen import parse_native_yaml
 
 from benchmarks.soundness import undefined_names
+from mtcodegen.autogen import is_variant
 from mtcodegen.commands import import_
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.front import parse_source
@@ -92,7 +94,9 @@ def test_a_large_file_is_a_package_made_in_two_processes(
         compile(text, name, "exec")
         assert undefined_names(text) <= {*names}
         defined += re.findall(r'_lib\.define\(\s*["\']([^(]*)\(', text)
-    assert sorted(defined) == sorted(str(item.schema).partition("(")[0] for item in whole.imported)
+    declared = [str(item.schema).partition("(")[0] for item in whole.imported]
+    variants = [name for item in whole.imported for name in item.autogen]
+    assert sorted(defined) == sorted(declared + variants)
     bases = [
         {name.partition(".")[0] for name in re.findall(r'_lib\.define\(\s*["\']([^(]*)\(', made.files[f"{name}.py"])}
         for name in names
@@ -164,9 +168,49 @@ def test_every_key_and_kernel_is_carried_over_or_listed(whole: Import) -> None:
     noted = {(note.span.source.path, note.span.line) for note in whole.notes}
     carried = ("func", "variants", "tags", "dispatch")
     for function in read_corpus(NATIVE).functions:
-        keys = [key for name, (key, _) in function.node.entries.items() if name not in carried]
+        keys = [key for name, (key, _) in function.node.entries.items() if name not in (*carried, "autogen")]
         for node in [*keys, *(item.node for item in function.dispatch)]:
             assert (str(NATIVE), node.line) in noted, f"line {node.line}: {node.value}"
+
+
+def test_every_variant_is_carried_over_or_listed(whole: Import) -> None:
+    """Those that are made have the schemas that torchgen makes; of composed operators it makes none."""
+    listed = {note.text for note in whole.notes}
+    asked = [name for function in read_corpus(NATIVE).functions for name in function.autogen]
+    _, file, found = parse_source(Source("imported.yaml", whole.text))
+    assert file is not None
+    assert not found
+    made = {spec.schema.qualname.removeprefix("aten::"): spec.schema for spec in file.ops if is_variant(spec)}
+    assert {name for name in asked if name not in made} == {
+        text.removeprefix("autogen: ") for text in listed if text.startswith("autogen: ")
+    }
+    theirs = parse_native_yaml(str(NATIVE), str(NATIVE.with_name("tags.yaml"))).native_functions
+    schemas = {str(item.func.name): str(item.func) for item in theirs}
+    compared = {name: str(schema).removeprefix("aten::") for name, schema in made.items() if name in schemas}
+    assert compared == {name: schemas[name] for name in compared}
+    assert len(compared) > 340
+    assert len(made) - len(compared) < 15
+
+
+def test_a_variant_that_two_ask_for_is_made_of_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "native.yaml").write_text(
+        "- func: twice(Tensor self) -> Tensor\n"
+        "  autogen: twice.out\n"
+        "- func: twice_(Tensor(a!) self) -> Tensor(a!)\n"
+        "  autogen: twice.out\n"
+        "- func: each_(Tensor(a!)[] self) -> ()\n"
+        "  autogen: each, each.out\n"
+    )
+    assert run(str(tmp_path / "native.yaml"), "--namespace", "mine") == 0
+    shown = capsys.readouterr()
+    lists = "no variants are made of operators that write to lists of tensors"
+    assert [line for line in shown.out.splitlines() if "autogen" in line] == [
+        "  autogen: twice.out",
+        "# not carried over: autogen: twice.out (it is made of twice)",
+        f"# not carried over: autogen: each ({lists}, or return them)",
+        f"# not carried over: autogen: each.out ({lists}, or return",
+    ]
+    assert "native.yaml:4:12: warning[MT610]: not carried over: autogen: twice.out" in shown.err
 
 
 def test_every_formula_is_carried_over_or_listed(whole: Import) -> None:

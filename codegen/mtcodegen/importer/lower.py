@@ -134,6 +134,7 @@ class _Lowering:
             backward=self.backward(node) if "backward" in entries else None,
             forward=self.forward(node) if "forward" in entries else None,
             output_differentiability=operator.output_differentiability,
+            autogen=(self.scalar(", ".join(operator.autogen), operator.autogen_span),) if operator.autogen else (),
         )
 
     def backward(self, node: MappingNode) -> Backward:

@@ -66,6 +66,8 @@ class Imported:
     gradients: list[Gradient] = field(default_factory=list)
     forward: tuple[Tangent, ...] = ()
     output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
+    autogen: tuple[str, ...] = ()  # the variants to make of it
+    autogen_span: Span | None = None  # where they are asked for
     backward: str = ""  # `not_implemented` or `not_differentiable` for all arguments
     notes: list[Note] = field(default_factory=list)
 

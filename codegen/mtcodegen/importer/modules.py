@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from mtcodegen.autogen import expand
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.expr import OperatorTable
 from mtcodegen.importer.lower import lower
@@ -65,7 +66,8 @@ def _parts(operators: Sequence[Imported]) -> list[list[Imported]]:
 
 
 def _base(operator: Imported) -> tuple[str | None, str]:
-    return operator.schema.namespace, operator.schema.name
+    """What its variants share with it, too: an in-place operator may ask for the functional one."""
+    return operator.schema.namespace, operator.schema.name.rstrip("_")
 
 
 def _module(
@@ -80,5 +82,7 @@ def _module(
 
     name, operators = named
     specs, refused = lower(operators, namespace, table)
-    files = {} if refused else EACH[FORMS[0]](File(path.name, specs), path.with_name(f"{name}.yaml"), folder)
+    file, faults = expand(File(path.name, specs))
+    refused += faults
+    files = {} if refused else EACH[FORMS[0]](file, path.with_name(f"{name}.yaml"), folder)
     return Modules(files, tuple(note for operator in operators for note in operator.notes), tuple(refused))

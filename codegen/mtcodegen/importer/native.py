@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import opschema
+from mtcodegen.autogen import variants_of
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
 from mtcodegen.source import Span
@@ -30,7 +31,6 @@ _CPP_KEYS = {
     "precomputed": "values for C++ kernels",
     "ufunc_inner_loop": "a C++ inner loop",
     "use_const_ref_for_mutable_tensors": "a C++ signature",
-    "autogen": "its variants are made where an `autogen` here names them",
 }
 
 
@@ -46,13 +46,17 @@ def import_native(
     operators have none.
     """
     operators = [_imported(function, by_name, derivatives, kernels) for function in functions]
+    _settle_autogen(operators)
     if not kernels:
         return operators, []
     reason = "it has kernels only for devices that there are not"
     left_out: list[Note] = []
     for item in operators:
         if not item.kernels:
-            left_out += [Note(str(item.schema), reason, item.span), *item.notes]
+            variants = [
+                Note(f"autogen: {name}", "nothing is made of what is left out", item.span) for name in item.autogen
+            ]
+            left_out += [Note(str(item.schema), reason, item.span), *variants, *item.notes]
     return [item for item in operators if item.kernels], left_out
 
 
@@ -85,8 +89,44 @@ def _imported(
         if name in function.node.entries:
             key, value = function.node.entries[name]
             imported.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
+    if function.autogen:
+        _carry_autogen(imported, function)
     derivatives.add_backward(imported, composite=function.is_composite)
     return imported
+
+
+def _carry_autogen(imported: Imported, function: NativeFunction) -> None:
+    """Take over the variants that can be made here, and note the others."""
+    key, value = function.node.entries["autogen"]
+    possible = {f"{item.name}.{item.overload}" if item.overload else item.name for item in variants_of(function.schema)}
+    imported.autogen = tuple(name for name in function.autogen if name in possible)
+    imported.autogen_span = value.span
+    for name in function.autogen:
+        if name not in possible:
+            imported.notes.append(Note(f"autogen: {name}", _why_not(function.schema), key.span))
+
+
+def _why_not(schema: opschema.Schema) -> str:
+    """Why no variant of this kind is made of an operator."""
+    written = [argument for argument in schema.arguments if argument.is_write]
+    types = [*(argument.type for argument in written), *(ret.type for ret in schema.returns)]
+    if any(isinstance(type_, opschema.ListType) for type_ in types):
+        return "no variants are made of operators that write to lists of tensors, or return them"
+    if len(written) > 1:
+        return "no such variant is made of operators that write to several arguments"
+    return "no such variant is made of operators of this kind"
+
+
+def _settle_autogen(operators: Iterable[Imported]) -> None:
+    """An in-place and a functional operator may both ask for a variant: it is made of the first one."""
+    first: dict[str, Imported] = {}
+    for item in operators:
+        for name in item.autogen:
+            maker = first.setdefault(name, item)
+            if maker is not item and item.autogen_span is not None:
+                reason = f"it is made of {maker.schema.qualname}"
+                item.notes.append(Note(f"autogen: {name}", reason, item.autogen_span))
+        item.autogen = tuple(name for name in item.autogen if first[name] is item)
 
 
 def _devices(function: NativeFunction) -> tuple[list[str], bool]:

@@ -66,6 +66,8 @@ def _head(operator: Imported) -> list[str]:
     lines.append(f"- func: {yaml_text(str(operator.schema))}")
     if operator.variants != ("function",):
         lines.append(f"  variants: {', '.join(operator.variants)}")
+    if operator.autogen:
+        lines.append(f"  autogen: {', '.join(operator.autogen)}")
     if operator.tags:
         lines.append(f"  tags: [{', '.join(operator.tags)}]")
     return lines
