@@ -1,7 +1,5 @@
 """``python -m mtcodegen``."""
 
-import sys
+from mtcodegen.cli import program
 
-from mtcodegen.cli import main
-
-sys.exit(main())
+program()

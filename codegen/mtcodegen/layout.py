@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from mtcodegen.values import dataclass
 
 __all__ = ["WIDTH", "pieces", "quoted", "strings", "wrap"]
 

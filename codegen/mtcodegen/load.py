@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pathlib
 import stat
+from collections.abc import Callable
 from typing import Any
 
 from mtcodegen.diagnostics import MOST_FINDINGS, Diagnostic, Related
@@ -47,9 +48,8 @@ def load(source: Source) -> tuple[Node | None, list[Diagnostic]]:
 
     builder = _Builder(source)
     try:
-        parser = _parser(source.text)
-        while parser.check_event():
-            event = parser.get_event()
+        next_event = _parser(source.text).get_event
+        while (event := next_event()) is not None:
             if not builder.add(event):
                 break
     except yaml.reader.ReaderError as error:
@@ -96,11 +96,23 @@ class _Builder:
     """Puts nodes together from events, with a stack of the open lists and mappings instead of recursion."""
 
     def __init__(self, source: Source) -> None:
+        import yaml
+
         self.source = source
         self.diagnostics: list[Diagnostic] = []
         self.documents: list[Node] = []
-        self._stack: list[Sequence | Mapping] = []
-        self._keys: list[Node | None] = []  # for each open node: the key that waits for its value
+        self._open: Sequence | Mapping | None = None
+        self._key: Node | None = None  # of the open mapping, which waits for its value
+        self._around: list[tuple[Sequence | Mapping | None, Node | None]] = []  # the nodes around it, and their keys
+        self._handlers: dict[type, Callable[[Any], bool | None]] = {
+            yaml.ScalarEvent: self._scalar,
+            yaml.AliasEvent: self._alias,
+            yaml.SequenceStartEvent: self._sequence,
+            yaml.MappingStartEvent: self._mapping,
+            yaml.SequenceEndEvent: self._close,
+            yaml.MappingEndEvent: self._close,
+            yaml.DocumentStartEvent: self._document,
+        }
 
     def result(self) -> tuple[Node | None, list[Diagnostic]]:
         if not self.documents or self.diagnostics:
@@ -111,31 +123,40 @@ class _Builder:
 
     def add(self, event: Any) -> bool:
         """Take one event; False stops the reading."""
-        import yaml
+        handle = self._handlers.get(event.__class__)
+        return handle is None or (handle(event) is not False and len(self.diagnostics) < MOST_FINDINGS)
 
-        mark = event.start_mark
-        start, end, line = mark.index, event.end_mark.index, mark.line + 1
-        if isinstance(event, yaml.ScalarEvent):
-            if event.anchor is not None or event.tag is not None:
-                self._check_decoration(event, start, end)
-            style = event.style or ""
-            self._place(Scalar(self.source, start, end, line, event.value, "" if style == ":" else style))
-        elif isinstance(event, yaml.AliasEvent):
-            self._fault("MT104", f"aliases are not supported: `*{event.anchor}`", start, end, "write the value out")
-            self._place(Scalar(self.source, start, end, line, "", ""))
-        elif isinstance(event, yaml.SequenceStartEvent):
-            self._check_decoration(event, start, end)
-            return self._open(Sequence(self.source, start, end, line, []))
-        elif isinstance(event, yaml.MappingStartEvent):
-            self._check_decoration(event, start, end)
-            return self._open(Mapping(self.source, start, end, line, {}))
-        elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
-            self._stack.pop()
-            self._keys.pop()
-        elif isinstance(event, yaml.DocumentStartEvent) and self.documents:
+    def _scalar(self, event: Any) -> None:
+        mark, end, style = event.start_mark, event.end_mark.index, event.style or ""
+        if event.anchor is not None or event.tag is not None:
+            self._check_decoration(event, mark.index, end)
+        style = "" if style == ":" else style
+        self._place(Scalar(self.source, mark.index, end, mark.line + 1, event.value, style))
+
+    def _alias(self, event: Any) -> None:
+        mark, end = event.start_mark, event.end_mark.index
+        self._fault("MT104", f"aliases are not supported: `*{event.anchor}`", mark.index, end, "write the value out")
+        self._place(Scalar(self.source, mark.index, end, mark.line + 1, "", ""))
+
+    def _sequence(self, event: Any) -> bool:
+        mark, end = event.start_mark, event.end_mark.index
+        self._check_decoration(event, mark.index, end)
+        return self._enter(Sequence(self.source, mark.index, end, mark.line + 1, []))
+
+    def _mapping(self, event: Any) -> bool:
+        mark, end = event.start_mark, event.end_mark.index
+        self._check_decoration(event, mark.index, end)
+        return self._enter(Mapping(self.source, mark.index, end, mark.line + 1, {}))
+
+    def _close(self, event: Any) -> None:
+        del event
+        self._open, self._key = self._around.pop()
+
+    def _document(self, event: Any) -> bool:
+        if self.documents:
+            start, end = event.start_mark.index, event.end_mark.index
             self._fault("MT103", "a second document: a file has one list of operators", start, end, "")
-            return False
-        return len(self.diagnostics) < MOST_FINDINGS
+        return not self.documents
 
     def _fault(self, code: str, message: str, start: int, end: int, hint: str) -> None:
         self.diagnostics.append(Diagnostic(code, message, Span(self.source, start, max(1, end - start)), hint))
@@ -152,34 +173,36 @@ class _Builder:
             hint = "remove it: types follow from the key"
             self._fault("MT104", f"tags are not supported: `{event.tag}`", start, max(end, start + 1), hint)
 
-    def _open(self, node: Sequence | Mapping) -> bool:
-        if len(self._stack) >= MAX_DEPTH:
+    def _enter(self, node: Sequence | Mapping) -> bool:
+        if len(self._around) >= MAX_DEPTH:
             self._fault("MT105", f"nested more than {MAX_DEPTH} levels deep", node.start, node.start + 1, "")
             return False
         self._place(node)
-        self._stack.append(node)
-        self._keys.append(None)
+        self._around.append((self._open, self._key))
+        self._open, self._key = node, None
         return True
 
     def _place(self, node: Node) -> None:
-        if not self._stack:
-            self.documents.append(node)
-            return
-        parent = self._stack[-1]
-        if isinstance(parent, Sequence):
+        parent, key = self._open, self._key
+        if isinstance(parent, Mapping):
+            if key is None:
+                self._key = node
+                return
+            self._key = None
+            if isinstance(key, Scalar) and key.value not in parent.entries:
+                parent.entries[key.value] = (key, node)
+            else:
+                self._refuse(key, parent)
+        elif parent is not None:
             parent.items.append(node)
-            return
-        key = self._keys[-1]
-        if key is None:
-            self._keys[-1] = node
-            return
-        self._keys[-1] = None
+        else:
+            self.documents.append(node)
+
+    def _refuse(self, key: Node, parent: Mapping) -> None:
+        """Note a key that cannot be, or is there already."""
         if not isinstance(key, Scalar):
             self._fault("MT103", f"a key must be a name, not a {key.kind}", key.start, key.start + 1, "")
-        elif key.value in parent.entries:
-            first = parent.entries[key.value][0]
-            related = (Related(first.span, "first given here"),)
-            message = f"the key `{key.value}` is given twice"
-            self.diagnostics.append(Diagnostic("MT102", message, key.span, "remove one of them", related=related))
-        else:
-            parent.entries[key.value] = (key, node)
+            return
+        related = (Related(parent.entries[key.value][0].span, "first given here"),)
+        message = f"the key `{key.value}` is given twice"
+        self.diagnostics.append(Diagnostic("MT102", message, key.span, "remove one of them", related=related))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from mtcodegen.autogen import is_variant
@@ -16,6 +15,7 @@ from mtcodegen.resolve_graph import check_graph
 from mtcodegen.resolve_kernels import resolve_fakes, resolve_kernels
 from mtcodegen.scopes import OpScope
 from mtcodegen.source import Span
+from mtcodegen.values import replace
 
 __all__ = ["duplicates", "resolve", "resolve_operator"]
 
@@ -28,7 +28,7 @@ def resolve(file: File, table: OperatorTable) -> tuple[File, list[Diagnostic]]:
         resolved, found = resolve_operator(spec, table)
         ops.append(resolved)
         diagnostics += found
-    return dataclasses.replace(file, ops=tuple(ops)), diagnostics
+    return replace(file, ops=tuple(ops)), diagnostics
 
 
 def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[Diagnostic]]:
@@ -38,7 +38,7 @@ def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[D
     scope = OpScope(spec, table)
     if spec.checks:
         checks = tuple(scope.formula(check, Purpose.CHECK, BOOL) for check in spec.checks)
-        spec = dataclasses.replace(spec, checks=checks)
+        spec = replace(spec, checks=checks)
     spec = resolve_fakes(spec, scope)
     spec = resolve_kernels(spec, scope)
     check_graph(spec, scope)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import operator
-from dataclasses import replace
 
 import opschema
 from mtcodegen.diagnostics import Related
@@ -37,6 +35,7 @@ from mtcodegen.model import (
 )
 from mtcodegen.scopes import OpScope, fresh_returns, is_tensor, tensor_arguments
 from mtcodegen.source import Mapping, Span
+from mtcodegen.values import replace
 
 __all__ = ["needs_fake", "resolve_fakes", "resolve_kernels"]
 
@@ -309,7 +308,7 @@ def _resolve_arg(arg: KernelArg, scope: OpScope) -> KernelArg:
         case "ptr":
             type_, errors = check_kernel_argument(formula.expr, scope.scope(Purpose.LAUNCH))
             checked = scope.analyze(formula, Purpose.LAUNCH)
-            resolved = scope.note(formula, dataclasses.replace(checked, errors=tuple(errors)))
+            resolved = scope.note(formula, replace(checked, errors=tuple(errors)))
             return KernelArg(resolved, "host" if type_.kind is Kind.POINTER and _is_name(formula, "tiling") else "ptr")
         case "desc":
             return KernelArg(scope.formula(formula, Purpose.LAUNCH, replace(TENSOR, optional=True)), "desc")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+
+from mtcodegen.values import dataclass
 
 __all__ = ["COMMAND_CODES", "CommandCode", "all_command_codes", "command_explanation"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence as SequenceOf
-from dataclasses import replace
 
 import opschema
 from mtcodegen.expr.errors import ExpressionError
@@ -15,6 +14,7 @@ from mtcodegen.importer.native import python_kernel
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
 from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, shown, split_names
 from mtcodegen.torchyaml.parser import parse_formula
+from mtcodegen.values import replace
 
 __all__ = ["OpPluginReader", "is_op_plugin", "newest_derivatives"]
 
