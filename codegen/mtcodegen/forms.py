@@ -10,9 +10,10 @@ from mtcodegen.model import File
 from mtcodegen.pipeline import Target
 from mtcodegen.plan import plan_module
 from mtcodegen.plan_docs import plan_docs
-from mtcodegen.plan_examples import plan_tests
+from mtcodegen.plan_examples import Tests, plan_tests
 from mtcodegen.render import (
     MINDSPORE,
+    MINDTORCH,
     TORCH,
     Runtime,
     render_module,
@@ -33,11 +34,12 @@ Files = Mapping[pathlib.Path, File]
 def _mindtorch(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
     """A module for the runtime, its stub, and the tests of its examples."""
     module, stub = render_module(plan_module(file, path, folder))
-    texts = {f"{path.stem}.py": module, f"{path.stem}.pyi": stub}
     tests = plan_tests(file, path.name, path.stem)
-    if tests is not None:
-        texts[f"test_{path.stem}.py"] = render_tests(tests)
-    return texts
+    return {f"{path.stem}.py": module, f"{path.stem}.pyi": stub, **_tests(tests, path, MINDTORCH)}
+
+
+def _tests(tests: Tests | None, path: pathlib.Path, runtime: Runtime) -> dict[str, str]:
+    return {} if tests is None else {f"test_{path.stem}.py": render_tests(tests, runtime)}
 
 
 def _package(target: Target, files: Files) -> dict[str, str]:
@@ -46,9 +48,11 @@ def _package(target: Target, files: Files) -> dict[str, str]:
 
 
 def _torch(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
-    """A module that registers with PyTorch itself, and its stub."""
-    module, stub = render_module(plan_module(for_torch(file)[0], path, folder), TORCH)
-    return {f"{path.stem}.py": module, f"{path.stem}.pyi": stub}
+    """A module that registers with PyTorch itself, its stub, and the tests of its examples."""
+    narrowed = for_torch(file)[0]
+    module, stub = render_module(plan_module(narrowed, path, folder), TORCH)
+    tests = plan_tests(narrowed, path.name, path.stem)
+    return {f"{path.stem}.py": module, f"{path.stem}.pyi": stub, **_tests(tests, path, TORCH)}
 
 
 def _mindspore(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:

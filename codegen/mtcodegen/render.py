@@ -90,9 +90,9 @@ def render_support(runtime: Runtime) -> str:
     return _render(runtime.support, {"header": _header("its template")})
 
 
-def render_tests(tests: Tests) -> str:
+def render_tests(tests: Tests, runtime: Runtime = MINDTORCH) -> str:
     """The text of the test module for a file's examples."""
-    return wrap(_render("tests.py.j2", {"header": _header(tests.source), "tests": tests}))
+    return wrap(_render("tests.py.j2", {"header": _header(tests.source), "tests": tests, "runtime": runtime}))
 
 
 def render_stub(module: Module) -> str:

@@ -12,14 +12,14 @@ from mtcodegen.pipeline import Input, Target, generate
 ZOO = Path(__file__).parent / "zoo.yaml"
 
 
-def run(folder: Path, *texts: str | bytes) -> tuple[dict[str, str], str]:
+def run(folder: Path, *texts: str | bytes, form: str = "mindtorch") -> tuple[dict[str, str], str]:
     """Generated files by path, and the findings as shown, for files ``ops.yaml``, ``ops2.yaml``, ..."""
     inputs = []
     for i, text in enumerate(texts):
         path = folder / f"ops{i + 1 if i else ''}.yaml"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         inputs.append(Input(path, path.name))
-    generated, found = generate([Target(tuple(inputs), folder / "generated")])
+    generated, found = generate([Target(tuple(inputs), folder / "generated", "", form)])
     return (generated[0].files if generated else {}), render_text(found)
 
 

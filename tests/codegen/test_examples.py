@@ -46,10 +46,10 @@ ops:
 """
 
 
-def outcome(tmp_path, child_env, text):
+def outcome(tmp_path, child_env, text, form="mindtorch"):
     """What pytest says of the tests that are generated from ``text``."""
-    files, shown = run(tmp_path, text)
-    assert shown == ""
+    files, shown = run(tmp_path, text, form=form)
+    assert "error" not in shown
     write(tmp_path / "generated", files)
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-W", "error", "."]
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path / "generated", env=child_env)
@@ -62,6 +62,28 @@ def outcome(tmp_path, child_env, text):
 def test_they_pass(tmp_path, child_env):
     summary, failed = outcome(tmp_path, child_env, TEXT)
     assert (summary.split(" in ")[0], failed) == ("17 passed", set())
+
+
+def test_they_pass_under_pytorch(tmp_path, child_env):
+    """All but that of the tangents, which PyTorch's library has no place for."""
+    summary, failed = outcome(tmp_path, child_env, TEXT, "torch")
+    assert (summary.split(" in ")[0], failed) == ("16 passed", set())
+
+
+@pytest.mark.parametrize(
+    ("change", "failing"),
+    [
+        (("y: grad * scale", "y: grad"), "test_gradients[codegen_examples::scaled (ops.yaml:8)]"),
+        (("compute: x + scale * y", "compute: x - scale * y"), "test_values[codegen_examples::scaled (ops.yaml:8)]"),
+        (("{like: x, dtype: bool}", "{like: x}"), "test_fakes[codegen_examples::two (ops.yaml:19)]"),
+        (("[true, false]]", "[true, true]]"), "test_values[codegen_examples::two (ops.yaml:19)]"),
+        (("ys: '[grad * x * x]'", "ys: '[grad * x]'"), "test_gradients[codegen_examples::curve (ops.yaml:32)]"),
+    ],
+)
+def test_a_wrong_declaration_fails_its_test_under_pytorch(tmp_path, child_env, change, failing):
+    assert TEXT.count(change[0]) == 1
+    _, failed = outcome(tmp_path, child_env, TEXT.replace(*change), "torch")
+    assert failing in failed
 
 
 @pytest.mark.parametrize(
@@ -83,8 +105,9 @@ def test_a_wrong_declaration_fails_its_test(tmp_path, child_env, change, failing
     assert failing in failed
 
 
-def test_the_tests_are_formatted_and_lint_free(tmp_path, repo_root):
-    files, _ = run(tmp_path, TEXT)
+@pytest.mark.parametrize("form", ["mindtorch", "torch"])
+def test_the_tests_are_formatted_and_lint_free(tmp_path, repo_root, form):
+    files, _ = run(tmp_path, TEXT, form=form)
     write(tmp_path / "generated", files)
     for command in (["format", "--diff"], ["check"]):
         result = subprocess.run(
