@@ -178,7 +178,7 @@ cdef object convert(int kind, object value):
 
 cdef object convert_number(int kind, object value):
     if isinstance(value, Tensor):
-        if (<Tensor>value).nd != 0 or (<Tensor>value).requires_grad:
+        if (<Tensor>value).nd != 0 or needs_grad(<Tensor>value):
             return NO_DEFAULT
         value = value.item()
     elif hasattr(value, "dtype") and hasattr(value, "item"):          # a NumPy scalar

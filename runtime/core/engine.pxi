@@ -394,7 +394,7 @@ cdef object root_gradient(Tensor root, object grad):
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     if root.dt.category != CATEGORY_FLOAT:
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root.dt}")
-    return aten("ones")(root.shape, dtype=root.dt, device=root.dev)
+    return aten("ones")(make_size(root.nd, root.sizes), dtype=root.dt, device=root.dev)
 
 
 cdef int capture_inputs(GraphTask task, tuple inputs) except -1:

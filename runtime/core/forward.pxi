@@ -39,7 +39,7 @@ cdef object find_tangent(Tensor t, int64_t level):
     whole = base.tangents.by_level.get(level)
     if whole is None:
         return None
-    return aten("as_strided")(whole, t.shape, t.stride(), (<Tensor?>whole).offset + t.offset - base.offset)
+    return aten("as_strided")(whole, make_size(t.nd, t.sizes), t.stride(), (<Tensor?>whole).offset + t.offset - base.offset)
 
 
 cdef int64_t level_of_tensor(Tensor t) except -1:

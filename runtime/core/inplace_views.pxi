@@ -15,7 +15,7 @@ cdef object zeros_laid_out(object like, tuple size, tuple stride):
 
 cdef tuple layout_of(Tensor base):
     """Shape and strides of a base that is not contiguous, else None."""
-    return None if base.contig else (tuple(base.shape), base.stride())
+    return None if base.contig else (tuple(make_size(base.nd, base.sizes)), base.stride())
 
 
 cdef class CopySlices(Node):
@@ -75,7 +75,7 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output) except -1:
         raise forbidden_on_view(view, operation)
     record_meta(operation.meta(output), view)
     node.operation, node.output, node.node_name = operation, output, "CopySlices"
-    node.size, node.stride, node.offset = tuple(view.shape), view.stride(), view.offset - base.offset
+    node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), view.offset - base.offset
     node.layout = layout_of(base)
     node.sequence = next_sequence
     next_sequence += 1
@@ -110,7 +110,7 @@ cdef int refresh_view(Tensor view) except -1:
     cdef ViewOfBase node = ViewOfBase.__new__(ViewOfBase)
     cdef Tensor base = view.base_
     node.node_name = "AsStridedBackward0"
-    node.size, node.stride, node.offset = tuple(view.shape), view.stride(), view.offset - base.offset
+    node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), view.offset - base.offset
     node.layout = layout_of(base)
     node.sequence = next_sequence
     next_sequence += 1

@@ -215,7 +215,7 @@ cdef int accumulate(Tensor variable, object grad) except -1:
             variable.grad_ = call1(aten("clone"), g)
         return 0
     held = <Tensor>variable.grad_
-    if mt_state.grad_off and not held.requires_grad:
+    if mt_state.grad_off and not needs_grad(held):
         call2(aten("add_"), held, g)
     else:
         variable.grad_ = call2(aten("add"), held, g)

@@ -41,3 +41,12 @@ cdef object reflected(str name, object self, object other):
     """`other op self` where only self is a tensor."""
     other = operand(other)
     return NotImplemented if other is None else call2(aten(name), other, self)
+
+
+cdef inline bint is_tensor_like(object value):
+    return isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")
+
+
+cdef object as_tensor(object value, Tensor like):
+    """A number as a 0-d tensor on the device of another, for operators that take no number first."""
+    return value if is_tensor_like(value) else aten("scalar_tensor")(value, device=like.dev)

@@ -57,7 +57,7 @@ cdef class Tensor:
         t.dt, t.dev, t.storage, t.offset = data.dt, data.dev, data.storage, data.offset
         t.keys = data.keys & ~OVERRIDES | override_keys(cls)
         copy_geometry(data, t)
-        t.requires_grad = require_grad
+        set_requires_grad(t, require_grad)
         return t
 
     @staticmethod
@@ -65,7 +65,7 @@ cdef class Tensor:
                                device=None, pin_memory=False, requires_grad=False):
         """A tensor of the class `cls` with a shape, dtype and device but no memory: what it wraps has that."""
         cdef Tensor t = wrapper_tensor(cls, size, strides, dtype, device)
-        t.requires_grad = requires_grad
+        set_requires_grad(t, requires_grad)
         return t
 
     @classmethod
@@ -183,21 +183,11 @@ cdef class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, bint value):
-        if self.grad_fn_ is not None:
-            if not value:
-                raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed "
-                                   "variable in a subgraph that doesn't require differentiation use "
-                                   "var_no_grad = var.detach().")
-            return
-        if value and not self.keys & INPLACE_OR_VIEW and not mt_state.withheld:
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-        if value and self.dt.category < CATEGORY_FLOAT:
-            raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, got {self.dt}")
-        self.wants_grad = value
+        set_requires_grad(self, value)
 
     def requires_grad_(self, bint requires_grad=True):
         """Sets whether operations on this leaf are recorded; returns the tensor."""
-        self.requires_grad = requires_grad
+        set_requires_grad(self, requires_grad)
         return self
 
     @property
@@ -277,7 +267,7 @@ cdef class Tensor:
 
     def retain_grad(self):
         """Makes backward keep the gradient of this non-leaf in ``grad``."""
-        if not self.requires_grad:
+        if not needs_grad(self):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self.grad_fn_ is not None and not self.retains_grad_:
             self.retains_grad_ = True
@@ -292,7 +282,7 @@ cdef class Tensor:
 
         Returns a handle with ``remove()``. Raises RuntimeError where the tensor does not require grad.
         """
-        if not self.requires_grad:
+        if not needs_grad(self):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not callable(hook):
             raise TypeError(f"hook must be callable, not {_type_name(hook)}")
@@ -304,7 +294,7 @@ cdef class Tensor:
 
     def register_post_accumulate_grad_hook(self, hook):
         """Calls ``hook(tensor)`` whenever backward has added to this leaf's ``grad``; returns a handle with ``remove()``."""
-        if not self.requires_grad:
+        if not needs_grad(self):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self.grad_fn_ is not None:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
@@ -315,6 +305,8 @@ cdef class Tensor:
         return RemovableHandle(self.post_hooks, hook)
 
     def __len__(self):
+        if is_overridden(self):
+            return overrides().handle_attribute(Tensor.__len__, self)
         if self.nd == 0:
             raise TypeError("len() of a 0-d tensor")
         if tracing():
@@ -334,7 +326,7 @@ cdef class Tensor:
     def __and__(self, other): return binary("bitwise_and", self, other)
     def __or__(self, other): return binary("bitwise_or", self, other)
     def __xor__(self, other): return binary("bitwise_xor", self, other)
-    def __matmul__(self, other): return binary("matmul", self, other)
+    def __matmul__(self, other): return binary("matmul", self, other) if is_tensor_like(other) else NotImplemented
     def __lshift__(self, other): return binary("bitwise_left_shift", self, other)
     def __rshift__(self, other): return binary("bitwise_right_shift", self, other)
     def __radd__(self, other): return binary("add", self, other)
@@ -345,7 +337,7 @@ cdef class Tensor:
     def __rxor__(self, other): return binary("bitwise_xor", self, other)
     def __rtruediv__(self, other): return binary("mul", call1(aten("reciprocal"), self), other)
     def __rmod__(self, other): return reflected("remainder", self, other)
-    def __rmatmul__(self, other): return reflected("matmul", self, other)
+    def __rmatmul__(self, other): return reflected("matmul", self, other) if is_tensor_like(other) else NotImplemented
     def __pow__(self, other, modulo):
         if modulo is not None:
             raise TypeError("pow() of tensors takes no modulo")
@@ -371,21 +363,25 @@ cdef class Tensor:
     def __abs__(self): return call1(aten("abs"), self)
     def __invert__(self): return call1(aten("bitwise_not"), self)
     def __pos__(self): return self
-    def __rfloordiv__(self, other): return reflected("floor_divide", self, other)
+    def __rfloordiv__(self, other):
+        other = operand(other)
+        return NotImplemented if other is None else call2(aten("floor_divide"), as_tensor(other, self), self)
 
     # ---- Python protocols, answered by small modules that are loaded with the package
     def __repr__(self):
+        if is_overridden(self):
+            return overrides().handle_attribute(Tensor.__repr__, self)
         from mindtorch_v2 import _printing
         return _printing.tensor_repr(self)
 
     def __getitem__(self, index):
         if is_overridden(self):
-            return overrides().handle_torch_function(Tensor.__getitem__, (self, index), self, index)
+            return overrides().handle_attribute(Tensor.__getitem__, self, index)
         return indexing().getitem(self, index)
 
     def __setitem__(self, index, value):
         if is_overridden(self):
-            overrides().handle_torch_function(Tensor.__setitem__, (self, index, value), self, index, value)
+            overrides().handle_attribute(Tensor.__setitem__, self, index, value)
         else:
             indexing().setitem(self, index, value)
 
@@ -397,6 +393,8 @@ cdef class Tensor:
         return iter([self[i] for i in range(self.sizes[0])])
 
     def __contains__(self, value):
+        if is_overridden(self):
+            return overrides().handle_attribute(Tensor.__contains__, self, value)
         return protocols().contains(self, value)
 
     def __array__(self, dtype=None, copy=None):
@@ -412,6 +410,8 @@ cdef class Tensor:
         return protocols().reduce_tensor(self)
 
     def __bool__(self):
+        if is_overridden(self):
+            return overrides().handle_attribute(Tensor.__bool__, self)
         if self.nelem != 1:
             if self.nelem == 0:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -419,15 +419,27 @@ cdef class Tensor:
         return bool(value_read(self, "boolean"))
 
     def __float__(self):
-        return float(value_read(self, "float"))
+        if is_overridden(self):
+            return overrides().handle_attribute(Tensor.__float__, self)
+        return float(single_value(self, "float"))
 
     def __int__(self):
-        return int(value_read(self, "integer"))
+        if is_overridden(self):
+            return overrides().handle_attribute(Tensor.__int__, self)
+        return int(single_value(self, "integer"))
 
     def __index__(self):
+        if is_overridden(self):
+            return overrides().handle_attribute(Tensor.__index__, self)
         if self.dt.category > CATEGORY_INT:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(value_read(self, "index"))
+
+
+cdef object single_value(Tensor t, str kind):
+    if t.nelem != 1:
+        raise ValueError(f"only one element tensors can be converted to Python scalars; this one has {t.nelem}")
+    return value_read(t, kind)
 
 
 cdef object value_read(Tensor t, str kind):
@@ -450,6 +462,21 @@ cdef object indexing_module = None
 cdef inline bint is_overridden(Tensor t) noexcept:
     """Whether ``__torch_function__`` of the tensor's class or of a mode sees what is done with a tensor."""
     return (t.keys | mt_state.included) & ~mt_state.excluded & TORCH_FUNCTION != 0
+
+
+cdef int set_requires_grad(Tensor t, bint value) except -1:
+    if t.grad_fn_ is not None:
+        if not value:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                               "variable in a subgraph that doesn't require differentiation use "
+                               "var_no_grad = var.detach().")
+        return 0
+    if value and not t.keys & INPLACE_OR_VIEW and not mt_state.withheld:
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    if value and t.dt.category < CATEGORY_FLOAT:
+        raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, got {t.dt}")
+    t.wants_grad = value
+    return 0
 
 
 cdef object overrides():
@@ -502,6 +529,7 @@ cdef uint64_t override_keys(object cls):
     if getattr(cls, "__torch_dispatch__", None) is not None:
         keys |= PYTHON
     if cls.__torch_function__ is not disabled_torch_function:
+        watch_attributes()
         keys |= TORCH_FUNCTION
     return keys
 

@@ -148,6 +148,8 @@ def _follow_stacks() -> None:
     included &= ~(_PYTHON | _FUNCTION)
     excluded &= ~_FUNCTION
     included |= _PYTHON if stacks.dispatch else 0
-    included |= _FUNCTION if stacks.function else 0
+    if stacks.function:
+        _core.watch_attributes()
+        included |= _FUNCTION
     off = stacks.function_off or (stacks.subclasses_off and not stacks.function)
     _core.set_thread_keys_(included, excluded | _FUNCTION if off else excluded)

@@ -10,6 +10,7 @@ from ._core import Tensor
 from ._core import device as Device
 from ._core import dtype as DType
 from ._ops import ops
+from .overrides import overridable_property
 
 if TYPE_CHECKING:
     import numpy as np
@@ -163,8 +164,8 @@ _METHODS: dict[str, Any] = {
     "new_tensor": new_tensor,
     "resize_": resize_,
     "resize_as_": resize_as_,
-    "T": property(transposed),
-    "mT": property(matrix_transposed),
+    "T": overridable_property("T", transposed),
+    "mT": overridable_property("mT", matrix_transposed),
     "float": _conversion("float32"),
     "double": _conversion("float64"),
     "half": _conversion("float16"),
@@ -178,4 +179,7 @@ _METHODS: dict[str, Any] = {
 }
 
 for _name, _method in _METHODS.items():
+    if not isinstance(_method, property):
+        _method.__name__ = _name
+        _method = _core.overridable(_method)
     _core.install_method(_name, _method)

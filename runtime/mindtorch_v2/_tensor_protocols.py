@@ -45,7 +45,11 @@ def torch_function(
         return NotImplemented
     with DisableTorchFunctionSubclass():
         result = func(*args, **(kwargs or {}))
-    return _as_class(result, cls)
+    return result if func in _KEEPS_CLASS else _as_class(result, cls)
+
+
+_ATTRIBUTES: Any = Tensor
+_KEEPS_CLASS = frozenset((_ATTRIBUTES.grad.__get__, _ATTRIBUTES._base.__get__))  # they give what there is already
 
 
 def _as_class(value: Any, cls: type[Tensor]) -> Any:

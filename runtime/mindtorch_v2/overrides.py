@@ -53,9 +53,31 @@ def has_torch_function(relevant_args: Any) -> bool:
 def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
     """Calls the ``__torch_function__`` that a Python function's arguments, or a mode, bring with them."""
     types = _function_types(tuple(relevant_args), {})
-    method = getattr(public_api, "__objclass__", None) is Tensor
-    name = f"{'Tensor' if method else public_api.__module__}.{public_api.__name__}"
-    return _call_function(name, public_api, types, args, kwargs)
+    return _call_function(f"{public_api.__module__}.{public_api.__name__}", public_api, types, args, kwargs)
+
+
+def handle_attribute(method: Any, *args: Any, **kwargs: Any) -> Any:
+    """What the core calls for a method of an overridden tensor, or for ``Tensor.shape.__get__``."""
+    owner: Any = getattr(method, "__self__", None)
+    name = method.__name__ if owner is None else f"{_property_name(owner)}.{method.__name__}"
+    return _call_function(f"torch.Tensor.{name}", method, _function_types(args, kwargs), args, kwargs or None)
+
+
+def _property_name(descriptor: Any) -> str:
+    named: Any = descriptor.fget if isinstance(descriptor, property) else descriptor
+    name: str = named.__name__
+    return name
+
+
+def overridable_property(name: str, getter: Any) -> property:
+    """A property of tensors, computed by Python code, that ``__torch_function__`` sees read."""
+
+    def read(tensor: Tensor) -> Any:
+        return handle_attribute(found.__get__, tensor) if _core.overridden(tensor) else getter(tensor)
+
+    read.__name__, read.__doc__ = name, getter.__doc__
+    found = property(read)
+    return found
 
 
 def is_tensor_like(inp: Any) -> bool:
@@ -115,10 +137,10 @@ def _override_call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     if not types and (stacks.function_off or not stacks.function):
         return NotImplemented
     name = f"torch.{func.__name__}" if func.namespace == "aten" else f"torch.ops.{func}"
-    return _call_function(name, func, types, args, kwargs)
+    return _call_function(name, func, types, args, kwargs or None)
 
 
-def _call_function(name: str, func: Any, types: Types, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_function(name: str, func: Any, types: Types, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
     asked: list[Any] = []
     if stacks.function and not stacks.function_off:
         with without_innermost(stacks.function) as mode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,15 @@ def backward(
     differentiable. Raises RuntimeError where a tensor does not require grad, or the graph was freed.
     """
     roots = _tuple(tensors)
+    if _core.any_overridden((*roots, *(() if inputs is None else _tuple(inputs)))):
+        from ..overrides import handle_torch_function  # made of this package
+
+        seen = (*roots, *(() if inputs is None else _tuple(inputs)))
+        handle_torch_function(
+            backward, seen, tensors, grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph,
+            inputs=inputs,
+        )  # fmt: skip
+        return
     chosen = None if inputs is None else _tuple(inputs)
     if chosen == ():
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
@@ -41,6 +51,7 @@ def grad(
     grad_outputs: OptionalTensors = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -49,8 +60,25 @@ def grad(
 
     Of an input that the outputs do not depend on the gradient is None with ``allow_unused``, zeros with
     ``materialize_grads``, else a RuntimeError. With ``is_grads_batched`` the first dimension of ``grad_outputs`` is a
-    batch: one pass for each of it, and the gradients are stacked. The other arguments are `backward`'s.
+    batch: one pass for each of it, and the gradients are stacked. ``only_inputs`` is obsolete, and not looked at. The
+    other arguments are `backward`'s.
     """
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other "
+            "parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    if _core.any_overridden((*_tuple(outputs), *_tuple(inputs))):
+        from ..overrides import handle_torch_function
+
+        result: tuple[Any, ...] = handle_torch_function(
+            grad, (*_tuple(outputs), *_tuple(inputs)), outputs, inputs, grad_outputs=grad_outputs,
+            retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
+        )  # fmt: skip
+        return result
     if is_grads_batched:
         return _grad_batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if materialize_grads and allow_unused is False:
@@ -86,7 +114,7 @@ def tensor_backward(
 
 
 tensor_backward.__name__ = "backward"
-_core.install_method("backward", tensor_backward)
+_core.install_method("backward", _core.overridable(tensor_backward))
 
 
 def _tuple(tensors: Any) -> tuple[Any, ...]:
@@ -125,7 +153,15 @@ def _grad_batched(
         row = [None if start is None else ops.aten.select(start, 0, i) for start in starts]
         retain = retain_last or i < count - 1
         passes.append(
-            grad(outputs, inputs, row, retain, create_graph, allow_unused, materialize_grads=materialize_grads)
+            grad(
+                outputs,
+                inputs,
+                row,
+                retain,
+                create_graph,
+                allow_unused=allow_unused,
+                materialize_grads=materialize_grads,
+            )  # fmt: skip
         )
     return tuple(None if found[0] is None else ops.aten.stack(list(found)) for found in zip(*passes, strict=True))
 

@@ -171,7 +171,8 @@ def _problem(func: Callable[..., Any], inputs: Any) -> Problem:
         if value.dtype is not _core.dtypes["float64"]:
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
-                f"will likely fail if all the inputs are not of double precision floating point or complex: {value.dtype}",
+                "will likely fail if all the inputs are not of double precision floating point or complex. It is "
+                f"{value.dtype}",
                 stacklevel=3,
             )
         if any(step == 0 and n > 1 for step, n in zip(value.stride(), value.shape, strict=True)):
