@@ -217,6 +217,68 @@ def test_mistakes(modules):
         mindspore.grad(lambda x: theirs.scratch(x).sum())(x)
 
 
+def test_the_operator_itself_is_differentiated(modules):
+    """Not only functions that call it: defaults left out, keywords given."""
+    theirs, _ = modules
+    x, y = (Numbers.tensor(np.float32(value)) for value in ([1, 2], [3, 4]))
+    for kwargs, scale in (({}, 1.0), ({"scale": 2.5}, 2.5)):
+        gradients = mindspore.grad(theirs.axpy, (0, 1))(x, y, **kwargs)
+        assert [gradient.tolist() for gradient in gradients] == [[1.0, 1.0], [scale, scale]]
+    assert mindspore.grad(nn.SequentialCell(theirs.cube))(x).tolist() == [3.0, 12.0]
+
+
+def test_a_kernel_waits_for_what_computes_its_inputs(modules):
+    theirs, _ = modules
+    x = mindspore.mint.ones((1500, 1500))
+    for _ in range(3):
+        x = mindspore.mint.matmul(x, x) / 1500
+    assert (theirs.times(x, 2.0) == 2).all()
+
+
+def test_a_graph_that_holds_an_operator_is_refused(modules):
+    """By MindSpore's compiler, which cannot look into it; what is said tells what to do."""
+    theirs, _ = modules
+    x, y = (Numbers.tensor(np.float32(value)) for value in ([1, 2], [3, 4]))
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.op = theirs.axpy
+
+        def construct(self, x, y):
+            return self.op(x, y, scale=2.0) * 2
+
+    def positional(x, y):
+        return theirs.axpy(x, y) * 2
+
+    def composed(x, y):
+        return theirs.cube(x) + y
+
+    net = Net()
+    for function in (positional, composed):
+        with pytest.raises(NotImplementedError, match=r"call it outside of functions under mindspore\.jit"):
+            mindspore.jit(function)(x, y)
+        with pytest.raises(NotImplementedError, match="runs in PyNative mode"):
+            mindspore.grad(mindspore.jit(function))(x, y)
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+    try:
+        for call in (lambda: net(x, y), lambda: theirs.axpy(x, y), lambda: theirs.cube(x)):
+            with pytest.raises(NotImplementedError, match="cannot be part of a graph"):
+                call()
+    finally:
+        mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    assert net(x, y).tolist() == [14.0, 20.0]
+
+
+def test_nothing_is_logged_as_an_error(tmp_path, child_env):
+    files, _ = made(tmp_path, TEXT, "mindspore")
+    write(tmp_path / "cells", files)
+    code = "import mindspore, cells.ops as m; x = mindspore.mint.ones(3); print(m.axpy(x, x))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=child_env)
+    assert (result.returncode, result.stdout.strip()) == (0, "[2. 2. 2.]"), result.stderr
+    assert "[ERROR]" not in result.stderr
+
+
 def test_it_is_formatted_lint_free_and_compiles(tmp_path, repo_root):
     files, _ = made(tmp_path, TEXT + MORE, "mindspore")
     write(tmp_path / "out", files)
