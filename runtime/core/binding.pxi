@@ -180,7 +180,7 @@ cdef object convert_number(int kind, object value):
     if isinstance(value, Tensor):
         if (<Tensor>value).nd != 0 or needs_grad(<Tensor>value):
             return NO_DEFAULT
-        value = value.item()
+        value = trace_hooks().number_taken(value) if tracing() else value.item()
     elif hasattr(value, "dtype") and hasattr(value, "item"):          # a NumPy scalar
         value = value.item()
     elif kind == ARG_INT and PyIndex_Check(value):
@@ -263,10 +263,15 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
     return 1
 
 
+cdef inline bint is_int_like(PyObject* value):
+    """An int, or a tensor in place of one."""
+    return PyLong_Check(<object>value) or (PyObject_TypeCheck(value, TensorType) and (<Tensor>value).nd == 0)
+
+
 cdef Py_ssize_t take_positional(Signature sig, PyObject** args, Py_ssize_t nargs, Bound* bound) except -2:
     """As many positional arguments as there are places; `x.view(2, 3)` gives the rest to the int list. -1: too many."""
     cdef Py_ssize_t i
-    if sig.varargs >= 0 and nargs > sig.varargs and PyLong_Check(<object>args[sig.varargs]) \
+    if sig.varargs >= 0 and nargs > sig.varargs and is_int_like(args[sig.varargs]) \
             and (nargs > sig.positional or sig.args[sig.varargs].list_size == 0):
         for i in range(sig.varargs):
             bound.slots[i] = args[i]

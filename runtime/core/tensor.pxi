@@ -77,7 +77,7 @@ cdef class Tensor:
     @property
     def shape(self):
         if tracing():
-            trace_hooks().shape_read(self)
+            return trace_hooks().shape_read(self)
         return make_size(self.nd, self.sizes)
 
     def size(self, dim=None):
@@ -85,7 +85,7 @@ cdef class Tensor:
         if dim is None:
             return self.shape
         if tracing():
-            trace_hooks().shape_read(self)
+            return trace_hooks().size_read(self, wrap_dim(self, dim))
         return self.sizes[wrap_dim(self, dim)]
 
     def stride(self, dim=None):
@@ -107,7 +107,7 @@ cdef class Tensor:
 
     def numel(self):
         if tracing():
-            trace_hooks().shape_read(self)
+            return trace_hooks().count_read(self)
         return self.nelem
 
     def nelement(self):

@@ -45,7 +45,7 @@ __all__ = [
 
 def _sizes(size: tuple[Any, ...]) -> Any:
     """``f(2, 3)`` and ``f((2, 3))`` alike."""
-    return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    return size[0] if len(size) == 1 and not isinstance(size[0], (int, Tensor)) else size
 
 
 def _finished(result: Tensor, requires_grad: bool) -> Tensor:

@@ -154,10 +154,13 @@ def _sliced(view: Tensor, dim: int, item: slice) -> Tensor:
     step = 1 if item.step is None else int(item.step)
     if step <= 0:
         raise ValueError("step must be greater than zero")
-    start = None if item.start is None else int(item.start)
-    stop = None if item.stop is None else int(item.stop)
-    result: Tensor = ops.aten.slice.Tensor(view, dim, start, stop, step)
+    result: Tensor = ops.aten.slice.Tensor(view, dim, _bound(item.start), _bound(item.stop), step)
     return result
+
+
+def _bound(value: Any) -> Any:
+    """A slice's end; a tensor stays one, so that a trace sees where it comes from."""
+    return value if value is None or isinstance(value, Tensor) else int(value)
 
 
 def _selected(self: Tensor, view: Tensor, dim: int, index: int) -> Tensor:

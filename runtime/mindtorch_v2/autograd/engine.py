@@ -65,8 +65,8 @@ def grad(
     """
     if not only_inputs:
         warnings.warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other "
-            "parts of the graph, please use torch.autograd.backward.",
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
             stacklevel=2,
         )
@@ -161,7 +161,7 @@ def _grad_batched(
                 create_graph,
                 allow_unused=allow_unused,
                 materialize_grads=materialize_grads,
-            )  # fmt: skip
+            )
         )
     return tuple(None if found[0] is None else ops.aten.stack(list(found)) for found in zip(*passes, strict=True))
 

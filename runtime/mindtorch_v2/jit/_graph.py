@@ -209,11 +209,12 @@ class Graph:
         self._plan = None
 
     def drop_unused(self) -> None:
-        """Leaves out constants and containers that nothing takes."""
+        """Leaves out constants, containers and sizes that nothing takes."""
         taken = set(self.returned)
         kept = []
         for node in reversed(self.steps):
-            if not node.name.startswith("prim::") or not node.results or taken.intersection(node.results):
+            calls = node.op is not None or node.name.startswith("^")
+            if calls or not node.results or taken.intersection(node.results):
                 taken.update(node.arguments)
                 kept.append(node)
         self.steps = kept[::-1]

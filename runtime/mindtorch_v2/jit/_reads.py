@@ -6,20 +6,64 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .._core import Tensor
-from ._tracer import get_tracing_state, paused, user_line, warn
+from .._core import Size, Tensor
+from ._tracer import TracingState, get_tracing_state, is_ours, paused, user_line, warn
 
-__all__ = ["constructed", "function_applied", "iterated", "left", "length_read", "shape_read", "value_read"]
+__all__ = [
+    "constructed", "count_read", "function_applied", "iterated", "left", "length_read", "number_taken", "shape_read",
+    "size_read", "value_read",
+]  # fmt: skip
 
 _CHECKS_ONLY = frozenset(("mindtorch_v2._indexing",))  # compares shapes with indices; what it calls takes the indices
 
 
-def shape_read(tensor: Tensor) -> None:
-    """A shape becomes a constant of the trace; a later run with another one says so."""
+def shape_read(tensor: Tensor) -> Any:
+    """``t.shape``: user code gets sizes that the trace knows, 0-d tensors, so that a run with other sizes is right."""
     state = get_tracing_state()
-    if state is not None and sys._getframe(1).f_globals.get("__name__") not in _CHECKS_ONLY:
-        with paused():
-            state.read_shape(tensor, user_line())
+    with paused():
+        shape = tensor.shape
+        if state is None or not state.varies(tensor):
+            return shape
+        if _by_the_runtime(state, tensor):
+            return shape
+        sizes: Any = [state.size_of(tensor, dim) for dim in range(len(shape))]
+        return Size(sizes)
+
+
+def size_read(tensor: Tensor, dim: int) -> Any:
+    """``t.size(dim)``, as `shape_read` has it."""
+    state = get_tracing_state()
+    with paused():
+        if state is None or not state.varies(tensor) or _by_the_runtime(state, tensor):
+            return tensor.size(dim)
+        return state.size_of(tensor, dim)
+
+
+def count_read(tensor: Tensor) -> Any:
+    """``t.numel()``, as `shape_read` has it."""
+    state = get_tracing_state()
+    with paused():
+        if state is None or not state.varies(tensor) or _by_the_runtime(state, tensor):
+            return tensor.numel()
+        return state.count_of(tensor)
+
+
+def number_taken(tensor: Tensor) -> Any:
+    """A 0-d tensor where an operator takes a number: an int or float that remembers which value of the trace it is."""
+    state = get_tracing_state()
+    with paused():
+        number = tensor.item()
+        return number if state is None else state.as_number(tensor, number)
+
+
+def _by_the_runtime(state: TracingState, tensor: Tensor) -> bool:
+    """What the runtime's own Python code reads becomes a constant; a run with another shape says so."""
+    caller = sys._getframe(2)
+    if not is_ours(caller.f_code.co_filename):
+        return False
+    if caller.f_globals.get("__name__") not in _CHECKS_ONLY:
+        state.read_shape(tensor, user_line())
+    return True
 
 
 def value_read(tensor: Tensor, what: str) -> Any:
@@ -33,7 +77,7 @@ def value_read(tensor: Tensor, what: str) -> Any:
 
 def length_read(tensor: Tensor) -> None:
     """``len(t)``."""
-    shape_read(tensor)
+    _becomes_constant(tensor)
     if get_tracing_state() is not None:
         warn(
             "Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would be "
@@ -44,12 +88,19 @@ def length_read(tensor: Tensor) -> None:
 
 def iterated(tensor: Tensor) -> None:
     """``for row in t``."""
-    shape_read(tensor)
+    _becomes_constant(tensor)
     if get_tracing_state() is not None:
         warn(
             "Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different shape won't "
             "change the number of iterations executed (and might lead to errors or silently give incorrect results)."
         )
+
+
+def _becomes_constant(tensor: Tensor) -> None:
+    state = get_tracing_state()
+    if state is not None:
+        with paused():
+            state.read_shape(tensor, user_line())
 
 
 def constructed(make: Callable[[], Tensor]) -> Tensor:

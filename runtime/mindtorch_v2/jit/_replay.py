@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from .. import _core
+from .._ops import ops
 from ._graph import Graph, Node, TensorType, Value
 from ._tracer import TracerWarning
 
@@ -158,5 +160,9 @@ _STEPS: dict[str, Callable[[Node], Run]] = {
     "prim::ListConstruct": _construct(list),
     "prim::TupleConstruct": _construct(tuple),
     "prim::DictConstruct": lambda node: lambda taken: (dict(zip(node.attribute, taken, strict=True)),),
+    "aten::size": lambda node: lambda taken: (taken[0].size(taken[1]),),
+    "aten::numel": lambda node: lambda taken: (taken[0].numel(),),
+    "aten::Int": lambda node: lambda taken: (taken[0].item(),),
+    "prim::NumToTensor": lambda node: lambda taken: (ops.aten.scalar_tensor(taken[0], dtype=_core.dtypes["int64"]),),
     "prim::ListUnpack": lambda node: lambda taken: taken[0],
 }

@@ -14,9 +14,12 @@ from typing import Any
 from .. import _core
 from .._core import OpOverload, Tensor
 from .._dispatch_keys import DispatchKeySet
+from .._ops import ops
 from ._graph import Graph, Node, TensorType, Value, type_of
 
-__all__ = ["TracerWarning", "TracingState", "get_tracing_state", "paused", "set_tracing_state", "user_line", "warn"]
+__all__ = [
+    "TracerWarning", "TracingState", "get_tracing_state", "is_ours", "paused", "set_tracing_state", "user_line", "warn",
+]  # fmt: skip
 
 _TRACING = _core.key_mask("Tracing")
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
@@ -55,6 +58,12 @@ def paused() -> Iterator[None]:
         yield
     finally:
         _core.set_thread_keys_(included, excluded)
+
+
+class TracedInt(int):
+    """A number that an operator takes, read from a tensor of the trace."""
+
+    tensor: Tensor
 
 
 class TracingState:
@@ -122,6 +131,11 @@ class TracingState:
         if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
             items = tuple(self.value_of(item) for item in value)
             return self.graph.add(Node("prim::ListConstruct", items), "Tensor[]")[0]
+        if isinstance(value, TracedInt):
+            return self.graph.add(Node("aten::Int", (self.value_of(value.tensor),)), "int")[0]
+        if isinstance(value, (list, tuple)) and any(isinstance(item, TracedInt) for item in value):
+            items = tuple(self.value_of(item) for item in value)
+            return self.graph.add(Node("prim::ListConstruct", items), "int[]")[0]
         key = type(value).__name__, repr(value)
         if key not in self._constants:
             self._kept.append(value)
@@ -133,6 +147,32 @@ class TracingState:
         value = self._known(tensor)
         if value is not None and value in self._varying:
             self.graph.shape_reads.setdefault(value, where)
+
+    def varies(self, tensor: Tensor) -> bool:
+        """Whether a tensor is an input or the result of a call: another run may have one of another shape."""
+        return self._known(tensor) in self._varying
+
+    def size_of(self, tensor: Tensor, dim: int) -> Tensor:
+        """A size as a 0-d tensor of the trace: what is computed from it is recorded."""
+        return self._number(Node("aten::size", (self.value_of(tensor), self.value_of(dim))), tensor.size(dim))
+
+    def count_of(self, tensor: Tensor) -> Tensor:
+        """``numel()`` as a 0-d tensor of the trace."""
+        return self._number(Node("aten::numel", (self.value_of(tensor),)), tensor.numel())
+
+    def as_number(self, tensor: Tensor, number: Any) -> Any:
+        """The number that a tensor of the trace holds, as an operator's argument that `value_of` knows again."""
+        if type(number) is not int or self._known(tensor) is None:
+            return number
+        traced = TracedInt(number)
+        traced.tensor = tensor
+        return traced
+
+    def _number(self, node: Node, number: int) -> Tensor:
+        tensor: Tensor = ops.aten.scalar_tensor(number, dtype=_core.dtypes["int64"])
+        read = self.graph.add(Node(node.name, node.arguments, None, None, user_line()), "int")[0]
+        self._made(tensor, self.graph.add(Node("prim::NumToTensor", (read,)), TensorType.of(tensor))[0])
+        return tensor
 
     def captured_changed(self) -> bool:
         """Whether the recorded calls changed a captured tensor, such as a module's running mean, in place."""
@@ -236,13 +276,14 @@ def _depth() -> int:
     """How many frames lie between the caller's and the user's code."""
     depth = 0
     frame = sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
+    while frame.f_back is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
         depth += 1
     return depth
 
 
-def _is_ours(filename: str) -> bool:
+def is_ours(filename: str) -> bool:
+    """Whether code belongs to the runtime or the built-in operators."""
     return filename.startswith(_PACKAGE) or _OPERATORS in filename
 
 
