@@ -17,10 +17,11 @@ from typing import Any
 
 from benchmarks.contestant import Contestant
 from benchmarks.report import Result
-from benchmarks.timing import interleaved, thread_time_per_call
+from benchmarks.timing import paired, thread_time_per_call
 
 _MODULE = "benchmarks.autograd_calls"
-ROUNDS = 9
+SIDES = ("ours", "torch")
+ROUNDS = {"call": 31, "backward": 9, "memory": 3}
 CHAIN = 10_000  # operators in a chain whose backward pass is timed
 NODES = 50_000  # nodes of the graph whose memory is measured
 STEPS: dict[str, Callable[[Any, Any], Any]] = {
@@ -51,11 +52,11 @@ def calls(torch: Any) -> dict[str, tuple[Callable[[], object], int]]:
         a.grad = b.grad = None
 
     return {
-        "a + b without gradient": (lambda: x + y, 10_000),
-        "a + b that records a gradient": (lambda: a + b, 10_000),
-        "Function.apply without gradient": (lambda: Product.apply(x, y), 5_000),
-        "Function.apply that records a gradient": (lambda: Product.apply(a, b), 5_000),
-        "Function.apply, forward and backward": (lambda: forward_backward(Product.apply), 1_000),
+        "a + b without gradient": (lambda: x + y, 3_000),
+        "a + b that records a gradient": (lambda: a + b, 3_000),
+        "Function.apply without gradient": (lambda: Product.apply(x, y), 1_500),
+        "Function.apply that records a gradient": (lambda: Product.apply(a, b), 1_500),
+        "Function.apply, forward and backward": (lambda: forward_backward(Product.apply), 300),
     }
 
 
@@ -145,16 +146,16 @@ def results() -> list[Result]:
     """Measures every case, the sides in turn."""
     found = []
     with ExitStack() as stack:
-        sides = {name: stack.enter_context(Contestant(_MODULE, name)) for name in ("ours", "torch")}
+        sides = [stack.enter_context(Contestant(_MODULE, name)) for name in SIDES]
         for case, target in TARGETS.items():
             if case.startswith(MEMORY):
-                contestants = {name: partial(memory, name, case) for name in sides}
-                figures = interleaved(contestants, 3)
+                figures = paired(ROUNDS["memory"], *(partial(memory, name, case) for name in SIDES))
             else:
-                figures = interleaved({name: partial(side.measure, case) for name, side in sides.items()}, ROUNDS)
+                rounds = ROUNDS["backward" if case.startswith(BACKWARD) else "call"]
+                figures = paired(rounds, *(partial(side.measure, case) for side in sides))
             peer = "torch.autograd.Function" if case.startswith("Function") else "torch"
             shown = in_bytes if case.startswith(MEMORY) else None
-            found.append(Result(case, figures["ours"], figures["torch"], peer, target, shown))
+            found.append(Result(case, *figures, peer, target, shown))
     return found
 
 

@@ -18,16 +18,16 @@ from typing import Any
 
 from benchmarks.contestant import Contestant
 from benchmarks.report import Result
-from benchmarks.timing import interleaved, thread_time_per_call
+from benchmarks.timing import paired, thread_time_per_call
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples/scaled_add"
 CASES = {
-    "call without gradient": 10_000,
-    "call that records a gradient": 5_000,
-    "forward and backward": 2_000,
+    "call without gradient": 3_000,
+    "call that records a gradient": 1_500,
+    "forward and backward": 500,
 }
 TARGETS = {"call without gradient": 1 / 20, "call that records a gradient": 1 / 20, "forward and backward": 1 / 15}
-ROUNDS = 9
+ROUNDS = 31
 
 
 def cases(torch: Any, op: Callable[..., Any]) -> dict[str, Callable[[], object]]:
@@ -99,15 +99,14 @@ def results() -> list[Result]:
         library = Path(folder) / "libscaled_add_cpu.so"
         source = EXAMPLE / "scaled_add_cpu.c"
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-        sides = {
-            name: stack.enter_context(Contestant("benchmarks.operator_call", name, str(library)))
+        sides = [
+            stack.enter_context(Contestant("benchmarks.operator_call", name, str(library)))
             for name in ("ours", "torch")
-        }
+        ]
         found = []
         for case in CASES:
-            contestants = {name: partial(side.measure, case) for name, side in sides.items()}
-            medians = interleaved(contestants, ROUNDS)
-            found.append(Result(case, medians["ours"], medians["torch"], "torch.library.custom_op", TARGETS[case]))
+            figures = paired(ROUNDS, *(partial(side.measure, case) for side in sides))
+            found.append(Result(case, *figures, "torch.library.custom_op", TARGETS[case]))
     return found
 
 

@@ -89,7 +89,8 @@ def write(results: Sequence[Result], path: Path) -> None:
         f"""# Benchmarks
 
 Written by `python -m benchmarks` (or `make bench`), which shows the same table. Every figure is the median of rounds in
-which the contestants took turns in one run; calls are thread CPU time, start-up is wall time. A ratio is ours / peer.
+which the contestants took turns in one run, or, for calls and gradients beside PyTorch, of the round whose ratio is the
+median, on one core; calls are thread CPU time, start-up is wall time. A ratio is ours / peer.
 
 {table}
 

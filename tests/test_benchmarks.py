@@ -38,6 +38,13 @@ def test_contestants_take_turns_and_medians_are_theirs() -> None:
     assert turns == ["a", "b"] * 3
 
 
+def test_a_pair_is_of_one_round() -> None:
+    ours, peer = iter([1.0, 4.0, 3.0]), iter([20.0, 40.0, 36.0])
+    assert timing.paired(3, lambda: next(ours), lambda: next(peer)) == (3.0, 36.0)
+    ours, peer = iter([1.0, 2.0, 9.0]), iter([10.0, 40.0, 60.0])  # a spell that slows one side of the last round
+    assert timing.paired(3, lambda: next(ours), lambda: next(peer)) == (1.0, 10.0)
+
+
 def test_the_written_table_is_the_shown_one(tmp_path: Path) -> None:
     result = Result("a", 1e-6, 2e-5, "p", 1 / 10)
     report.write([result], tmp_path / "benchmarks.md")
