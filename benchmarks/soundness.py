@@ -27,7 +27,6 @@ from types import CodeType, FrameType
 from typing import Any
 from unittest import mock
 
-from mtcodegen import values
 from mtcodegen.cli import main
 from mtcodegen.codes import CODES
 from mtcodegen.commands.codes import all_command_codes
@@ -170,8 +169,8 @@ class _Guard:
 
 
 _GUARD = _Guard()
-# The makers of classes' methods, which run where a module is imported late.
-_MAKERS = (dataclasses.__file__, collections.__file__, values.__file__)
+# The standard library's own makers of methods, which run where a module is imported late.
+_MAKERS = (dataclasses.__file__, collections.__file__)
 _FORBIDDEN = (
     "os.system",
     "os.exec",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator
+from dataclasses import replace
 
 import opschema
 from mtcodegen.diagnostics import Diagnostic, suggest
 from mtcodegen.model import Backward, File, KernelSpec, OpSpec, Variant
 from mtcodegen.source import Mapping, Scalar
-from mtcodegen.values import replace
 from opschema import Alias, Argument, Return, Schema, SchemaKind
 
 __all__ = ["expand", "is_variant", "tensor_options", "variants_of"]

@@ -5,8 +5,9 @@ Codes are stable: a meaning never changes, and a code is never used again.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mtcodegen.expr.errors import CODES as EXPRESSION_CODES
-from mtcodegen.values import dataclass
 
 __all__ = ["CODES", "Code", "explanation", "markdown"]
 

@@ -6,10 +6,10 @@ import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mtcodegen.source import Span
-from mtcodegen.values import dataclass
 
 __all__ = [
     "FORMATS",

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
-
-from mtcodegen.values import dataclass
+from dataclasses import dataclass
 
 __all__ = ["WIDTH", "pieces", "quoted", "strings", "wrap"]
 

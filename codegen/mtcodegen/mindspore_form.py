@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, walk
 from mtcodegen.expr.nodes import Attribute, Index, map_children
 from mtcodegen.model import Compute, File, Formula, KernelSpec, Launch, OpSpec
 from mtcodegen.source import Mapping, Span
-from mtcodegen.values import replace
 
 __all__ = ["for_mindspore", "spelled_for_mindspore"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingOf
+from dataclasses import dataclass, field
 
 import opschema
 from mtcodegen.expr import Expr
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
-from mtcodegen.values import dataclass, field
 
 __all__ = [
     "Backward",

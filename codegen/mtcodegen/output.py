@@ -11,9 +11,9 @@ import os
 import pathlib
 import stat
 from collections.abc import Mapping, Set
+from dataclasses import dataclass
 
 from mtcodegen.diagnostics import Diagnostic
-from mtcodegen.values import dataclass
 from mtcodegen.wholefile import write_whole
 
 __all__ = ["HEADER", "Change", "apply", "changes", "findings", "unified_diff"]

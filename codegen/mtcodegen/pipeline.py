@@ -5,10 +5,10 @@ from __future__ import annotations
 import keyword
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtcodegen.diagnostics import MOST_FINDINGS, Diagnostic, in_source_order
-from mtcodegen.values import dataclass
 
 if TYPE_CHECKING:
     from mtcodegen.model import File

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import opschema
 from mtcodegen.expr import Expr
@@ -18,7 +19,6 @@ from mtcodegen.plan_forward import plan_forward
 from mtcodegen.plan_kernels import Function, OpPlan, plan_kernels
 from mtcodegen.plan_stub import Stub, plan_stubs
 from mtcodegen.source import Scalar
-from mtcodegen.values import dataclass
 
 __all__ = ["Module", "plan_module"]
 

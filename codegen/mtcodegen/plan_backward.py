@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import opschema
 from mtcodegen.expr import OperatorTable, Purpose, Saved, SavedKind, reads, saved_values, scope_for, use_saved
@@ -12,7 +13,6 @@ from mtcodegen.model import Backward, Derivative, place_of
 from mtcodegen.names import BUILTINS, CONTEXT, IMPORTED, Names
 from mtcodegen.plan_kernels import Function, OpPlan
 from mtcodegen.scopes import is_tensor_list
-from mtcodegen.values import dataclass
 
 __all__ = ["Gradients", "formula_of", "output_spelling", "plan_backward", "unpack"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mtcodegen.model import (
     Backward,
@@ -20,7 +21,6 @@ from mtcodegen.model import (
     place_of,
 )
 from mtcodegen.resolve_kernels import is_composite
-from mtcodegen.values import dataclass
 
 __all__ = ["Page", "plan_docs"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import opschema
 from mtcodegen.expr import Name, walk
@@ -13,7 +14,6 @@ from mtcodegen.names import BUILTINS, IMPORTED, Names
 from mtcodegen.plan_kernels import Function, OpPlan
 from mtcodegen.resolve_kernels import is_composite
 from mtcodegen.scopes import tensor_arguments
-from mtcodegen.values import dataclass
 
 __all__ = ["Tests", "plan_tests"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import opschema
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, output_names, to_python, walk
@@ -27,7 +28,6 @@ from mtcodegen.names import Names, Parameters, return_annotation
 from mtcodegen.plan_variants import autocast_statements, fallback_statements, variant_statements
 from mtcodegen.resolve_kernels import is_composite, runs_on_meta
 from mtcodegen.scopes import aliased_argument, fresh_returns, tensor_arguments
-from mtcodegen.values import dataclass, field, replace
 
 __all__ = ["Function", "KernelPlan", "OpPlan", "plan_kernels"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import opschema
 from mtcodegen.layout import quoted
 from mtcodegen.model import OpSpec
 from mtcodegen.names import IMPORTED, Names, annotation, return_annotation
-from mtcodegen.values import dataclass
 
 __all__ = ["Overload", "Signature", "Stub", "plan_stubs"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mtcodegen.layout import WIDTH, pieces, quoted, strings, wrap
@@ -13,7 +14,6 @@ from mtcodegen.paths import data_folder
 from mtcodegen.plan import Module, Operator
 from mtcodegen.plan_docs import Page
 from mtcodegen.plan_examples import Tests
-from mtcodegen.values import dataclass
 
 if TYPE_CHECKING:
     import jinja2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mtcodegen.autogen import is_variant
 from mtcodegen.diagnostics import Diagnostic, Related
@@ -15,7 +16,6 @@ from mtcodegen.resolve_graph import check_graph
 from mtcodegen.resolve_kernels import resolve_fakes, resolve_kernels
 from mtcodegen.scopes import OpScope
 from mtcodegen.source import Span
-from mtcodegen.values import replace
 
 __all__ = ["duplicates", "resolve", "resolve_operator"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import opschema
 from mtcodegen.diagnostics import Related, suggest
@@ -12,7 +13,6 @@ from mtcodegen.model import Backward, Derivative, OpSpec
 from mtcodegen.resolve_kernels import is_composite
 from mtcodegen.scopes import OpScope
 from mtcodegen.source import Span
-from mtcodegen.values import replace
 
 __all__ = ["resolve_backward"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import opschema
 from mtcodegen.diagnostics import suggest
 from mtcodegen.expr import Literal, Purpose, value_type
@@ -9,7 +11,6 @@ from mtcodegen.expr.nodes import Unary
 from mtcodegen.model import Example, Formula, OpSpec, Sample
 from mtcodegen.scopes import OpScope
 from mtcodegen.source import Mapping, Span
-from mtcodegen.values import replace
 
 __all__ = ["is_nested_numbers", "resolve_examples"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import opschema
 from mtcodegen.diagnostics import suggest
 from mtcodegen.expr import analyze, reads, tangent_scope, value_type
@@ -9,7 +11,6 @@ from mtcodegen.model import Derivative, Forward, OpSpec, Tangent
 from mtcodegen.resolve_kernels import is_composite
 from mtcodegen.scopes import OpScope
 from mtcodegen.source import Span
-from mtcodegen.values import replace
 
 __all__ = ["differentiable_arguments", "resolve_forward", "tangent_names"]
 

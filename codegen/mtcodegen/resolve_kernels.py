@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 
 import opschema
 from mtcodegen.diagnostics import Related
@@ -35,7 +36,6 @@ from mtcodegen.model import (
 )
 from mtcodegen.scopes import OpScope, fresh_returns, is_tensor, tensor_arguments
 from mtcodegen.source import Mapping, Span
-from mtcodegen.values import replace
 
 __all__ = ["needs_fake", "resolve_fakes", "resolve_kernels"]
 

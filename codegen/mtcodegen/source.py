@@ -6,9 +6,8 @@ import bisect
 import re
 from collections.abc import Iterator
 from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass, field
 from functools import cached_property
-
-from mtcodegen.values import dataclass, field
 
 __all__ = ["Mapping", "Node", "Scalar", "Sequence", "Source", "Span"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mtcodegen.pipeline import FORMS, Input, Target
 from mtcodegen.pyproject import UsageError, check_keys, find_section
-from mtcodegen.values import dataclass
 
 __all__ = ["UsageError", "find_targets"]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import opschema
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.model import File, KernelSpec, Launch, Mindspore, OpSpec
 from mtcodegen.source import Mapping, Span
-from mtcodegen.values import replace
 
 __all__ = ["for_torch"]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-
-from mtcodegen.values import dataclass
+from dataclasses import dataclass
 
 __all__ = ["COMMAND_CODES", "CommandCode", "all_command_codes", "command_explanation"]
 

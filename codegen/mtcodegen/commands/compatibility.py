@@ -7,9 +7,9 @@ what was there must stay where it was, under its name, with its default; what is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import opschema
-from mtcodegen.values import dataclass
 from opschema import Argument, Return, Schema, Type
 
 __all__ = ["Break", "breaks", "takes"]

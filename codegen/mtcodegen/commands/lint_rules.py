@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import opschema
 from mtcodegen.commands.lint_truth import truth
@@ -13,7 +14,6 @@ from mtcodegen.expr import Call, Expr, Name, reads, walk
 from mtcodegen.expr.nodes import Attribute
 from mtcodegen.model import Compute, Formula, KernelSpec, Launch, Mindspore, OpSpec
 from mtcodegen.source import Mapping, Node, Scalar, Sequence, Span
-from mtcodegen.values import dataclass
 
 __all__ = ["RULES", "Finding"]
 

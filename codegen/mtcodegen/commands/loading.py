@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from mtcodegen.diagnostics import Diagnostic, in_source_order
 from mtcodegen.front import parse_source
@@ -12,7 +13,6 @@ from mtcodegen.operators import operator_table
 from mtcodegen.pipeline import Input
 from mtcodegen.resolve import duplicates, resolve
 from mtcodegen.source import Node
-from mtcodegen.values import dataclass
 
 __all__ = ["Document", "load_inputs"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mtcodegen.commands.yaml_format import end_of, first_offset, is_flow
 from mtcodegen.source import Mapping, Sequence
-from mtcodegen.values import dataclass
 
 __all__ = ["Edit", "apply_edits", "remove_entry", "remove_item"]
 

@@ -8,10 +8,10 @@ one line where it is wide enough. What would read differently afterwards is not 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from mtcodegen.load import load
 from mtcodegen.source import Mapping, Node, Scalar, Sequence, Source
-from mtcodegen.values import dataclass
 
 __all__ = ["end_of", "first_offset", "format_yaml", "is_flow", "same_content"]
 

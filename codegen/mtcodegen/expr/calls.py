@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import opschema
 from mtcodegen.diagnostics import suggest
@@ -10,7 +11,6 @@ from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import Signature
 from mtcodegen.expr.nodes import Call, Expr, Keyword, Starred
 from mtcodegen.expr.types import INT, NONE, Kind, ValueType, accepts, value_type
-from mtcodegen.values import dataclass
 
 __all__ = ["Arguments", "fit_helper", "fit_operator", "operator_result"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import opschema
 from mtcodegen.diagnostics import suggest
@@ -50,7 +51,6 @@ from mtcodegen.expr.types import (
     join,
     members_of,
 )
-from mtcodegen.values import dataclass, replace
 
 __all__ = ["Checked", "analyze", "check_expression", "check_kernel_argument", "resolve"]
 

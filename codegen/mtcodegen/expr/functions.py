@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 from mtcodegen.expr.types import ANY, BOOL, DTYPE, FLOAT, INT, NUMBER, SHAPE, TENSOR, Kind, ValueType, join
-from mtcodegen.values import dataclass
 
 __all__ = ["HELPERS", "Purpose", "Signature"]
 

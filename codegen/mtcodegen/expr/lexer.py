@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 
 from mtcodegen.expr.errors import ExpressionError
-from mtcodegen.values import dataclass
 
 __all__ = ["KEYWORDS", "Token", "TokenKind", "tokenize"]
 

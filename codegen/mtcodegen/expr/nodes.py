@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
-
-from mtcodegen.values import dataclass, field, replace
 
 __all__ = [
     "Attribute",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import opschema
@@ -21,7 +22,6 @@ from mtcodegen.expr.nodes import (
 from mtcodegen.expr.operands import literal_index
 from mtcodegen.expr.scope import Scope, gradient_names, output_names
 from mtcodegen.expr.types import TENSOR, members_of
-from mtcodegen.values import dataclass, replace
 
 __all__ = ["Read", "Saved", "SavedKind", "reads", "saved_names", "saved_values", "use_saved"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import opschema
 from mtcodegen.expr.functions import HELPERS, Purpose, Signature
 from mtcodegen.expr.types import POINTER, TENSOR, ValueType, value_type
-from mtcodegen.values import dataclass, field, replace
 
 _RESULT = re.compile(r"result\d*")  # how gradient formulas call an output without a name
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import opschema
-from mtcodegen.values import dataclass, replace
 
 __all__ = ["C_TYPES", "DTYPES", "Kind", "Member", "ValueType", "accepts", "join", "members_of", "value_type"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import pathlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from mtcodegen.diagnostics import Diagnostic, in_source_order
@@ -25,7 +26,6 @@ from mtcodegen.torchyaml import (
     read_native_functions,
     words_of,
 )
-from mtcodegen.values import dataclass
 
 __all__ = ["Import", "import_files"]
 

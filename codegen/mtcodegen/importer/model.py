@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import opschema
 from mtcodegen.source import Span
 from mtcodegen.validate import json_schema
-from mtcodegen.values import dataclass, field
 
 __all__ = ["Gradient", "Imported", "Kernel", "Note", "Tangent"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from mtcodegen.autogen import expand
@@ -14,7 +15,6 @@ from mtcodegen.importer.lower import lower
 from mtcodegen.importer.model import Imported, Note
 from mtcodegen.model import File
 from mtcodegen.parallel import in_two_processes
-from mtcodegen.values import dataclass
 
 __all__ = ["MOST", "Modules", "make_modules"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence as SequenceOf
+from dataclasses import replace
 
 import opschema
 from mtcodegen.expr.errors import ExpressionError
@@ -14,7 +15,6 @@ from mtcodegen.importer.native import python_kernel
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
 from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, shown, split_names
 from mtcodegen.torchyaml.parser import parse_formula
-from mtcodegen.values import replace
 
 __all__ = ["OpPluginReader", "is_op_plugin", "newest_derivatives"]
 

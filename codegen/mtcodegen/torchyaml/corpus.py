@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from dataclasses import dataclass
 
 from mtcodegen.collector import without_collector
 from mtcodegen.diagnostics import Diagnostic, in_source_order
@@ -12,7 +13,6 @@ from mtcodegen.torchyaml.check import check_derivatives
 from mtcodegen.torchyaml.derivatives import Derivatives, read_derivatives
 from mtcodegen.torchyaml.native import NativeFunction, read_native_functions
 from mtcodegen.torchyaml.scope import words_of
-from mtcodegen.values import dataclass
 
 __all__ = ["Corpus", "read_corpus", "read_document"]
 

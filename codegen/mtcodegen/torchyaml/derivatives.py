@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
 
 import opschema
@@ -15,7 +16,6 @@ from mtcodegen.torchyaml.native import NativeFunction
 from mtcodegen.torchyaml.nodes import CppExpr
 from mtcodegen.torchyaml.parser import parse_formula
 from mtcodegen.torchyaml.scope import output_names
-from mtcodegen.values import dataclass
 
 __all__ = ["Derivatives", "Formula", "FormulaKind", "Variant", "read_derivatives"]
 

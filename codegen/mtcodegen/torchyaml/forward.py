@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import opschema
 from mtcodegen.torchyaml.derivatives import Derivatives, Formula, FormulaKind, Variant
 from mtcodegen.torchyaml.saved import reads
 from mtcodegen.torchyaml.scope import cpp_arguments
-from mtcodegen.values import dataclass
 
 __all__ = ["ForwardInputs", "forward_inputs"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import opschema
 from mtcodegen.diagnostics import Diagnostic, Related, suggest
 from mtcodegen.source import Mapping, Node, Scalar
 from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, part_span, split_names
-from mtcodegen.values import dataclass, field
 
 __all__ = ["Dispatch", "NativeFunction", "Precomputed", "known_dispatch_key", "read_native_functions"]
 

@@ -7,10 +7,10 @@ the tokens it was read from.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mtcodegen.expr.nodes import Literal, Name, Node
-from mtcodegen.values import dataclass, field
 
 __all__ = [
     "Braces",

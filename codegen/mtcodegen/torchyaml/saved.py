@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from mtcodegen.torchyaml.nodes import (
     Call,
@@ -21,7 +22,6 @@ from mtcodegen.torchyaml.nodes import (
 )
 from mtcodegen.torchyaml.printer import to_cpp
 from mtcodegen.torchyaml.scope import NameKind, Scope
-from mtcodegen.values import dataclass
 
 __all__ = ["SavedValue", "reads", "saved_values"]
 
