@@ -7,6 +7,7 @@ import contextlib
 import gc
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -71,7 +72,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words and words[0] in ("-h", "--help"):
         sys.stdout.write(overview())
         return 0
-    if words and words[0] == "--version":
+    if words and words[0] == "help" and not os.path.exists("help"):  # noqa: PTH110  (it may be a folder of files)
+        if words[1:] and words[1] in COMMANDS:
+            return _guarded([words[1], "--help"])
+        sys.stdout.write(overview())
+        return 0
+    if words and words[0] in ("-V", "--version"):
         sys.stdout.write(f"mtcodegen {_version()}\n")
         return 0
     return _guarded(words)
@@ -132,6 +138,22 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"mtcodegen.commands.{name}_" if name == "import" else f"mtcodegen.commands.{name}")
 
 
+class _Parser(argparse.ArgumentParser):
+    """One that knows which option was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        from mtcodegen.diagnostics import nearest
+
+        wrong, _, names = message.partition(": ")
+        known: list[str] = [name for action in self._actions for name in action.option_strings]
+        given = names.split()[0].partition("=")[0] if wrong == "unrecognized arguments" else ""
+        if invalid := re.match(r"argument .*: invalid choice: '(.*?)' ", message):
+            given = invalid[1]
+            known = [str(choice) for action in self._actions for choice in action.choices or ()]
+        near = nearest(given, known) if given else None
+        super().error(f"{message}; did you mean `{near}`?" if near else message)
+
+
 class _Help(argparse.RawDescriptionHelpFormatter):
     """Help of the same width everywhere: docs/cli.md shows it, too."""
 
@@ -144,7 +166,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
     module = _module(name)
     width = max(len(line) for line, _ in module.EXAMPLES) + 3
     examples = "".join(f"  {line:{width}}{text}\n" for line, text in module.EXAMPLES)
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         f"mtcodegen {name}",
         description=module.DESCRIPTION,
         epilog=f"examples:\n{examples}\nexit status: 0 fine, 1 something was found, 2 wrong usage\n",

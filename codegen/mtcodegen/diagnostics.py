@@ -126,8 +126,9 @@ def _render_one(item: Diagnostic, colour: bool) -> str:
     label = _paint(f"{item.severity}[{item.code}]", item.severity, colour)
     if item.span is None:
         hint = f"\n   = {item.hint}" if item.hint else ""
-        return f"{_paint(f'{item.file}:', 'bold', colour)} {label}: {item.message}{hint}\n"
-    shown = _excerpt(item.span, f"{label}: {item.message}", item.hint, item.severity, colour)
+        shown = f"{_paint(f'{item.file}:', 'bold', colour)} {label}: {item.message}{hint}\n"
+    else:
+        shown = _excerpt(item.span, f"{label}: {item.message}", item.hint, item.severity, colour)
     note = _paint("note", "note", colour)
     return shown + "".join(
         _excerpt(other.span, f"{note}: {other.message}", "", "note", colour) for other in item.related
@@ -197,6 +198,8 @@ def _github_lines(item: Diagnostic) -> Iterator[str]:
     more = "; ".join(text for text in (*places, item.hint) if text)
     yield _github_line(item.severity, item.code, item.file, item.span, item.message + (f" ({more})" if more else ""))
     for other in item.related:
+        if not other.span.source.is_file:
+            continue  # there is nothing to show it beside
         where = "" if item.span is None else f" (see {_position(item.span)})"
         yield _github_line("notice", item.code, other.span.source.path, other.span, f"{other.message}{where}")
 

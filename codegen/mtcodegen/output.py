@@ -119,11 +119,18 @@ def apply(found: list[Change]) -> tuple[list[pathlib.Path], list[Diagnostic]]:
         try:
             _replace(change.path, change.new)
         except OSError as error:
-            message = f"cannot be written: {error.strerror or error}"
-            refused.append(Diagnostic("MT503", message, None, path=_shown(change.path)))
+            refused.append(_unwritten(change.path, error))
         else:
             done.append(change.path)
     return done, refused
+
+
+def _unwritten(path: pathlib.Path, error: OSError) -> Diagnostic:
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        message, hint = f"cannot be written: {_shown(path.parent)} is not a folder", "choose another folder with -o"
+    else:
+        message, hint = f"cannot be written: {error.strerror or error}", ""
+    return Diagnostic("MT503", message, None, hint, path=_shown(path))
 
 
 def _not_ours(path: pathlib.Path) -> Diagnostic:

@@ -17,10 +17,11 @@ _LINE_END = re.compile("\n")
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A file as the user named it (``path``), and its decoded text."""
+    """A file as the user named it (``path``), and its decoded text; without ``is_file`` that of a revision, say."""
 
     path: str
     text: str = field(repr=False)
+    is_file: bool = True
 
     @cached_property
     def _line_starts(self) -> list[int]:

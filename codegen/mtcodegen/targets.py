@@ -93,6 +93,8 @@ def _configured_output(path: pathlib.Path, form: str) -> pathlib.Path | None:
 
 def _all_configured(output: str | None, form: str | None) -> list[Target]:
     targets = [target for target in _configured(pathlib.Path.cwd()) if form in (None, target.form)]
+    if not targets and form is not None and any(_configured(pathlib.Path.cwd())):
+        raise UsageError(f'no files given, and no [[tool.mtcodegen.target]] has `form = "{form}"`')
     if not targets:
         raise UsageError(
             "no files given, and no [[tool.mtcodegen.target]] in a pyproject.toml here; see mtcodegen --help"

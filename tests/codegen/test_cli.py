@@ -190,6 +190,10 @@ USAGE = [
     (["nowhere.yaml"], "nowhere.yaml: no such file"),
     (["empty"], "empty: no *.yaml files in this folder"),
     (["explain", "MT999"], "there is no code MT999"),
+    (["explain", "MT2O4"], "did you mean `MT2"),
+    (["check", "ops.yaml", "--fromat", "json"], "unrecognized arguments: --fromat json; did you mean `--format`?"),
+    (["check", "ops.yaml", "--targt=torch"], "did you mean `--target`?"),
+    (["check", "ops.yaml", "--format", "jsn"], "did you mean `json`?"),
     (["ops.yaml", "--format", "xml"], "invalid choice"),
     (["check", "--nonsense"], "unrecognized arguments"),
 ]
@@ -231,6 +235,39 @@ def test_json_findings_go_to_standard_output(project, capsys):
     _edit_yaml(project)
     assert main(["ops.yaml", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
+
+
+def test_a_form_that_no_target_has(project, capsys):
+    (project / "pyproject.toml").write_text('[[tool.mtcodegen.target]]\ninputs = ["ops.yaml"]\noutput = "out"\n')
+    assert main(["check", "--target", "torch"]) == 2
+    assert 'no [[tool.mtcodegen.target]] has `form = "torch"`' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("folder", ["ops.yaml", "ops.yaml/deep", "gone"])
+def test_an_output_folder_that_is_a_file(project, capsys, folder):
+    (project / "gone").symlink_to(project / "nowhere" / "at all")
+    assert main(["ops.yaml", "-o", folder]) == 1
+    shown = capsys.readouterr().err
+    assert f"{folder}/ops.py: error[MT503]: cannot be written: {folder} is not a folder\n   = choose another" in shown
+
+
+def test_help_as_a_command_and_all_codes(capsys):
+    assert main(["help"]) == 0
+    overview = capsys.readouterr().out
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out == overview
+    assert main(["help", "check"]) == 0
+    assert capsys.readouterr().out.startswith("usage: mtcodegen check ")
+    assert main(["-V"]) == 0
+    assert capsys.readouterr().out.startswith("mtcodegen ")
+    assert main(["explain"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == sorted(lines)
+    assert {"MT204", "MT601", "MT701", "MT801"} <= {line.split("  ")[0] for line in lines}
+    assert main(["explain", "mt204", "MT801"]) == 0
+    shown = capsys.readouterr().out
+    assert "MT204: an unknown name" in shown
+    assert "MT801: an operator without `doc`" in shown
 
 
 def test_explain_and_schema_and_help(capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
@@ -169,8 +170,30 @@ def test_an_operator_that_is_gone_is_shown_where_it_was(project, capsys):
     (project / "decl" / "b.yaml").unlink()
     assert main(["breaking", "--against", "HEAD", "decl"]) == 1
     shown = capsys.readouterr().err
-    assert "a.yaml at HEAD:8:9: error[MT701]: t::g is gone" in shown
-    assert "b.yaml at HEAD:4:9: error[MT701]: t::h is gone" in shown
+    assert shown.startswith(
+        "decl/a.yaml: error[MT701]: t::g is gone\n"
+        "   = did you mean `t::f`?\n"
+        "decl/a.yaml at HEAD:8:9: note: it was declared here\n"
+        "  |\n"
+        "8 | - func: g"
+    )
+    assert "decl/b.yaml: error[MT701]: t::h is gone" in shown
+    assert "decl/b.yaml at HEAD:4:9: note: it was declared here" in shown
+
+
+def test_programs_are_told_of_files_that_there_are(project, capsys):
+    """A place in an old revision is no place that a service could show."""
+    (project / "decl" / "a.yaml").write_text(HEAD + entry("f(Tensor x, int k=1) -> Tensor"))
+    words = ["breaking", "--against", "HEAD", "decl/a.yaml", "--format"]
+    assert main([*words, "github"]) == 1
+    assert capsys.readouterr().out == (
+        "::error file=decl/a.yaml,title=MT701::t::g is gone "
+        "(it was declared at decl/a.yaml at HEAD:8:9; did you mean `t::f`?)\n"
+    )
+    assert main([*words, "sarif"]) == 1
+    (result,) = json.loads(capsys.readouterr().out)["runs"][0]["results"]
+    assert result["locations"] == [{"physicalLocation": {"artifactLocation": {"uri": "decl/a.yaml"}}}]
+    assert "relatedLocations" not in result
 
 
 def test_an_operator_may_move_to_another_file(project):

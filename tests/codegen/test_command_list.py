@@ -165,6 +165,9 @@ def bash_script(tmp_path_factory):
         (["list", "--format", ""], ["text", "json"]),
         (["fmt", "o"], ["ops.yaml"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
+        (["ops.yaml", "--tar"], ["--target"]),
+        (["ops.yaml", "--target", "mind"], ["mindtorch", "mindspore"]),
+        (["explain", "MT80"], [f"MT80{i}" for i in range(1, 10)]),
         (["completion", "z"], ["zsh"]),
     ],
 )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from mtcodegen.commands.common import add_format, add_inputs, named_inputs, report, say, status
 from mtcodegen.commands.compatibility import Break, breaks
 from mtcodegen.commands.loading import Document, load_inputs
-from mtcodegen.diagnostics import Diagnostic, in_source_order, suggest
+from mtcodegen.diagnostics import Diagnostic, Related, in_source_order, suggest
 from mtcodegen.front import parse_source
 from mtcodegen.load import read
 from mtcodegen.model import OpSpec
@@ -47,7 +48,8 @@ def run(options: argparse.Namespace) -> int:
     documents, found = load_inputs(inputs)
     if not found:
         specs, found = _old_specs(options, inputs)
-        found += _compare(specs, documents)
+        named = {item.path.resolve(): item.name for item in inputs}
+        found += _compare(specs, documents, lambda source: _now(source, options, named))
     found = in_source_order(found, [item.name for item in inputs])
     report(options, found)
     if not found:
@@ -55,7 +57,15 @@ def run(options: argparse.Namespace) -> int:
     return status(found)
 
 
-def _compare(old: Sequence[OpSpec], documents: Sequence[Document]) -> list[Diagnostic]:
+def _now(source: Source, options: argparse.Namespace, named: Mapping[pathlib.Path, str]) -> str:
+    """The file that a text of the old state is of now, as the user names it."""
+    if source.is_file:  # the only file is its successor, whatever it is called
+        return next(iter(named.values())) if len(named) == 1 else source.path
+    return source.path.removesuffix(f" at {options.against}")
+
+
+def _compare(old: Sequence[OpSpec], documents: Sequence[Document], now: Callable[[Source], str]) -> list[Diagnostic]:
+    """What is not as it was; ``now`` names the file of today for a text of the old state."""
     new = {spec.schema.qualname: spec for document in documents for spec in document.file.ops}
     found = []
     for spec in old:
@@ -65,7 +75,8 @@ def _compare(old: Sequence[OpSpec], documents: Sequence[Document]) -> list[Diagn
         else:
             hint = suggest(name, new) or "keep it, marked `deprecated`"
             span = spec.func.locate(0, len(spec.func.value.partition("(")[0]))
-            found.append(Diagnostic("MT701", f"{name} is gone", span, hint))
+            there = Related(span, "it was declared here")
+            found.append(Diagnostic("MT701", f"{name} is gone", None, hint, path=now(span.source), related=(there,)))
     return found
 
 
@@ -125,7 +136,7 @@ def _of_revision(options: argparse.Namespace, inputs: Sequence[Input]) -> list[S
     for path in sorted(named | gone):
         text = _git(path.parent, "show", f"{ref}:./{path.name}")
         if text is not None:  # a file that is new has nothing to break
-            sources.append(Source(f"{path.name} at {ref}", text))
+            sources.append(Source(f"{os.path.relpath(path)} at {ref}", text, is_file=False))
     return sources
 
 

@@ -57,6 +57,11 @@ def _options(command: str) -> list[_Option]:
 
 def _words(command: str) -> tuple[str, ...]:
     """What may stand for the first argument of a command that takes no files."""
+    if command == "explain":
+        from mtcodegen.codes import CODES
+        from mtcodegen.commands.codes import all_command_codes
+
+        return tuple(sorted(CODES | all_command_codes()))
     return tuple(
         str(word) for action in _actions(command) if not action.option_strings for word in action.choices or ()
     )
@@ -83,6 +88,10 @@ _mtcodegen() {{
     COMPREPLY=($(compgen -W "{" ".join(COMMANDS)} --help --version" -- "$current") $(compgen -f -- "$current"))
     return
   fi
+  case " {" ".join(COMMANDS)} " in
+    *" $command "*) ;;
+    *) command=generate ;;
+  esac
   case "$command:$previous" in
 {lines}
   esac
@@ -105,6 +114,7 @@ def _zsh() -> str:
         specs.append(f"'*:argument:({' '.join(words)})'" if words else "'*:file:_files'")
         cases.append(f"    {command}) _arguments {' '.join(specs)} ;;")
     lines = "\n".join(cases)
+    generate = f"_arguments {' '.join(map(_zsh_option, _options('generate')))} '*:file:_files'"  # the default
     return f"""\
 #compdef mtcodegen
 _mtcodegen() {{
@@ -122,7 +132,7 @@ _mtcodegen() {{
   (( CURRENT-- ))
   case "$command" in
 {lines}
-    *) _files ;;
+    *) {generate} ;;
   esac
 }}
 compdef _mtcodegen mtcodegen
@@ -139,7 +149,8 @@ def _fish() -> str:
     none = "not __fish_seen_subcommand_from " + " ".join(COMMANDS)
     lines = [f"complete -c mtcodegen -n '{none}' -a {name} -d {_fish_quoted(text)}" for name, text in COMMANDS.items()]
     for command in COMMANDS:
-        when = f"complete -c mtcodegen -n '__fish_seen_subcommand_from {command}'"
+        default = f"{none}; or " if command == "generate" else ""
+        when = f"complete -c mtcodegen -n '{default}__fish_seen_subcommand_from {command}'"
         for option in _options(command):
             names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
             value = f" -x -a '{' '.join(option.values)}'" if option.values else " -r" if option.takes_value else ""

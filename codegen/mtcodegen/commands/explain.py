@@ -5,27 +5,40 @@ from __future__ import annotations
 import argparse
 import sys
 
+from mtcodegen.diagnostics import suggest
 from mtcodegen.targets import UsageError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 
-DESCRIPTION = "Say what a diagnostic's code means, with a file that causes it and what is shown for it."
-EXAMPLES = (("mtcodegen explain MT204", "an unknown name"), ("mtcodegen explain MT805", "a rule of `mtcodegen lint`"))
+DESCRIPTION = (
+    "Say what a diagnostic's code means, with a file that causes it and what is shown for it. Without a code, list all."
+)
+EXAMPLES = (
+    ("mtcodegen explain MT204", "an unknown name"),
+    ("mtcodegen explain MT805", "a rule of `mtcodegen lint`"),
+    ("mtcodegen explain | grep kernel", "what there is on kernels"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("code", metavar="CODE", help="such as MT204")
+    parser.add_argument("codes", nargs="*", metavar="CODE", help="such as MT204")
 
 
 def run(options: argparse.Namespace) -> int:
     """Explain."""
-    from mtcodegen.codes import explanation
-    from mtcodegen.commands.codes import command_explanation
+    from mtcodegen.codes import CODES, explanation
+    from mtcodegen.commands.codes import all_command_codes, command_explanation
 
-    code = options.code.upper()
-    text = explanation(code) or command_explanation(code)
-    if text is None:
-        raise UsageError(f"there is no code {options.code}; docs/diagnostics.md and docs/cli.md list them")
-    sys.stdout.write(text)
+    titles = {code: about.title for code, about in (CODES | all_command_codes()).items()}
+    if not options.codes:
+        sys.stdout.write("".join(f"{code}  {titles[code]}\n" for code in sorted(titles)))
+    texts = []
+    for given in options.codes:
+        text = explanation(given.upper()) or command_explanation(given.upper())
+        if text is None:
+            hint = suggest(given.upper(), titles) or "`mtcodegen explain` lists all"
+            raise UsageError(f"there is no code {given}; {hint}")
+        texts.append(text)
+    sys.stdout.write("\n".join(texts))
     return 0

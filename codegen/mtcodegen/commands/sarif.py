@@ -46,14 +46,15 @@ def _result(item: Diagnostic, codes: list[str]) -> dict[str, Any]:
         "message": {"text": text},
         "locations": [{"physicalLocation": _place(item.file, item.span)}],
     }
-    if item.related:
+    related = [other for other in item.related if other.span.source.is_file]
+    if related:
         result["relatedLocations"] = [
             {
                 "id": number,
                 "physicalLocation": _place(other.span.source.path, other.span),
                 "message": {"text": other.message},
             }
-            for number, other in enumerate(item.related, start=1)
+            for number, other in enumerate(related, start=1)
         ]
     return result
 
