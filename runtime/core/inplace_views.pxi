@@ -29,7 +29,8 @@ cdef class CopySlices(Node):
         if grads[0] is None:
             return [None] * self.next_count
         if self.layout is None:
-            whole = call1(aten("clone"), grads[0])
+            # a copy that lies as the base does, however the gradient lies
+            whole = call1(aten("clone" if (<Tensor>grads[0]).contig else "contiguous"), grads[0])
         else:
             whole = zeros_laid_out(grads[0], self.layout[0], self.layout[1])
             call2(aten("copy_"), whole, grads[0])
@@ -58,6 +59,8 @@ cdef class ViewOfBase(Node):
             return [None]
         if self.layout is None:
             base = zeros_for((<Node>self.next_nodes[0]).meta(self.next_outputs[0]))
+            if type(grads[0]) is not Tensor:             # of a batch, say: zeros like that, to copy it into
+                base = call2(aten("new_zeros"), grads[0], make_size((<Tensor>base).nd, (<Tensor>base).sizes))
         else:
             base = zeros_laid_out(grads[0], self.layout[0], self.layout[1])
         part = aten("as_strided")(base, self.size, self.stride, self.offset)

@@ -1,4 +1,4 @@
-"""In-place changes of views whose base is not contiguous: values, gradients and second derivatives as PyTorch's."""
+"""In-place changes of views where the base, or the gradient that comes to it, lies in memory in its own way."""
 
 from __future__ import annotations
 
@@ -55,5 +55,28 @@ def test_as_in_pytorch(layout: Callable[[Any, Any], Any], view: str, change: str
         (first,) = torch.autograd.grad(result, x, create_graph=True)
         second = torch.autograd.grad(first.sum(), x)[0].tolist() if first.requires_grad else None
         return base.tolist(), base.stride(), first.tolist(), second
+
+    agree(case)
+
+
+TURNS: dict[str, Callable[[Any], Any]] = {
+    "transpose": lambda y: y.transpose(0, 1),
+    "permute": lambda y: y.permute(1, 2, 0),
+    "movedim": lambda y: y.movedim(0, -1),
+    "expand": lambda y: y.expand(2, 2, 2, 2),
+    "slice": lambda y: y[:, ::2],
+}
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_a_gradient_that_lies_otherwise_than_the_base(turn: str) -> None:
+    def case(torch: Any) -> Any:
+        x = torch.arange(8.0).view(2, 2, 2).requires_grad_()
+        y = x * 1
+        y[0].mul_(2)
+        y.select(1, 1).add_(y.detach()[0].clone())
+        z = TURNS[turn](y)
+        (z * torch.arange(float(z.numel())).view(z.shape)).sum().backward()
+        return y, x.grad
 
     agree(case)

@@ -14,6 +14,7 @@ from .. import _core
 from .._core import OpOverload, Tensor
 from .._ops import ops
 from ..utils._pytree import tree_leaves, tree_map
+from ._view_rules import view_whole
 
 __all__ = ["BatchedTensor", "VmapInfo", "batch", "call_rule", "levels", "unbatch", "wrap_outputs"]
 
@@ -96,6 +97,12 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     models = _view_models(op, args, kwargs, level)
     if models is not None and all(_can_be_viewed(t) for t in (models.source.value, *models.parts)):
         return models.rebuilt([_view_like(part, models.source) for part in models.parts])
+    if models is not None and args[0] is models.source and not models.source.is_copy:
+        source = models.source
+        wholes = view_whole(op, ops.aten.movedim(source.value, source.batch_dim, 0), source.dim(), args[1:])
+        if wholes is not NotImplemented:
+            listed = wholes if isinstance(wholes, (tuple, list)) else [wholes]
+            return models.rebuilt([_wrapped_view(*pair, source) for pair in zip(models.parts, listed, strict=True)])
     written = _written(op, args, kwargs, level)
     if _is_elementwise(op, args, kwargs, written):
         values, keywords = _aligned((list(args), kwargs), level)
@@ -191,7 +198,11 @@ def _view_like(model: Tensor, source: BatchedTensor) -> BatchedTensor:
     value, dim = source.value, source.batch_dim
     start = value.storage_offset() + model.storage_offset() - source.storage_offset()
     sizes, strides = [value.shape[dim], *model.shape], [value.stride()[dim], *model.stride()]
-    whole = ops.aten.as_strided(value, sizes, strides, start)
+    return _wrapped_view(model, ops.aten.as_strided(value, sizes, strides, start), source)
+
+
+def _wrapped_view(model: Tensor, whole: Tensor, source: BatchedTensor) -> BatchedTensor:
+    """``whole``, with the batch dimension first, as a view of the sample that ``source`` is."""
     geometry = _core.as_strided(source, model.shape, model.stride(), model.storage_offset())
     view: BatchedTensor = _core.wrapper_over(BatchedTensor, geometry, source.device, _BATCHED)
     view.value, view.batch_dim, view.level = whole, 0, source.level
