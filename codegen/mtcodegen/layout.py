@@ -54,30 +54,70 @@ def _wrap_line(line: str) -> str:
     indent = len(line) - len(code)
     if code.startswith(("#", '"')):
         return line
-    if len(code) < _LONG and (simple := _SIMPLE.fullmatch(code)) is not None:
-        return _one_bracket(simple[1], simple[2], simple[3], indent)
+    simple = _one_bracket(code, indent)
+    if simple is not None:
+        return simple
     doc = _statement(code)
     return line if doc is None else " " * indent + _render(doc, indent)
 
 
-# Most long lines have one pair of brackets to break in, with nothing between the commas that could be broken itself: a
-# function's signature, a call of names and short strings. They need no parser.
+# Most long lines have one pair of brackets to break in, and items between them that fit on a line each: a function's
+# signature, a call, a list of names. They need no parser, which would take twenty times as long.
 _PLAIN_TEXT = r"""[^()'"\\{}=]"""
-_LONG = 4000  # characters; the expression takes memory for each
-_SIMPLE = re.compile(
-    rf"""(def\ \w+\(|@?(?:\w+(?::\ {_PLAIN_TEXT}+)?\ =\ )?[\w.]+\()  # what opens it
-    ((?:[^()'"\\{{}}\[\]]|\[[^()'"\\{{}},]*\]|"[^"\\,]{{0,80}}")+)  # its items: no comma but between them
-    (\)|\)\ ->\ {_PLAIN_TEXT}+:(?:\ \.\.\.)?)""",
-    re.VERBOSE | re.ASCII,
+_OPENING = re.compile(
+    rf"(?:def \w+|(?:@|return |raise )?(?:\w+(?:: {_PLAIN_TEXT}+)? = )?[\w.]+)\(|\w+ = \[", re.ASCII
 )
+_CLOSING = re.compile(rf"[)\]]|\) -> {_PLAIN_TEXT}+:(?: \.\.\.)?")
+_MORE_THAN_COMMAS = re.compile(r"""[()'"\\{}]|\[[^\]]*,""")
+_MARK = re.compile(rf""""[^"\\]{{0,{_LONGEST - 2}}}"|(\w?)([(\[{{])|[)\]}}'"\\]|, """, re.ASCII)
 
 
-def _one_bracket(opening: str, items: str, closing: str, indent: int) -> str:
-    """The items on a line of their own, or each on one."""
+def _one_bracket(code: str, indent: int) -> str | None:
+    """The items on a line of their own, or each on one; None where there is more to it."""
+    opening = _OPENING.match(code)
+    if opening is None:
+        return None
+    start, end = opening.end(), max(code.rfind(")"), code.rfind("]")) if code[-1] in ")]" else code.rfind(")")
+    room = WIDTH - indent - _INDENT
+    items = _items(code[start:end]) if _CLOSING.fullmatch(code, max(end, 0)) else None
+    if not items:
+        return None
     inner = "\n" + " " * (indent + _INDENT)
-    if indent + _INDENT + len(items) > WIDTH:
-        items = items.replace(", ", f",{inner}") + ","
-    return f"{' ' * indent}{opening}{inner}{items}\n{' ' * indent}{closing}"
+    if code[start - 1] == "(" and end - start <= room:
+        text = code[start:end]
+    elif all(len(item) < room for item in items):
+        text = f",{inner}".join(items) + ","
+    else:
+        return None
+    return f"{' ' * indent}{code[:start]}{inner}{text}\n{' ' * indent}{code[end:]}"
+
+
+def _items(text: str) -> list[str] | None:
+    """What stands between the commas; None where brackets do not match, or some could go."""
+    if _MORE_THAN_COMMAS.search(text) is None:  # most signatures
+        return text.split(", ")
+    found: list[str] = []
+    start = 0
+    open_: list[tuple[str, bool]] = []  # the brackets around, and whether there has to be a comma in them
+    for mark in _MARK.finditer(text):
+        word = mark[0]
+        if mark[2]:
+            open_.append((_CLOSERS[mark[2]], mark[2] == "(" and not mark[1]))
+        elif word == ", ":
+            if open_:
+                open_[-1] = open_[-1][0], False
+            else:
+                found.append(text[start : mark.start()])
+                start = mark.end()
+        elif word in ")]}":
+            if not open_ or open_.pop() != (word, False):
+                return None
+        elif len(word) == 1:  # a quote or a backslash
+            return None
+    return None if open_ else [*found, text[start:]]
+
+
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 # ---------------------------------------------------------------- the algebra
