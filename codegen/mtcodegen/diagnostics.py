@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import re
@@ -21,6 +22,7 @@ __all__ = [
     "render_json",
     "render_text",
     "suggest",
+    "without_suggestions",
 ]
 
 MOST_FINDINGS = 1000  # that a stage looks for: nobody reads on, and a hostile file has millions
@@ -69,9 +71,22 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"did you mean `{near}`?" if near else ""
 
 
+@contextlib.contextmanager
+def without_suggestions() -> Iterator[None]:
+    """For findings whose hints nobody will read: looking for near names takes longer than all else."""
+    _silent.append(True)
+    try:
+        yield
+    finally:
+        _silent.pop()
+
+
+_silent: list[bool] = []
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that ``name`` most likely was meant to be."""
-    if len(name) > 200:  # the comparison is quadratic, and nobody misspells a name that long
+    if _silent or len(name) > 200:  # the comparison is quadratic, and nobody misspells a name that long
         return None
     return _nearest(name, frozenset(known))
 
@@ -143,7 +158,7 @@ def _excerpt(span: Span, message: str, hint: str, style: str, colour: bool) -> s
     gutter = " " * (len(str(line)) + 1)
     bar = _paint("|", "gutter", colour)
     carets = _paint("^" * length, style, colour)
-    padding = re.sub(r"[^\t]", " ", text[:before])
+    padding = re.sub(r"[^\t]", " ", text[:before]) if "\t" in text else " " * before
     hint = f" {hint}" if hint else ""
     return (
         f"{place} {message}\n"

@@ -75,10 +75,14 @@ class Scalar:
     def span(self) -> Span:
         """The whole scalar, or the first line of one that has several."""
         written = self.source.text[self.start : self.end]
-        return Span(self.source, self.start, max(1, len(written.split("\n", 1)[0].rstrip())))
+        if "\n" in written:
+            written = written[: written.index("\n")]
+        return Span(self.source, self.start, len(written.rstrip()) or 1)
 
     def locate(self, offset: int, length: int = 1) -> Span:
         """Where ``value[offset:offset+length]`` stands in the file, whatever the scalar's style."""
+        if offset < len(self.value) and self._is_as_written:
+            return Span(self.source, self.start + offset, min(max(length, 1), len(self.value) - offset))
         places = self._places
         if places is None:
             return self.span
@@ -91,10 +95,15 @@ class Scalar:
         end = last + 1 if end_of_line < 0 else end_of_line
         return Span(self.source, first, max(1, end - first))
 
+    @property
+    def _is_as_written(self) -> bool:
+        """Whether it stands on one line as it is, which nearly all do."""
+        return not self.style and self.source.text.startswith(self.value, self.start)
+
     @cached_property
     def _places(self) -> SequenceOf[int] | None:
         """The file offset of every character of ``value``; None if it cannot be followed."""
-        if not self.style and self.source.text.startswith(self.value, self.start):  # nearly all, on one line
+        if self._is_as_written:
             return range(self.start, self.start + len(self.value))
         reader = {"'": _single_quoted, '"': _double_quoted, "|": _block, ">": _block}.get(self.style, _plain)
         places: list[int] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import opschema
 from mtcodegen.diagnostics import suggest
@@ -425,10 +426,10 @@ class _Checker(NameChecker):
 
     def _unknown_function(self, function: Expr, path: Sequence[str]) -> ValueType:
         written = function.id if isinstance(function, Name) else ".".join(path)
-        names = [title.partition("::")[2] for title in self.scope.table.names()]
+        names = (title.partition("::")[2] for title in self.scope.table.names())
         types = C_TYPES if self.scope.purpose is Purpose.LAUNCH else ()
         others = names if self.scope.purpose.reads_values else types
-        hint = suggest(path[-1], [*self.scope.functions, *others])
+        hint = suggest(path[-1], chain(self.scope.functions, others))
         if self.scope.purpose is Purpose.LAUNCH and written in _C_SPELLINGS:
             hint = f"write `{_C_SPELLINGS[written]}(...)`"
         elif self.scope.purpose is Purpose.LAUNCH and not hint and written[:1] in "fiu" and written[1:].isdigit():
@@ -452,11 +453,9 @@ class _Checker(NameChecker):
             _, result = self._operator(node, operator, arguments)
             return call, result
         if type_.kind is Kind.TENSOR and not type_.optional and self.scope.purpose.reads_values:
-            operators = [
-                name for title in self.scope.table.names() if (name := title[6:]) and title.startswith("aten::")
-            ]
+            operators = (title[6:] for title in self.scope.table.names() if title.startswith("aten::"))
             place = Name(function.name, offset=function.name_offset, length=len(function.name))
-            hint = suggest(function.name, [*members, *operators])
+            hint = suggest(function.name, chain(members, operators))
             return call, self.fault(f"Tensor has no method `{function.name}`", place, "MT205", hint)
         self._member(function, type_)
         return call, ANY

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.diagnostics import Diagnostic, without_suggestions
 from mtcodegen.expr import OperatorTable
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 from mtcodegen.model import Backward, Derivative, FakeRule, Formula, Forward, KernelSpec, OpSpec, PythonFunction
@@ -56,9 +56,14 @@ class _Lowering:
 
     def settled(self, spec: OpSpec, table: OperatorTable) -> OpSpec:
         """The operator resolved, without what is refused."""
-        resolved, found = resolve_operator(spec, table)
-        self.faults += found
-        while self.faults and self.withdraw():
+        with without_suggestions():  # notes have none
+            resolved, found = resolve_operator(spec, table)
+            self.faults += found
+            while self.faults and self.withdraw():
+                self.faults = []
+                resolved, found = resolve_operator(self.spec(), table)
+                self.faults += found
+        if self.faults:
             self.faults = []
             resolved, found = resolve_operator(self.spec(), table)
             self.faults += found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import opschema
 from mtcodegen.diagnostics import Diagnostic, Related, suggest
@@ -110,30 +111,9 @@ class _Reader(EntryReader):
         schema = None if func is None else self.schema(func)
         if func is None or schema is None:
             return None
-        if len(node.entries) == 1:
-            return NativeFunction(node, func, schema)
-        function = NativeFunction(
-            node,
-            func,
-            schema,
-            variants=self.choices(node, "variants", VARIANTS) or ("function",),
-            python_module=self.text(node, "python_module"),
-            structured=self.flag(node, "structured"),
-            structured_delegate=self.text(node, "structured_delegate"),
-            structured_inherits=self.text(node, "structured_inherits"),
-            category_override=self.text(node, "category_override"),
-            device_check=(self.choices(node, "device_check", _DEVICE_CHECKS) or ("ExactSame",))[0],
-            device_guard=self.flag(node, "device_guard", True),
-            dispatch=self.dispatch(node.get("dispatch")),
-            tags=self.tags(node),
-            autogen=self.names(node, "autogen"),
-            cpp_no_default_args=self.names(node, "cpp_no_default_args"),
-            manual_cpp_binding=self.flag(node, "manual_cpp_binding"),
-            manual_kernel_registration=self.flag(node, "manual_kernel_registration"),
-            precomputed=self.precomputed(node.get("precomputed"), schema),
-            ufunc_inner_loop=self.ufuncs(node.get("ufunc_inner_loop")),
-            use_const_ref_for_mutable_tensors=self.flag(node, "use_const_ref_for_mutable_tensors"),
-        )
+        given = {name: read(self, node) for name, read in _READERS.items() if name in node.entries}
+        precomputed = self.precomputed(node.get("precomputed"), schema)
+        function = NativeFunction(node, func, schema, precomputed=precomputed, **given)
         self.check_arguments(function)
         return function
 
@@ -258,6 +238,34 @@ class _Reader(EntryReader):
                 self.fault_in(value, "MT120", message, name, hint, there)
             else:
                 self.fault("MT120", message, value, hint, there)
+
+
+def _text(name: str) -> Callable[[_Reader, Mapping], str]:
+    return lambda reader, node: reader.text(node, name)
+
+
+def _flag(name: str) -> Callable[[_Reader, Mapping], bool]:
+    return lambda reader, node: reader.flag(node, name)
+
+
+def _names(name: str) -> Callable[[_Reader, Mapping], tuple[str, ...]]:
+    return lambda reader, node: reader.names(node, name)
+
+
+# How the value of a key is read, where it is there: an entry has three of these.
+_READERS: dict[str, Callable[[_Reader, Mapping], Any]] = {
+    "variants": lambda reader, node: reader.choices(node, "variants", VARIANTS) or ("function",),
+    **{name: _text(name) for name in ("python_module", "structured_delegate", "structured_inherits")},
+    "category_override": _text("category_override"),
+    **{name: _flag(name) for name in ("structured", "manual_cpp_binding", "manual_kernel_registration")},
+    "device_check": lambda reader, node: (reader.choices(node, "device_check", _DEVICE_CHECKS) or ("ExactSame",))[0],
+    "device_guard": lambda reader, node: reader.flag(node, "device_guard", True),
+    "dispatch": lambda reader, node: reader.dispatch(node.get("dispatch")),
+    "tags": lambda reader, node: reader.tags(node),
+    **{name: _names(name) for name in ("autogen", "cpp_no_default_args")},
+    "ufunc_inner_loop": lambda reader, node: reader.ufuncs(node.get("ufunc_inner_loop")),
+    "use_const_ref_for_mutable_tensors": _flag("use_const_ref_for_mutable_tensors"),
+}
 
 
 def _family(function: NativeFunction) -> str:
