@@ -64,7 +64,9 @@ def _wrap_line(line: str) -> str:
 # Most long lines have one pair of brackets to break in, and items between them that fit on a line each: a function's
 # signature, a call, a list of names. They need no parser, which would take twenty times as long.
 _PLAIN_TEXT = r"""[^()'"\\{}=]"""
-_OPENING = re.compile(rf"(?:def \w+|(?:@|return |raise )?(?:\w+(?:: {_PLAIN_TEXT}+)? = )?[\w.]+)\(|\w+ = \[", re.ASCII)
+_OPENING = re.compile(
+    rf"(?:def \w+|(?:@|return |raise )?(?:\w+(?:: {_PLAIN_TEXT}+)? = )?[\w.]+)\(|__all__ = \[", re.ASCII
+)
 _CLOSING = re.compile(rf"[)\]]|\) -> {_PLAIN_TEXT}+:(?: \.\.\.)?")
 _MORE_THAN_COMMAS = re.compile(r"""[()'"\\{}]|\[[^\]]*,""")
 _MARK = re.compile(rf""""[^"\\]{{0,{_LONGEST - 2}}}"|(\w?)([(\[{{])|[)\]}}'"\\]|, """, re.ASCII)

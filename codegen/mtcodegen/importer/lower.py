@@ -39,6 +39,7 @@ def lower(
     found: list[Diagnostic] = []
     settled = []
     for operator in operators:
+        operator.complete()
         item = _Lowering(operator, namespace)
         settled.append(item.settled(item.spec(), table))
         found += item.faults

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import opschema
@@ -70,6 +70,13 @@ class Imported:
     autogen_span: Span | None = None  # where they are asked for
     backward: str = ""  # `not_implemented` or `not_differentiable` for all arguments
     notes: list[Note] = field(default_factory=list)
+    gradients_of: Callable[[Imported], None] | None = None  # adds the gradients, where that is still to be done
+
+    def complete(self) -> None:
+        """Add the gradients: left to the end, which is reached in two processes at a time."""
+        add, self.gradients_of = self.gradients_of, None
+        if add is not None:
+            add(self)
 
     def add_tags(self, names: Sequence[str]) -> None:
         """Take over the tags that there are here, and note the others."""

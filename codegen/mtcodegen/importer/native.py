@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import opschema
 from mtcodegen.autogen import variants_of
@@ -53,6 +54,7 @@ def import_native(
     left_out: list[Note] = []
     for item in operators:
         if not item.kernels:
+            item.complete()
             variants = [
                 Note(f"autogen: {name}", "nothing is made of what is left out", item.span) for name in item.autogen
             ]
@@ -91,7 +93,7 @@ def _imported(
             imported.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
     if function.autogen:
         _carry_autogen(imported, function)
-    derivatives.add_backward(imported, composite=function.is_composite)
+    imported.gradients_of = partial(derivatives.add_backward, composite=function.is_composite)
     return imported
 
 
