@@ -4,6 +4,7 @@ cdef enum ViewMaker:
     MADE_BY_OPERATOR, MADE_BY_FUNCTION, MADE_WITH_OTHERS      # by a custom Function; as one of several of its outputs
 
 
+@cython.binding(True)          # methods whose call watched_attributes.pxi can take over
 @cython.freelist(256)
 cdef class Tensor:
     """A multi-dimensional array of one dtype on one device, with PyTorch's semantics.
