@@ -102,6 +102,12 @@ CODES: dict[str, Code] = {
         "Operators live in `torch.ops.<namespace>`. The file's `namespace` is the default of its operators.",
         "- func: double(Tensor x) -> Tensor\n" + _TAIL,
     ),
+    "MT122": Code(
+        "a name that every Python object has",
+        "Operators, overloads and namespaces are attributes of Python objects: "
+        "`torch.ops.<namespace>.<name>.<overload>`. One that is called `__class__`, say, could not be set or found.",
+        "namespace: my\nops:\n- func: __class__(Tensor x) -> Tensor\n" + _TAIL,
+    ),
     "MT150": Code(
         "a schema that does not parse",
         "Schemas are written in the grammar of PyTorch's native_functions.yaml: "
@@ -251,8 +257,8 @@ CODES |= {
     ),
     "MT621": Code(
         "an operator that PyTorch cannot register",
-        "In the form `torch` an operator needs a kernel that runs there, a namespace that is not PyTorch's own, and "
-        "no keyword-only tensor that has a gradient.",
+        "In the form `torch` an operator needs a kernel that runs there, a namespace that is not PyTorch's own, "
+        "no keyword-only tensor that has a gradient, and names that PyTorch's schema language does not reserve.",
     ),
     "MT622": Code(
         "something that MindSpore has no place for",

@@ -21,6 +21,17 @@ BUILTINS = frozenset(
 
 _TAKEN = IMPORTED | BUILTINS
 
+# What every object of Python has, in any version: no operator can be looked up under such a name.
+OBJECT_ATTRIBUTES = frozenset(
+    f"__{name}__"
+    for name in (
+        *("annotations", "class", "delattr", "dict", "dir", "doc", "eq", "firstlineno", "format", "ge", "getattr"),
+        *("getattribute", "getstate", "gt", "hash", "init", "init_subclass", "le", "lt", "module", "name", "ne", "new"),
+        *("qualname", "reduce", "reduce_ex", "repr", "setattr", "sizeof", "slots", "static_attributes", "str"),
+        *("subclasshook", "weakref"),
+    )
+)
+
 # What `ctx` has already; a saved value of such a name gets an underscore.
 CONTEXT = frozenset(
     {

@@ -30,6 +30,7 @@ from mtcodegen.model import (
     Tangent,
     Values,
 )
+from mtcodegen.names import OBJECT_ATTRIBUTES
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
 
 __all__ = ["expression_fault", "parse", "read_formula", "schema_fault"]
@@ -148,8 +149,19 @@ class _Reader:
             self.diagnostics.append(Diagnostic("MT121", f"`{schema.name}` has no namespace", span, hint))
             return None
         if schema.namespace is None and namespace is not None:
-            return schema.in_namespace(namespace.value)
-        return schema
+            schema = schema.in_namespace(namespace.value)
+        if OBJECT_ATTRIBUTES.isdisjoint((schema.namespace, schema.name, schema.overload)):
+            return schema
+        self.hidden_name(schema, func)
+        return None
+
+    def hidden_name(self, schema: opschema.Schema, func: Scalar) -> None:
+        """Note a name that could not be looked up; no schema is left to go on with."""
+        name = next(part for part in (schema.namespace, schema.name, schema.overload) if part in OBJECT_ATTRIBUTES)
+        at = func.value.partition("(")[0].find(name)
+        span = func.locate(max(at, 0), len(name))
+        message = f"`{name}` is an attribute of every Python object, and cannot name an operator"
+        self.diagnostics.append(Diagnostic("MT122", message, span, "choose another name"))
 
     def formula(self, node: Scalar | None) -> Formula | None:
         if node is None:

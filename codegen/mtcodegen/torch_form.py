@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import opschema
@@ -10,6 +12,39 @@ from mtcodegen.model import File, KernelSpec, Launch, Mindspore, OpSpec
 from mtcodegen.source import Mapping, Span
 
 __all__ = ["for_torch"]
+
+# Of Python's keywords those that are TorchScript's, whose lexer reads schemas.
+_WORDS = frozenset(
+    [
+        "False",
+        "None",
+        "True",
+        "and",
+        "as",
+        "assert",
+        "break",
+        "class",
+        "continue",
+        "def",
+        "del",
+        "elif",
+        "else",
+        "for",
+        "global",
+        "if",
+        "import",
+        "in",
+        "is",
+        "not",
+        "or",
+        "pass",
+        "raise",
+        "return",
+        "while",
+        "with",
+    ]
+)
+_NAMESPACE_ATTRIBUTES = ("name", "_dir")  # of `torch.ops.<namespace>` itself
 
 
 def for_torch(file: File) -> tuple[File, list[Diagnostic]]:
@@ -24,6 +59,11 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
     if spec.schema.namespace == "aten":
         hint = "give the operators a namespace of their own"
         found.append(Diagnostic("MT621", f"{name}: PyTorch has the namespace `aten` itself", spec.func.span, hint))
+    for word, what in _reserved(spec.schema):
+        message = f"{name}: PyTorch's schema language reserves `{word}`, which cannot be the name of {what}"
+        there = re.search(rf"\b{re.escape(word)}\b", spec.func.value)
+        span = spec.func.span if there is None else spec.func.locate(there.start(), len(word))
+        found.append(Diagnostic("MT621", message, span, "rename it"))
     tensors = [arg.name for arg in spec.schema.kwarg_only if opschema.base_of(arg.type).name == "Tensor"]
     differentiable = spec.backward is not None and not spec.backward.marker
     if tensors and differentiable:
@@ -49,6 +89,17 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
         _left_out(spec, "graph", "graph updates", found)
         changed = replace(changed, graph_update=())
     return changed
+
+
+def _reserved(schema: opschema.Schema) -> Iterator[tuple[str, str]]:
+    """The names that PyTorch cannot read or look up, and what they are of."""
+    parts = [(schema.namespace or "", "a namespace"), (schema.name, "an operator"), (schema.overload, "an overload")]
+    parts += [(argument.name, "an argument") for argument in schema.arguments]
+    parts += [(ret.name, "a return") for ret in schema.returns if ret.name]
+    for word, what in parts:
+        hidden = what == "an operator" and word in _NAMESPACE_ATTRIBUTES
+        if word in _WORDS or hidden or (what == "an overload" and word.startswith("__")):
+            yield word, what
 
 
 def _left_out(spec: OpSpec, key: str, what: str, found: list[Diagnostic]) -> None:

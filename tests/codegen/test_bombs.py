@@ -75,6 +75,9 @@ BOMBS = {
     ),
     "a merge key": (HEAD + "  <<: {doc: x}\n", "4:3: error[MT110]: an operator has no key `<<`"),
     "a key twice": (HEAD + "  doc: a\n  doc: b\n", "5:3: error[MT102]: the key `doc` is given twice"),
+    "an object's attribute": ("- func: n::__class__(Tensor x) -> Tensor\n", "1:12: error[MT122]: `__class__` is an"),
+    "one as an overload": ("- func: n::f.__dict__(Tensor x) -> Tensor\n", "1:14: error[MT122]: `__dict__` is an"),
+    "one as a namespace": ("- func: __init__::f(Tensor x) -> Tensor\n", "1:9: error[MT122]: `__init__` is an"),
     "an operator twice": (GOOD + GOOD.partition("ops:\n")[2], "7:9: error[MT120]: n::f is declared twice"),
     "items": ("- x\n" * 200_000, "1:3: error[MT112]: an operator must be a mapping, not a string"),
     "entries": ("- func: 1\n" * 100_000, "1:9: error[MT112]: `func` must be a string, not an integer"),
@@ -167,11 +170,11 @@ def test_outputs_that_are_no_files(folder: Path) -> None:
     (folder / "dir/ops.py").mkdir(parents=True)
     (folder / "piped").mkdir()
     os.mkfifo(folder / "piped/ops.py")
-    one = "{0}/ops.{2}: error[MT503]: cannot be written: {1}\n"
+    one = "{0}/ops.{2}: error[MT503]: cannot be written: {1}\n   = choose another folder with -o\n"
     written = f"{one.replace('{2}', 'py')}{one.replace('{2}', 'pyi')}2 errors\n"
     said = {
-        "file": (1, written.format("file", "File exists")),
-        "file/below": (1, written.format("file/below", "Not a directory")),
+        "file": (1, written.format("file", "file is not a folder")),
+        "file/below": (1, written.format("file/below", "file/below is not a folder")),
         "dir": (1, "dir/ops.py: error[MT503]: cannot be read: Is a directory\n1 error\n"),
         "piped": (1, "piped/ops.py: error[MT503]: cannot be read: it is not a regular file\n1 error\n"),
         "loop": (2, "mtcodegen: loop: a loop of symbolic links\n"),

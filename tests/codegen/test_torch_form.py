@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import itertools
+import keyword
 import subprocess
 import sys
 from pathlib import Path
@@ -230,6 +231,34 @@ def test_it_is_formatted_lint_free_and_compiles(tmp_path, repo_root):
         ruff = [sys.executable, "-m", "ruff", *command, "--no-cache", "--config", repo_root / "pyproject.toml"]
         result = subprocess.run([*ruff, tmp_path / "out"], capture_output=True, text=True)
         assert result.returncode == 0, result.stdout
+
+
+def _readable(schema):
+    try:
+        oracle._C.parse_schema(schema)
+    except RuntimeError:
+        return False
+    return True
+
+
+def test_names_that_pytorch_reserves_are_refused(tmp_path):
+    """Exactly those that PyTorch's own parser refuses; the runtime here takes them."""
+    words = [*keyword.kwlist, *keyword.softkwlist, "print", "self", "inf", "name", "delete", "range"]
+    for word in words:
+        if word in ("None", "True", "False"):
+            continue  # YAML's or the grammar's own
+        schema = f"my::f(Tensor {word}) -> Tensor"
+        _, shown = made(tmp_path, f"- func: {schema}\n  kernels: [{{python: 'm:f'}}]\n")
+        assert ("error[MT621]" not in shown) == _readable(schema), word
+        _, shown = made(tmp_path, f"- func: my::f.{word}(Tensor x) -> Tensor\n  kernels: [{{python: 'm:f'}}]\n")
+        assert ("error[MT621]" not in shown) == _readable(f"my::f.{word}(Tensor x) -> Tensor"), word
+    _, shown = made(tmp_path, "- func: my::name(Tensor as) -> Tensor\n  kernels: [{python: 'm:f'}]\n")
+    assert [line for line in shown.splitlines() if line.startswith("ops.yaml")] == [
+        "ops.yaml:1:13: error[MT621]: my::name: PyTorch's schema language reserves `name`, "
+        "which cannot be the name of an operator",
+        "ops.yaml:1:25: error[MT621]: my::name: PyTorch's schema language reserves `as`, "
+        "which cannot be the name of an argument",
+    ]
 
 
 def test_what_pytorch_has_no_place_for_is_listed(tmp_path):
