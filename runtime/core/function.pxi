@@ -208,13 +208,15 @@ cdef int check_dirty(tuple dirty, tuple args, tuple outputs) except -1:
         return 0
     for t in dirty:
         if not isinstance(t, Tensor):
-            raise TypeError(f"mark_dirty can only accept variables, but got an argument of type {_type_name(t)}")
+            raise ArgumentError("mark_dirty can only accept variables, but argument is of type "
+                                f"{_type_name(t)}")
         if not holds(outputs, t):
             raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs "
                                "that are modified inplace must all be outputs of the Function.")
         if not holds(args, t):
             import warnings
-            warnings.warn("mark_dirty: a tensor that is not an input of the Function was marked as dirty", UserWarning)
+            warnings.warn("ctx.mark_dirty() received a tensor that was not an input. Only inputs that forward changes in place "
+                          "are to be marked.", UserWarning)
     return 0
 
 
@@ -234,11 +236,27 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
         view.epoch = view.base_.epoch
         output = view
     if record and differentiable:
-        set_history(output, ctx, number)
+        if is_dirty and output.base_ is not None and holds(args, output):
+            rebase_dirty_view(ctx, args, output, number)
+        else:
+            set_history(output, ctx, number)
     elif record:
         record_meta(ctx.meta(number), output)             # no history, but backward sees zeros for it
     return output
 
+
+
+cdef int rebase_dirty_view(FunctionCtx ctx, tuple args, Tensor view, int number) except -1:
+    """A Function that changed a view in place: what the view is of learns of it, and so do other views of that."""
+    cdef int at = 0
+    if ctx.output_count > 1:
+        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+                           "return more than one Tensor. Clone the view first, or return only that.")
+    if view.base_.wants_grad and view.base_.grad_fn_ is None:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    while args[at] is not view:
+        at += 1
+    return rebase_view(view, ctx, number, at)
 
 
 def function_tangents(FunctionCtx ctx not None, tuple inputs not None, tuple tangents not None):

@@ -22,6 +22,7 @@ cdef class CopySlices(Node):
     """An in-place operation seen from the base: of the base's gradient it replaces the part that the view covers."""
     cdef Node operation                    # the recorded in-place operation on the view
     cdef int output
+    cdef int at                            # which of the operation's inputs the view is
     cdef object size, stride, offset       # of the view
     cdef tuple layout                      # shape and strides of the base; None: it is contiguous
 
@@ -38,11 +39,11 @@ cdef class CopySlices(Node):
         inner = [None] * self.operation.output_count
         inner[self.output] = call1(aten("clone"), part)
         result = list(self.operation.apply(inner))
-        if result[0] is None:
+        if result[self.at] is None:
             call1(aten("zero_"), part)
         else:
-            call2(aten("copy_"), part, result[0])
-        result[0] = whole
+            call2(aten("copy_"), part, result[self.at])
+        result[self.at] = whole
         return result
 
     cdef int release_saved(self) except -1:
@@ -68,7 +69,7 @@ cdef class ViewOfBase(Node):
         return [base]
 
 
-cdef int rebase_view(Tensor view, FunctionCtx operation, int output) except -1:
+cdef int rebase_view(Tensor view, FunctionCtx operation, int output, int at=0) except -1:
     """Records an in-place operation on `view` in its base's history; `operation` keeps the view's own edges."""
     global next_sequence
     cdef Tensor base = view.base_
@@ -83,8 +84,11 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output) except -1:
     node.sequence = next_sequence
     next_sequence += 1
     node.set_edge_count(operation.next_count)
-    node.set_edge(0, base)                                # instead of the view's own
-    for i in range(1, operation.next_count):
+    node.at = at
+    node.set_edge(at, base)                               # instead of the view's own
+    for i in range(operation.next_count):
+        if i == at:
+            continue
         after = <object>operation.next_nodes[i]
         node.next_outputs[i] = operation.next_outputs[i]
         Py_INCREF(after)

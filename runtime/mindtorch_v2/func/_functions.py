@@ -48,7 +48,13 @@ def _run(cls: Any, args: tuple[Any, ...], level: int) -> Any:
     if has_rule:
         dims = tuple(tree_map(lambda v: unbatch(v, level)[1], list(args)))
         values = tree_map(lambda v: unbatch(v, level)[0], list(args))
-        output, out_dims = cls.vmap(levels.open[level], dims, *values)
+        found = cls.vmap(levels.open[level], dims, *values)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise RuntimeError(
+                "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
+                f"compatible with the output. Got a {type(found)} instead"
+            )
+        output, out_dims = found
         return wrap_outputs(output, out_dims, level)
     if not cls.generate_vmap_rule:
         raise RuntimeError(

@@ -75,7 +75,8 @@ def _resized(op: OpOverload, whole: Tensor, rank: int, args: tuple[Any, ...]) ->
 
 
 def _flattened(op: OpOverload, whole: Tensor, rank: int, args: tuple[Any, ...]) -> Any:
-    start, end = (*args, *(0, -1)[len(args) :])
+    start = args[0] if args else 0
+    end = args[1] if len(args) > 1 else -1
     if rank == 0:
         return ops.aten.unsqueeze(whole, 1)
     return op(whole, _after_batch(start, rank), _after_batch(end, rank))
