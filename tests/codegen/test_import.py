@@ -14,7 +14,7 @@ from torchgen.gen import parse_native_yaml
 from benchmarks.soundness import undefined_names
 from mtcodegen.autogen import is_variant
 from mtcodegen.commands import import_
-from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.diagnostics import Diagnostic, render_json
 from mtcodegen.front import parse_source
 from mtcodegen.importer import Import, import_files, modules
 from mtcodegen.importer.formula import ConversionError, to_expression
@@ -134,6 +134,31 @@ def test_modules_are_written_by_the_command(
     for wrong in (["--modules", "out"], ["--kernels", "k", "--modules", "out", "-o", "ops.yaml"]):
         with pytest.raises(UsageError, match="--modules"):
             run(str(NATIVE), *wrong)
+
+
+@pytest.mark.parametrize(
+    "odd", ["", "- name: h(Tensor x) -> Tensor\n  x: grad\n", "- name: f(Tensor x) -> Tensor\n  x: y\n"]
+)
+@pytest.mark.parametrize("most", [1, 1000])
+def test_formulas_checked_with_modules_have_the_same_faults(
+    odd: str, most: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(modules, "MOST", most)
+    funcs = ["f(Tensor x) -> Tensor", "g(Tensor x) -> Tensor", "only_on_xla(Tensor x) -> Tensor"]
+    kernels = ["  dispatch:\n    CPU: a\n"] * 2 + ["  dispatch:\n    XLA: a\n"]
+    native, derivatives = Path("native.yaml"), Path("derivatives.yaml")
+    native.write_text("".join(f"- func: {func}\n{kernel}" for func, kernel in zip(funcs, kernels, strict=True)))
+    formulas = ["grad * unknown", "grad *", "nothing(grad)"]
+    derivatives.write_text(
+        odd + "".join(f"- name: {f}\n  x: {text}\n" for f, text in zip(funcs, formulas, strict=True))
+    )
+    found = import_files(native, derivatives=derivatives, kernels="k").diagnostics
+    assert len(found) >= 3
+    words = ["--derivatives", str(derivatives), "--kernels", "k", "--modules", "out", "--format", "json"]
+    assert run(str(native), *words) == 1
+    assert not Path("out").exists()
+    assert json.loads(capsys.readouterr().out) == json.loads(render_json(found))
 
 
 def test_a_tag_that_there_is_not_is_noted(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import sys
 
 from mtcodegen.commands.common import add_format, report, status
 from mtcodegen.commands.generate import say_done, wanted_changes
-from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.diagnostics import Diagnostic, in_source_order
 from mtcodegen.importer import Import, Note, import_files
 from mtcodegen.output import apply
 from mtcodegen.pipeline import Generated, Input, Target, name_faults
@@ -78,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
         select=[name.strip() for names in options.select for name in names.split(",") if name.strip()],
         namespace=options.namespace,
         kernels=options.kernels,
+        check_later=options.modules is not None,
     )
     if made.diagnostics:
         report(options, made.diagnostics)
@@ -100,6 +101,9 @@ def _write_modules(options: argparse.Namespace, made: Import) -> int:
     path, folder = pathlib.Path(options.file), pathlib.Path(options.modules)
     target = Target((Input(path, options.file),), folder)
     modules = made.modules(path, folder)
+    if modules.faults:
+        report(options, in_source_order(modules.faults, []))
+        return 1
     found = [*modules.refused, *name_faults([target])]
     if not found:
         done, found = apply(wanted_changes([Generated(target, modules.files)], found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import pathlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mtcodegen.diagnostics import Diagnostic, in_source_order
@@ -20,11 +20,10 @@ from mtcodegen.importer.render import render
 from mtcodegen.source import Node
 from mtcodegen.torchyaml import (
     NativeFunction,
-    check_derivatives,
+    PendingDerivatives,
     read_derivatives,
     read_document,
     read_native_functions,
-    words_of,
 )
 
 __all__ = ["Import", "import_files"]
@@ -39,6 +38,7 @@ class Import:
     sources: tuple[str, ...] = ()
     imported: tuple[Imported, ...] = ()
     left_out: tuple[Note, ...] = ()
+    unchecked: PendingDerivatives | None = None  # what is wrong with these is found where modules are made
 
     @property
     def operators(self) -> int:
@@ -59,8 +59,8 @@ class Import:
     def modules(self, path: pathlib.Path, folder: pathlib.Path) -> Modules:
         """The modules of the operators, as if ``path``, the imported file, were in our language."""
         table = schema_table(self.imported, self.namespace)
-        made = make_modules(self.imported, self.namespace, table, path, folder)
-        return Modules(made.files, (*made.notes, *self.left_out), made.refused)
+        made = make_modules(self.imported, self.namespace, table, path, folder, self.unchecked)
+        return replace(made, notes=(*made.notes, *self.left_out))
 
 
 def import_files(
@@ -71,12 +71,13 @@ def import_files(
     select: Sequence[str] = (),
     namespace: str = "aten",
     kernels: str = "",
+    check_later: bool = False,
 ) -> Import:
     """Import ``path``, with gradients from ``derivatives``.
 
     ``schemas`` is a native_functions.yaml, for entries that only name their operator. ``select`` are names,
     ``name.overload`` or patterns, none for all. ``kernels`` is the Python module that will have the kernels; without it
-    the operators have none.
+    the operators have none. With ``check_later``, formulas are checked by ``Import.modules``, in two processes.
     """
     document, found = read_document(path)
     functions: list[NativeFunction] = []
@@ -89,8 +90,10 @@ def import_files(
         found += faults
         functions, faults = read_native_functions(listed)
         found += faults
-    table, faults = _derivatives(derivatives, functions if native else None)
+    table, pending, faults = _derivatives(derivatives, functions if native else None)
     found += faults
+    if pending is not None and (found or not check_later or pending.is_faulty):
+        found += pending.all_faults()
     left_out: list[Note] = []
     if native:
         by_name = {function.schema.qualname: function for function in functions}
@@ -107,20 +110,21 @@ def import_files(
         paths = [str(item) for item in (path, derivatives, schemas) if item is not None]
         return Import(tuple(in_source_order(found, paths)))
     sources = tuple(item.name for item in (path, derivatives) if item is not None)
-    return Import((), namespace, sources, tuple(operators), tuple(left_out))
+    return Import((), namespace, sources, tuple(operators), tuple(left_out), pending)
 
 
 def _derivatives(
     path: pathlib.Path | None, functions: list[NativeFunction] | None
-) -> tuple[DerivativeTable, list[Diagnostic]]:
+) -> tuple[DerivativeTable, PendingDerivatives | None, list[Diagnostic]]:
     if path is None:
-        return DerivativeTable(()), []
+        return DerivativeTable(()), None, []
     document, found = read_document(path)
-    entries, faults = read_derivatives(newest_derivatives(document), functions)
-    found += faults
-    if functions is not None:  # else the formulas are for operators that no file here declares
-        found += check_derivatives(entries, words_of(functions))
-    return DerivativeTable(entries), found
+    document = newest_derivatives(document)
+    if functions is not None:
+        pending = PendingDerivatives(document, functions)
+        return DerivativeTable(pending), pending, found
+    entries, faults = read_derivatives(document)  # their formulas are for operators that no file here declares
+    return DerivativeTable(entries), None, [*found, *faults]
 
 
 def _others(

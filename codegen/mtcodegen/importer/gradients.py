@@ -9,6 +9,7 @@ from mtcodegen.expr import ExpressionError, Name, parse_expression, walk
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 from mtcodegen.torchyaml.derivatives import Derivatives, Formula, FormulaKind, Variant
+from mtcodegen.torchyaml.pending import PendingDerivatives
 
 __all__ = ["DerivativeTable"]
 
@@ -19,8 +20,12 @@ _DEVICES = {"AutogradCPU": "cpu", "AutogradCUDA": "cuda", "AutogradMPS": "mps", 
 class DerivativeTable:
     """The entries of a derivatives.yaml by operator."""
 
-    def __init__(self, entries: Iterable[Derivatives]) -> None:
-        self.entries = {entry.schema.qualname: entry for entry in entries}
+    def __init__(self, entries: Iterable[Derivatives] | PendingDerivatives) -> None:
+        self.entries: PendingDerivatives | dict[str, Derivatives]
+        if isinstance(entries, PendingDerivatives):
+            self.entries = entries
+        else:
+            self.entries = {entry.schema.qualname: entry for entry in entries}
 
     def of(self, schema: opschema.Schema) -> Derivatives | None:
         """The entry of ``schema``; an in-place operator without one has that of its functional variant."""

@@ -15,6 +15,7 @@ from mtcodegen.importer.lower import lower
 from mtcodegen.importer.model import Imported, Note
 from mtcodegen.model import File
 from mtcodegen.parallel import in_two_processes
+from mtcodegen.torchyaml import PendingDerivatives
 
 __all__ = ["MOST", "Modules", "make_modules"]
 
@@ -23,27 +24,59 @@ MOST = 1300  # operators of a module: one with more is slow to import and to edi
 
 @dataclass(frozen=True)
 class Modules:
-    """The files by name, what could not be carried over, and what the generator has against the operators."""
+    """The files by name, what could not be carried over, and what the generator has against the operators.
+
+    ``faults`` are those of formulas that were not checked before.
+    """
 
     files: dict[str, str]
     notes: tuple[Note, ...]
     refused: tuple[Diagnostic, ...]
+    faults: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A module to be made, and the operators whose formulas are checked with it."""
+
+    name: str
+    operators: list[Imported]
+    checked: frozenset[str]
 
 
 def make_modules(
-    operators: Sequence[Imported], namespace: str, table: OperatorTable, path: pathlib.Path, folder: pathlib.Path
+    operators: Sequence[Imported],
+    namespace: str,
+    table: OperatorTable,
+    path: pathlib.Path,
+    folder: pathlib.Path,
+    unchecked: PendingDerivatives | None = None,
 ) -> Modules:
     """The modules of ``operators``, as if ``path``, the imported file, were in our language."""
-    parts = _parts(operators)
-    named = [(path.stem if len(parts) == 1 else f"{path.stem}_{i + 1}", part) for i, part in enumerate(parts)]
-    made = in_two_processes(partial(_module, namespace, table, path, folder), named)
+    parts = _with_names(_parts(operators), path.stem, unchecked)
+    made = in_two_processes(partial(_module, namespace, table, path, folder, unchecked), parts)
     files = {name: text for item in made for name, text in item.files.items()}
     if len(parts) > 1:
         from mtcodegen.render import render_package
 
-        files["__init__.py"] = render_package(path.name, [name for name, _ in named])
-    notes = tuple(note for item in made for note in item.notes)
-    return Modules(files, notes, tuple(fault for item in made for fault in item.refused))
+        files["__init__.py"] = render_package(path.name, [part.name for part in parts])
+    return Modules(
+        files,
+        tuple(note for item in made for note in item.notes),
+        tuple(fault for item in made for fault in item.refused),
+        tuple(fault for item in made for fault in item.faults),
+    )
+
+
+def _with_names(parts: list[list[Imported]], stem: str, unchecked: PendingDerivatives | None) -> list[_Part]:
+    """Each formula is checked with the module of its operator, or with the last one where that is in none."""
+    rest = set() if unchecked is None else {*unchecked.names}
+    found = []
+    for i, part in enumerate(parts):
+        own = rest & {operator.schema.qualname for operator in part} if i < len(parts) - 1 else rest
+        rest = rest - own
+        found.append(_Part(stem if len(parts) == 1 else f"{stem}_{i + 1}", part, frozenset(own)))
+    return found
 
 
 def _parts(operators: Sequence[Imported]) -> list[list[Imported]]:
@@ -75,14 +108,16 @@ def _module(
     table: OperatorTable,
     path: pathlib.Path,
     folder: pathlib.Path,
-    named: tuple[str, list[Imported]],
+    unchecked: PendingDerivatives | None,
+    part: _Part,
 ) -> Modules:
     from mtcodegen.forms import EACH
     from mtcodegen.pipeline import FORMS
 
-    name, operators = named
-    specs, refused = lower(operators, namespace, table)
-    file, faults = expand(File(path.name, specs))
-    refused += faults
-    files = {} if refused else EACH[FORMS[0]](file, path.with_name(f"{name}.yaml"), folder)
-    return Modules(files, tuple(note for operator in operators for note in operator.notes), tuple(refused))
+    faults = [] if unchecked is None else unchecked.faults(part.checked)
+    specs, refused = lower(part.operators, namespace, table)
+    file, more = expand(File(path.name, specs))
+    refused += more
+    files = {} if refused or faults else EACH[FORMS[0]](file, path.with_name(f"{part.name}.yaml"), folder)
+    notes = tuple(note for operator in part.operators for note in operator.notes)
+    return Modules(files, notes, tuple(refused), tuple(faults))

@@ -16,6 +16,7 @@ from mtcodegen.torchyaml.derivatives import Derivatives, Formula, FormulaKind, V
 from mtcodegen.torchyaml.forward import ForwardInputs, forward_inputs
 from mtcodegen.torchyaml.native import Dispatch, NativeFunction, Precomputed, read_native_functions
 from mtcodegen.torchyaml.parser import parse_formula
+from mtcodegen.torchyaml.pending import PendingDerivatives
 from mtcodegen.torchyaml.printer import to_cpp
 from mtcodegen.torchyaml.resolve import resolve
 from mtcodegen.torchyaml.saved import SavedValue, reads, saved_values
@@ -32,6 +33,7 @@ __all__ = [
     "ForwardInputs",
     "NameKind",
     "NativeFunction",
+    "PendingDerivatives",
     "Precomputed",
     "SavedValue",
     "Scope",

@@ -17,7 +17,7 @@ from mtcodegen.torchyaml.nodes import CppExpr
 from mtcodegen.torchyaml.parser import parse_formula
 from mtcodegen.torchyaml.scope import output_names
 
-__all__ = ["Derivatives", "Formula", "FormulaKind", "Variant", "read_derivatives"]
+__all__ = ["Derivatives", "Formula", "FormulaKind", "Variant", "entries_reader", "read_derivatives"]
 
 _RESULT = re.compile(r"result(\d*)")
 _AUTOGRAD_KEY = re.compile(
@@ -97,7 +97,7 @@ def read_derivatives(
 
     Entries are for ``functions``; where that is None, for operators that are declared elsewhere.
     """
-    reader = _Reader(functions)
+    reader = entries_reader(functions)
     found = [reader.entry(item) for item in reader.items(document, "derivatives.yaml")]
     entries = [item for item in found if item is not None]
     first: dict[str, Derivatives] = {}
@@ -106,6 +106,11 @@ def read_derivatives(
         if first.setdefault(name, entry) is not entry:
             reader.duplicate(entry.name, name, first[name].name)
     return entries, reader.diagnostics
+
+
+def entries_reader(functions: Iterable[NativeFunction] | None) -> _Reader:
+    """What reads entries one by one: ``entry`` gives None for one that cannot be read."""
+    return _Reader(functions)
 
 
 class _Reader(EntryReader):
