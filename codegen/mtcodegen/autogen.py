@@ -91,7 +91,7 @@ def _out_overload(schema: Schema) -> str:
 
 
 def _plain(argument: Argument) -> Argument:
-    return replace(argument, alias=None)
+    return argument if argument.alias is None else replace(argument, alias=None)
 
 
 def _write(letter: str) -> Alias:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Callable, Mapping
 
-from mtcodegen.mindspore_form import for_mindspore, spelled_for_mindspore
 from mtcodegen.model import File
 from mtcodegen.pipeline import Target
 from mtcodegen.plan import plan_module
-from mtcodegen.plan_docs import plan_docs
 from mtcodegen.plan_examples import Tests, plan_tests
 from mtcodegen.render import (
     MINDSPORE,
@@ -24,7 +22,6 @@ from mtcodegen.render import (
     render_support,
     render_tests,
 )
-from mtcodegen.torch_form import for_torch
 
 __all__ = ["ALL", "EACH"]
 
@@ -49,6 +46,8 @@ def _package(target: Target, files: Files) -> dict[str, str]:
 
 def _torch(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
     """A module that registers with PyTorch itself, its stub, and the tests of its examples."""
+    from mtcodegen.torch_form import for_torch
+
     narrowed = for_torch(file)[0]
     module, stub = render_module(plan_module(narrowed, path, folder), TORCH)
     tests = plan_tests(narrowed, path.name, path.stem)
@@ -57,6 +56,8 @@ def _torch(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, st
 
 def _mindspore(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
     """A module whose operators are MindSpore's cells, and its stub."""
+    from mtcodegen.mindspore_form import for_mindspore, spelled_for_mindspore
+
     planned = plan_module(for_mindspore(file)[0], path, folder, spelled_for_mindspore)
     module, stub = render_module(planned, MINDSPORE)
     return {f"{path.stem}.py": module, f"{path.stem}.pyi": stub}
@@ -78,11 +79,15 @@ def _pyi(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]
 
 
 def _docs(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+    from mtcodegen.plan_docs import plan_docs
+
     return {f"{path.stem}.md": render_page(plan_docs(file, path.name))}
 
 
 def _site(target: Target, files: Files) -> dict[str, str]:
     """One page with all operators."""
+    from mtcodegen.plan_docs import plan_docs
+
     pages = [plan_docs(files[item.path.resolve()], item.path.name) for item in target.inputs]
     sources = ", ".join(page.source for page in pages)
     title = f"Operators of {target.package or ', '.join(page.title for page in pages)}"

@@ -12,11 +12,12 @@ from mtcodegen.layout import WIDTH, pieces, quoted, strings, wrap
 from mtcodegen.output import HEADER
 from mtcodegen.paths import data_folder
 from mtcodegen.plan import Module, Operator
-from mtcodegen.plan_docs import Page
 from mtcodegen.plan_examples import Tests
 
 if TYPE_CHECKING:
     import jinja2
+
+    from mtcodegen.plan_docs import Page
 
 
 @dataclass(frozen=True)

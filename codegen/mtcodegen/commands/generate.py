@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from mtcodegen.commands.common import add_format, add_inputs, progress_line, report, say, status
 from mtcodegen.diagnostics import Diagnostic
-from mtcodegen.memo import key_of, recall, remember
 from mtcodegen.output import Change, apply, changes
 from mtcodegen.pipeline import FORMS, Generated, Target, generate
 from mtcodegen.targets import find_targets
@@ -59,6 +58,8 @@ def say_done(options: argparse.Namespace, done: Sequence[pathlib.Path]) -> None:
 
 def run_pipeline(options: argparse.Namespace) -> tuple[list[Generated], list[Diagnostic]]:
     """All that the options ask for, in memory."""
+    from mtcodegen.memo import key_of, recall, remember
+
     targets = find_targets(options.files, options.output, options.target)
     key = key_of(targets)
     remembered = None if key is None else recall(targets, key)
