@@ -11,13 +11,16 @@ import pytest
 import yaml
 from torchgen.gen import parse_native_yaml
 
+import opschema
 from benchmarks.soundness import undefined_names
 from mtcodegen.autogen import is_variant
 from mtcodegen.commands import import_
 from mtcodegen.diagnostics import Diagnostic, render_json
+from mtcodegen.expr import OperatorTable
 from mtcodegen.front import parse_source
 from mtcodegen.importer import Import, import_files, modules
 from mtcodegen.importer.formula import ConversionError, to_expression
+from mtcodegen.importer.keywords import with_keywords
 from mtcodegen.operators import operator_table
 from mtcodegen.paths import data_folder
 from mtcodegen.pipeline import Input, Target, generate
@@ -261,6 +264,16 @@ def test_every_formula_is_carried_over_or_listed(whole: Import) -> None:
     assert lost > 0
 
 
+def test_gradients_that_call_with_keyword_only_arguments_are_carried_over(whole: Import) -> None:
+    """C++ passes them by position."""
+    backward = {func.partition("(")[0]: made.get("backward") for func, made in entries(whole.text).items()}
+    assert backward["gelu"] == {"self": "gelu_backward(grad, self, approximate=approximate)"}
+    assert backward["linalg_cross"] == {
+        "self": "linalg_cross(other.conj(), grad, dim=dim)",
+        "other": "linalg_cross(grad, self.conj(), dim=dim)",
+    }
+
+
 def test_one_operator_as_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "native.yaml").write_text(
         "- func: relu(Tensor self) -> Tensor\n"
@@ -347,6 +360,13 @@ def test_faults_are_findings_and_nothing_is_written(tmp_path: Path, capsys: pyte
     assert "native.yaml:1:11: error[MT150]: unknown type `Tensr`" in capsys.readouterr().err
     assert run(str(NATIVE), "--select", "no_such", "-o", str(out)) == 1
     assert "error[MT601]: no operator is called `no_such`" in capsys.readouterr().err
+    assert run(str(NATIVE), "--select", "mul.Tensr") == 1
+    assert "no operator is called `mul.Tensr`\n   = did you mean `mul.Tensor`?" in capsys.readouterr().err
+    assert run(str(tmp_path / "nowhere.yaml"), "--select", "mul") == 1
+    assert capsys.readouterr().err.count("error[") == 1
+    (tmp_path / "ours.yaml").write_text("namespace: my\nops: []\n")
+    assert run(str(tmp_path / "ours.yaml")) == 1
+    assert "ours.yaml:2:1: error[MT112]: this file is in mtcodegen's own form" in capsys.readouterr().err
     assert run(str(tmp_path / "missing.yaml")) == 1
     assert not out.exists()
 
@@ -650,3 +670,26 @@ def test_what_is_imported_is_generated(tmp_path: Path) -> None:
     module = generated[0].files["ops.py"]
     compile(module, "ops.py", "exec")
     assert 'library.python_function("kernels:relu")' in module
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ("f(grad, x, n)", "f(grad, x, n=n)"),
+        ("f(grad, x, (n + 1) * 2, (not b))", "f(grad, x, n=(n + 1) * 2, b=(not b))"),
+        ("grad * x.g(((n)), f(y, x, -n)) + f(grad, x)", "grad * x.g(n=((n)), b=f(y, x, n=-n)) + f(grad, x)"),
+        ("f(grad, x, n, b, 1)", "f(grad, x, n, b, 1)"),
+        ("f(*xs, x, n)", "f(*xs, x, n)"),
+        ("h(grad, n) + x.shape[0] + k(grad, n)", "h(grad, n) + x.shape[0] + k(grad, n)"),
+        ("f(grad, ", "f(grad, "),
+    ],
+)
+def test_keyword_only_arguments_are_named(given: str, named: str) -> None:
+    schemas = [
+        "my::f(Tensor x, Tensor y, *, int n=0, bool b=False) -> Tensor",
+        "my::g(Tensor x, *, int n=0, Tensor? b=None) -> Tensor",
+        "my::h(Tensor x, int n) -> Tensor",
+        "my::h.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)",
+    ]
+    table = OperatorTable({text: opschema.parse_schema(text) for text in schemas})
+    assert with_keywords(given, table, "my") == named

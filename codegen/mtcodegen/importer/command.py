@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from mtcodegen.diagnostics import Diagnostic, in_source_order
+from mtcodegen.diagnostics import Diagnostic, in_source_order, suggest
 from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.lower import lower, schema_table
@@ -17,7 +17,7 @@ from mtcodegen.importer.modules import Modules, make_modules
 from mtcodegen.importer.native import import_native
 from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
 from mtcodegen.importer.render import render
-from mtcodegen.source import Node
+from mtcodegen.source import Mapping, Node
 from mtcodegen.torchyaml import (
     NativeFunction,
     PendingDerivatives,
@@ -80,6 +80,10 @@ def import_files(
     the operators have none. With ``check_later``, formulas are checked by ``Import.modules``, in two processes.
     """
     document, found = read_document(path)
+    if isinstance(document, Mapping) and "ops" in document.entries:
+        hint = "nothing needs to be imported: run `mtcodegen` on it"
+        key = document.entries["ops"][0]
+        return Import((*found, Diagnostic("MT112", "this file is in mtcodegen's own form", key.span, hint)))
     functions: list[NativeFunction] = []
     native = document is not None and not is_op_plugin(document) and not is_executorch(document)
     if native:
@@ -105,7 +109,11 @@ def import_files(
     schemas_there = [item.schema for item in functions] if native else [item.schema for item in operators]
     offered = [(schema.name, schema.overload) for schema in schemas_there]
     missing = [pattern for pattern in select if not any(_is_selected(*item, [pattern]) for item in offered)]
-    found += [Diagnostic("MT601", f"no operator is called `{name}`", None, path=str(path)) for name in missing]
+    known = {text for name, overload in offered for text in (name, f"{name}.{overload}" if overload else name)}
+    found += [
+        Diagnostic("MT601", f"no operator is called `{name}`", None, suggest(name, known), path=str(path))
+        for name in (missing if document is not None else ())
+    ]
     if found:
         paths = [str(item) for item in (path, derivatives, schemas) if item is not None]
         return Import(tuple(in_source_order(found, paths)))

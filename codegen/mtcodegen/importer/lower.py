@@ -7,9 +7,11 @@ generator's own checks refuse was not carried over: it is withdrawn, with a note
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from mtcodegen.diagnostics import Diagnostic, without_suggestions
 from mtcodegen.expr import OperatorTable
+from mtcodegen.importer.keywords import with_keywords
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 from mtcodegen.model import Backward, Derivative, FakeRule, Formula, Forward, KernelSpec, OpSpec, PythonFunction
 from mtcodegen.model import Tangent as TangentRule
@@ -54,13 +56,14 @@ class _Lowering:
         self.namespace = namespace
         self.line = operator.span.line
         self.faults: list[Diagnostic] = []
+        self.named = False
 
     def settled(self, spec: OpSpec, table: OperatorTable) -> OpSpec:
         """The operator resolved, without what is refused."""
         with without_suggestions():  # notes have none
             resolved, found = resolve_operator(spec, table)
             self.faults += found
-            while self.faults and self.withdraw():
+            while self.faults and (self.name_arguments(table) or self.withdraw()):
                 self.faults = []
                 resolved, found = resolve_operator(self.spec(), table)
                 self.faults += found
@@ -69,6 +72,23 @@ class _Lowering:
             resolved, found = resolve_operator(self.spec(), table)
             self.faults += found
         return resolved
+
+    def name_arguments(self, table: OperatorTable) -> bool:
+        """Mend calls that give keyword-only arguments by position, as C++ does; whether there was one."""
+        if self.named:
+            return False
+        self.named = True
+        changed = False
+        for gradient in self.operator.gradients:
+            for item in (gradient, *gradient.by_device.values()):
+                before, item.formula = item.formula, with_keywords(item.formula, table, self.namespace)
+                changed |= item.formula != before
+        forward = tuple(
+            replace(item, formula=with_keywords(item.formula, table, self.namespace)) for item in self.operator.forward
+        )
+        changed |= forward != self.operator.forward
+        self.operator.forward = forward
+        return changed
 
     def withdraw(self) -> bool:
         """Turn formulas with a fault into ``not_implemented``, and drop such a shape rule; whether there was one."""
