@@ -15,7 +15,7 @@ import opschema
 from benchmarks.soundness import undefined_names
 from mtcodegen.autogen import is_variant
 from mtcodegen.commands import import_
-from mtcodegen.diagnostics import Diagnostic, render_json
+from mtcodegen.diagnostics import Diagnostic, render_json, render_text
 from mtcodegen.expr import OperatorTable
 from mtcodegen.front import parse_source
 from mtcodegen.importer import Import, import_files, modules
@@ -137,6 +137,19 @@ def test_modules_are_written_by_the_command(
     for wrong in (["--modules", "out"], ["--kernels", "k", "--modules", "out", "-o", "ops.yaml"]):
         with pytest.raises(UsageError, match="--modules"):
             run(str(NATIVE), *wrong)
+
+
+def test_notes_drawn_in_two_processes_are_all_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(modules, "MOST", 2)
+    names = ["relu", "exp", "sqrt", "_fw_primal"]
+    notes = import_files(NATIVE, select=names, kernels="k").modules(NATIVE, tmp_path).notes
+    words = ["--select", ",".join(names), "--kernels", "k", "--modules", str(tmp_path / "out")]
+    assert run(str(NATIVE), *words) == 0
+    assert (tmp_path / "out/native_functions_2.py").exists()
+    drawn = render_text([import_._as_warning(note) for note in notes])
+    assert capsys.readouterr().err == f"{drawn}{len(notes)} warnings\n"
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,11 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="text", help="form of the findings (default: text)")
 
 
-def report(options: argparse.Namespace, found: Sequence[Diagnostic]) -> None:
-    """Findings go to standard error as text, to standard output in the forms that programs read."""
+def report(options: argparse.Namespace, found: Sequence[Diagnostic], drawn: str = "", warnings: int = 0) -> None:
+    """Findings go to standard error as text, to standard output in the forms that programs read.
+
+    ``drawn`` is the text of as many more ``warnings``.
+    """
     if options.format == "sarif":
         from mtcodegen.commands.sarif import render_sarif
 
@@ -57,12 +60,14 @@ def report(options: argparse.Namespace, found: Sequence[Diagnostic]) -> None:
     stream = sys.stderr if options.format == "text" else sys.stdout
     if options.format == "json" or found:
         stream.write(_FORMATS[options.format](found, colour=wants_colour(stream)))
-    if options.format == "text" and found:
-        stream.write(f"{_count(found)}\n")
+    stream.write(drawn)
+    if options.format == "text" and (found or drawn):
+        stream.write(f"{_count(found, warnings)}\n")
 
 
-def _count(found: Sequence[Diagnostic]) -> str:
+def _count(found: Sequence[Diagnostic], warnings: int) -> str:
     numbers = {severity: sum(item.severity == severity for item in found) for severity in ("error", "warning")}
+    numbers["warning"] += warnings
     return ", ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in numbers.items() if n)
 
 

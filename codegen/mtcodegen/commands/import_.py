@@ -6,10 +6,12 @@ import argparse
 import pathlib
 import re
 import sys
+from collections.abc import Sequence
+from functools import partial
 
-from mtcodegen.commands.common import add_format, report, status
+from mtcodegen.commands.common import add_format, report, status, wants_colour
 from mtcodegen.commands.generate import say_done, wanted_changes
-from mtcodegen.diagnostics import Diagnostic, in_source_order
+from mtcodegen.diagnostics import Diagnostic, in_source_order, render_text
 from mtcodegen.importer import Import, Note, import_files
 from mtcodegen.output import apply
 from mtcodegen.pipeline import Generated, Input, Target, name_faults
@@ -100,7 +102,9 @@ def _write_modules(options: argparse.Namespace, made: Import) -> int:
     """As `generate` does, from what was imported."""
     path, folder = pathlib.Path(options.file), pathlib.Path(options.modules)
     target = Target((Input(path, options.file),), folder)
-    modules = made.modules(path, folder)
+    colour = wants_colour(sys.stderr)
+    draw = partial(_drawn, colour) if options.format == "text" else None  # thousands of lines, which take their time
+    modules = made.modules(path, folder, draw)
     if modules.faults:
         report(options, in_source_order(modules.faults, []))
         return 1
@@ -108,8 +112,12 @@ def _write_modules(options: argparse.Namespace, made: Import) -> int:
     if not found:
         done, found = apply(wanted_changes([Generated(target, modules.files)], found))
         say_done(options, done)
-    report(options, [*found, *map(_as_warning, modules.notes)])
+    report(options, [*found, *map(_as_warning, modules.notes)], modules.drawn, modules.count)
     return status(found)
+
+
+def _drawn(colour: bool, notes: Sequence[Note]) -> str:
+    return render_text(list(map(_as_warning, notes)), colour=colour)
 
 
 def _write(path: pathlib.Path, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import pathlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from mtcodegen.diagnostics import Diagnostic, in_source_order, suggest
@@ -13,7 +13,7 @@ from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.lower import lower, schema_table
 from mtcodegen.importer.model import Imported, Note
-from mtcodegen.importer.modules import Modules, make_modules
+from mtcodegen.importer.modules import Draw, Modules, make_modules
 from mtcodegen.importer.native import import_native
 from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
 from mtcodegen.importer.render import render
@@ -56,11 +56,14 @@ class Import:
         """A file in our language, with the notes as comments; empty where nothing was read."""
         return render(self.imported, self.namespace, self.sources, self.left_out) if self.notes or self.sources else ""
 
-    def modules(self, path: pathlib.Path, folder: pathlib.Path) -> Modules:
-        """The modules of the operators, as if ``path``, the imported file, were in our language."""
+    def modules(self, path: pathlib.Path, folder: pathlib.Path, draw: Draw | None = None) -> Modules:
+        """The modules of the operators, as if ``path``, the imported file, were in our language.
+
+        ``draw`` makes text of notes, in two processes.
+        """
         table = schema_table(self.imported, self.namespace)
-        made = make_modules(self.imported, self.namespace, table, path, folder, self.unchecked)
-        return replace(made, notes=(*made.notes, *self.left_out))
+        made = make_modules(self.imported, self.namespace, table, path, folder, self.unchecked, draw)
+        return made.with_notes(self.left_out, draw)
 
 
 def import_files(

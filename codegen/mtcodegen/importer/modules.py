@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pathlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mtcodegen.autogen import expand
@@ -17,7 +17,7 @@ from mtcodegen.model import File
 from mtcodegen.parallel import in_two_processes
 from mtcodegen.torchyaml import PendingDerivatives
 
-__all__ = ["MOST", "Modules", "make_modules"]
+__all__ = ["MOST", "Draw", "Modules", "make_modules"]
 
 MOST = 1300  # operators of a module: one with more is slow to import and to edit
 
@@ -26,13 +26,25 @@ MOST = 1300  # operators of a module: one with more is slow to import and to edi
 class Modules:
     """The files by name, what could not be carried over, and what the generator has against the operators.
 
-    ``faults`` are those of formulas that were not checked before.
+    ``faults`` are those of formulas that were not checked before. Where somebody drew them, ``notes`` are empty:
+    ``drawn`` is their text, ``count`` says how many there are.
     """
 
     files: dict[str, str]
     notes: tuple[Note, ...]
     refused: tuple[Diagnostic, ...]
     faults: tuple[Diagnostic, ...] = ()
+    drawn: str = ""
+    count: int = 0
+
+    def with_notes(self, notes: Sequence[Note], draw: Draw | None) -> Modules:
+        """With more ``notes``, drawn where there is a way to."""
+        if draw is None:
+            return replace(self, notes=(*self.notes, *notes))
+        return replace(self, drawn=self.drawn + draw(notes), count=self.count + len(notes))
+
+
+Draw = Callable[[Sequence[Note]], str]
 
 
 @dataclass(frozen=True)
@@ -51,10 +63,11 @@ def make_modules(
     path: pathlib.Path,
     folder: pathlib.Path,
     unchecked: PendingDerivatives | None = None,
+    draw: Draw | None = None,
 ) -> Modules:
     """The modules of ``operators``, as if ``path``, the imported file, were in our language."""
     parts = _with_names(_parts(operators), path.stem, unchecked)
-    made = in_two_processes(partial(_module, namespace, table, path, folder, unchecked), parts)
+    made = in_two_processes(partial(_module, namespace, table, path, folder, unchecked, draw), parts)
     files = {name: text for item in made for name, text in item.files.items()}
     if len(parts) > 1:
         from mtcodegen.render import render_package
@@ -65,6 +78,8 @@ def make_modules(
         tuple(note for item in made for note in item.notes),
         tuple(fault for item in made for fault in item.refused),
         tuple(fault for item in made for fault in item.faults),
+        "".join(item.drawn for item in made),
+        sum(item.count for item in made),
     )
 
 
@@ -109,6 +124,7 @@ def _module(
     path: pathlib.Path,
     folder: pathlib.Path,
     unchecked: PendingDerivatives | None,
+    draw: Draw | None,
     part: _Part,
 ) -> Modules:
     from mtcodegen.forms import EACH
@@ -119,5 +135,5 @@ def _module(
     file, more = expand(File(path.name, specs))
     refused += more
     files = {} if refused or faults else EACH[FORMS[0]](file, path.with_name(f"{part.name}.yaml"), folder)
-    notes = tuple(note for operator in part.operators for note in operator.notes)
-    return Modules(files, notes, tuple(refused), tuple(faults))
+    made = Modules(files, (), tuple(refused), tuple(faults))
+    return made.with_notes([note for operator in part.operators for note in operator.notes], draw)
