@@ -294,6 +294,8 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         ctx = new_operator_node(op, bound)
     if op.mutates:
         refuse_inference_tensors(op, bound)
+        if not mt_state.grad_off:
+            refuse_unrecorded_views(op, bound, record)
     if not keys & BATCHED:                                # inside a batch are tensors that may be recorded, too
         mt_state.excluded = outside | BELOW_AUTOGRAD
     try:
@@ -420,6 +422,25 @@ cdef int refuse_inference_tensors(OpOverload op, Bound* bound) except -1:
     return 0
 
 
+cdef int refuse_unrecorded_views(OpOverload op, Bound* bound, bint record) except -1:
+    """Refuses to change a view that was made where nothing is recorded: what it is a view of would not learn of it."""
+    cdef Tensor t
+    cdef int i
+    for i in range(op.sig.count):
+        if not op.aliases[i].written or op.sig.args[i].kind != ARG_TENSOR or bound.slots[i] == <PyObject*>None:
+            continue
+        t = <Tensor>bound.slots[i]
+        if t.made >= MADE_IN_NO_GRAD and (record or needs_grad(t.base_)):
+            if t.made == MADE_IN_INFERENCE:
+                where, now = "inference", "in normal mode"
+            else:
+                where, now = "no_grad", "with grad mode enabled"
+            raise RuntimeError(f"A view was created in {where} mode and is being modified inplace {now}, by {op.sig.qualname}. What it is "
+                               "a view of would not learn of that. Move both the view and the change into the block, or both out "
+                               "of it.")
+    return 0
+
+
 cdef object call_setup(OpOverload op, Bound* bound, FunctionCtx ctx, object output):
     cdef tuple inputs
     cdef int i, n = op.sig.positional if op.setup_takes_keywords else op.sig.count
@@ -454,6 +475,10 @@ cdef inline void mark_view(Tensor source, Tensor view) noexcept:
     if view is not source and view.storage is source.storage and view.base_ is None:
         view.base_ = source if source.base_ is None else source.base_
         view.epoch = view.base_.epoch
+        if source.made != MADE_BY_OPERATOR:
+            view.made = source.made
+        elif mt_state.grad_off:
+            view.made = MADE_IN_INFERENCE if mt_state.withheld else MADE_IN_NO_GRAD
 
 
 cdef int attach(OpOverload op, Bound* bound, FunctionCtx ctx, object result) except -1:

@@ -2,6 +2,7 @@
 
 cdef enum ViewMaker:
     MADE_BY_OPERATOR, MADE_BY_FUNCTION, MADE_WITH_OTHERS      # by a custom Function; as one of several of its outputs
+    MADE_IN_NO_GRAD, MADE_IN_INFERENCE                        # where nothing was recorded
 
 
 @cython.binding(True)          # methods whose call watched_attributes.pxi can take over
