@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import string
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import opschema
@@ -12,7 +13,7 @@ from mtcodegen.model import Backward, File, KernelSpec, OpSpec, Variant
 from mtcodegen.source import Mapping, Scalar
 from opschema import Alias, Argument, Return, Schema, SchemaKind
 
-__all__ = ["expand", "is_variant", "tensor_options", "variants_of"]
+__all__ = ["expand", "is_variant", "tensor_options", "variant_named", "variants_of"]
 
 _KEPT_TAGS = ("nondeterministic_seeded", "view_copy", "pt2_compliant_tag")  # that hold for variants, too
 _TENSOR_OPTIONS = ("dtype", "layout", "device", "pin_memory")
@@ -26,12 +27,13 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
     found: list[Diagnostic] = []
     for spec in file.ops:
         ops.append(spec)
-        possible = {_name(schema): schema for schema in variants_of(spec.schema)} if spec.autogen else {}
         for name, asked in _asked(spec):
-            if name in possible:
-                ops.append(_variant(spec, possible[name], asked))
+            schema = variant_named(spec.schema, name)
+            if schema is not None:
+                ops.append(_variant(spec, schema, asked))
             else:
                 span = asked.locate(asked.value.find(name), len(name))
+                possible = [_name(variant) for variant in variants_of(spec.schema)]
                 known = f"possible are {', '.join(possible)}" if possible else "there is nothing to make of it"
                 message = f"`{name}` is not a variant of {spec.schema.qualname}"
                 found.append(Diagnostic("MT130", message, span, suggest(name, possible) or known))
@@ -73,13 +75,32 @@ def _variant(spec: OpSpec, schema: Schema, asked: Scalar) -> OpSpec:
 
 def variants_of(schema: Schema) -> list[Schema]:
     """The schemas that can be made of ``schema``."""
-    makers = {
-        SchemaKind.FUNCTIONAL: (_functional_to_out, _functional_to_inplace),
-        SchemaKind.INPLACE: (_inplace_to_functional, _inplace_to_out),
-        SchemaKind.MUTABLE: (_mutable_to_functional,),
-    }
-    made = [maker(schema) for maker in makers.get(schema.kind, ())]
+    made = [variant_named(schema, name) for name in _makers(schema)]
     return [variant for variant in made if variant is not None]
+
+
+@functools.lru_cache(maxsize=4096)  # an import asks before it divides its work, and where it is done
+def variant_named(schema: Schema, name: str) -> Schema | None:
+    """The variant of ``schema`` that is called ``name`` or ``name.overload``; None where none is made."""
+    maker = _makers(schema).get(name)
+    return None if maker is None else maker(schema)
+
+
+def _makers(schema: Schema) -> dict[str, Callable[[Schema], Schema | None]]:
+    """What makes variants, by the names that they have."""
+    overload = f".{schema.overload}" if schema.overload else ""
+    match schema.kind:
+        case SchemaKind.FUNCTIONAL:
+            return {
+                f"{schema.name}.{_out_overload(schema)}": _functional_to_out,
+                f"{schema.name}_{overload}": _functional_to_inplace,
+            }
+        case SchemaKind.INPLACE:
+            name = schema.name[:-1]
+            return {f"{name}{overload}": _inplace_to_functional, f"{name}.{_out_overload(schema)}": _inplace_to_out}
+        case SchemaKind.MUTABLE:
+            return {f"{schema.name}_functional{overload}": _mutable_to_functional}
+    return {}
 
 
 def _is_tensor(type_: opschema.Type) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 import opschema
-from mtcodegen.autogen import variants_of
+from mtcodegen.autogen import variant_named
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
 from mtcodegen.source import Span
@@ -100,11 +100,11 @@ def _imported(
 def _carry_autogen(imported: Imported, function: NativeFunction) -> None:
     """Take over the variants that can be made here, and note the others."""
     key, value = function.node.entries["autogen"]
-    possible = {f"{item.name}.{item.overload}" if item.overload else item.name for item in variants_of(function.schema)}
-    imported.autogen = tuple(name for name in function.autogen if name in possible)
+    made = [name for name in function.autogen if variant_named(function.schema, name) is not None]
+    imported.autogen = tuple(made)
     imported.autogen_span = value.span
     for name in function.autogen:
-        if name not in possible:
+        if name not in made:
             imported.notes.append(Note(f"autogen: {name}", _why_not(function.schema), key.span))
 
 
