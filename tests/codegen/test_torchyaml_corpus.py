@@ -165,6 +165,19 @@ def test_derivatives_are_printed_back_as_pyyaml_reads_them(corpus: Corpus) -> No
     assert "".join(map(derivatives_text, again)) == printed
 
 
+def test_a_condition_with_commas_is_printed_back(tmp_path: Path) -> None:
+    native, derivatives = tmp_path / "native.yaml", tmp_path / "derivatives.yaml"
+    native.write_text("- func: eq.Scalar(Tensor self, Scalar other) -> Tensor\n")
+    text = (
+        "- name: eq.Scalar(Tensor self, Scalar other) -> Tensor\n  output_differentiability: ['at::f(self, !other)']\n"
+    )
+    derivatives.write_text(text)
+    corpus = read_corpus(native, derivatives)
+    assert not corpus.diagnostics
+    printed = "".join(map(derivatives_text, corpus.derivatives))
+    assert yaml.load(printed, yaml.CSafeLoader) == yaml.load(text, yaml.CSafeLoader)
+
+
 def _comparable(value: Any) -> Any:
     """Formulas as tokens, names without the spaces between them."""
     if isinstance(value, dict):

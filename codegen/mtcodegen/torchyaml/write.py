@@ -65,7 +65,7 @@ def derivatives_text(entry: Derivatives) -> str:
     """An entry of derivatives.yaml, its formulas printed from their trees."""
     lines = [f"- name: {yaml_text(str(entry.schema))}"]
     if entry.condition is not None:
-        lines.append(f"  output_differentiability: [{yaml_text(to_cpp(entry.condition[1]))}]")
+        lines += ["  output_differentiability:", f"  - {yaml_text(to_cpp(entry.condition[1]))}"]
     elif entry.output_differentiability:
         lines.append(f"  output_differentiability: [{', '.join(map(str, entry.output_differentiability))}]")
     if "dispatch" not in entry.node.entries:
