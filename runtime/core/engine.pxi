@@ -270,8 +270,18 @@ cdef object run_leaf_hooks(Node node, object grad):
 cdef tuple replaced_by_hooks(dict hooks, tuple values, object grad_outputs):
     for hook in list(hooks.values()):
         replaced = hook(values) if grad_outputs is None else hook(values, grad_outputs)
-        if replaced is not None:
-            values = replaced if isinstance(replaced, tuple) else (replaced,)
+        if replaced is None:
+            continue
+        if isinstance(replaced, Tensor):
+            replaced = (replaced,)
+        name = getattr(hook, "__name__", hook)
+        if not isinstance(replaced, tuple):
+            raise TypeError(f"expected tuple, but hook returned '{_type_name(replaced)}': hook '{name}' returns None, or one "
+                            "gradient for each that it was given")
+        if len(replaced) != len(values):
+            raise RuntimeError(f"hook '{name}' has returned an incorrect number of values (got {len(replaced)}, but expected "
+                               f"{len(values)})")
+        values = <tuple>replaced
     return values
 
 
@@ -356,7 +366,7 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
             task.mark_needed(roots)
         for i in range(len(roots)):
             root = <Tensor>tensors[i]
-            task.receive(roots[i], root.output_nr_, root_gradient(root, grad_tensors[i]), None, i)
+            task.receive(roots[i], root.output_nr_, root_gradient(root, grad_tensors[i], i), None, i)
         for node in roots:
             if task.find(node).dependencies == 0:
                 task.push(task.find(node))
@@ -383,12 +393,13 @@ cdef Node root_of(object value, Py_ssize_t at):
     return node
 
 
-cdef object root_gradient(Tensor root, object grad):
+cdef object root_gradient(Tensor root, object grad, int at):
     if grad is not None:
         if not isinstance(grad, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {_type_name(grad)}")
         if not same_sizes(root, <Tensor>grad):
-            raise RuntimeError(f"Mismatch in shape: grad_output has a shape of {grad.shape} and output has a shape of {root.shape}.")
+            raise RuntimeError(f"Mismatch in shape: grad_output[{at}] has a shape of {grad.shape} and output[{at}] has a shape of "
+                               f"{root.shape}.")
         return grad
     if root.nelem != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")

@@ -47,8 +47,17 @@ cdef int record_hooked(FunctionCtx ctx) except -1:
     if saved_tensor_hooks.pairs and ctx.saved is not None:
         pack, ctx.rarely().unpack = saved_tensor_hooks.pairs[-1]
         ctx.rare.saved_numbers = tuple([0 if t is None else (<Tensor>t).output_nr_ for t in ctx.saved])
-        ctx.saved = tuple([None if t is None else pack(t) for t in ctx.saved])
+        ctx.saved = tuple([None if t is None else packed(pack, <Tensor>t) for t in ctx.saved])
     return 0
+
+
+cdef object packed(object pack, Tensor t):
+    cdef uint64_t before = t.storage.version
+    result = pack(t)
+    if t.storage.version != before:
+        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
+                           "modified by in-place operations as this can lead to unexpected side-effects. Change a clone instead.")
+    return result
 
 
 cdef object unpack_hooked(FunctionCtx ctx):

@@ -50,6 +50,7 @@ cdef class NodeHooks:
     cdef dict tensor                               # {output number: {id: hook}}
     cdef dict retained                             # {output number: weak reference to the tensor that retains its grad}
     cdef dict before, after                        # {id: hook}
+    cdef dict metadata                             # what users keep with the node; None until asked for
 
     def __cinit__(self):
         self.tensor, self.retained, self.before, self.after = {}, {}, {}, {}
@@ -144,6 +145,13 @@ cdef class Node:
     def register_hook(self, hook):
         """Calls ``hook(grad_inputs, grad_outputs)`` after the node ran; a returned tuple replaces grad_inputs."""
         return RemovableHandle(self.hooked().after, hook)
+
+    @property
+    def metadata(self):
+        """A dict for whatever is to be known of this node."""
+        if self.hooks is None or self.hooks.metadata is None:
+            self.hooked().metadata = {}
+        return self.hooks.metadata
 
     @property
     def next_functions(self):

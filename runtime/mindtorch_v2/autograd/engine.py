@@ -87,18 +87,19 @@ def grad(
         )
     roots, chosen = _tuple(outputs), _tuple(inputs)
     if not chosen:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     retain = create_graph if retain_graph is None else retain_graph
     found: tuple[Any, ...] = _core.run_backward(
         roots, _gradients(grad_outputs, len(roots)), retain, create_graph, chosen
     )
     if materialize_grads:
         return tuple(_zeros_like(i) if g is None else g for i, g in zip(chosen, found, strict=True))
-    if not allow_unused and any(g is None for g in found):
-        raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-            "this is the desired behavior."
-        )
+    for i, gradient in enumerate(found if not allow_unused else ()):
+        if gradient is None:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
+            )
     return found
 
 
@@ -146,6 +147,14 @@ def _grad_batched(
             "If `is_grads_batched=True`, `grad_outputs` must be tensors that share the size of their first dimension; "
             f"got {[list(start.shape) if start is not None else None for start in starts]}"
         )
+    for i, (root, start) in enumerate(zip(_tuple(outputs), starts, strict=False)):
+        if start is not None and start.shape[1:] != root.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {start.shape} and output[{i}] "
+                f"has a shape of {root.shape}."
+            )
     (count,) = sizes
     retain_last = create_graph if retain_graph is None else retain_graph
     passes = []

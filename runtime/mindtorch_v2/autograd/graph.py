@@ -3,13 +3,57 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core import Node, Tensor, pop_saved_tensor_hooks, push_saved_tensor_hooks
+from .grad_mode import enable_grad
 
-__all__ = ["Node", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "register_multi_grad_hook",
+    "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip
+
+
+class GradientEdge(NamedTuple):
+    """Where a gradient goes: a node, and which of its outputs it belongs to."""
+
+    node: Node
+    output_nr: int
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Where the gradient of a tensor goes: the node that made it, or what accumulates a leaf's.
+
+    Raises RuntimeError where the tensor does not require grad.
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    node = tensor.grad_fn
+    if node is None:  # a leaf's accumulator is what comes next after any view of it
+        with enable_grad():
+            view: Any = tensor.view_as(tensor)
+        return GradientEdge(view.grad_fn.next_functions[0][0], 0)
+    return GradientEdge(node, tensor.output_nr)
+
+
+class _Disabled(threading.local):
+    message: str | None = None
+
+
+_disabled = _Disabled()
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Inside, `saved_tensors_hooks` raises RuntimeError with this message, on this thread."""
+    before, _disabled.message = _disabled.message, error_message
+    try:
+        yield
+    finally:
+        _disabled.message = before
 
 
 class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)
@@ -19,6 +63,8 @@ class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
+        if _disabled.message is not None:
+            raise RuntimeError(_disabled.message)
         push_saved_tensor_hooks(self.pack_hook, self.unpack_hook)
 
     def __exit__(
