@@ -28,8 +28,11 @@ def vmap(
     """``func``, which takes one sample, as a function of batches.
 
     ``in_dims`` is the dimension of the inputs to map over (one for all, or one per argument, nested as they are; None:
-    not mapped), ``out_dims`` where the outputs get theirs. Raises ValueError where they do not fit.
+    not mapped), ``out_dims`` where the outputs get theirs; keyword arguments are not mapped. With ``chunk_size`` no
+    more than so many samples are computed at a time. Raises ValueError where they do not fit.
     """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     name = getattr(func, "__name__", repr(func))
@@ -43,11 +46,28 @@ def vmap(
             )
         dims = _spread(in_dims, list(args), name, "in_dims")
         size = _batch_size(name, in_dims, list(args), dims)
+        if chunk_size is not None and chunk_size < size:
+            return run_in_chunks(list(args), kwargs, dims, size)
+        return run(list(args), kwargs, dims, size)
+
+    def run_in_chunks(args: list[Any], kwargs: dict[str, Any], dims: Any, size: int) -> Any:
+        parts = []
+        for start in range(0, size, chunk_size or size):
+            count = min(chunk_size or size, size - start)
+            chosen = tree_map(
+                lambda v, d, start=start, count=count: v if d is _NO_DIMENSION else ops.aten.narrow(v, d, start, count),
+                args,
+                dims,
+            )
+            parts.append(run(chosen, kwargs, dims, count))
+        return _joined(parts, out_dims)
+
+    def run(args: list[Any], kwargs: dict[str, Any], dims: Any, size: int) -> Any:
         level = next_level()
         levels.open[level] = VmapInfo(size, randomness)
         try:
-            samples = tree_map(lambda v, d: v if d is _NO_DIMENSION else batch(v, d, level), list(args), dims)
-            output = func(*samples, **tree_map(lambda v: batch(v, 0, level) if isinstance(v, Tensor) else v, kwargs))
+            samples = tree_map(lambda v, d: v if d is _NO_DIMENSION else batch(v, d, level), args, dims)
+            output = func(*samples, **kwargs)
             return _collect(output, out_dims, name, level, size)
         finally:
             del levels.open[level]
@@ -59,6 +79,8 @@ def _spread(dims: Any, tree: Any, name: str, what: str) -> Any:
     """A dimension for each leaf of ``tree``."""
     if dims is None or isinstance(dims, int):
         return tree_map(lambda leaf: _dimension(leaf, dims, name), tree)
+    if isinstance(dims, dict) and isinstance(tree, dict) and dims.keys() == tree.keys():
+        return {key: _spread(dims[key], value, name, what) for key, value in tree.items()}
     if not isinstance(dims, (tuple, list)) or not isinstance(tree, (tuple, list)) or len(dims) != len(tree):
         raise ValueError(
             f"vmap({name}, {what}={dims}, ...)(<inputs>): {what} is not compatible with the structure of inputs: "
@@ -84,7 +106,8 @@ def _dimension(leaf: Any, dim: int | None, name: str) -> Any:
 
 
 def _batch_size(name: str, in_dims: Any, args: Any, dims: Any) -> int:
-    sizes = [s for s in tree_leaves(tree_map(lambda v, d: None if d is _NO_DIMENSION else v.shape[d], args, dims)) if s]
+    found = tree_leaves(tree_map(lambda v, d: None if d is _NO_DIMENSION else v.shape[d], args, dims))
+    sizes = [s for s in found if s is not None]
     if not sizes:
         raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): at least one input must be mapped over")
     if len(set(sizes)) > 1:
@@ -114,6 +137,19 @@ def _collect(output: Any, out_dims: Any, name: str, level: int, size: int) -> An
             return value
         return ops.aten.clone(ops.aten.expand(ops.aten.unsqueeze(value, dim), _inserted(value.shape, dim, size)))
     return ops.aten.movedim(value, batch_dim, dim)
+
+
+def _joined(parts: list[Any], out_dims: Any) -> Any:
+    """Outputs of chunks, one after the other along their batch dimension; those without one are the first chunk's."""
+    first = parts[0]
+    if isinstance(first, dict):
+        dims = out_dims if isinstance(out_dims, (tuple, list)) else [out_dims] * len(first)
+        return {k: _joined([p[k] for p in parts], d) for k, d in zip(first, dims, strict=True)}
+    if isinstance(first, (tuple, list)):
+        dims = out_dims if isinstance(out_dims, (tuple, list)) else [out_dims] * len(first)
+        return type(first)(_joined([p[i] for p in parts], d) for i, d in enumerate(dims))
+    dim = out_dims[0] if isinstance(out_dims, (tuple, list)) else out_dims
+    return first if dim is None else ops.aten.cat(parts, dim)
 
 
 def _inserted(shape: Any, dim: int, size: int) -> list[int]:
