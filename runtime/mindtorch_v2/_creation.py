@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -59,11 +60,29 @@ def _sized(name: str, overload: str = "default") -> Callable[..., Tensor]:
         sizes = options.pop("size") if not size and "size" in options else _sizes(size)
         if options.get("device") is not None:
             options["device"] = Device(options["device"])
-        return _finished(getattr(getattr(ops.aten, name), overload)(sizes, **options), requires_grad)
+        make = getattr(getattr(ops.aten, name), overload)
+        if name in _RANDOM and "mindtorch_v2.func" in sys.modules:
+            return _finished(_drawn(make, sizes, options), requires_grad)
+        return _finished(make(sizes, **options), requires_grad)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``torch.{name}(*size, dtype=None, device=None, requires_grad=False)``."
     return function
+
+
+_RANDOM = frozenset(("rand", "randn"))
+
+
+def _drawn(make: Any, sizes: Any, options: dict[str, Any]) -> Tensor:
+    """Random numbers; inside `vmap` each sample has its own, or all have the same, as `vmap` was told."""
+    from .func._batching import batch, levels, refuse_random_numbers
+
+    level = max(levels.open, default=0)
+    if level == 0 or levels.open[level].randomness == "same":
+        same: Tensor = make(sizes, **options)
+        return same
+    refuse_random_numbers(level)
+    return batch(make([levels.open[level].batch_size, *sizes], **options), 0, level)
 
 
 def _with_options(name: str) -> Callable[..., Tensor]:

@@ -25,6 +25,12 @@ def chunks(t: Any, chunk_size: int) -> Any:
     return t.vmap(function, in_dims=(0, None), out_dims=(1, 0), chunk_size=chunk_size)(x(t), t.ones(2)), len(calls)
 
 
+def drawn(t: Any, draw: Any, randomness: str) -> Any:
+    result = t.vmap(lambda a: draw(a) + 0 * a, randomness=randomness)(x(t))
+    return tuple(result.shape), bool((result[0] == result[1]).all())
+
+
+RANDOM = "vmap: called random operation while in randomness error mode."
 TABLE: dict[str, Entry] = {
     "dict": lambda t: t.vmap(lambda d: d["a"] * d["b"], in_dims=({"a": 0, "b": None},))({"a": x(t), "b": t.ones(2)}),
     "keywords are not mapped": lambda t: t.vmap(lambda a, k: a * k)(x(t), k=t.ones(3, 2) * 3),
@@ -33,6 +39,13 @@ TABLE: dict[str, Entry] = {
     "chunks of 2": lambda t: chunks(t, 2),
     "one chunk": lambda t: chunks(t, 7),
     "chunks along another dimension": lambda t: t.vmap(lambda a: a.sum(), in_dims=1, chunk_size=1)(x(t)),
+    "rand, different": lambda t: drawn(t, lambda a: t.rand(2), "different"),
+    "rand, same": lambda t: drawn(t, lambda a: t.rand(2), "same"),
+    "randn of a tuple, different": lambda t: drawn(t, lambda a: t.randn((2,)), "different"),
+    "rand, not told": (lambda t: drawn(t, lambda a: t.rand(2), "error"), RANDOM),
+    "rand_like, not told": (lambda t: drawn(t, t.rand_like, "error"), RANDOM),
+    "rand_like, different": lambda t: drawn(t, t.rand_like, "different"),
+    "dropout, not told": (lambda t: drawn(t, lambda a: t.nn.functional.dropout(a, 0.5), "error"), RANDOM),
     "no chunk": (
         lambda t: t.vmap(lambda a: a, chunk_size=0)(x(t)),
         "vmap: chunk_size should be None or greater than 0. (got 0)",

@@ -94,6 +94,8 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
             "operations."
         )
     level = _level(args, kwargs)
+    if "nondeterministic_seeded" in op.tags:
+        refuse_random_numbers(level)
     models = _view_models(op, args, kwargs, level)
     if models is not None and all(_can_be_viewed(t) for t in (models.source.value, *models.parts)):
         return models.rebuilt([_view_like(part, models.source) for part in models.parts])
@@ -112,6 +114,15 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     if written and len(op._schema.returns) == len(written):
         return written[0] if len(written) == 1 else tuple(written)
     return _stacked(results, level, is_copy=models is not None)
+
+
+def refuse_random_numbers(level: int) -> None:
+    """Random numbers inside `vmap` need to be told whether samples get the same ones."""
+    if levels.open[level].randomness == "error":
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+            "randomness flags on vmap or perform the randomness operation out of vmap"
+        )
 
 
 def _is_elementwise(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], written: list[Any]) -> bool:
