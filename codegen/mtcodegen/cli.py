@@ -106,11 +106,13 @@ def _guarded(words: list[str]) -> int:
         _complain(f"{place}{error.strerror or error}")
         return 2
     except MemoryError:
-        _complain("there is not enough memory for these files")
-        return 2
+        status = -1  # said below: here the error still holds on to all that was read
     except KeyboardInterrupt:
         sys.stderr.write("mtcodegen: interrupted; files are whole\n")
         return 130
+    if status < 0:
+        _complain("there is not enough memory for these files")
+        return 2
     return status
 
 
