@@ -379,6 +379,8 @@ cdef class Tensor:
     def __getitem__(self, index):
         if is_overridden(self):
             return overrides().handle_attribute(Tensor.__getitem__, self, index)
+        if type(index) is int and self.nd > 0 and -self.sizes[0] <= index < self.sizes[0]:
+            return aten("select")(self, 0, index)         # the usual index, without the general way to a view
         return indexing().getitem(self, index)
 
     def __setitem__(self, index, value):

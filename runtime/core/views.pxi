@@ -15,9 +15,8 @@ def as_strided(Tensor t not None, size, stride, storage_offset=None):
     if read_ints(stride, strides, "as_strided(): argument 'stride'") != nd:
         raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} strides for {nd} sizes")
     cdef int64_t offset = t.offset if storage_offset is None else storage_offset
-    cdef Tensor v = bare_tensor(t.dt, t.dev)
-    v.storage, v.offset, v.keys = t.storage, offset, t.keys & ~OVERRIDES
-    set_rank(v, nd)
+    cdef Tensor v = bare_view(t, nd)
+    v.offset = offset
     cdef int64_t last = offset
     for i in range(nd):
         if sizes[i] < 0 or strides[i] < 0:
@@ -30,6 +29,83 @@ def as_strided(Tensor t not None, size, stride, storage_offset=None):
         raise RuntimeError(f"setStorage: sizes {list(v.shape)}, strides {list(v.stride())}, storage offset {offset}, and itemsize "
                            f"{t.dt.itemsize} requiring a storage size of {(last + 1) * t.dt.itemsize} are out of bounds for "
                            f"storage of size {t.storage.nbytes_}")
+    return v
+
+
+cdef Tensor bare_view(Tensor t, int nd):
+    """A view of t's storage from t's first element on; `nd` sizes and strides are still to be set."""
+    cdef Tensor v = bare_tensor(t.dt, t.dev)
+    v.storage, v.offset, v.keys = t.storage, t.offset, t.keys & ~OVERRIDES
+    set_rank(v, nd)
+    return v
+
+
+cdef int checked_dim(Tensor t, int64_t d) except -1:
+    if not 0 <= d < t.nd:
+        raise IndexError(f"dimension {d} of a tensor with {t.nd}")
+    return <int>d
+
+
+def with_dims(Tensor t not None, dims):
+    """A view with these dimensions of t, counted from 0, in this order; those left out must have size 1."""
+    cdef int64_t given[MAX_DIMS]
+    cdef int nd = read_ints(dims, given, "with_dims(): argument 'dims'"), i, d
+    cdef Tensor v = bare_view(t, nd)
+    for i in range(nd):
+        d = checked_dim(t, given[i])
+        v.sizes[i], v.strides[i] = t.sizes[d], t.strides[d]
+    finish_geometry(v)
+    return v
+
+
+def sliced(Tensor t not None, int dim, int64_t first, int64_t count, int64_t step):
+    """A view of `count` of the indices of a dimension, from `first` on, `step` apart; `count` -1: `first` without the dimension.
+
+    Raises IndexError where an index is outside of the dimension.
+    """
+    cdef int d = checked_dim(t, dim), i, at = 0
+    cdef int64_t last = first if count < 0 else first + (count - 1) * step
+    if not (0 <= first <= last < t.sizes[d]) and not (count == 0 and 0 <= first <= t.sizes[d]):
+        raise IndexError(f"indices {first} to {last} of a dimension of size {t.sizes[d]}")
+    cdef Tensor v = bare_view(t, t.nd - 1 if count < 0 else t.nd)
+    for i in range(t.nd):
+        if i == d and count < 0:
+            continue
+        v.sizes[at], v.strides[at] = t.sizes[i], t.strides[i]
+        at += 1
+    if count >= 0:
+        v.sizes[d], v.strides[d] = count, t.strides[d] * step
+    v.offset += first * t.strides[d]
+    finish_geometry(v)
+    return v
+
+
+def reshaped(Tensor t not None, size):
+    """A view of a contiguous tensor in another shape, in which one size may be -1.
+
+    None where t is not contiguous or the sizes do not fit: what is wrong is for the caller to say.
+    """
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int nd = read_ints(size, sizes, "view(): argument 'size'"), i, wild = -1
+    cdef int64_t known = 1
+    for i in range(nd):
+        if sizes[i] == -1 and wild < 0:
+            wild = i
+        elif sizes[i] < 0 or (sizes[i] > 0 and known > t.nelem // sizes[i]):   # the latter also keeps it from overflowing
+            return None
+        else:
+            known *= sizes[i]
+    if not t.contig or t.nelem == 0:
+        return None
+    if wild >= 0:
+        if known == 0 or t.nelem % known:
+            return None
+        sizes[wild] = t.nelem // known
+    elif known != t.nelem:
+        return None
+    cdef Tensor v = bare_view(t, nd)
+    memcpy(v.sizes, sizes, nd * sizeof(int64_t))
+    set_row_major(v)
     return v
 
 

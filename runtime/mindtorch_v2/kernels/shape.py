@@ -120,6 +120,9 @@ def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 def view(self: Tensor, size: Sequence[int]) -> Tensor:
     """The same elements in another shape."""
+    made = _core.reshaped(self, size)
+    if made is not None:
+        return made
     shape = infer_size(size, self.numel())
     strides = view_strides(self, shape)
     if strides is None:
@@ -141,14 +144,14 @@ def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     a, b = wrap_dim(dim0, self.dim()), wrap_dim(dim1, self.dim())
     if order:
         order[a], order[b] = order[b], order[a]
-    return _reordered(self, order)
+    return _core.with_dims(self, order)
 
 
 def t(self: Tensor) -> Tensor:
     """A matrix transposed; a vector as it is."""
     if self.dim() > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.dim()}D")
-    return _reordered(self, list(range(self.dim()))[::-1])
+    return _core.with_dims(self, tuple(range(self.dim()))[::-1])
 
 
 def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
@@ -161,12 +164,7 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
     order = [wrap_dim(d, self.dim()) for d in dims]
     if len(set(order)) != len(order):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return _reordered(self, order)
-
-
-def _reordered(self: Tensor, order: Sequence[int]) -> Tensor:
-    strides = self.stride()
-    return _core.as_strided(self, tuple(self.shape[d] for d in order), tuple(strides[d] for d in order))
+    return _core.with_dims(self, order)
 
 
 def permute_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -253,15 +251,12 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
     if self.dim() == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, self.dim())
-    size = self.shape[d]
+    size = self.size(d)
     if not -size <= index < size:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {dim}"
         )
-    shape, strides = list(self.shape), list(self.stride())
-    offset = self.storage_offset() + index % size * strides[d]
-    del shape[d], strides[d]
-    return _core.as_strided(self, shape, strides, offset)
+    return _core.sliced(self, d, index % size, -1, 1)
 
 
 def slice(self: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
@@ -271,18 +266,13 @@ def slice(self: Tensor, dim: int, start: int | None, end: int | None, step: int)
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     d = wrap_dim(dim, self.dim())
-    size = self.shape[d]
-    first, last, _ = builtins.slice(start, end).indices(size)
-    shape, strides = list(self.shape), list(self.stride())
-    offset = self.storage_offset() + first * strides[d]
-    shape[d] = max(0, -((first - last) // step))
-    strides[d] *= step
-    return _core.as_strided(self, shape, strides, offset if shape[d] else self.storage_offset())
+    first, last, _ = builtins.slice(start, end).indices(self.size(d))
+    return _core.sliced(self, d, first, max(0, -((first - last) // step)), step)
 
 
 def squeeze(self: Tensor) -> Tensor:
     """Dimensions of size 1 left out."""
-    return _kept(self, [d for d, size in enumerate(self.shape) if size != 1])
+    return _core.with_dims(self, [d for d, size in enumerate(self.shape) if size != 1])
 
 
 def squeeze_dim(self: Tensor, dim: int) -> Tensor:
@@ -293,11 +283,7 @@ def squeeze_dim(self: Tensor, dim: int) -> Tensor:
 def squeeze_dims(self: Tensor, dim: Sequence[int]) -> Tensor:
     """Dimensions left out where their size is 1."""
     given = [wrap_dim(d, self.dim()) for d in dim]
-    return _kept(self, [d for d, size in enumerate(self.shape) if size != 1 or d not in given])
-
-
-def _kept(self: Tensor, dims: Sequence[int]) -> Tensor:
-    return _core.as_strided(self, [self.shape[d] for d in dims], [self.stride(d) for d in dims])
+    return _core.with_dims(self, [d for d, size in enumerate(self.shape) if size != 1 or d not in given])
 
 
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
@@ -321,6 +307,9 @@ def detach_(self: Tensor) -> Tensor:
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape, as a view where that is possible."""
+    made = _core.reshaped(self, shape)
+    if made is not None:
+        return made
     sizes = infer_size(shape, self.numel())
     strides = view_strides(self, sizes)
     if strides is not None:
@@ -333,7 +322,7 @@ def movedim(self: Tensor, source: int, destination: int) -> Tensor:
     order = list(range(self.dim()))
     moved = order.pop(wrap_dim(source, self.dim()))
     order.insert(wrap_dim(destination, self.dim()), moved)
-    return _reordered(self, order)
+    return _core.with_dims(self, order)
 
 
 def unbind(self: Tensor, dim: int) -> list[Tensor]:
