@@ -19,6 +19,7 @@ from mtcodegen.expr import (
     to_python,
     typed_scalar,
 )
+from mtcodegen.expr.nodes import ListExpr, Name, Unary, map_children, with_parts
 from opschema import Schema, parse_schema
 
 SCHEMAS = {
@@ -246,3 +247,17 @@ def test_typed_scalar() -> None:
 def test_every_code_is_explained() -> None:
     assert {row[3] for row in FAULTS} <= CODES.keys()
     assert all(title and explanation.endswith(".") for title, explanation in CODES.values())
+
+
+def test_what_is_as_it_was_stays_the_same_node() -> None:
+    text = "[x.shape[0] + 1, -y.size(0), *x.shape[1:]] if len(x.shape) > 2 and not x.is_contiguous() else x.shape"
+    expr = parse_expression(text)
+    assert analyze(expr, scope_for(ADD, FAKE, TABLE)).expr is expr
+    assert map_children(expr, lambda child: child) is expr
+
+
+def test_parts_that_differ_in_their_place_alone_are_replaced() -> None:
+    old, new = Name("x", offset=1), Name("x", offset=7)
+    assert with_parts(ListExpr((old,)), items=(new,)).items[0] is new
+    assert with_parts(Unary("-", old), operand=new).operand is new
+    assert with_parts(ListExpr((old,)), items=(old, new)).items == (old, new)

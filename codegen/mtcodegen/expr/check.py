@@ -30,6 +30,7 @@ from mtcodegen.expr.nodes import (
     Starred,
     Unary,
     walk,
+    with_parts,
 )
 from mtcodegen.expr.operands import binary_type, compare_fault, index_type
 from mtcodegen.expr.scope import Scope
@@ -128,7 +129,9 @@ class _Checker(NameChecker):
         if not several or not isinstance(node, ListExpr) or any(isinstance(item, Starred) for item in node.items):
             return self.visit(node)
         typed = [self.visit(item) for item in node.items]
-        return replace(node, items=tuple(item for item, _ in typed)), ValueType.tuple_of([type_ for _, type_ in typed])
+        return with_parts(node, items=tuple(item for item, _ in typed)), ValueType.tuple_of(
+            [type_ for _, type_ in typed]
+        )
 
     def visit(self, node: Expr) -> Typed:
         match node:
@@ -160,7 +163,7 @@ class _Checker(NameChecker):
                 return self._attribute(node)
             case Keyword():
                 value, type_ = self.visit(node.value)
-                return replace(node, value=value), type_
+                return with_parts(node, value=value), type_
             case Call():
                 return self._call(node)
 
@@ -168,7 +171,7 @@ class _Checker(NameChecker):
 
     def _list(self, node: ListExpr) -> Typed:
         typed = [self.visit(item) for item in node.items]
-        result = replace(node, items=tuple(item for item, _ in typed))
+        result = with_parts(node, items=tuple(item for item, _ in typed))
         types = [type_ for _, type_ in typed]
         if not types:
             return result, ValueType.list_of(ANY)
@@ -180,14 +183,14 @@ class _Checker(NameChecker):
     def _starred(self, node: Starred) -> Typed:
         value, type_ = self.visit(node.value)
         if type_.kind is Kind.LIST and not type_.optional:
-            return replace(node, value=value), type_.element
+            return with_parts(node, value=value), type_.element
         if type_.kind is not Kind.ANY:
             self.fault(f"`*` takes a list, not {type_}", node, "MT209")
-        return replace(node, value=value), ANY
+        return with_parts(node, value=value), ANY
 
     def _unary(self, node: Unary) -> Typed:
         operand, type_ = self.visit(node.operand)
-        result = replace(node, operand=operand)
+        result = with_parts(node, operand=operand)
         if node.op == "not":
             self.require_bool(node.operand, type_)
             return result, BOOL
@@ -202,7 +205,7 @@ class _Checker(NameChecker):
     def _binary(self, node: Binary) -> Typed:
         left, left_type = self.visit(node.left)
         right, right_type = self.visit(node.right)
-        result = replace(node, left=left, right=right)
+        result = with_parts(node, left=left, right=right)
         for operand, type_ in ((node.left, left_type), (node.right, right_type)):
             if type_.optional:
                 return result, self.may_be_none(operand)
@@ -224,9 +227,8 @@ class _Checker(NameChecker):
         tensor = False
         for i, (op, operand) in enumerate(node.rest):
             left, right = typed[i][1], typed[i + 1][1]
-            place = replace(
-                node, offset=operands[i].offset, length=operand.offset + operand.length - operands[i].offset
-            )
+            start, end = operands[i].offset, operand.offset + operand.length
+            place = Compare(node.first, node.rest, offset=start, length=end - start)
             fault = compare_fault(op, left, right)
             if fault is not None:
                 self.fault(fault[0], place, "MT209", fault[1])
@@ -241,7 +243,7 @@ class _Checker(NameChecker):
         equality = all(op in ("==", "!=") for op, _ in node.rest)
         values = [_as_tuple(value, type_) if equality else value for value, type_ in typed]
         rest = tuple((op, value) for (op, _), value in zip(node.rest, values[1:], strict=True))
-        return replace(node, first=values[0], rest=rest), TENSOR if tensor else BOOL
+        return with_parts(node, first=values[0], rest=rest), TENSOR if tensor else BOOL
 
     def _bool_op(self, node: BoolOp) -> Typed:
         outer = self.not_none
@@ -252,7 +254,7 @@ class _Checker(NameChecker):
             values.append(resolved)
             self.not_none |= _known(value, node.op == "and")
         self.not_none = outer
-        return replace(node, values=tuple(values)), BOOL
+        return with_parts(node, values=tuple(values)), BOOL
 
     def _conditional(self, node: Conditional) -> Typed:
         condition, condition_type = self.visit(node.condition)
@@ -266,23 +268,23 @@ class _Checker(NameChecker):
         joined = join(body_type, orelse_type)
         if joined is None:
             joined = self.fault(f"one branch is {body_type}, the other {orelse_type}", node, "MT209")
-        return replace(node, condition=condition, body=body, orelse=orelse), joined
+        return with_parts(node, condition=condition, body=body, orelse=orelse), joined
 
     # ------------------------------------------------------------ indices, attributes
 
     def _slice(self, node: Slice) -> Typed:
-        parts = []
-        for part in (node.lower, node.upper, node.step):
+        parts = {}
+        for name, part in (("lower", node.lower), ("upper", node.upper), ("step", node.step)):
             value, type_ = (None, INT) if part is None else self.visit(part)
             if part is not None and not accepts(replace(INT, optional=True), type_):
                 self.fault(f"a slice takes integers, not {type_}", part, "MT214")
-            parts.append(value)
-        return Slice(*parts, offset=node.offset, length=node.length), SLICE
+            parts[name] = value
+        return with_parts(node, **parts), SLICE
 
     def _index(self, node: Index) -> Typed:
         value, type_ = self.visit(node.value)
         index, index_type_ = self.visit(node.index)
-        result = replace(node, value=value, index=index)
+        result = with_parts(node, value=value, index=index)
         if type_.optional:
             return result, self.may_be_none(node.value)
         if type_.kind is Kind.TENSOR:
@@ -299,7 +301,7 @@ class _Checker(NameChecker):
             hint = f"write `{'.'.join(path)}(...)`" if self._overloads(path) else None
             return node, self.fault(f"`{'.'.join(path)}` is not a value", node, "MT204", hint)
         value, type_ = self.receiver(node.value)
-        result = replace(node, value=value)
+        result = with_parts(node, value=value)
         member = self._member(node, type_)
         if member is None:
             return result, ANY
@@ -357,10 +359,10 @@ class _Checker(NameChecker):
         typed = [visit(argument) for argument in node.arguments]
         keywords = [self.visit(keyword.value) for keyword in node.keywords]
         named = zip(node.keywords, keywords, strict=True)
-        call = replace(
+        call = with_parts(
             node,
             arguments=tuple(value for value, _ in typed),
-            keywords=tuple(replace(keyword, value=value) for keyword, (value, _) in named),
+            keywords=tuple(with_parts(keyword, value=value) for keyword, (value, _) in named),
         )
         types = tuple(type_ for _, type_ in typed)
         return call, Arguments(node, types, tuple(type_ for _, type_ in keywords), receiver)
@@ -402,7 +404,7 @@ class _Checker(NameChecker):
         if not schemas:
             return call, self._unknown_function(function, path)
         title = f"{namespace}::{name}"
-        resolved = replace(
+        resolved = with_parts(
             call, function=Operator(namespace, name, overload, offset=function.offset, length=function.length)
         )
         if not self.scope.purpose.reads_values:
@@ -443,7 +445,7 @@ class _Checker(NameChecker):
             members = members_of(type_)
         member = members.get(function.name)
         call, arguments = self._arguments(node, type_)
-        call = replace(call, function=replace(function, value=receiver))
+        call = with_parts(call, function=with_parts(function, value=receiver))
         if member is not None:
             return call, self._known_method(node, function, member, arguments)
         operator = ["aten", function.name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 __all__ = [
     "Attribute",
@@ -26,6 +26,7 @@ __all__ = [
     "children",
     "map_children",
     "walk",
+    "with_parts",
 ]
 
 
@@ -209,34 +210,54 @@ def walk(node: Expr) -> Iterator[Expr]:
         stack.extend(reversed(children(current)))
 
 
+N = TypeVar("N", bound=Node)
+
+
+def with_parts(node: N, **parts: Any) -> N:
+    """``node`` with some of its fields replaced; the node itself where all of them are what it has already."""
+    for name, part in parts.items():
+        if not _is_same(getattr(node, name), part):
+            return replace(node, **parts)
+    return node
+
+
+def _is_same(own: object, part: object) -> bool:
+    """Whether it is the very same node, or a tuple of them: equality would ignore the places of nodes."""
+    if own is part:
+        return True
+    if not isinstance(own, tuple) or not isinstance(part, tuple) or len(own) != len(part):
+        return False
+    return all(map(_is_same, own, part))
+
+
 def map_children(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """``node`` with ``change`` applied to the nodes directly below it."""
     match node:
         case Name() | Operator() | Literal():
             return node
         case ListExpr(items=items):
-            return replace(node, items=tuple(map(change, items)))
+            return with_parts(node, items=tuple(map(change, items)))
         case BoolOp(values=items):
-            return replace(node, values=tuple(map(change, items)))
+            return with_parts(node, values=tuple(map(change, items)))
         case Starred(value=value) | Keyword(value=value) | Attribute(value=value):
-            return replace(node, value=change(value))
+            return with_parts(node, value=change(value))
         case Unary(operand=value):
-            return replace(node, operand=change(value))
+            return with_parts(node, operand=change(value))
         case Binary(left=left, right=right):
-            return replace(node, left=change(left), right=change(right))
+            return with_parts(node, left=change(left), right=change(right))
         case Index(value=value, index=index):
-            return replace(node, value=change(value), index=change(index))
+            return with_parts(node, value=change(value), index=change(index))
         case Compare(first=first, rest=rest):
-            return replace(node, first=change(first), rest=tuple((op, change(operand)) for op, operand in rest))
+            return with_parts(node, first=change(first), rest=tuple((op, change(operand)) for op, operand in rest))
         case Conditional(condition=condition, body=body, orelse=orelse):
-            return replace(node, condition=change(condition), body=change(body), orelse=change(orelse))
+            return with_parts(node, condition=change(condition), body=change(body), orelse=change(orelse))
         case Slice(lower=lower, upper=upper, step=step):
             parts = (None if part is None else change(part) for part in (lower, upper, step))
-            return Slice(*parts, offset=node.offset, length=node.length)
+            return with_parts(node, **dict(zip(("lower", "upper", "step"), parts, strict=True)))
         case Call(function=function, arguments=arguments, keywords=keywords):
             mapped = tuple(_map_keyword(keyword, change) for keyword in keywords)
-            return replace(node, function=change(function), arguments=tuple(map(change, arguments)), keywords=mapped)
+            return with_parts(node, function=change(function), arguments=tuple(map(change, arguments)), keywords=mapped)
 
 
 def _map_keyword(keyword: Keyword, change: Callable[[Expr], Expr]) -> Keyword:
-    return replace(keyword, value=change(keyword.value))
+    return with_parts(keyword, value=change(keyword.value))

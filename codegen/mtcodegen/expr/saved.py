@@ -18,6 +18,7 @@ from mtcodegen.expr.nodes import (
     Name,
     children,
     map_children,
+    with_parts,
 )
 from mtcodegen.expr.operands import literal_index
 from mtcodegen.expr.scope import Scope, gradient_names, output_names
@@ -226,7 +227,7 @@ class _Plan:
 
 def _renamed(node: Expr, names: Mapping[str, str]) -> Expr:
     if isinstance(node, Name):
-        return replace(node, id=names.get(node.id, node.id))
+        return with_parts(node, id=names.get(node.id, node.id))
     return map_children(node, lambda child: _renamed(child, names))
 
 
@@ -247,8 +248,8 @@ def _rewrite(node: Expr, properties: Mapping[tuple[str, Expr], str], names: Mapp
     if node == Name("grads"):
         return ListExpr(tuple(Name(_gradient(i, outputs)) for i in range(outputs)))
     if isinstance(node, Name):
-        return replace(node, id=names.get(node.id, node.id))
+        return with_parts(node, id=names.get(node.id, node.id))
     if isinstance(node, Call) and isinstance(node.function, Name):
-        keywords = tuple(replace(keyword, value=again(keyword.value)) for keyword in node.keywords)
-        return replace(node, arguments=tuple(map(again, node.arguments)), keywords=keywords)
+        keywords = tuple(with_parts(keyword, value=again(keyword.value)) for keyword in node.keywords)
+        return with_parts(node, arguments=tuple(map(again, node.arguments)), keywords=keywords)
     return map_children(node, again)
