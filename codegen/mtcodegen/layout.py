@@ -46,7 +46,7 @@ def pieces(text: str, room: int) -> list[str]:
 
 def wrap(text: str) -> str:
     """``text`` with each statement that is too long for its line laid out over several."""
-    return "\n".join(_wrap_line(line) if len(line) > WIDTH else line for line in text.split("\n"))
+    return "\n".join([_wrap_line(line) if len(line) > WIDTH else line for line in text.split("\n")])
 
 
 def _wrap_line(line: str) -> str:

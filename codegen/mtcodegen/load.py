@@ -47,10 +47,12 @@ def load(source: Source) -> tuple[Node | None, list[Diagnostic]]:
     import yaml
 
     builder = _Builder(source)
+    take, found = builder.handlers.get, builder.diagnostics  # a large file has 40,000 events
     try:
         next_event = _parser(source.text).get_event
         while (event := next_event()) is not None:
-            if not builder.add(event):
+            handle = take(event.__class__)
+            if handle is not None and (handle(event) is False or len(found) >= MOST_FINDINGS):
                 break
     except yaml.reader.ReaderError as error:
         return None, [_reader_fault(source, error)]
@@ -104,7 +106,8 @@ class _Builder:
         self._open: Sequence | Mapping | None = None
         self._key: Node | None = None  # of the open mapping, which waits for its value
         self._around: list[tuple[Sequence | Mapping | None, Node | None]] = []  # the nodes around it, and their keys
-        self._handlers: dict[type, Callable[[Any], bool | None]] = {
+        # What takes an event, by its class; False stops the reading.
+        self.handlers: dict[type, Callable[[Any], bool | None]] = {
             yaml.ScalarEvent: self._scalar,
             yaml.AliasEvent: self._alias,
             yaml.SequenceStartEvent: self._sequence,
@@ -120,11 +123,6 @@ class _Builder:
                 Diagnostic("MT103", "the file is empty: a list of operators was expected", Span(self.source, 0))
             ]
         return self.documents[0], []
-
-    def add(self, event: Any) -> bool:
-        """Take one event; False stops the reading."""
-        handle = self._handlers.get(event.__class__)
-        return handle is None or (handle(event) is not False and len(self.diagnostics) < MOST_FINDINGS)
 
     def _scalar(self, event: Any) -> None:
         mark, end, style = event.start_mark, event.end_mark.index, event.style or ""

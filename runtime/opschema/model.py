@@ -128,11 +128,13 @@ class Schema:
         """What the operator writes to; an in-place name decides before an out argument."""
         if self.is_inplace_name:
             return SchemaKind.INPLACE
-        if self.out_arguments:
-            return SchemaKind.OUT
-        if any(argument.is_write for argument in self.arguments):
-            return SchemaKind.MUTABLE
-        return SchemaKind.FUNCTIONAL
+        writes = False
+        for argument in self.arguments:
+            if argument.is_write:
+                if argument.kwarg_only:
+                    return SchemaKind.OUT
+                writes = True
+        return SchemaKind.MUTABLE if writes else SchemaKind.FUNCTIONAL
 
     @property
     def overload_name(self) -> str:

@@ -128,7 +128,7 @@ class _Lowering:
         schema = operator.schema
         if schema.namespace is None:
             schema = schema.in_namespace(self.namespace)
-        func = self.scalar(str(operator.schema))
+        func = self.scalar(operator.schema.qualname)  # findings point at nothing else of it
         place = self.scalar("")
         entries: dict[str, tuple[Scalar, Node]] = {"func": (place, func)}
         if operator.fake:

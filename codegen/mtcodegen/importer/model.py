@@ -70,11 +70,11 @@ class Imported:
     autogen_span: Span | None = None  # where they are asked for
     backward: str = ""  # `not_implemented` or `not_differentiable` for all arguments
     notes: list[Note] = field(default_factory=list)
-    gradients_of: Callable[[Imported], None] | None = None  # adds the gradients, where that is still to be done
+    rest: Callable[[Imported], None] | None = None  # adds notes and gradients, where that is still to be done
 
     def complete(self) -> None:
-        """Add the gradients: left to the end, which is reached in two processes at a time."""
-        add, self.gradients_of = self.gradients_of, None
+        """Add what is left to the end, which is reached in two processes at a time."""
+        add, self.rest = self.rest, None
         if add is not None:
             add(self)
 

@@ -78,23 +78,30 @@ def _imported(
     schema = function.schema
     span = function.func.locate(0, len(schema.qualname))
     imported = Imported(schema, span, function.variants)
-    imported.add_tags(function.tags)
     target = by_name.get(function.structured_delegate, function)
     devices, composite = _devices(target)
     composite |= function.is_composite
-    _note_kernels(imported, function, kernels)
     if kernels and (composite or devices):
         imported.kernels.append(python_kernel(schema, () if composite else devices, kernels))
         if not composite and "meta" not in devices and _makes_outputs(schema):
             imported.fake = ({"python": f"{kernels}:{python_name(schema)}_fake"},)
+    if function.autogen:
+        _carry_autogen(imported, function)
+    imported.rest = partial(_complete, function=function, derivatives=derivatives, kernels=kernels)
+    return imported
+
+
+def _complete(imported: Imported, function: NativeFunction, derivatives: DerivativeTable, kernels: str) -> None:
+    """Add what no other operator depends on: tags, notes and gradients. Those on `autogen` are there already."""
+    on_autogen, imported.notes = imported.notes, []
+    imported.add_tags(function.tags)
+    _note_kernels(imported, function, kernels)
     for name, reason in _CPP_KEYS.items():
         if name in function.node.entries:
             key, value = function.node.entries[name]
             imported.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
-    if function.autogen:
-        _carry_autogen(imported, function)
-    imported.gradients_of = partial(derivatives.add_backward, composite=function.is_composite)
-    return imported
+    imported.notes += on_autogen
+    derivatives.add_backward(imported, composite=function.is_composite)
 
 
 def _carry_autogen(imported: Imported, function: NativeFunction) -> None:
