@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Formula:
     """An expression as written (``node``) and as read."""
 
@@ -40,7 +40,7 @@ class Formula:
     expr: Expr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PythonFunction:
     """``module:function``."""
 
@@ -52,7 +52,7 @@ class PythonFunction:
         return self.node.value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FakeRule:
     """Shape, dtype and device of one output; ``shape`` is one expression or one a dimension."""
 
@@ -63,7 +63,7 @@ class FakeRule:
     device: Formula | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KernelArg:
     """An argument of a launched kernel: ``type`` names the attribute of ``npu`` that declares how it is passed."""
 
@@ -71,7 +71,7 @@ class KernelArg:
     type: str = "ptr"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Launch:
     """A kernel in a library, or in sources that are built on first use."""
 
@@ -85,7 +85,7 @@ class Launch:
     tiling: MappingOf[str, KernelArg]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mindspore:
     """A MindSpore primitive; ``args`` is None where it takes the operator's tensors."""
 
@@ -94,14 +94,14 @@ class Mindspore:
     attrs: MappingOf[str, Formula]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Compute:
     """Outputs as expressions over other operators."""
 
     formulas: tuple[Formula, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Variant:
     """A kernel made of another operator, that of ``base``: in place of it, into given outputs, or writing nothing."""
 
@@ -111,7 +111,7 @@ class Variant:
 KernelBody = Launch | PythonFunction | Mindspore | Compute | Variant
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KernelSpec:
     """One kernel. No ``devices``: it runs on every one."""
 
@@ -122,7 +122,7 @@ class KernelSpec:
     body: KernelBody
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Derivative:
     """The gradient of some arguments: a formula, or None where there is none.
 
@@ -136,7 +136,7 @@ class Derivative:
     by_device: MappingOf[str, Formula] = field(default_factory=dict)  # formulas that differ from the default one
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Backward:
     """The gradients of an operator; with a ``function`` they are hand-written, with a ``marker`` there are none."""
 
@@ -148,7 +148,7 @@ class Backward:
     marker: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tangent:
     """The tangent of the output called ``name``: a formula, or None where the ``marker`` says what it is.
 
@@ -162,7 +162,7 @@ class Tangent:
     marker: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Forward:
     """Forward-mode differentiation of an operator; with a ``function`` it is hand-written."""
 
@@ -173,7 +173,7 @@ class Forward:
     marker: str = ""  # of all outputs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Values:
     """A list among sample values: nested numbers for a tensor, or one value for each element of a list."""
 
@@ -184,7 +184,7 @@ class Values:
 Sample = Formula | Values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Example:
     """Arguments of one call by name, and the expected result: one sample an output, none where nothing is expected."""
 
@@ -194,7 +194,7 @@ class Example:
     tolerance: float = 1e-5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OpSpec:
     """One operator. ``schema`` always has its namespace."""
 
@@ -229,7 +229,7 @@ def place_of(node: Node) -> str:
     return f"{node.source.path.rsplit('/', 1)[-1]}:{node.line}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class File:
     """One YAML file's operators."""
 

@@ -23,7 +23,7 @@ from mtcodegen.source import Scalar
 __all__ = ["Module", "plan_module"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Operator:
     """What a module says about one operator."""
 
@@ -40,7 +40,7 @@ class Operator:
     exports: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Module:
     """Everything that the templates need for one YAML file."""
 

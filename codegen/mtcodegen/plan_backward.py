@@ -19,7 +19,7 @@ __all__ = ["Gradients", "formula_of", "output_spelling", "plan_backward", "unpac
 _NO_OPERATORS = OperatorTable({})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gradients:
     """The functions of an operator's gradient, and the statements that register them."""
 

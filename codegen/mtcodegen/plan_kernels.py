@@ -34,7 +34,7 @@ __all__ = ["Function", "KernelPlan", "OpPlan", "plan_kernels"]
 _KEYS = {"cpu": "CPU", "npu": "NPU", "cuda": "CUDA", "mps": "MPS", "meta": "Meta"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Function:
     """A function of a generated module; ``body`` are statements, indented within it where they are nested."""
 
@@ -45,7 +45,7 @@ class Function:
     decorators: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KernelPlan:
     """Module-level statements, and the functions after them."""
 
@@ -53,7 +53,7 @@ class KernelPlan:
     functions: tuple[Function, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OpPlan:
     """An operator with the names that it has in its module."""
 

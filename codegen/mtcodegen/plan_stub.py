@@ -14,7 +14,7 @@ from mtcodegen.names import IMPORTED, Names, annotation, return_annotation
 __all__ = ["Overload", "Signature", "Stub", "plan_stubs"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Signature:
     """One way to call an operator. ``receiver`` is a name for the operator itself that no argument has."""
 
@@ -25,7 +25,7 @@ class Signature:
     receiver: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Overload:
     """An overload as an attribute: its name, and the class that says how it is called."""
 
@@ -34,7 +34,7 @@ class Overload:
     signature: Signature
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stub:
     """One exported name; ``type`` is the class that it is of. Without ``overloads`` it is the only overload itself."""
 

@@ -29,7 +29,7 @@ from mtcodegen.torchyaml import (
 __all__ = ["Import", "import_files"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Import:
     """What was read, and what is wrong with the files (then nothing was read)."""
 

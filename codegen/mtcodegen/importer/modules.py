@@ -22,7 +22,7 @@ __all__ = ["MOST", "Draw", "Modules", "make_modules"]
 MOST = 1300  # operators of a module: one with more is slow to import and to edit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Modules:
     """The files by name, what could not be carried over, and what the generator has against the operators.
 
@@ -47,7 +47,7 @@ class Modules:
 Draw = Callable[[Sequence[Note]], str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Part:
     """A module to be made, and the operators whose formulas are checked with it."""
 

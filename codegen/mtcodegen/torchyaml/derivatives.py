@@ -43,7 +43,7 @@ class FormulaKind(Enum):
     AUTO_ELEMENT_WISE = "auto_element_wise"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Formula:
     """The gradient of the arguments ``names``, or the tangent of the outputs ``names``; a marker has no ``expr``."""
 
@@ -54,7 +54,7 @@ class Formula:
     expr: CppExpr | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Variant:
     """The formulas for one dispatch key; ``Default`` is for all."""
 
@@ -71,7 +71,7 @@ class Variant:
         return tuple(name for formula in self.of(FormulaKind.BACKWARD) for name in formula.names)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Derivatives:
     """One entry. ``output_differentiability`` is empty where every output is; or there is a ``condition``."""
 

@@ -42,7 +42,7 @@ _REPLACEMENT = re.compile(r"([A-Za-z_][\w:]*(?:\[\d*\]|\?)*) ([A-Za-z_]\w*)", re
 _PRECOMPUTED = re.compile(r"(\w+) -> (.+)", re.ASCII)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dispatch:
     """A kernel and the dispatch keys it is for."""
 
@@ -51,7 +51,7 @@ class Dispatch:
     node: Scalar
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Precomputed:
     """``argument -> type name, ...``, in C++'s types; with no ``argument``, values that are added."""
 
@@ -59,7 +59,7 @@ class Precomputed:
     replacements: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NativeFunction:
     """One entry. What a key says when it is left out is the default."""
 
