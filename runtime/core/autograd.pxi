@@ -66,11 +66,16 @@ cdef class FunctionCtx(Node):
                                ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
                                "graph a second time or if you need to access saved tensors after calling backward.")
         if self.saved is None:
-            return () if self.to_save is None else self.to_save
+            # Nothing until a Function's forward is done, as in PyTorch; an operator's formulas of forward mode run sooner.
+            return self.to_save if self.is_operator and self.to_save is not None else ()
         return unpack_saved(self)
 
     def name(self):
         return self.node_name or self.function.__name__ + "Backward"
+
+    def __repr__(self):
+        where = "" if self.is_operator else "torch.autograd.function."
+        return f"<{where}{self.name()} object at {<uintptr_t><PyObject*>self:#x}>"
 
     def mark_dirty(self, *tensors):
         """Declares inputs that forward changed in place; they must be returned."""
@@ -290,12 +295,12 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     key = mt_highest_bit(live)
     if autograd_fallback != FALLBACK_ERROR and ALIAS_AUTOGRAD not in op.kernels:
         return call_without_formula(op, key, bound, keys, record)
-    if record:
-        ctx = new_operator_node(op, bound)
     if op.mutates:
         refuse_inference_tensors(op, bound)
         if not mt_state.grad_off:
-            refuse_unrecorded_views(op, bound, record)
+            refuse_views(op, bound, record)
+    if record:
+        ctx = new_operator_node(op, bound)
     if not keys & BATCHED:                                # inside a batch are tensors that may be recorded, too
         mt_state.excluded = outside | BELOW_AUTOGRAD
     try:
@@ -422,14 +427,16 @@ cdef int refuse_inference_tensors(OpOverload op, Bound* bound) except -1:
     return 0
 
 
-cdef int refuse_unrecorded_views(OpOverload op, Bound* bound, bint record) except -1:
-    """Refuses to change a view that was made where nothing is recorded: what it is a view of would not learn of it."""
+cdef int refuse_views(OpOverload op, Bound* bound, bint record) except -1:
+    """Refuses to change a view made with others, or where nothing is recorded: what it is a view of would not learn of it."""
     cdef Tensor t
     cdef int i
     for i in range(op.sig.count):
         if not op.aliases[i].written or op.sig.args[i].kind != ARG_TENSOR or bound.slots[i] == <PyObject*>None:
             continue
         t = <Tensor>bound.slots[i]
+        if t.made == MADE_WITH_OTHERS and (record or needs_grad(t.base_)):
+            raise one_of_several_views(t, "is being modified inplace")
         if t.made >= MADE_IN_NO_GRAD and (record or needs_grad(t.base_)):
             if t.made == MADE_IN_INFERENCE:
                 where, now = "inference", "in normal mode"
@@ -458,13 +465,15 @@ cdef object call_setup(OpOverload op, Bound* bound, FunctionCtx ctx, object outp
 
 
 cdef int mark_views(OpOverload op, Bound* bound, object result) except -1:
-    """Outputs that share a declared argument's storage become views of it."""
+    """Outputs that share a declared argument's storage become views of it; several of them may not be changed in place."""
     cdef int i
     for i in range(op.sig.count):
         if op.aliases[i].declared and op.sig.args[i].kind == ARG_TENSOR and bound.slots[i] != <PyObject*>None:
             if PyTuple_Check(result) or PyList_Check(result):
                 for item in result:
                     mark_view(<Tensor>bound.slots[i], <Tensor>item)
+                    if (<Tensor>item).base_ is not None and (<Tensor>item).made == MADE_BY_OPERATOR:
+                        (<Tensor>item).made = MADE_WITH_OTHERS
             else:
                 mark_view(<Tensor>bound.slots[i], <Tensor>result)
             return 0

@@ -339,6 +339,22 @@ cdef bint expands_to(OutputMeta* meta, Tensor g) noexcept:
     return True
 
 
+cdef bint warned_of_cycles = False
+
+
+cdef int warn_of_cycle() except -1:
+    """Once, as in PyTorch: gradients with a graph, kept by the leaves of that graph."""
+    global warned_of_cycles
+    if not warned_of_cycles:
+        warned_of_cycles = True
+        import warnings
+        warnings.warn("Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+                      "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+                      "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
+                      "the cycle and avoid the leak.", UserWarning)
+    return 0
+
+
 def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retain_graph, bint create_graph, inputs=None,
                  bint accumulate_inputs=False):
     """Runs backward from `tensors` with the gradients `grad_tensors` (None: ones, for one-element tensors).
@@ -353,6 +369,8 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
     cdef Node node
     cdef Tensor root
     cdef Py_ssize_t i
+    if create_graph and (inputs is None or accumulate_inputs):
+        warn_of_cycle()
     task.retain_graph = retain_graph
     mt_state.grad_off = not create_graph
     mt_state.excluded = outside_keys & ~BELOW_AUTOGRAD

@@ -119,6 +119,11 @@ def count_forward_levels_(int change):
     forward_levels += change
 
 
+def count_transforms_(int change):
+    """Counts the transforms of `func` that this thread is in: one begins (1) or is done (-1)."""
+    mt_state.transforms += change
+
+
 def hide_tangents_(level):
     """Hides tangents at this level and above from this thread's calls; returns what was hidden before."""
     cdef int64_t before = mt_state.forward_hidden

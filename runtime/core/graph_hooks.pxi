@@ -90,3 +90,12 @@ cdef int refuse_nan(Node node, object grads) except -1:
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {at}th output.")
         at += 1
     return 0
+
+
+cdef int warn_of_missing_gradient() except -1:
+    import warnings
+    warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                  "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+                  "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
+                  "the leaf Tensor instead.", UserWarning)
+    return 0

@@ -101,14 +101,27 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output, int at=0) e
 
 
 cdef object forbidden_on_view(Tensor view, FunctionCtx operation):
-    where = f"{operation.name()}: output {view.output_nr_} of {view.grad_fn_.name()} is a view and is being modified inplace. "
     if view.made == MADE_WITH_OTHERS:
-        return RuntimeError(where + "This view is the output of a function that returns multiple views. Such functions do not allow "
-                            "the output views to be modified inplace. You should replace the inplace operation by an out-of-place "
-                            "one.")
+        return one_of_several_views(view, "is being modified inplace")
+    where = f"{operation.name()}: output {view.output_nr_} of {view.grad_fn_.name()} is a view and is being modified inplace. "
     return RuntimeError(where + "This view was created inside a custom Function (or because an input was returned as-is), and its "
                         "backward would not see the change. Return a clone from the custom Function, or use the out-of-place "
                         "operation.")
+
+
+cdef str operation_of(Node node):
+    """A node's name without what says that it runs backward: ``Unbind`` of ``UnbindBackward0``."""
+    return node.name().rpartition("Backward")[0] or node.name()
+
+
+cdef object one_of_several_views(Tensor view, str happened):
+    """What to say where one of several views, or what they are views of, was changed: PyTorch's words."""
+    if view.grad_fn_ is None:
+        where = f"A view was created in no_grad mode and {happened} with grad mode enabled. "
+    else:
+        where = f"Output {view.output_nr_} of {operation_of(view.grad_fn_)} is a view and {happened}. "
+    return RuntimeError(where + "This view is the output of a function that returns multiple views. Such functions do not allow the "
+                        "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
 
 
 cdef int refresh_view(Tensor view) except -1:
@@ -132,5 +145,7 @@ cdef int refresh_view(Tensor view) except -1:
 cdef Node current_grad_fn(Tensor t):
     """The node that made a tensor, after in-place changes of its base too."""
     if t.base_ is not None and t.base_.epoch != t.epoch:
+        if t.made == MADE_WITH_OTHERS:
+            raise one_of_several_views(t, "its base or another view of its base has been modified inplace")
         refresh_view(t)
     return t.grad_fn_

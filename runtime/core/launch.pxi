@@ -44,6 +44,13 @@ cdef dict C_STATUS = {
 }
 
 
+# PyTorch's names of dtypes in what its kernels say.
+cdef dict SCALAR_TYPES = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
+    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}
+
+
 cdef struct Launch:            # one call under way
     mt_frame frame
     mt_tensor descriptors[MAX_KERNEL_ARGS]
@@ -231,9 +238,24 @@ cdef object launch_on_cpu(Kernel self, PyObject** args, Py_ssize_t n):
         with nogil:
             status = mt_invoke(self.address, &call.frame, self.floats, self.words)
     if status != 0:
-        raise RuntimeError(f"kernel {self.name} returned {status} ("
-                           f"{C_STATUS.get(status, 'a code of its own; a kernel returns int, 0 for success')})")
+        raise kernel_failure(self, status, args, n)
     return None
+
+
+cdef object kernel_failure(Kernel self, int status, PyObject** args, Py_ssize_t n):
+    """What a status that is not 0 becomes; that there is no code for a dtype is said as PyTorch says it, too."""
+    cdef Py_ssize_t i
+    cdef dtype widest = None
+    text = f"kernel {self.name} returned {status} (" \
+           f"{C_STATUS.get(status, 'a code of its own; a kernel returns int, 0 for success')})"
+    if status == 1:
+        for i in range(n):
+            if isinstance(<object>args[i], Tensor) and (widest is None or widest.category < (<Tensor>args[i]).dt.category):
+                widest = (<Tensor>args[i]).dt
+        if widest is not None:
+            return NotImplementedError(f"\"{self.name.removeprefix('mt_')}_cpu\" not implemented for "
+                                       f"'{SCALAR_TYPES.get(widest.name, widest.name)}': {text}")
+    return RuntimeError(text)
 
 
 cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_ssize_t n, int index):

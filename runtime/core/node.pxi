@@ -180,6 +180,12 @@ cdef class AccumulateGrad(Node):
         if self.variable is not None:
             self.variable.accumulator = NULL
 
+    def name(self):
+        return "torch::autograd::AccumulateGrad"          # PyTorch's, whose `repr` has the class alone
+
+    def __repr__(self):
+        return f"<{self.node_name} object at {<uintptr_t><PyObject*>self:#x}>"
+
     cdef object apply(self, list grads):
         if grads[0] is not None:
             grad = run_hooks(self.variable.hooks, grads[0])

@@ -219,6 +219,8 @@ cdef class Tensor:
 
     @property
     def grad(self):
+        if self.grad_ is None and not self.wants_grad and not self.retains_grad_ and needs_grad(self):
+            warn_of_missing_gradient()
         return self.grad_
 
     @grad.setter
@@ -363,7 +365,10 @@ cdef class Tensor:
     def __ge__(self, other): return binary("ge", self, other)
     def __neg__(self): return call1(aten("neg"), self)
     def __abs__(self): return call1(aten("abs"), self)
-    def __invert__(self): return call1(aten("bitwise_not"), self)
+    def __invert__(self):
+        if self.dt.category >= CATEGORY_FLOAT:
+            raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        return call1(aten("bitwise_not"), self)
     def __pos__(self): return self
     def __rfloordiv__(self, other):
         other = operand(other)

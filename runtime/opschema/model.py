@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import Enum
+from typing import ClassVar
 
 from .defaults import Default, check_default, default_value
 from .errors import SchemaError
 from .rules import find_fault
-from .types import Alias, Type, annotated, base_of
+from .types import Alias, AliasInfo, Type, alias_info, annotated, base_of, size_of
 
 # `__iadd__` is in-place although it does not end in a single underscore.
 _OPERATORS = ("add", "sub", "mul", "div", "mod", "pow", "floordiv", "truediv", "matmul", "lshift", "rshift")
@@ -51,15 +52,32 @@ class Argument:
 
     @property
     def default_value(self) -> Default:
-        """The default as a Python value; see ``opschema.defaults.default_value``. Raises ValueError without one."""
-        if self.default is None:
-            raise ValueError(f"argument `{self.name}` has no default")
-        return default_value(self.type, self.default)
+        """The default as a Python value, see ``opschema.defaults.default_value``; None also where there is none."""
+        return None if self.default is None else default_value(self.type, self.default)
+
+    def has_default_value(self) -> bool:
+        """PyTorch's form of `has_default`."""
+        return self.has_default
+
+    @property
+    def N(self) -> int | None:  # noqa: N802  (PyTorch's name)
+        """The length that a list has by its type, as in ``int[2]``."""
+        return size_of(self.type)
 
     @property
     def is_write(self) -> bool:
         """Whether the operator writes to this argument."""
         return self.alias is not None and self.alias.write
+
+    @property
+    def is_out(self) -> bool:
+        """Whether it is where a result goes: written to, and given by name."""
+        return self.kwarg_only and self.is_write
+
+    @property
+    def alias_info(self) -> AliasInfo | None:
+        """The alias annotation as sets."""
+        return alias_info(self.type, self.alias)
 
     def __str__(self) -> str:
         default = "" if self.default is None else f"={self.default}"
@@ -73,6 +91,24 @@ class Return:
     type: Type
     name: str | None = None
     alias: Alias | None = None
+
+    kwarg_only: ClassVar[bool] = False
+    default_value: ClassVar[None] = None
+    is_out: ClassVar[bool] = False
+
+    def has_default_value(self) -> bool:
+        """No result has one; arguments may."""
+        return False
+
+    @property
+    def N(self) -> int | None:  # noqa: N802  (PyTorch's name)
+        """The length that a list has by its type."""
+        return size_of(self.type)
+
+    @property
+    def alias_info(self) -> AliasInfo | None:
+        """The alias annotation as sets."""
+        return alias_info(self.type, self.alias)
 
     def __str__(self) -> str:
         return annotated(self.type, self.alias) + (f" {self.name}" if self.name else "")

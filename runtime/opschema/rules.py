@@ -36,6 +36,9 @@ def _first(parts: Sequence[Argument | Return], name: str | None) -> int:
 
 
 def _overload_fault(schema: Schema) -> SchemaError | None:
+    if schema.overload.startswith("__"):
+        message = f"`{schema.overload}` is not a legal overload name"
+        return _fault(message, "name", 0, "names that begin with `__` are Python's own")
     if schema.overload != "default":
         return None
     return _fault("`default` is the name of the overload without a name", "name", 0, f"write `{schema.name}`")

@@ -98,6 +98,31 @@ class Alias:
         return f"({'|'.join(self.before)}{'!' if self.write else ''}{after})"
 
 
+@dataclass(frozen=True, slots=True)
+class AliasInfo:
+    """An annotation in PyTorch's form: the sets before and after the call, equal where none is named for after."""
+
+    before_set: frozenset[str]
+    after_set: frozenset[str]
+    is_write: bool
+
+
+def alias_info(type_: Type, alias: Alias | None) -> AliasInfo | None:
+    """An annotation as sets; of a list they are empty, because its elements belong to them and not the list."""
+    if alias is None:
+        return None
+    if isinstance(type_, ListType):
+        return AliasInfo(frozenset(), frozenset(), alias.write)
+    return AliasInfo(frozenset(alias.before), frozenset(alias.after or alias.before), alias.write)
+
+
+def size_of(type_: Type) -> int | None:
+    """The length in ``int[2]``, None elsewhere."""
+    while isinstance(type_, OptionalType):
+        type_ = type_.elem
+    return type_.size if isinstance(type_, ListType) else None
+
+
 def base_of(type_: Type) -> BaseType:
     """The innermost type: ``Tensor`` of ``Tensor?[]``."""
     while not isinstance(type_, BaseType):

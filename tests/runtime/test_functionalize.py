@@ -335,8 +335,11 @@ def test_a_reshape_that_copies_is_no_view(remove: str) -> None:  # PyTorch chang
 def test_a_function_keeps_its_own_backward() -> None:  # PyTorch: not implemented yet
     class Scale(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, x: Any, factor: float) -> Any:
+        def forward(x: Any, factor: float) -> Any:
             return x * factor
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None: ...
 
         @staticmethod
         def backward(ctx: Any, grad: Any) -> Any:
@@ -357,9 +360,12 @@ def test_a_function_keeps_its_own_backward() -> None:  # PyTorch: not implemente
 def test_a_function_that_changes_its_argument() -> None:
     class Twice(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.mark_dirty(x)
+        def forward(x: Any) -> Any:
             return x.mul_(2)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.mark_dirty(inputs[0])
 
         @staticmethod
         def backward(ctx: Any, grad: Any) -> Any:

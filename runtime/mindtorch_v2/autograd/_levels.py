@@ -10,7 +10,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 
-__all__ = ["ForwardLevel", "hidden_from", "next_level"]
+__all__ = ["ForwardLevel", "hidden_from", "in_transform", "next_level"]
 
 _numbers = itertools.count(1)
 
@@ -57,3 +57,13 @@ class hidden_from:  # noqa: N801  (reads as a condition)
 
     def __exit__(self, *exc: object) -> None:
         _core.hide_tangents_(self._before)
+
+
+class in_transform:  # noqa: N801  (reads as a condition)
+    """``with in_transform():`` a function is run by a transform of `func`; old-style Functions refuse that."""
+
+    def __enter__(self) -> None:
+        _core.count_transforms_(1)
+
+    def __exit__(self, *exc: object) -> None:
+        _core.count_transforms_(-1)

@@ -111,8 +111,12 @@ def _undifferentiable(value: Any) -> Any:
 
 class _DifferentiatedTwice(Function):
     @staticmethod
-    def forward(ctx: Any, value: Tensor) -> Tensor:
+    def forward(value: Tensor) -> Tensor:
         return value.detach()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Nothing to keep; new style, so that transforms take it."""
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:

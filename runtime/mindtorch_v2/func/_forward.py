@@ -8,6 +8,7 @@ from typing import Any
 from .. import autograd
 from .._core import Tensor
 from .._ops import ops
+from ..autograd._levels import in_transform
 from ..autograd.forward_ad import close_level, make_dual_at, open_level
 from ..utils._pytree import tree_leaves, tree_map
 from ._inputs import only_tensors, split_aux, structure, tracked, untracked
@@ -39,7 +40,8 @@ def jvp(
     level = open_level()
     try:
         duals = tree_map(lambda p, t: make_dual_at(level, _floating(p), _floating(t, "tangent")), primals, tangents)
-        output, aux = split_aux(func(*duals), has_aux, _NAME)
+        with in_transform():
+            output, aux = split_aux(func(*duals), has_aux, _NAME)
         only_tensors(output, _NAME)
         derivatives = tree_map(lambda o: _derivative(level.get(o), o, strict), output)
     finally:
@@ -55,7 +57,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """
     with autograd.enable_grad():
         inputs = [tracked(p) for p in primals]
-        output = func(*inputs)
+        with in_transform():
+            output = func(*inputs)
         outputs = only_tensors(output, "linearize(f, *primals)")
         reached = [o for o in outputs if o.requires_grad]
         starts = [untracked(ops.aten.ones_like(o)).requires_grad_() for o in reached]

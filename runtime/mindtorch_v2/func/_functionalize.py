@@ -21,6 +21,7 @@ from .. import _core
 from .._core import OpOverload, Tensor
 from .._functional import can_cast
 from .._ops import ops
+from ..autograd._levels import in_transform
 from ..utils._pytree import tree_map
 from ._functional_forms import functional_form
 from ._view_steps import ViewStep
@@ -212,7 +213,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             return wrappers[id(leaf)][1] if isinstance(leaf, Tensor) else leaf
 
         inputs = tree_map(wrapped, list(args)), tree_map(wrapped, kwargs)
-        with level.entered():
+        with level.entered(), in_transform():
             result = func(*inputs[0], **inputs[1])
         output = tree_map(level.value, result)
         _write_back(level, list(wrappers.values()))

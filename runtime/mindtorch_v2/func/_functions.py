@@ -16,11 +16,6 @@ __all__ = ["apply_batched"]
 
 def apply_batched(cls: Any, args: tuple[Any, ...]) -> Any:
     """Runs ``cls.apply`` where an argument is a batch. Raises RuntimeError for a function without a rule for that."""
-    if cls.setup_context is _core.base_setup_context:
-        raise RuntimeError(
-            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
-            f"override the setup_context staticmethod: {cls.__name__} does not."
-        )
     level = max(v.level for v in tree_leaves(list(args)) if isinstance(v, BatchedTensor))
     samples = [a for a in args if isinstance(a, BatchedTensor) and a.level == level]
     if is_grad_enabled() and any(sample.requires_grad for sample in samples):

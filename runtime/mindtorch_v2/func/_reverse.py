@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import autograd
 from .._core import Tensor
+from ..autograd._levels import in_transform
 from ..utils._pytree import tree_leaves, tree_map
 from ._inputs import (
     ArgNums,
@@ -30,7 +31,7 @@ def grad_and_value(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         chosen = chosen_arguments(argnums, len(args))
         recorded = autograd.is_grad_enabled()
-        with autograd.enable_grad():
+        with autograd.enable_grad(), in_transform():
             inputs = [tracked(a) if i in chosen else a for i, a in enumerate(args)]
             value, aux = split_aux(func(*inputs, **kwargs), has_aux, "grad_and_value(f)(*args)")
             _require_scalar(value)
@@ -75,7 +76,7 @@ def vjp_of(
 ) -> tuple[Any, Callable[..., tuple[Any, ...]], Any]:
     """`vjp`, always with aux."""
     recorded = autograd.is_grad_enabled()
-    with autograd.enable_grad():
+    with autograd.enable_grad(), in_transform():
         inputs = [tracked(p) for p in primals]
         output, aux = split_aux(func(*inputs), has_aux, "vjp(f, *primals)")
         outputs = only_tensors(output, "vjp(f, *primals)")

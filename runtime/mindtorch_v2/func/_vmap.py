@@ -8,7 +8,7 @@ from typing import Any
 
 from .._core import Tensor
 from .._ops import ops
-from ..autograd._levels import next_level
+from ..autograd._levels import in_transform, next_level
 from ..utils._pytree import tree_leaves, tree_map
 from ._batching import VmapInfo, batch, levels, unbatch
 
@@ -67,7 +67,8 @@ def vmap(
         levels.open[level] = VmapInfo(size, randomness)
         try:
             samples = tree_map(lambda v, d: v if d is _NO_DIMENSION else batch(v, d, level), args, dims)
-            output = func(*samples, **kwargs)
+            with in_transform():
+                output = func(*samples, **kwargs)
             return _collect(output, out_dims, name, level, size)
         finally:
             del levels.open[level]
