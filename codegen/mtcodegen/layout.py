@@ -7,6 +7,7 @@ with the usual pretty-printing algebra (text, line, indent, group), by the rules
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,11 @@ def quoted(text: str) -> str:
 
 def strings(values: Sequence[str]) -> str:
     """A tuple of string literals."""
+    return _strings(tuple(values))
+
+
+@functools.lru_cache(maxsize=1024)  # operators have few different sets of tags
+def _strings(values: tuple[str, ...]) -> str:
     items = [quoted(value) for value in values]
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
@@ -36,8 +42,10 @@ def pieces(text: str, room: int) -> list[str]:
     """Literals that together make ``text``, each at most ``room`` wide where there are spaces to break at."""
     found: list[str] = []
     current = ""
+    plain = quoted(text) == f'"{text}"'  # and so is each part of it
     for word in re.findall(r"[^ \n]*(?:\n|[ ]|$)", text):
-        if current and (len(quoted(current + word)) > room or current.endswith("\n")):
+        width = len(current) + len(word) + 2 if plain else len(quoted(current + word))
+        if current and (width > room or current.endswith("\n")):
             found.append(quoted(current))
             current = ""
         current += word

@@ -64,11 +64,13 @@ class OpPlan:
     respelled: Callable[[Expr], Expr] = lambda expr: expr
     parameters: Parameters = field(init=False)
     name: str = field(init=False)  # ``name.overload``, as the library knows it
+    returns: str = field(init=False)  # the annotation of what its functions return
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", Parameters(self.spec.schema))
         schema = self.spec.schema
         object.__setattr__(self, "name", f"{schema.name}.{schema.overload}" if schema.overload else schema.name)
+        object.__setattr__(self, "returns", return_annotation(schema))
 
     @property
     def schema(self) -> opschema.Schema:
@@ -280,11 +282,10 @@ def _fake_function(op: OpPlan, bindings: list[str], prelude: list[str]) -> Funct
 
 
 def _function(op: OpPlan, name: str, body: Sequence[str], decorators: Sequence[str]) -> Function:
-    returns = return_annotation(op.schema)
     taken_out = op.parameters.unpacked()  # what is read of them only is known now
     rest = "\n".join(line for line in body if line not in taken_out)
     lines = tuple(line for line in body if line not in taken_out or _mentions(rest, line.partition(" ")[0]))
-    return Function(name, op.parameters.declared(), returns, lines or ("pass",), tuple(decorators))
+    return Function(name, op.parameters.declared(), op.returns, lines or ("pass",), tuple(decorators))
 
 
 def _mentions(code: str, name: str) -> bool:
@@ -299,11 +300,10 @@ def _handed_on(op: OpPlan, call: str) -> list[str]:
     """Return what an untyped call gives."""
     if not op.schema.returns:
         return [call]
-    returns = return_annotation(op.schema)
-    if "Any" in returns:
+    if "Any" in op.returns:
         return [f"return {call}"]
     result = op.parameters.local_names().unique("result")
-    return [f"{result}: {returns} = {call}", f"return {result}"]
+    return [f"{result}: {op.returns} = {call}", f"return {result}"]
 
 
 # ---------------------------------------------------------------- choosing a kernel

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from itertools import pairwise
+
 import pytest
 
-from mtcodegen.layout import _one_bracket, _render, _statement, wrap
+from mtcodegen.layout import _one_bracket, _render, _statement, pieces, quoted, wrap
 
 NAMES = ", ".join(f"a_rather_long_name_{i}" for i in range(7))
 STRINGS = ", ".join(f'"a_rather_long_text_{i}"' for i in range(7))
@@ -43,3 +47,23 @@ def test_left_to_the_parser(code: str) -> None:
     assert _one_bracket(code, 4) is None
     header = "def outer():\n"
     compile(header + wrap("    " + code), "test", "exec")
+
+
+@pytest.mark.parametrize("room", [24, 25, 26, 27])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "some words without anything to escape in them, and some more",
+        "it's one quote, which needs no escape in the other kind",
+        'both "kinds" of quotes aren\'t rare, and \\ needs one always',
+        "lines end here\nand here\n and go on for some more words",
+        "caf\u00e9 cr\u00e8me and \u00a0 what cannot be printed \x07 at all",
+    ],
+)
+def test_pieces_are_as_long_as_can_be(text: str, room: int) -> None:
+    found = [ast.literal_eval(piece) for piece in pieces(text, room)]
+    assert "".join(found) == text
+    assert all(len(piece) <= room for piece in pieces(text, room))
+    for piece, following in pairwise(found):
+        word = re.match(r"[^ \n]*[ \n]?", following)
+        assert piece.endswith("\n") or (word is not None and len(quoted(piece + word[0])) > room)
