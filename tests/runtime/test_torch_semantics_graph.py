@@ -136,6 +136,7 @@ def views(part: Any) -> dict[str, Entry]:
         return part(torch.ones(2))[0].mul_(leaf(torch).sum())
 
     return {
+        "a tuple": lambda t: type(part(leaf(t))).__name__,
         "the first": (lambda t: part(leaf(t) * 1)[0].mul_(2), "Output 0 of "),
         "the second": (lambda t: part(leaf(t) * 1)[1].mul_(2), f"is a view and is being modified inplace. {SEVERAL}"),
         "of a leaf": (lambda t: part(leaf(t))[0].mul_(2), SEVERAL),
@@ -146,6 +147,15 @@ def views(part: Any) -> dict[str, Entry]:
         "where nothing is recorded": lambda t: noted(t, part).detach(),
     }
 
+
+def kinds(torch: Any) -> Any:
+    x, aten = torch.ones(4), torch.ops.aten
+    found = [torch.unbind(x), torch.split(x, 2), torch.split_with_sizes(x, [1, 3]), torch.chunk(x, 2)]
+    found += [aten.unbind(x), aten.split(x, 2), aten.split_with_sizes(x, [1, 3]), aten.chunk(x, 2)]
+    return [type(f).__name__ for f in found]
+
+
+LISTS: dict[str, Entry] = {"tuples, lists of torch.ops": kinds}
 
 BITWISE: dict[str, Entry] = {
     **{
@@ -166,7 +176,7 @@ BITWISE: dict[str, Entry] = {
 TABLE = {
     f"{topic}: {statement}": entry
     for topic, cases in {
-        "nodes": NODES, "schemas": SCHEMAS, "transforms": TRANSFORMS, "bitwise": BITWISE,
+        "nodes": NODES, "schemas": SCHEMAS, "transforms": TRANSFORMS, "bitwise": BITWISE, "lists": LISTS,
         **{name: views(part) for name, part in PARTS.items()},
     }.items()
     for statement, entry in cases.items()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
+
+from opschema.types import ListType
 
 from .. import _core
 from .._core import OpOverloadPacket
@@ -12,6 +15,7 @@ __all__ = ["publish"]
 
 _PACKAGE = __name__.partition(".")[0]
 _methods: dict[str, list[OpOverloadPacket]] = {}  # name -> packets published as it; the newest is the method
+_forms: dict[OpOverloadPacket, Callable[..., Any]] = {}  # packet -> what is published for it
 _functions: dict[str, list[OpOverloadPacket]] = {}
 
 
@@ -29,10 +33,10 @@ def publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> Callable[[],
     function = "function" in variants and packet.namespace == "aten" and _is_free(name)
     if method:
         _methods.setdefault(name, []).append(packet)
-        _core.install_method(name, packet)
+        _core.install_method(name, published_form(packet))
     if function:
         _functions.setdefault(name, []).append(packet)
-        setattr(sys.modules[_PACKAGE], name, packet)
+        setattr(sys.modules[_PACKAGE], name, published_form(packet))
 
     def withdraw() -> None:
         if method:
@@ -43,6 +47,29 @@ def publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> Callable[[],
     return withdraw
 
 
+def published_form(packet: OpOverloadPacket) -> Callable[..., Any]:
+    """What a packet is outside ``torch.ops``: of an operator that returns a list, a function that returns a tuple."""
+    if packet not in _forms:
+        lists = packet.namespace == "aten" and _returns_lists(packet)
+        _forms[packet] = _with_tuples(packet) if lists else packet
+    return _forms[packet]
+
+
+def _returns_lists(packet: OpOverloadPacket) -> bool:
+    returns = [getattr(packet, name)._schema.returns for name in packet.overloads()]
+    return all(len(found) == 1 and isinstance(found[0].type, ListType) for found in returns)
+
+
+def _with_tuples(packet: OpOverloadPacket) -> Callable[..., Any]:
+    def form(*args: Any, **kwargs: Any) -> Any:
+        result = packet(*args, **kwargs)
+        return tuple(result) if type(result) is list else result
+
+    form.__name__ = form.__qualname__ = packet.__name__
+    form.__doc__ = packet.__doc__
+    return form
+
+
 def _is_free(name: str) -> bool:
     return name not in vars(sys.modules[_PACKAGE]) or name in _functions
 
@@ -51,7 +78,7 @@ def _withdraw_method(name: str, packet: OpOverloadPacket) -> None:
     stack = _methods[name]
     stack.remove(packet)
     if stack:
-        _core.install_method(name, stack[-1])
+        _core.install_method(name, published_form(stack[-1]))
     else:
         del _methods[name]
         _core.uninstall_method(name)
@@ -61,7 +88,7 @@ def _withdraw_function(name: str, packet: OpOverloadPacket) -> None:
     stack = _functions[name]
     stack.remove(packet)
     if stack:
-        setattr(sys.modules[_PACKAGE], name, stack[-1])
+        setattr(sys.modules[_PACKAGE], name, published_form(stack[-1]))
     else:
         del _functions[name]
         delattr(sys.modules[_PACKAGE], name)
