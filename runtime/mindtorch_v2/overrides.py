@@ -137,7 +137,9 @@ def _override_call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     if not types and (stacks.function_off or not stacks.function):
         return NotImplemented
     name = f"torch.{func.__name__}" if func.namespace == "aten" else f"torch.ops.{func}"
-    return _call_function(name, func, types, args, kwargs or None)
+    from .library._publishing import published_form
+
+    return _call_function(name, published_form(func), types, args, kwargs or None)
 
 
 def _call_function(name: str, func: Any, types: Types, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:

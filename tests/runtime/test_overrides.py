@@ -279,6 +279,21 @@ def strangers(torch: Any) -> Any:
     return torch.add(duck, 1), torch.add(x, duck), x + duck, torch.add(x, duck, alpha=2), torch.cat([x, duck])
 
 
+def handlers_find_functions_by_identity(torch: Any) -> Any:
+    known = {torch.split: "split", torch.unbind: "unbind", torch.sin: "sin", torch.cat: "cat"}
+    seen = []
+
+    class Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(known.get(func))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, 2)
+    with Mode():
+        results = torch.split(x, 1), torch.unbind(x), torch.sin(x), torch.cat([x, x])
+    return seen, [type(result).__name__ for result in results]
+
+
 def wrappers(torch: Any) -> Any:
     cls = wrapper(torch, "A", [])
     made = torch.Tensor._make_wrapper_subclass(
@@ -297,6 +312,7 @@ AGREE = (
     a_mode_that_refuses_leaves_it_to_subclasses, dispatch_order, a_dispatch_mode_that_refuses_leaves_it_to_subclasses,
     switched_off, indexing, dispatch_switched_off, disabled_by_the_class, a_mode_entered_by_its_own_handler,
     a_function_mode_that_fails, leaving_a_mode_that_was_not_entered, stacks, strangers, wrappers,
+    handlers_find_functions_by_identity,
 )  # fmt: skip
 
 

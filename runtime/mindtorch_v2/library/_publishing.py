@@ -11,7 +11,7 @@ from opschema.types import ListType
 from .. import _core
 from .._core import OpOverloadPacket
 
-__all__ = ["publish"]
+__all__ = ["publish", "published_form"]
 
 _PACKAGE = __name__.partition(".")[0]
 _methods: dict[str, list[OpOverloadPacket]] = {}  # name -> packets published as it; the newest is the method
@@ -48,10 +48,14 @@ def publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> Callable[[],
 
 
 def published_form(packet: OpOverloadPacket) -> Callable[..., Any]:
-    """What a packet is outside ``torch.ops``: of an operator that returns a list, a function that returns a tuple."""
+    """What a packet is outside ``torch.ops``: of an operator that returns a list, a function that returns a tuple.
+
+    The same one each time, so that handlers of ``__torch_function__`` know it.
+    """
+    if packet.namespace != "aten":
+        return packet
     if packet not in _forms:
-        lists = packet.namespace == "aten" and _returns_lists(packet)
-        _forms[packet] = _with_tuples(packet) if lists else packet
+        _forms[packet] = _with_tuples(packet) if _returns_lists(packet) else packet
     return _forms[packet]
 
 
