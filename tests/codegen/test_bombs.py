@@ -76,7 +76,10 @@ BOMBS = {
     "a merge key": (HEAD + "  <<: {doc: x}\n", "4:3: error[MT110]: an operator has no key `<<`"),
     "a key twice": (HEAD + "  doc: a\n  doc: b\n", "5:3: error[MT102]: the key `doc` is given twice"),
     "an object's attribute": ("- func: n::__class__(Tensor x) -> Tensor\n", "1:12: error[MT122]: `__class__` is an"),
-    "one as an overload": ("- func: n::f.__dict__(Tensor x) -> Tensor\n", "1:14: error[MT122]: `__dict__` is an"),
+    "one as an overload": (
+        "- func: n::f.__dict__(Tensor x) -> Tensor\n",
+        "1:9: error[MT150]: `__dict__` is not a legal",
+    ),
     "one as a namespace": ("- func: __init__::f(Tensor x) -> Tensor\n", "1:9: error[MT122]: `__init__` is an"),
     "an operator twice": (GOOD + GOOD.partition("ops:\n")[2], "7:9: error[MT120]: n::f is declared twice"),
     "items": ("- x\n" * 200_000, "1:3: error[MT112]: an operator must be a mapping, not a string"),
