@@ -104,7 +104,7 @@ CODES: dict[str, Code] = {
     ),
     "MT122": Code(
         "a name that every Python object has",
-        "Operators, overloads and namespaces are attributes of Python objects: "
+        "Operators and namespaces are attributes of Python objects: "
         "`torch.ops.<namespace>.<name>.<overload>`. One that is called `__class__`, say, could not be set or found.",
         "namespace: my\nops:\n- func: __class__(Tensor x) -> Tensor\n" + _TAIL,
     ),

@@ -150,14 +150,14 @@ class _Reader:
             return None
         if schema.namespace is None and namespace is not None:
             schema = schema.in_namespace(namespace.value)
-        if OBJECT_ATTRIBUTES.isdisjoint((schema.namespace, schema.name, schema.overload)):
+        if OBJECT_ATTRIBUTES.isdisjoint((schema.namespace, schema.name)):
             return schema
         self.hidden_name(schema, func)
         return None
 
     def hidden_name(self, schema: opschema.Schema, func: Scalar) -> None:
         """Note a name that could not be looked up; no schema is left to go on with."""
-        name = next(part for part in (schema.namespace, schema.name, schema.overload) if part in OBJECT_ATTRIBUTES)
+        name = next(part for part in (schema.namespace, schema.name) if part in OBJECT_ATTRIBUTES)
         at = func.value.partition("(")[0].find(name)
         span = func.locate(max(at, 0), len(name))
         message = f"`{name}` is an attribute of every Python object, and cannot name an operator"

@@ -115,13 +115,18 @@ cdef Tensor alloc_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
     return t
 
 
+cdef object given_dtype(str caller, object value):
+    found = dtype_from_python(value)
+    if found is None:
+        raise TypeError(f"{caller}(): argument 'dtype' must be a dtype, not {_type_name(value)}")
+    return found
+
+
 def alloc(shape, dtype=None, device=None):
     """An uninitialised contiguous tensor: `shape` an int or a sequence of ints, the default dtype and device if None."""
     cdef int64_t sizes[MAX_DIMS]
     cdef int nd = read_ints(shape, sizes, "alloc(): argument 'shape'")
-    d = default_dtype_ if dtype is None else dtype_from_python(dtype)
-    if d is None:
-        raise TypeError(f"alloc(): argument 'dtype' must be a dtype, not {_type_name(dtype)}")
+    d = default_dtype_ if dtype is None else given_dtype("alloc", dtype)
     return alloc_sizes(nd, sizes, d, as_device(device))
 
 
@@ -129,9 +134,7 @@ def alloc_like(Tensor t not None, dtype=None):
     """An uninitialised contiguous tensor of t's shape and device, and of its dtype unless one is given."""
     cdef Tensor result
     if not t.contig or t.dev.type_code == DEVICE_META or dtype is not None:
-        d = t.dt if dtype is None else dtype_from_python(dtype)
-        if d is None:
-            raise TypeError(f"alloc_like(): argument 'dtype' must be a dtype, not {_type_name(dtype)}")
+        d = t.dt if dtype is None else given_dtype("alloc_like", dtype)
         return alloc_sizes(t.nd, t.sizes, d, t.dev)
     result = bare_tensor(t.dt, t.dev)
     copy_geometry(t, result)
@@ -145,11 +148,8 @@ def alloc_broadcast(Tensor first not None, Tensor second not None, dtype=None):
     Its dtype is their result type unless one is given. The same as ``alloc(broadcast_shapes(first.shape, second.shape),
     result_type(first, second), first.device)``, in one call. Raises RuntimeError where the shapes do not fit.
     """
-    d = dtype
     if dtype is not None:
-        d = dtype_from_python(dtype)
-        if d is None:
-            raise TypeError(f"alloc_broadcast(): argument 'dtype' must be a dtype, not {_type_name(dtype)}")
+        d = given_dtype("alloc_broadcast", dtype)
     elif first.dt is second.dt:
         d = first.dt
     else:

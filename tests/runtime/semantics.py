@@ -20,6 +20,11 @@ def check(entry: Entry) -> None:
         agree(entry)
 
 
+def table(topics: dict[str, dict[str, Entry]]) -> dict[str, Entry]:
+    """All statements of some topics, each under its topic's name and its own."""
+    return {f"{topic}: {statement}": entry for topic, cases in topics.items() for statement, entry in cases.items()}
+
+
 def annotated(function: Any, **annotations: Any) -> Any:
     """The function with these annotations; ``returns`` is the result's."""
     function.__annotations__ = {("return" if k == "returns" else k): v for k, v in annotations.items()}

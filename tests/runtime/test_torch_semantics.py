@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.both import Case, fresh_namespace
-from tests.runtime.semantics import Entry, annotated, check, defined, infer, leaf, logged, make, raises, twice
+from tests.runtime.semantics import Entry, annotated, check, defined, infer, leaf, logged, make, raises, table, twice
 
 # ---------------------------------------------------------------- schemas
 
@@ -471,14 +471,10 @@ OVERLOADS: dict[str, Entry] = {
 }
 
 
-TABLE = {
-    f"{topic}: {statement}": entry
-    for topic, cases in {
-        "schema": SCHEMAS, "mutation": MUTATION, "keyword-only": KEYWORD_ONLY, "autograd": AUTOGRAD,
-        "devices": DEVICES, "redefinition": REDEFINITION, "fake": FAKE, "registration": OVERLOADS,
-    }.items()
-    for statement, entry in cases.items()
-}  # fmt: skip
+TABLE = table({
+    "schema": SCHEMAS, "mutation": MUTATION, "keyword-only": KEYWORD_ONLY, "autograd": AUTOGRAD,
+    "devices": DEVICES, "redefinition": REDEFINITION, "fake": FAKE, "registration": OVERLOADS,
+})  # fmt: skip
 
 
 @pytest.mark.parametrize("statement", TABLE)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.both import Case
-from tests.runtime.semantics import Entry, check, defined, function, leaf, make, raises
+from tests.runtime.semantics import Entry, check, defined, function, leaf, make, raises, table
 
 
 def run(torch: Any, forward: Any, backward: Any, *sizes: int) -> Any:
@@ -457,13 +457,9 @@ SILENT: dict[str, Entry] = {
 }
 
 
-TABLE = {
-    f"{topic}: {statement}": entry
-    for topic, cases in {
-        "gradients": GRADIENTS, "saving": SAVING, "in-place": IN_PLACE, "outputs": OUTPUTS, "silent": SILENT,
-    }.items()
-    for statement, entry in cases.items()
-}  # fmt: skip
+TABLE = table({
+    "gradients": GRADIENTS, "saving": SAVING, "in-place": IN_PLACE, "outputs": OUTPUTS, "silent": SILENT,
+})  # fmt: skip
 
 
 @pytest.mark.parametrize("statement", TABLE)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.both import fresh_namespace
-from tests.runtime.semantics import Entry, check, defined, function, leaf
+from tests.runtime.semantics import Entry, check, defined, function, leaf, table
 
 
 def saved_in_forward(torch: Any) -> Any:
@@ -173,14 +173,10 @@ BITWISE: dict[str, Entry] = {
     "~, bool": lambda t: ~t.tensor([True, False]),
 }  # fmt: skip
 
-TABLE = {
-    f"{topic}: {statement}": entry
-    for topic, cases in {
-        "nodes": NODES, "schemas": SCHEMAS, "transforms": TRANSFORMS, "bitwise": BITWISE, "lists": LISTS,
-        **{name: views(part) for name, part in PARTS.items()},
-    }.items()
-    for statement, entry in cases.items()
-}  # fmt: skip
+TABLE = table({
+    "nodes": NODES, "schemas": SCHEMAS, "transforms": TRANSFORMS, "bitwise": BITWISE, "lists": LISTS,
+    **{name: views(part) for name, part in PARTS.items()},
+})  # fmt: skip
 
 
 @pytest.mark.parametrize("statement", TABLE)
