@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import opschema
@@ -96,15 +96,29 @@ def _makers(schema: Schema) -> dict[str, Callable[[Schema], Schema | None]]:
                 f"{schema.name}_{overload}": _functional_to_inplace,
             }
         case SchemaKind.INPLACE:
-            name = schema.name[:-1]
+            name = _without_inplace(schema.name)
             return {f"{name}{overload}": _inplace_to_functional, f"{name}.{_out_overload(schema)}": _inplace_to_out}
         case SchemaKind.MUTABLE:
-            return {f"{schema.name}_functional{overload}": _mutable_to_functional}
+            return {
+                f"{schema.name}_functional{overload}": _mutable_to_functional,
+                f"{schema.name}.{_out_overload(schema)}": _functional_to_out,
+            }
     return {}
 
 
 def _is_tensor(type_: opschema.Type) -> bool:
     return isinstance(type_, opschema.BaseType) and type_.name == "Tensor"
+
+
+def _is_writable(type_: opschema.Type) -> bool:
+    """A tensor, or a list of them: what a variant can write to."""
+    return _is_tensor(type_) or (isinstance(type_, opschema.ListType) and _is_tensor(type_.elem))
+
+
+def _handed_back(written: Iterable[Argument]) -> tuple[Return, ...]:
+    """What an operator returns of what it writes to: all of it, or nothing where there is a list among it."""
+    returns = tuple(Return(argument.type, None, argument.alias) for argument in written)
+    return returns if all(_is_tensor(ret.type) for ret in returns) else ()
 
 
 def _out_overload(schema: Schema) -> str:
@@ -121,7 +135,7 @@ def _write(letter: str) -> Alias:
 
 def _functional_to_out(schema: Schema) -> Schema | None:
     """An out argument for each output; factories lose dtype, device and the like, which ``out`` has."""
-    if not schema.returns or any(not _is_tensor(ret.type) or ret.alias is not None for ret in schema.returns):
+    if not schema.returns or any(not _is_writable(ret.type) or ret.alias is not None for ret in schema.returns):
         return None
     taken = {letter for argument in schema.arguments if argument.alias for letter in argument.alias.before}
     letters = [letter for letter in string.ascii_lowercase if letter not in taken]
@@ -132,7 +146,7 @@ def _functional_to_out(schema: Schema) -> Schema | None:
     kept = [argument for argument in schema.arguments if argument.name not in options]
     types = [ret.type for ret in schema.returns]
     outs = [Argument(n, t, None, True, _write(x)) for n, t, x in zip(names, types, letters, strict=False)]
-    returns = tuple(Return(out.type, None, out.alias) for out in outs)
+    returns = _handed_back(outs)
     return replace(schema, overload=_out_overload(schema), arguments=(*kept, *outs), returns=returns)
 
 
@@ -147,35 +161,45 @@ def _functional_to_inplace(schema: Schema) -> Schema | None:
     first = schema.arguments[0] if schema.arguments else None
     if first is None or first.kwarg_only or first.alias is not None or schema.name.endswith("_"):
         return None
-    if not _is_tensor(first.type) or len(schema.returns) != 1 or not _is_tensor(schema.returns[0].type):
+    if not _is_writable(first.type) or [ret.type for ret in schema.returns] != [first.type]:
         return None
     if schema.returns[0].alias is not None or any(argument.alias for argument in schema.arguments):
         return None
     written = replace(first, alias=_write("a"))
-    returns = (Return(first.type, None, written.alias),)
+    returns = _handed_back([written])
     return replace(schema, name=f"{schema.name}_", arguments=(written, *schema.arguments[1:]), returns=returns)
 
 
+def _without_inplace(name: str) -> str:
+    """``add`` for ``add_``, ``__add__`` for ``__iadd__``."""
+    return f"__{name[3:]}" if name.endswith("__") else name[:-1]
+
+
 def _inplace_to_functional(schema: Schema) -> Schema | None:
-    first = schema.arguments[0]
-    if schema.name.endswith("__") or not _is_tensor(first.type) or any(a.is_write for a in schema.arguments[1:]):
-        return None
-    arguments = tuple(map(_plain, schema.arguments))
-    return replace(schema, name=schema.name[:-1], arguments=arguments, returns=(Return(first.type),))
+    return _without_writes(schema, _without_inplace(schema.name))
 
 
 def _inplace_to_out(schema: Schema) -> Schema | None:
-    functional = _inplace_to_functional(schema)
-    return None if functional is None else _functional_to_out(functional)
+    """The result goes to ``out`` in place of the first argument; what else is written to stays so."""
+    first, *others = schema.arguments
+    if not _is_writable(first.type) or not first.is_write or any(argument.name == "out" for argument in others):
+        return None
+    out = Argument("out", first.type, None, True, first.alias)
+    arguments = (_plain(first), *others, out)
+    name = _without_inplace(schema.name)
+    return replace(schema, name=name, overload=_out_overload(schema), arguments=arguments)
 
 
 def _mutable_to_functional(schema: Schema) -> Schema | None:
-    """What was written to is returned, behind the outputs."""
+    return _without_writes(schema, f"{schema.name}_functional")
+
+
+def _without_writes(schema: Schema, name: str) -> Schema | None:
+    """What was written to and not returned is returned, too, behind the other outputs."""
     written = [argument for argument in schema.arguments if argument.is_write]
-    if any(not _is_tensor(argument.type) for argument in written):
+    if not written or any(not _is_writable(argument.type) for argument in written):
         return None
-    if any(ret.alias is not None for ret in schema.returns):
-        return None
-    returns = [*schema.returns, *(Return(arg.type, f"{arg.name}_out") for arg in written)]
-    arguments = tuple(map(_plain, schema.arguments))
-    return replace(schema, name=f"{schema.name}_functional", arguments=arguments, returns=tuple(returns))
+    back = {ret.alias for ret in schema.returns}
+    returns = [Return(ret.type, ret.name) for ret in schema.returns]
+    returns += [Return(arg.type, f"{arg.name}_out") for arg in written if arg.alias not in back]
+    return replace(schema, name=name, arguments=tuple(map(_plain, schema.arguments)), returns=tuple(returns))

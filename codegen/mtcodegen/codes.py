@@ -275,7 +275,8 @@ CODES |= {
         "a variant that cannot be made",
         "Of a functional operator `autogen` makes the out variant (`name.out`, or `name.<overload>_out`) and the "
         "in-place one (`name_`, where the first argument is a tensor and the only output); of an in-place one the "
-        "functional (`name`) and the out variant; of one that writes to other arguments `name_functional`.",
+        "functional (`name`) and the out variant; of one that writes to other arguments `name_functional` and the out "
+        "variant.",
         _op("  autogen: double.output\n" + _TAIL),
     ),
     "MT310": Code(

@@ -33,22 +33,33 @@ def variant_statements(schema: Schema, base: Schema, parameters: Parameters) -> 
     """The body of a variant, which calls ``base``: on copies of what ``base`` writes to and the variant does not."""
     local = parameters.local_names()
     writes = {argument.name for argument in schema.arguments if argument.is_write}
-    copies = {
-        argument.name: local.unique(f"{argument.name}_out")
-        for argument in base.arguments
-        if argument.is_write and argument.name not in writes
-    }
-    spelled = {**parameters.spelled, **copies, **_options(schema, base, parameters)}
-    call = call_of(base, spelled)
+    copied = [argument for argument in base.arguments if argument.is_write and argument.name not in writes]
+    copies = {argument.name: local.unique(f"{argument.name}_out") for argument in copied}
+    lines = [f"{copies[arg.name]}: {_annotation(arg)} = {_clone(arg, parameters)}" for arg in copied]
+    call = call_of(base, {**parameters.spelled, **copies, **_options(schema, base, parameters)})
     if schema.kind is SchemaKind.FUNCTIONAL:
-        return _functional(schema, base, parameters, copies, call, local)
-    lines = [f"{name} = {parameters.spelled[argument]}.clone()" for argument, name in copies.items()]
-    targets = [argument for argument in schema.arguments if argument.is_write]
-    results = [local.unique("result" if len(targets) == 1 else f"result{i}") for i in range(len(targets))]
-    lines.append(f"{', '.join(results)} = {call}")
+        return lines + _functional(schema, base, copies, call, local)
+    given = {argument.name for argument in base.arguments if argument.is_write}
+    targets = [argument for argument in schema.arguments if argument.is_write and argument.name not in given]
+    if base.returns:
+        results = [local.unique("result" if len(targets) == 1 else f"result{i}") for i in range(len(targets))]
+        lines.append(f"{', '.join(results)} = {call}")
+    else:  # an in-place operator that hands nothing back has written to the copies
+        results = list(copies.values())
+        lines.append(call)
     for argument, result in zip(targets, results, strict=True):
-        lines += _copied(schema, parameters.spelled[argument.name], argument.name, result)
-    return [*lines, f"return {', '.join(parameters.spelled[argument.name] for argument in targets)}"]
+        lines += _copied(schema, argument, parameters, result, local)
+    back = [arg.name for ret in schema.returns if (arg := aliased_argument(schema, ret))]
+    return [*lines, f"return {', '.join(parameters.spelled[name] for name in back)}"] if back else lines
+
+
+def _annotation(argument: opschema.Argument) -> str:
+    return "list[Tensor]" if is_tensor_list(argument.type) else "Tensor"
+
+
+def _clone(argument: opschema.Argument, parameters: Parameters) -> str:
+    name = parameters.spelled[argument.name]
+    return f"[item.clone() for item in {name}]" if is_tensor_list(argument.type) else f"{name}.clone()"
 
 
 def _options(schema: Schema, base: Schema, parameters: Parameters) -> dict[str, str]:
@@ -68,24 +79,40 @@ def _default(type_: opschema.Type, value: str) -> str:
     return "None" if isinstance(type_, opschema.OptionalType) else value
 
 
-def _functional(
-    schema: Schema, base: Schema, parameters: Parameters, copies: dict[str, str], call: str, local: Names
-) -> list[str]:
-    lines = [f"{name}: Tensor = {parameters.spelled[argument]}.clone()" for argument, name in copies.items()]
-    result = local.unique("result")
-    if base.kind is SchemaKind.INPLACE:
-        return [*lines, f"{result}: {return_annotation(schema)} = {call}", f"return {result}"]
-    values = [*copies.values()]
+def _functional(schema: Schema, base: Schema, copies: dict[str, str], call: str, local: Names) -> list[str]:
+    """What ``base`` returns, and the copies that it wrote to and does not return."""
+    back = {arg.name for ret in base.returns if (arg := aliased_argument(base, ret))}
+    values = [copy for name, copy in copies.items() if name not in back]
     if not base.returns:
-        return [*lines, call, f"return {', '.join(values)}"]
-    fresh = [result] if len(base.returns) == 1 else [f"*{result}"]
-    return [*lines, f"{result} = {call}", f"return {', '.join(fresh + values)}"]
+        return [call, f"return {', '.join(values)}"]
+    result = local.unique("result")
+    if not values:
+        return [f"{result}: {return_annotation(schema)} = {call}", f"return {result}"]
+    fresh = result if len(base.returns) == 1 else f"*{result}"
+    return [f"{result} = {call}", f"return {', '.join([fresh, *values])}"]
 
 
-def _copied(schema: Schema, target: str, name: str, result: str) -> list[str]:
-    """``result`` into ``target``, which must fit, as copying would broadcast and convert silently."""
-    pair = f"({target}.shape, {target}.dtype) != ({result}.shape, {result}.dtype)"
+def _copied(
+    schema: Schema, argument: opschema.Argument, parameters: Parameters, result: str, local: Names
+) -> list[str]:
+    """``result`` into an argument, which must fit, as copying would broadcast and convert silently."""
+    target, name = parameters.spelled[argument.name], argument.name
     title = "the output" if schema.kind is SchemaKind.OUT else "the result"
+    if not is_tensor_list(argument.type):
+        return _copied_tensor(schema, name, target, result, title)
+    one, other = local.unique(f"{name}_item"), local.unique(f"{result}_item")
+    text = quoted(f"`{name}` to have the length of {title}")
+    got = f'{{"{name}": len({target}), "result": len({result})}}'
+    return [
+        f"if len({target}) != len({result}):",
+        f"    raise library.check_error({quoted(schema.qualname)}, {text}, {got})",
+        f"for {one}, {other} in zip({target}, {result}, strict=True):",
+        *(f"    {line}" for line in _copied_tensor(schema, name, one, other, title)),
+    ]
+
+
+def _copied_tensor(schema: Schema, name: str, target: str, result: str, title: str) -> list[str]:
+    pair = f"({target}.shape, {target}.dtype) != ({result}.shape, {result}.dtype)"
     got = f'{{"{name}": ({target}.shape, {target}.dtype), "result": ({result}.shape, {result}.dtype)}}'
     text = quoted(f"`{name}` to have the shape and dtype of {title}")
     resized = [f"if {target}.numel() == 0:", f"    {target}.resize_({result}.shape)"]

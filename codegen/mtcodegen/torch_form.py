@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import opschema
+from mtcodegen.autogen import is_variant
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.model import File, KernelSpec, Launch, Mindspore, OpSpec
+from mtcodegen.scopes import is_tensor
 from mtcodegen.source import Mapping, Span
 
 __all__ = ["for_torch"]
@@ -75,7 +77,7 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
         found.append(
             Diagnostic("MT621", f"{name} has no kernel that PyTorch can run", spec.func.span, "add one for cpu")
         )
-    changed = replace(spec, kernels=kernels)
+    changed = replace(spec, kernels=kernels, tags=_tags(spec, found))
     if differentiable and any(argument.alias for argument in spec.schema.arguments):
         _left_out(spec, "backward", "gradients of operators that alias", found)
         changed = replace(changed, backward=None)
@@ -100,6 +102,21 @@ def _reserved(schema: opschema.Schema) -> Iterator[tuple[str, str]]:
         hidden = what == "an operator" and word in _NAMESPACE_ATTRIBUTES
         if word in _WORDS or hidden or (what == "an overload" and word.startswith("__")):
             yield word, what
+
+
+def _tags(spec: OpSpec, found: list[Diagnostic]) -> tuple[str, ...]:
+    """The tags that ``torch.library`` lets an operator of this schema have; PyTorch's own operators may have more."""
+    first, written = spec.schema.arguments[:1], [arg for arg in spec.schema.arguments if arg.is_write]
+    returned = [ret.alias for ret in spec.schema.returns] == [arg.alias for arg in written]
+    plain = returned and bool(written) and all(is_tensor(arg.type) for arg in written)
+    fits = {
+        "out": plain and all(arg.kwarg_only for arg in written),
+        "inplace": plain and written == [*first] and not written[0].kwarg_only,
+    }
+    for tag in spec.tags:
+        if not fits.get(tag, True) and not is_variant(spec):
+            _left_out(spec, "tags", f"tag `{tag}` for this schema", found)
+    return tuple(tag for tag in spec.tags if fits.get(tag, True))
 
 
 def _left_out(spec: OpSpec, key: str, what: str, found: list[Diagnostic]) -> None:

@@ -53,6 +53,18 @@ ops:
   fake: {like: x}
   kernels: [{device: cpu, compute: x + 1}]
   backward: not_implemented
+- func: each_add(Tensor[] xs, Tensor y) -> Tensor[]
+  autogen: each_add.out, each_add_
+  kernels: [{python: 'tests.codegen.test_autogen:each_add'}]
+- func: each_double_(Tensor(a!)[] xs, Tensor(b!) count) -> ()
+  autogen: each_double, each_double.out
+  kernels: [{python: 'tests.codegen.test_autogen:each_double'}]
+- func: scale_(Tensor(a!) x, Tensor(b!) steps) -> Tensor(a!)
+  autogen: scale, scale.out
+  kernels: [{python: 'tests.codegen.test_autogen:scale'}]
+- func: observed(Tensor x, Tensor(a!) total) -> Tensor
+  autogen: observed.out
+  kernels: [{python: 'tests.codegen.test_autogen:observed'}]
 - func: pair(Tensor x, Tensor? y, Tensor[] zs) -> Tensor
   autocast: {cpu: float16, npu: bfloat16}
   kernels: [{compute: x * 2}]
@@ -67,6 +79,26 @@ ops:
 def count(total, x):
     total.add_(1)
     return x / total
+
+
+def each_add(xs, y):
+    return [x + y for x in xs]
+
+
+def each_double(xs, count):
+    for x in xs:
+        x.mul_(2)
+    count.add_(len(xs))
+
+
+def scale(x, steps):
+    steps.add_(1)
+    return x.mul_(2)
+
+
+def observed(x, total):
+    total.add_(x)
+    return total * 2
 
 
 def filled(n, *, dtype, layout, device, pin_memory):
@@ -88,6 +120,8 @@ def ops(tmp_path_factory):
         "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
         "add_relu_(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
         "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+        "split_copy(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+        "rnn_backward(Tensor[] weight, Tensor hx) -> (Tensor, Tensor, Tensor[])",
     ],
 )
 def test_schemas_are_those_of_torchgen(schema):
@@ -170,6 +204,42 @@ def test_several_outs(ops):
     )
     assert (first is outs[0], second is outs[1]) == (True, True)
     assert (first.tolist(), second.tolist()) == ([6.0], [5.0])
+
+
+def test_variants_of_lists(ops):
+    x, y = torch.tensor([1.0]), torch.tensor([2.0, 3.0])
+    assert [z.tolist() for z in ops.each_add([y], x)] == [[3.0, 4.0]]
+    outs = [torch.empty(0), torch.empty(1)]
+    assert torch.ops.codegen_autogen.each_add.out([y, x], x, out=outs) is None
+    assert [out.tolist() for out in outs] == [[3.0, 4.0], [2.0]]
+    assert ops.each_add_(outs, x) is None
+    assert [out.tolist() for out in outs] == [[4.0, 5.0], [3.0]]
+    with pytest.raises(RuntimeError, match=r"expected `out` to have the length of the output, got out = 1, result = 2"):
+        torch.ops.codegen_autogen.each_add.out([y, x], x, out=outs[:1])
+    with pytest.raises(RuntimeError, match="`out` to have the shape and dtype of the output"):
+        torch.ops.codegen_autogen.each_add.out([x], x, out=outs[:1])
+
+
+def test_variants_of_a_list_that_is_written_to(ops):
+    x, count = torch.tensor([1.0], requires_grad=True), torch.tensor(0.0)
+    (double,), counted = torch.ops.codegen_autogen.each_double.default([x], count)
+    double.sum().backward()
+    assert (double.tolist(), counted.item(), x.tolist(), count.item(), x.grad.tolist()) == ([2.0], 1, [1.0], 0, [2.0])
+    out = torch.empty(1)
+    torch.ops.codegen_autogen.each_double.out([x.detach()], count, out=[out])
+    assert (out.tolist(), count.item(), x.tolist()) == ([2.0], 1, [1.0])
+
+
+def test_an_operator_that_writes_to_more_than_it_returns(ops):
+    x, steps = torch.tensor([3.0]), torch.tensor(0.0)
+    y, stepped = torch.ops.codegen_autogen.scale.default(x, steps)
+    assert (y.tolist(), stepped.item(), x.tolist(), steps.item()) == ([6.0], 1, [3.0], 0)
+    out = torch.empty(0)
+    assert torch.ops.codegen_autogen.scale.out(x, steps, out=out) is out
+    assert (out.tolist(), steps.item(), x.tolist()) == ([6.0], 1, [3.0])
+    total = torch.tensor([6.0])
+    assert torch.ops.codegen_autogen.observed.out(torch.tensor([1.0]), total, out=out) is out
+    assert (total.tolist(), out.tolist()) == ([7.0], [14.0])
 
 
 def test_fallback_runs_on_cpu_and_brings_results_back(ops):

@@ -90,6 +90,12 @@ ops:
 - func: cube(Tensor x) -> Tensor
   autocast: {cpu: bfloat16}
   kernels: [{compute: x * x * x}]
+- func: each_add(Tensor[] xs, Tensor y) -> Tensor[]
+  autogen: each_add.out, each_add_
+  kernels: [{python: 'tests.codegen.test_autogen:each_add'}]
+- func: each_double_(Tensor(a!)[] xs, Tensor(b!) count) -> ()
+  autogen: each_double, each_double.out
+  kernels: [{python: 'tests.codegen.test_autogen:each_double'}]
 """
 
 
@@ -195,6 +201,20 @@ def test_variants(modules):
         assert x.tolist() == [3.0]
 
 
+def test_variants_of_lists(modules):
+    for torch in (oracle, mindtorch):
+        x, y, count, ops = torch.tensor([1.0]), torch.tensor([2.0, 3.0]), torch.tensor(0.0), torch.ops.codegen_both
+        outs = [torch.empty(0), torch.empty(1)]
+        ops.each_add.out([y, x], x, out=outs)
+        assert [out.tolist() for out in outs] == [[3.0, 4.0], [2.0]]
+        ops.each_add_(outs, x)
+        assert [out.tolist() for out in outs] == [[4.0, 5.0], [3.0]]
+        (double,), counted = ops.each_double.default([y], count)
+        assert (double.tolist(), counted.item(), y.tolist(), count.item()) == ([4.0, 6.0], 1, [2.0, 3.0], 0)
+        ops.each_double.out([y], count, out=outs[:1])
+        assert (outs[0].tolist(), y.tolist(), count.item()) == ([4.0, 6.0], [2.0, 3.0], 1)
+
+
 def test_autocast_in_pytorch(modules):
     theirs, _ = modules
     x = oracle.tensor([2.0], requires_grad=True)
@@ -281,6 +301,9 @@ ops:
   fake: {like: x}
   kernels: [{device: cpu, mindspore: Abs}]
   backward: not_implemented
+- func: each_(Tensor(a!)[] xs) -> ()
+  tags: [inplace, needs_fixed_stride_order]
+  kernels: [{python: 'tests.codegen.test_autogen:each_add'}]
 """
     files, shown = made(tmp_path, text)
     assert files == {}
@@ -291,5 +314,6 @@ ops:
         "ops.yaml:14:3: warning[MT620]: left out: PyTorch's library takes no gradients of operators that alias",
         "ops.yaml:15:9: error[MT621]: my::h has no kernel that PyTorch can run",
         "ops.yaml:17:27: warning[MT620]: left out: PyTorch cannot run MindSpore's primitives",
+        "ops.yaml:20:3: warning[MT620]: left out: PyTorch's library takes no tag `inplace` for this schema",
     ]
     assert made(tmp_path, text, "mindtorch")[1] == ""

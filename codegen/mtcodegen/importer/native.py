@@ -112,18 +112,8 @@ def _carry_autogen(imported: Imported, function: NativeFunction) -> None:
     imported.autogen_span = value.span
     for name in function.autogen:
         if name not in made:
-            imported.notes.append(Note(f"autogen: {name}", _why_not(function.schema), key.span))
-
-
-def _why_not(schema: opschema.Schema) -> str:
-    """Why no variant of this kind is made of an operator."""
-    written = [argument for argument in schema.arguments if argument.is_write]
-    types = [*(argument.type for argument in written), *(ret.type for ret in schema.returns)]
-    if any(isinstance(type_, opschema.ListType) for type_ in types):
-        return "no variants are made of operators that write to lists of tensors, or return them"
-    if len(written) > 1:
-        return "no such variant is made of operators that write to several arguments"
-    return "no such variant is made of operators of this kind"
+            reason = "no such variant is made of operators of this kind"
+            imported.notes.append(Note(f"autogen: {name}", reason, key.span))
 
 
 def _settle_autogen(operators: Iterable[Imported]) -> None:
