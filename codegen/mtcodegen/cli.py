@@ -56,15 +56,16 @@ exit status: 0 fine, 1 something was found, 2 wrong usage
 def program() -> NoReturn:
     """``main`` as a process of its own, which ends without taking its trees of values apart: that takes long."""
     gc.disable()
-    status = main()
+    kept = argparse.Namespace()  # a command puts there what would else be taken apart where it returns
+    status = main(options=kept)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # nobody is left to tell
             stream.flush()
     os._exit(status)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tool; returns the exit status: 0 fine, 1 findings, 2 usage."""
+def main(arguments: Sequence[str] | None = None, options: argparse.Namespace | None = None) -> int:
+    """Run the tool, with ``options`` to fill in; returns the exit status: 0 fine, 1 findings, 2 usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this process
@@ -74,22 +75,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if words and words[0] == "help" and not os.path.exists("help"):  # noqa: PTH110  (it may be a folder of files)
         if words[1:] and words[1] in COMMANDS:
-            return _guarded([words[1], "--help"])
+            return _guarded([words[1], "--help"], options)
         sys.stdout.write(overview())
         return 0
     if words and words[0] in ("-V", "--version"):
         sys.stdout.write(f"mtcodegen {_version()}\n")
         return 0
-    return _guarded(words)
+    return _guarded(words, options)
 
 
-def _guarded(words: list[str]) -> int:
+def _guarded(words: list[str], options: argparse.Namespace | None) -> int:
     from mtcodegen.collector import without_collector
     from mtcodegen.targets import UsageError
 
     try:
         name = _command_of(words)
-        options = command_parser(name).parse_args(words)
+        options = command_parser(name).parse_args(words, options)
         with without_collector():
             status: int = _module(name).run(options)
         sys.stdout.flush()

@@ -6,10 +6,11 @@ or run code, and neither depth nor aliases cost more than the file is long.
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import stat
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from mtcodegen.diagnostics import MOST_FINDINGS, Diagnostic, Related
 from mtcodegen.source import Mapping, Node, Scalar, Sequence, Source, Span
@@ -18,6 +19,8 @@ __all__ = ["MAX_BYTES", "MAX_DEPTH", "load", "read"]
 
 MAX_BYTES = 16 << 20  # of a file: twenty times PyTorch's
 MAX_DEPTH = 32  # levels of lists and mappings; the language needs seven
+
+_Entries: TypeAlias = dict[str, tuple[Scalar, Node]]  # of a mapping
 
 
 def read(path: pathlib.Path, name: str) -> tuple[Source | None, list[Diagnostic]]:
@@ -47,13 +50,9 @@ def load(source: Source) -> tuple[Node | None, list[Diagnostic]]:
     import yaml
 
     builder = _Builder(source)
-    take, found = builder.handlers.get, builder.diagnostics  # a large file has 40,000 events
     try:
-        next_event = _parser(source.text).get_event
-        while (event := next_event()) is not None:
-            handle = take(event.__class__)
-            if handle is not None and (handle(event) is False or len(found) >= MOST_FINDINGS):
-                break
+        with contextlib.suppress(_EnoughError):
+            builder.read(_parser(source.text).get_event)
     except yaml.reader.ReaderError as error:
         return None, [_reader_fault(source, error)]
     except yaml.MarkedYAMLError as error:
@@ -94,28 +93,17 @@ def _syntax_fault(source: Source, error: Any) -> Diagnostic:
     return Diagnostic("MT101", f"not YAML: {error.problem}{context}", Span(source, offset), hint)
 
 
+class _EnoughError(Exception):
+    """Nothing more is to be read."""
+
+
 class _Builder:
     """Puts nodes together from events, with a stack of the open lists and mappings instead of recursion."""
 
     def __init__(self, source: Source) -> None:
-        import yaml
-
         self.source = source
         self.diagnostics: list[Diagnostic] = []
         self.documents: list[Node] = []
-        self._open: Sequence | Mapping | None = None
-        self._key: Node | None = None  # of the open mapping, which waits for its value
-        self._around: list[tuple[Sequence | Mapping | None, Node | None]] = []  # the nodes around it, and their keys
-        # What takes an event, by its class; False stops the reading.
-        self.handlers: dict[type, Callable[[Any], bool | None]] = {
-            yaml.ScalarEvent: self._scalar,
-            yaml.AliasEvent: self._alias,
-            yaml.SequenceStartEvent: self._sequence,
-            yaml.MappingStartEvent: self._mapping,
-            yaml.SequenceEndEvent: self._close,
-            yaml.MappingEndEvent: self._close,
-            yaml.DocumentStartEvent: self._document,
-        }
 
     def result(self) -> tuple[Node | None, list[Diagnostic]]:
         if not self.documents or self.diagnostics:
@@ -124,40 +112,65 @@ class _Builder:
             ]
         return self.documents[0], []
 
-    def _scalar(self, event: Any) -> None:
-        mark, end, style = event.start_mark, event.end_mark.index, event.style or ""
-        if event.anchor is not None or event.tag is not None:
-            self._check_decoration(event, mark.index, end)
-        style = "" if style == ":" else style
-        self._place(Scalar(self.source, mark.index, end, mark.line + 1, event.value, style))
+    def read(self, next_event: Callable[[], Any]) -> None:
+        """Take all events, in one loop: a large file has 40,000."""
+        from yaml import AliasEvent, DocumentStartEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent
 
-    def _alias(self, event: Any) -> None:
-        mark, end = event.start_mark, event.end_mark.index
-        self._fault("MT104", f"aliases are not supported: `*{event.anchor}`", mark.index, end, "write the value out")
-        self._place(Scalar(self.source, mark.index, end, mark.line + 1, "", ""))
+        source = self.source
+        inside: list[Node] | _Entries = self.documents  # of the open list or mapping
+        key: Node | None = None  # of the open mapping, which waits for its value
+        around: list[tuple[list[Node] | _Entries, Node | None]] = []  # what is around it, and their keys
+        while (event := next_event()) is not None:
+            kind, mark = event.__class__, event.start_mark
+            start, end, line = mark.index, event.end_mark.index, mark.line + 1
+            node: Node
+            if kind is ScalarEvent:
+                style = event.style or ""
+                node = Scalar(source, start, end, line, event.value, "" if style == ":" else style)
+            elif kind is MappingStartEvent:
+                node = Mapping(source, start, end, line, {})
+            elif kind is SequenceStartEvent:
+                node = Sequence(source, start, end, line, [])
+            elif kind is AliasEvent:
+                self._fault("MT104", f"aliases are not supported: `*{event.anchor}`", start, end, "write the value out")
+                node = Scalar(source, start, end, line, "", "")
+            else:
+                if kind is DocumentStartEvent:
+                    self._check_document(start, end)
+                elif around:  # the end of a list or mapping
+                    inside, key = around.pop()
+                continue
+            if kind is not AliasEvent and (event.anchor is not None or event.tag is not None):
+                self._check_decoration(event, start, end)
+            if isinstance(inside, list):
+                inside.append(node)
+            elif key is None:
+                key = node
+            else:
+                if isinstance(key, Scalar) and key.value not in inside:
+                    inside[key.value] = (key, node)
+                else:
+                    self._refuse(key, inside)
+                key = None
+            if not isinstance(node, Scalar):
+                if len(around) >= MAX_DEPTH:
+                    self._fault("MT105", f"nested more than {MAX_DEPTH} levels deep", start, start + 1, "")
+                    raise _EnoughError
+                around.append((inside, key))
+                inside, key = node.entries if isinstance(node, Mapping) else node.items, None
 
-    def _sequence(self, event: Any) -> bool:
-        mark, end = event.start_mark, event.end_mark.index
-        self._check_decoration(event, mark.index, end)
-        return self._enter(Sequence(self.source, mark.index, end, mark.line + 1, []))
-
-    def _mapping(self, event: Any) -> bool:
-        mark, end = event.start_mark, event.end_mark.index
-        self._check_decoration(event, mark.index, end)
-        return self._enter(Mapping(self.source, mark.index, end, mark.line + 1, {}))
-
-    def _close(self, event: Any) -> None:
-        del event
-        self._open, self._key = self._around.pop()
-
-    def _document(self, event: Any) -> bool:
+    def _check_document(self, start: int, end: int) -> None:
         if self.documents:
-            start, end = event.start_mark.index, event.end_mark.index
             self._fault("MT103", "a second document: a file has one list of operators", start, end, "")
-        return not self.documents
+            raise _EnoughError
 
     def _fault(self, code: str, message: str, start: int, end: int, hint: str) -> None:
-        self.diagnostics.append(Diagnostic(code, message, Span(self.source, start, max(1, end - start)), hint))
+        self._note(Diagnostic(code, message, Span(self.source, start, max(1, end - start)), hint))
+
+    def _note(self, fault: Diagnostic) -> None:
+        self.diagnostics.append(fault)
+        if len(self.diagnostics) >= MOST_FINDINGS:
+            raise _EnoughError
 
     def _check_decoration(self, event: Any, start: int, end: int) -> None:
         if event.anchor is not None:
@@ -171,36 +184,11 @@ class _Builder:
             hint = "remove it: types follow from the key"
             self._fault("MT104", f"tags are not supported: `{event.tag}`", start, max(end, start + 1), hint)
 
-    def _enter(self, node: Sequence | Mapping) -> bool:
-        if len(self._around) >= MAX_DEPTH:
-            self._fault("MT105", f"nested more than {MAX_DEPTH} levels deep", node.start, node.start + 1, "")
-            return False
-        self._place(node)
-        self._around.append((self._open, self._key))
-        self._open, self._key = node, None
-        return True
-
-    def _place(self, node: Node) -> None:
-        parent, key = self._open, self._key
-        if isinstance(parent, Mapping):
-            if key is None:
-                self._key = node
-                return
-            self._key = None
-            if isinstance(key, Scalar) and key.value not in parent.entries:
-                parent.entries[key.value] = (key, node)
-            else:
-                self._refuse(key, parent)
-        elif parent is not None:
-            parent.items.append(node)
-        else:
-            self.documents.append(node)
-
-    def _refuse(self, key: Node, parent: Mapping) -> None:
+    def _refuse(self, key: Node, entries: _Entries) -> None:
         """Note a key that cannot be, or is there already."""
         if not isinstance(key, Scalar):
             self._fault("MT103", f"a key must be a name, not a {key.kind}", key.start, key.start + 1, "")
             return
-        related = (Related(parent.entries[key.value][0].span, "first given here"),)
+        related = (Related(entries[key.value][0].span, "first given here"),)
         message = f"the key `{key.value}` is given twice"
-        self.diagnostics.append(Diagnostic("MT102", message, key.span, "remove one of them", related=related))
+        self._note(Diagnostic("MT102", message, key.span, "remove one of them", related=related))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import ClassVar
 
 from .defaults import Default, check_default, default_value
@@ -106,6 +107,11 @@ class Return:
         return size_of(self.type)
 
     @property
+    def is_write(self) -> bool:
+        """Whether it is an argument that the operator writes to."""
+        return self.alias is not None and self.alias.write
+
+    @property
     def alias_info(self) -> AliasInfo | None:
         """The alias annotation as sets."""
         return alias_info(self.type, self.alias)
@@ -114,7 +120,7 @@ class Return:
         return annotated(self.type, self.alias) + (f" {self.name}" if self.name else "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schema:
     """A whole schema. Construction raises SchemaError where a rule of ``opschema.rules`` is broken."""
 
@@ -132,25 +138,24 @@ class Schema:
     def in_namespace(self, namespace: str | None) -> Schema:
         """The same schema in ``namespace``; no rule looks at that, so none is checked again."""
         made = object.__new__(Schema)
-        values = (namespace, self.name, self.overload, self.arguments, self.returns)
-        for name, value in zip(_SCHEMA_FIELDS, values, strict=True):
-            object.__setattr__(made, name, value)
+        vars(made).update(vars(self), namespace=namespace)
+        vars(made).pop("qualname", None)
         return made
 
-    @property
+    @cached_property
     def positional(self) -> tuple[Argument, ...]:
         """Arguments that can be passed by position."""
         return tuple(argument for argument in self.arguments if not argument.kwarg_only)
 
-    @property
+    @cached_property
     def kwarg_only(self) -> tuple[Argument, ...]:
         """Arguments behind the ``*``."""
         return tuple(argument for argument in self.arguments if argument.kwarg_only)
 
-    @property
+    @cached_property
     def out_arguments(self) -> tuple[Argument, ...]:
         """Keyword-only arguments that the operator writes its results to."""
-        return tuple(argument for argument in self.arguments if argument.kwarg_only and argument.is_write)
+        return tuple(argument for argument in self.kwarg_only if argument.is_write)
 
     @property
     def is_inplace_name(self) -> bool:
@@ -159,7 +164,7 @@ class Schema:
             return self.name in _IN_PLACE_DUNDER
         return self.name.endswith("_") and self.name != "_"
 
-    @property
+    @cached_property
     def kind(self) -> SchemaKind:
         """What the operator writes to; an in-place name decides before an out argument."""
         if self.is_inplace_name:
@@ -182,7 +187,7 @@ class Schema:
         """Whether a call writes to one of its arguments."""
         return any(argument.is_write for argument in self.arguments)
 
-    @property
+    @cached_property
     def qualname(self) -> str:
         """``ns::name.overload``, without the parts that are absent."""
         namespace = f"{self.namespace}::" if self.namespace else ""
@@ -197,6 +202,3 @@ class Schema:
         if len(self.returns) != 1:
             returns = f"({returns})"
         return f"{self.qualname}({', '.join(arguments)}) -> {returns}"
-
-
-_SCHEMA_FIELDS = tuple(field.name for field in fields(Schema))

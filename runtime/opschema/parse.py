@@ -15,6 +15,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 # Wide on purpose: what is not a type is found by `parse_type`, which can say what is wrong with it.
 _TYPE = re.compile(r"[^\s(),=\[\]?]+(?:\([^()]*\)|\[[^\[\]()]*\]|\?)*")
 _WORD = re.compile(r"[^\s(),=]+")
+_USUAL = re.compile(rf"{_NAME.pattern}\((.*)\) -> (.+)", re.ASCII)
 _Span = tuple[int, int]
 
 
@@ -23,13 +24,50 @@ def parse_schema(text: str) -> Schema:
 
     Raises SchemaError with the offset and length of what is wrong. Spaces count: one after each comma, none elsewhere.
     """
-    return _Parser(text).schema()
+    return _usual(text) or _Parser(text).schema()
+
+
+def _usual(text: str) -> Schema | None:
+    """A schema whose lists are cut at their commas, as nearly all can be.
+
+    None for one with a comma in a default, and for one with a fault: it takes the parser to say where that is.
+    """
+    match = _USUAL.fullmatch(text)
+    if match is None or match[4].endswith("*"):
+        return None
+    namespace, name, overload, listed, result = match.groups()
+    arguments: list[Argument] = []
+    kwarg_only = False
+    try:
+        for part in listed.split(", ") if listed else ():
+            if part == "*" and not kwarg_only:
+                kwarg_only = True
+            else:
+                arguments.append(_argument(part, kwarg_only))
+        if result[0] == "(" and result[-1] == ")":
+            returns = tuple(map(_return, result[1:-1].split(", "))) if result != "()" else ()
+        else:
+            returns = (_return(result),)
+        return Schema(namespace, name, overload or "", tuple(arguments), returns)
+    except SchemaError:
+        return None
 
 
 @lru_cache(maxsize=8192)
-def _argument(name: str, type_: Type, default: str | None, kwarg_only: bool, alias: Alias | None) -> Argument:
+def _argument(text: str, kwarg_only: bool) -> Argument:
     """Arguments are values, and most occur in many schemas."""
-    return Argument(name, type_, default, kwarg_only, alias)
+    parser = _Parser(text)
+    argument = parser.one_argument(kwarg_only)
+    parser.end("an argument")
+    return argument
+
+
+@lru_cache(maxsize=1024)
+def _return(text: str) -> Return:
+    parser = _Parser(text)
+    ret = parser.one_return(0)
+    parser.end("a return")
+    return ret
 
 
 class _Parser:
@@ -45,14 +83,17 @@ class _Parser:
         arguments = self._arguments()
         self._arrow()
         returns = self._returns()
-        if self.pos != len(self.text):
-            raise self._error("nothing may follow the returns", self.pos, len(self.text) - self.pos)
+        self.end("the returns")
         try:
             return Schema(namespace, name, overload, arguments, returns)
         except SchemaError as error:
             offset, length = self.spans[error.part or ("name", 0)]
             also = None if error.other is None else self.spans[error.other]
             raise error.moved(offset, self.text, length, also) from None
+
+    def end(self, what: str) -> None:
+        if self.pos != len(self.text):
+            raise self._error(f"nothing may follow {what}", self.pos, len(self.text) - self.pos)
 
     def _error(self, message: str, offset: int, length: int = 1, hint: str | None = None) -> SchemaError:
         return SchemaError(message, offset, max(length, 1), hint, text=self.text)
@@ -96,7 +137,7 @@ class _Parser:
                     raise self._error("no argument follows `*`", star)
             else:
                 start = self.pos
-                argument = self._one_argument(kwarg_only)
+                argument = self.one_argument(kwarg_only)
                 self.spans["argument", len(arguments)] = (start, self.pos - start)
                 arguments.append(argument)
             if text.startswith(", ", self.pos):
@@ -107,7 +148,7 @@ class _Parser:
             else:
                 raise self._bad_separator("arguments")
 
-    def _one_argument(self, kwarg_only: bool) -> Argument:
+    def one_argument(self, kwarg_only: bool) -> Argument:
         text = self.text
         start = self.pos
         type_, alias = self._type("an argument")
@@ -117,7 +158,7 @@ class _Parser:
         name = self._identifier("an argument")
         default = self._default() if text.startswith("=", self.pos) else None
         try:
-            return _argument(name, type_, default, kwarg_only, alias)
+            return Argument(name, type_, default, kwarg_only, alias)
         except SchemaError as error:
             raise error.moved(start, text) from None
 
@@ -176,14 +217,14 @@ class _Parser:
     def _returns(self) -> tuple[Return, ...]:
         text = self.text
         if not text.startswith("(", self.pos):
-            return (self._one_return(0),)
+            return (self.one_return(0),)
         self.pos += 1
         if text.startswith(")", self.pos):
             self.pos += 1
             return ()
         returns: list[Return] = []
         while True:
-            returns.append(self._one_return(len(returns)))
+            returns.append(self.one_return(len(returns)))
             if text.startswith(", ", self.pos):
                 self.pos += 2
             elif text.startswith(")", self.pos):
@@ -192,7 +233,7 @@ class _Parser:
             else:
                 raise self._bad_separator("returns")
 
-    def _one_return(self, index: int) -> Return:
+    def one_return(self, index: int) -> Return:
         start = self.pos
         type_, alias = self._type("a return")
         name = None

@@ -22,8 +22,9 @@ def find_fault(schema: Schema) -> SchemaError | None:
         return fault
     if schema.is_inplace_name:
         return _inplace_fault(schema)
-    outs = schema.out_arguments
-    return _out_fault(schema, outs) if outs else None
+    if schema.arguments and schema.arguments[-1].is_out:  # they come last
+        return _out_fault(schema, schema.out_arguments)
+    return None
 
 
 def _fault(message: str, kind: str, index: int, hint: str | None = None, other: int | None = None) -> SchemaError:
@@ -73,22 +74,17 @@ def _argument_fault(arguments: tuple[Argument, ...]) -> SchemaError | None:
 
 def _return_fault(schema: Schema) -> SchemaError | None:
     seen: set[str] = set()
-    first = schema.returns[0] if schema.returns else None
     for i, ret in enumerate(schema.returns):
         if ret.name is not None:
             if ret.name in seen:
                 earlier = _first(schema.returns, ret.name)
                 return _fault(f"return `{ret.name}` is there twice", "return", i, "rename one", earlier)
             seen.add(ret.name)
-        if first is not None and _writes(ret) != _writes(first):
+        if ret.is_write != schema.returns[0].is_write:
             return _fault("either every return is a mutated argument or none is", "return", i)
-        if _writes(ret) and not any(argument.alias == ret.alias for argument in schema.arguments):
+        if ret.is_write and ret.alias not in [argument.alias for argument in schema.arguments if argument.alias]:
             return _fault(f"no argument is annotated {ret.alias}", "return", i)
     return None
-
-
-def _writes(ret: Return) -> bool:
-    return ret.alias is not None and ret.alias.write
 
 
 def _inplace_fault(schema: Schema) -> SchemaError | None:

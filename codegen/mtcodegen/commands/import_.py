@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     output = None if options.output is None else pathlib.Path(options.output)
     if output is not None and output.exists() and not options.force:
         raise UsageError(f"{output} is there already; --force writes over it")
-    made = import_files(
+    made = options.made = import_files(
         pathlib.Path(options.file),
         derivatives=options.derivatives,
         schemas=options.schemas,

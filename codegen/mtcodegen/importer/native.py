@@ -137,7 +137,7 @@ def _devices(function: NativeFunction) -> tuple[list[str], bool]:
 
 def _makes_outputs(schema: opschema.Schema) -> bool:
     """Whether it returns something beside the arguments that it writes to."""
-    return any(ret.alias is None or not ret.alias.write for ret in schema.returns)
+    return not all(ret.is_write for ret in schema.returns)
 
 
 def _note_kernels(imported: Imported, function: NativeFunction, kernels: str) -> None:

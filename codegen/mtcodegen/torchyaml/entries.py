@@ -21,7 +21,7 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 
 def split_names(text: str) -> tuple[str, ...]:
     """``"a, b"`` -> ``("a", "b")``."""
-    return tuple(name.strip() for name in text.split(","))
+    return tuple(map(str.strip, text.split(",")))
 
 
 def shown(node: Node) -> str:

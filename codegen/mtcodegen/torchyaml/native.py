@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import opschema
@@ -14,8 +15,8 @@ from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, part_span, split_
 
 __all__ = ["Dispatch", "NativeFunction", "Precomputed", "known_dispatch_key", "read_native_functions"]
 
-_KEYS = (
-    *(
+_KEYS = dict.fromkeys(
+    (
         "func",
         "variants",
         "python_module",
@@ -23,9 +24,18 @@ _KEYS = (
         "structured_delegate",
         "structured_inherits",
         "category_override",
-    ),
-    *("device_check", "device_guard", "dispatch", "tags", "autogen", "cpp_no_default_args", "manual_cpp_binding"),
-    *("manual_kernel_registration", "precomputed", "ufunc_inner_loop", "use_const_ref_for_mutable_tensors"),
+        "device_check",
+        "device_guard",
+        "dispatch",
+        "tags",
+        "autogen",
+        "cpp_no_default_args",
+        "manual_cpp_binding",
+        "manual_kernel_registration",
+        "precomputed",
+        "ufunc_inner_loop",
+        "use_const_ref_for_mutable_tensors",
+    )
 )
 _DEVICE_CHECKS = ("NoCheck", "ExactSame")
 _UFUNC_KEYS = ("Generic", "ScalarOnly", "CUDAFunctorOnSelf", "CUDAFunctorOnOther", "CPUScalar", "CPUVector")
@@ -90,6 +100,7 @@ class NativeFunction:
         return not self.dispatch and not self.structured and not self.structured_delegate
 
 
+@lru_cache(maxsize=256)
 def known_dispatch_key(name: str) -> bool:
     """Whether PyTorch has a dispatch key of this name."""
     return _DISPATCH_KEY.fullmatch(name) is not None
@@ -111,9 +122,10 @@ class _Reader(EntryReader):
         schema = None if func is None else self.schema(func)
         if func is None or schema is None:
             return None
-        given = {name: read(self, node) for name, read in _READERS.items() if name in node.entries}
-        precomputed = self.precomputed(node.get("precomputed"), schema)
-        function = NativeFunction(node, func, schema, precomputed=precomputed, **given)
+        given = {name: _READERS[name](self, node) for name in node.entries if name in _READERS}
+        if "precomputed" in node.entries:
+            given["precomputed"] = self.precomputed(node.get("precomputed"), schema)
+        function = NativeFunction(node, func, schema, **given)
         self.check_arguments(function)
         return function
 
@@ -174,13 +186,13 @@ class _Reader(EntryReader):
 
     def check_arguments(self, function: NativeFunction) -> None:
         schema, node = function.schema, function.node
-        names = [argument.name for argument in schema.arguments]
-        for item in self.scalars(node.get("cpp_no_default_args"), "cpp_no_default_args"):
-            if item.value not in names:
-                self.fault(
-                    "MT606", f"`{item.value}` is not an argument of {schema.qualname}", item, suggest(item.value, names)
-                )
-        if "method" in function.variants and "self" not in names:
+        if "cpp_no_default_args" in node.entries:
+            names = [argument.name for argument in schema.arguments]
+            for item in self.scalars(node.get("cpp_no_default_args"), "cpp_no_default_args"):
+                if item.value not in names:
+                    message = f"`{item.value}` is not an argument of {schema.qualname}"
+                    self.fault("MT606", message, item, suggest(item.value, names))
+        if "method" in function.variants and all(argument.name != "self" for argument in schema.arguments):
             value = node.entries["variants"][1]
             self.fault("MT606", f"{schema.qualname} has no `self`, and cannot be a method", value)
         if function.structured and schema.kind is not opschema.SchemaKind.OUT:
