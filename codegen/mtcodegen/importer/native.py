@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import opschema
@@ -16,7 +16,9 @@ from mtcodegen.torchyaml.native import NativeFunction
 __all__ = ["DEVICES", "import_native", "python_kernel", "python_name"]
 
 DEVICES = {"CPU": "cpu", "CUDA": "cuda", "MPS": "mps", "Meta": "meta", "PrivateUse1": "npu"}
-_COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+_COMPOSITE = frozenset(
+    {"CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"}
+)
 # Keys that say how PyTorch's C++ is generated, and why each has no counterpart.
 _CPP_KEYS = {
     "structured": "kernels are not split into shape and computation",
@@ -36,7 +38,7 @@ _CPP_KEYS = {
 
 
 def import_native(
-    functions: Iterable[NativeFunction],
+    functions: Sequence[NativeFunction],
     by_name: Mapping[str, NativeFunction],
     derivatives: DerivativeTable,
     kernels: str,
@@ -46,8 +48,8 @@ def import_native(
     ``by_name`` has every function of the file, since one may have the kernels of another. Without ``kernels`` the
     operators have none.
     """
-    operators = [_imported(function, by_name, derivatives, kernels) for function in functions]
-    _settle_autogen(operators)
+    makers = _makers(functions)
+    operators = [_imported(function, makers, by_name, derivatives, kernels) for function in functions]
     if not kernels:
         return operators, []
     reason = "it has kernels only for devices that there are not"
@@ -73,7 +75,11 @@ def python_kernel(schema: opschema.Schema, devices: Iterable[str], module: str) 
 
 
 def _imported(
-    function: NativeFunction, by_name: Mapping[str, NativeFunction], derivatives: DerivativeTable, kernels: str
+    function: NativeFunction,
+    makers: Mapping[str, NativeFunction],
+    by_name: Mapping[str, NativeFunction],
+    derivatives: DerivativeTable,
+    kernels: str,
 ) -> Imported:
     schema = function.schema
     span = function.func.locate(0, len(schema.qualname))
@@ -85,54 +91,64 @@ def _imported(
         imported.kernels.append(python_kernel(schema, () if composite else devices, kernels))
         if not composite and "meta" not in devices and _makes_outputs(schema):
             imported.fake = ({"python": f"{kernels}:{python_name(schema)}_fake"},)
-    if function.autogen:
-        _carry_autogen(imported, function)
-    imported.rest = partial(_complete, function=function, derivatives=derivatives, kernels=kernels)
+    imported.rest = partial(_complete, function=function, makers=makers, derivatives=derivatives, kernels=kernels)
     return imported
 
 
-def _complete(imported: Imported, function: NativeFunction, derivatives: DerivativeTable, kernels: str) -> None:
-    """Add what no other operator depends on: tags, notes and gradients. Those on `autogen` are there already."""
-    on_autogen, imported.notes = imported.notes, []
+def _complete(
+    imported: Imported,
+    function: NativeFunction,
+    makers: Mapping[str, NativeFunction],
+    derivatives: DerivativeTable,
+    kernels: str,
+) -> None:
+    """Add what no other operator depends on: tags, variants, gradients, and notes."""
     imported.add_tags(function.tags)
     _note_kernels(imported, function, kernels)
     for name, reason in _CPP_KEYS.items():
         if name in function.node.entries:
             key, value = function.node.entries[name]
             imported.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
-    imported.notes += on_autogen
+    if function.autogen:
+        _carry_autogen(imported, function, makers)
     derivatives.add_backward(imported, composite=function.is_composite)
 
 
-def _carry_autogen(imported: Imported, function: NativeFunction) -> None:
-    """Take over the variants that can be made here, and note the others."""
+def _carry_autogen(imported: Imported, function: NativeFunction, makers: Mapping[str, NativeFunction]) -> None:
+    """Take over the variants that can be made here, and are not made of another entry; note the others."""
     key, value = function.node.entries["autogen"]
-    made = [name for name in function.autogen if variant_named(function.schema, name) is not None]
-    imported.autogen = tuple(made)
+    possible = [name for name in function.autogen if variant_named(function.schema, name) is not None]
+    imported.autogen = tuple(name for name in possible if makers.get(name, function) is function)
     imported.autogen_span = value.span
     for name in function.autogen:
-        if name not in made:
+        if name not in possible:
             reason = "no such variant is made of operators of this kind"
             imported.notes.append(Note(f"autogen: {name}", reason, key.span))
+    for name in possible:
+        if name not in imported.autogen:
+            reason = f"it is made of {makers[name].schema.qualname}"
+            imported.notes.append(Note(f"autogen: {name}", reason, value.span))
 
 
-def _settle_autogen(operators: Iterable[Imported]) -> None:
-    """An in-place and a functional operator may both ask for a variant: it is made of the first one."""
-    first: dict[str, Imported] = {}
-    for item in operators:
-        for name in item.autogen:
-            maker = first.setdefault(name, item)
-            if maker is not item and item.autogen_span is not None:
-                reason = f"it is made of {maker.schema.qualname}"
-                item.notes.append(Note(f"autogen: {name}", reason, item.autogen_span))
-        item.autogen = tuple(name for name in item.autogen if first[name] is item)
+def _makers(functions: Iterable[NativeFunction]) -> dict[str, NativeFunction]:
+    """What a variant is made of that an in-place and a functional operator both ask for: the first one that can be."""
+    asking: dict[str, list[NativeFunction]] = {}
+    for function in functions:
+        for name in function.autogen:
+            asking.setdefault(name, []).append(function)
+    return {
+        name: next((item for item in those if variant_named(item.schema, name) is not None), those[0])
+        for name, those in asking.items()
+        if len(those) > 1
+    }
 
 
 def _devices(function: NativeFunction) -> tuple[list[str], bool]:
     """The devices that have a kernel, and whether there is one for all of them."""
-    keys = [*(("CPU", "CUDA") if function.ufunc_inner_loop else ())]
-    keys += [key for item in function.dispatch for key in item.keys]
-    return list(dict.fromkeys(DEVICES[key] for key in keys if key in DEVICES)), any(key in _COMPOSITE for key in keys)
+    keys = [key for item in function.dispatch for key in item.keys]
+    if function.ufunc_inner_loop:
+        keys = ["CPU", "CUDA", *keys]
+    return list(dict.fromkeys([DEVICES[key] for key in keys if key in DEVICES])), not _COMPOSITE.isdisjoint(keys)
 
 
 def _makes_outputs(schema: opschema.Schema) -> bool:
