@@ -42,8 +42,9 @@ def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[D
     spec = resolve_fakes(spec, scope)
     spec = resolve_kernels(spec, scope)
     check_graph(spec, scope)
-    spec = resolve_backward(spec, scope)
-    spec = resolve_forward(spec, scope)
+    backward, forward = resolve_backward(spec, scope), resolve_forward(spec, scope)
+    if backward is not spec.backward or forward is not spec.forward:
+        spec = replace(spec, backward=backward, forward=forward)
     return resolve_examples(spec, scope), scope.diagnostics
 
 

@@ -7,35 +7,35 @@ from dataclasses import replace
 
 import opschema
 from mtcodegen.diagnostics import Related, suggest
-from mtcodegen.expr import OPTIONAL_TENSOR, Expr, Literal, Name, Purpose, ValueType, gradient_names, value_type, walk
+from mtcodegen.expr import OPTIONAL_TENSOR, Expr, Literal, Name, Purpose, ValueType, gradient_names, walk
 from mtcodegen.expr.nodes import Index
 from mtcodegen.model import Backward, Derivative, OpSpec
 from mtcodegen.resolve_kernels import is_composite
-from mtcodegen.scopes import OpScope
-from mtcodegen.source import Span
+from mtcodegen.scopes import OpScope, is_tensor_list
+from mtcodegen.source import Scalar, Span
 
 __all__ = ["resolve_backward"]
 
 
-def resolve_backward(spec: OpSpec, scope: OpScope) -> OpSpec:
+def resolve_backward(spec: OpSpec, scope: OpScope) -> Backward | None:
     """Check the gradients and their formulas."""
-    differentiable = _differentiable(spec.schema)
     backward = spec.backward
     _check_outputs(spec, scope)
     if backward is None:
-        if differentiable and _has_tensor_output(spec.schema) and not is_composite(spec) and spec.kernels:
-            _missing(spec, scope, differentiable)
-        return spec
-    key = spec.node.entries["backward"][0].span
+        if spec.kernels and not is_composite(spec) and _has_tensor_output(spec.schema):
+            _check_missing(spec, scope)
+        return None
+    differentiable = _differentiable(spec.schema)
+    key = spec.node.entries["backward"][0]
     if spec.schema.kind is opschema.SchemaKind.OUT:
-        scope.fault("MT416", "an out variant has no gradient", key, "remove `backward`")
+        scope.fault("MT416", "an out variant has no gradient", key.span, "remove `backward`")
     elif not differentiable:
         scope.fault(
-            "MT411", f"{spec.schema.qualname} has no tensor argument to differentiate", key, "remove `backward`"
+            "MT411", f"{spec.schema.qualname} has no tensor argument to differentiate", key.span, "remove `backward`"
         )
     elif not backward.marker and backward.function is None:
-        return replace(spec, backward=_resolve(backward, scope, differentiable, key))
-    return spec
+        return _resolve(backward, scope, differentiable, key)
+    return backward
 
 
 def _check_outputs(spec: OpSpec, scope: OpScope) -> None:
@@ -82,11 +82,10 @@ def _gradient_read(node: Expr, positions: Mapping[str, int], arguments: set[str]
 
 def _differentiable(schema: opschema.Schema) -> list[str]:
     """Arguments that hold tensors, but for those that only receive a result."""
-    out = {argument.name for argument in schema.out_arguments}
     return [
         argument.name
         for argument in schema.arguments
-        if opschema.base_of(argument.type).name == "Tensor" and argument.name not in out
+        if opschema.base_of(argument.type).name == "Tensor" and not argument.is_out
     ]
 
 
@@ -96,41 +95,50 @@ def _has_tensor_output(schema: opschema.Schema) -> bool:
     )
 
 
-def _missing(spec: OpSpec, scope: OpScope, differentiable: list[str]) -> None:
-    arguments = ", ".join(f"`{name}`" for name in differentiable)
-    hint = "add `backward:` with formulas, or `backward: not_differentiable` or `not_implemented`"
-    message = f"{spec.schema.qualname} has no gradient for {arguments}"
-    scope.fault("MT414", message, scope.name_span, hint)
+def _check_missing(spec: OpSpec, scope: OpScope) -> None:
+    arguments = ", ".join(f"`{name}`" for name in _differentiable(spec.schema))
+    if arguments:
+        hint = "add `backward:` with formulas, or `backward: not_differentiable` or `not_implemented`"
+        message = f"{spec.schema.qualname} has no gradient for {arguments}"
+        scope.fault("MT414", message, scope.name_span, hint)
 
 
 _FORWARD = ("result", *(f"result{i}" for i in range(10)))  # derivatives.yaml's keys for a formula of the output
 
 
-def _resolve(backward: Backward, scope: OpScope, differentiable: list[str], key: Span) -> Backward:
+def _resolve(backward: Backward, scope: OpScope, differentiable: list[str], key: Scalar) -> Backward:
     known = {argument.name: argument for argument in scope.schema.arguments}
     given: dict[str, Derivative] = {}
     for derivative in backward.derivatives:
         for name in derivative.arguments:
-            span = _name_span(derivative, name)
-            if name in _FORWARD and name not in known:
-                hint = "move it to `forward`: `backward` has the gradients of arguments"
-                scope.fault("MT418", "a forward-mode formula stands in `backward`", span, hint)
-            elif name not in known:
-                hint = suggest(name, differentiable)
-                scope.fault("MT412", f"`{name}` is not an argument of {_title(scope)}", span, hint)
-            elif name not in differentiable:
-                kind = known[name].type
-                scope.fault("MT411", f"`{name}` is {kind}, which has no gradient", span, "remove it")
+            if name not in differentiable:
+                _refuse_name(name, known.get(name), derivative, scope, differentiable)
             elif name in given:
                 first = Related(_name_span(given[name], name), "the first is here")
-                scope.fault("MT413", f"a second gradient for `{name}`", span, "remove one of them", first)
+                message, span = f"a second gradient for `{name}`", _name_span(derivative, name)
+                scope.fault("MT413", message, span, "remove one of them", first)
             given.setdefault(name, derivative)
     for name in differentiable:
         if name not in given:
             hint = f"add `{name}: <formula>` or `{name}: not_differentiable`"
-            scope.fault("MT410", f"there is no gradient for `{name}`", key, hint)
-    derivatives = tuple(_resolve_formula(item, scope, differentiable) for item in backward.derivatives)
+            scope.fault("MT410", f"there is no gradient for `{name}`", key.span, hint)
+    derivatives = tuple(_resolve_formula(item, scope, known, differentiable) for item in backward.derivatives)
     return replace(backward, derivatives=derivatives)
+
+
+def _refuse_name(
+    name: str, argument: opschema.Argument | None, derivative: Derivative, scope: OpScope, differentiable: list[str]
+) -> None:
+    """Note why ``name`` has no gradient."""
+    span = _name_span(derivative, name)
+    if argument is not None:
+        scope.fault("MT411", f"`{name}` is {argument.type}, which has no gradient", span, "remove it")
+    elif name in _FORWARD:
+        hint = "move it to `forward`: `backward` has the gradients of arguments"
+        scope.fault("MT418", "a forward-mode formula stands in `backward`", span, hint)
+    else:
+        hint = suggest(name, differentiable)
+        scope.fault("MT412", f"`{name}` is not an argument of {_title(scope)}", span, hint)
 
 
 def _title(scope: OpScope) -> str:
@@ -142,20 +150,24 @@ def _name_span(derivative: Derivative, name: str) -> Span:
     return derivative.key.locate(max(start, 0), len(name)) if name else derivative.key.span
 
 
-def _resolve_formula(derivative: Derivative, scope: OpScope, differentiable: list[str]) -> Derivative:
-    types = {argument.name: value_type(argument.type) for argument in scope.schema.arguments}
-    if derivative.formula is None or (derivative.key.value in _FORWARD and derivative.key.value not in types):
+def _resolve_formula(
+    derivative: Derivative, scope: OpScope, known: Mapping[str, opschema.Argument], differentiable: list[str]
+) -> Derivative:
+    if derivative.formula is None or (derivative.key.value in _FORWARD and derivative.key.value not in known):
         return derivative
-    expected = [_gradient_type(types.get(name)) for name in derivative.arguments]
-    wanted: ValueType | None = expected[0] if len(expected) == 1 else ValueType.tuple_of(expected)
-    if not set(derivative.arguments) <= {*differentiable}:  # which is said already
-        wanted = None
+    wanted: ValueType | None = None
+    if all(name in differentiable for name in derivative.arguments):  # of others, it is said already
+        expected = [_gradient_type(known[name].type) for name in derivative.arguments]
+        wanted = expected[0] if len(expected) == 1 else ValueType.tuple_of(expected)
     by_device = {
         device: scope.formula(formula, Purpose.BACKWARD, wanted) for device, formula in derivative.by_device.items()
     }
     return replace(derivative, formula=scope.formula(derivative.formula, Purpose.BACKWARD, wanted), by_device=by_device)
 
 
-def _gradient_type(type_: ValueType | None) -> ValueType:
+_OPTIONAL_TENSORS = ValueType.list_of(OPTIONAL_TENSOR)
+
+
+def _gradient_type(type_: opschema.Type) -> ValueType:
     """A tensor or None for a tensor, a list of them for a list."""
-    return OPTIONAL_TENSOR if type_ is None or type_.elements == () else ValueType.list_of(OPTIONAL_TENSOR)
+    return _OPTIONAL_TENSORS if is_tensor_list(type_) else OPTIONAL_TENSOR

@@ -10,7 +10,6 @@ from mtcodegen.expr import analyze, reads, tangent_scope, value_type
 from mtcodegen.model import Derivative, Forward, OpSpec, Tangent
 from mtcodegen.resolve_kernels import is_composite
 from mtcodegen.scopes import OpScope
-from mtcodegen.source import Span
 
 __all__ = ["differentiable_arguments", "resolve_forward", "tangent_names"]
 
@@ -32,51 +31,62 @@ def differentiable_arguments(spec: OpSpec) -> list[str]:
     ]
 
 
-def resolve_forward(spec: OpSpec, scope: OpScope) -> OpSpec:
+def resolve_forward(spec: OpSpec, scope: OpScope) -> Forward | None:
     """Check the tangents and their formulas; afterwards there is one for each output, in their order."""
     forward = spec.forward
-    if forward is None or _is_useless(spec, scope, spec.node.entries["forward"][0].span):
-        return spec
-    if forward.function is not None:
-        return spec
-    outputs = _outputs(spec)
+    if forward is None:
+        return None
+    differentiable = differentiable_arguments(spec)
+    known = dict(zip(tangent_names(spec.schema), spec.schema.returns, strict=True))
+    outputs = _outputs(spec, known)
+    if _is_useless(spec, scope, differentiable, outputs) or forward.function is not None:
+        return forward
     if forward.marker:
         tangents = {name: Tangent(forward.key, name, None, forward.marker) for name in outputs}
     else:
-        tangents = _by_output(forward, spec, scope, outputs)
-    found = [_resolve(tangents[name], spec, scope) for name in tangent_names(spec.schema) if name in tangents]
-    return replace(spec, forward=replace(forward, tangents=tuple(found)))
+        tangents = _by_output(forward, spec, scope, known, outputs)
+    found = [
+        _resolve(tangents[name], ret, spec, scope, differentiable) for name, ret in known.items() if name in tangents
+    ]
+    return replace(forward, tangents=tuple(found))
 
 
-def _is_useless(spec: OpSpec, scope: OpScope, span: Span) -> bool:
+def _is_useless(spec: OpSpec, scope: OpScope, differentiable: list[str], outputs: list[str]) -> bool:
     """Whether nothing would ever ask for tangents; notes why."""
+    key = spec.node.entries["forward"][0]
     if spec.schema.kind is opschema.SchemaKind.OUT:
-        scope.fault("MT416", "an out variant has no tangent", span, "remove `forward`")
-    elif not differentiable_arguments(spec) or (spec.backward and spec.backward.marker == "not_differentiable"):
-        scope.fault("MT420", f"{spec.schema.qualname} has no differentiable argument", span, "remove `forward`")
-    elif not _outputs(spec):
-        scope.fault("MT420", f"{spec.schema.qualname} has no differentiable output", span, "remove `forward`")
-    elif is_composite(spec) and spec.backward is None:
+        scope.fault("MT416", "an out variant has no tangent", key.span, "remove `forward`")
+    elif not differentiable or (spec.backward and spec.backward.marker == "not_differentiable"):
+        message = f"{spec.schema.qualname} has no differentiable argument"
+        scope.fault("MT420", message, key.span, "remove `forward`")
+    elif not outputs:
+        scope.fault("MT420", f"{spec.schema.qualname} has no differentiable output", key.span, "remove `forward`")
+    elif spec.backward is None and is_composite(spec):
         hint = "remove `forward`, or give formulas in `backward`, too"
-        scope.fault("MT420", "tangents go through the operators that this one is made of", span, hint)
+        scope.fault("MT420", "tangents go through the operators that this one is made of", key.span, hint)
     else:
         return False
     return True
 
 
-def _outputs(spec: OpSpec) -> list[str]:
+def _outputs(spec: OpSpec, known: dict[str, opschema.Return]) -> list[str]:
     """The outputs that may have a tangent."""
     flags = spec.output_differentiability
-    flags = flags if len(flags) == len(spec.schema.returns) else (True,) * len(spec.schema.returns)
-    named = zip(tangent_names(spec.schema), spec.schema.returns, flags, strict=True)
-    return [name for name, ret, flag in named if flag and opschema.base_of(ret.type).name == "Tensor"]
+    flags = flags if len(flags) == len(known) else (True,) * len(known)
+    named = zip(known.items(), flags, strict=True)
+    return [name for (name, ret), flag in named if flag and opschema.base_of(ret.type).name == "Tensor"]
 
 
-def _by_output(forward: Forward, spec: OpSpec, scope: OpScope, outputs: list[str]) -> dict[str, Tangent]:
-    known = dict(zip(tangent_names(spec.schema), spec.schema.returns, strict=True))
+def _by_output(
+    forward: Forward, spec: OpSpec, scope: OpScope, known: dict[str, opschema.Return], outputs: list[str]
+) -> dict[str, Tangent]:
     given: dict[str, Tangent] = {}
     for tangent in forward.tangents:
-        name, span = tangent.name, tangent.key.span
+        name = tangent.name
+        given[name] = tangent
+        if name in outputs:
+            continue
+        span = tangent.key.span
         if name not in known:
             arguments = [argument.name for argument in spec.schema.arguments]
             hint = "gradients of arguments belong to `backward`" if name in arguments else suggest(name, outputs)
@@ -84,10 +94,9 @@ def _by_output(forward: Forward, spec: OpSpec, scope: OpScope, outputs: list[str
             scope.fault("MT420", message, span, hint or f"its outputs are {_listed(known)}")
         elif opschema.base_of(known[name].type).name != "Tensor":
             scope.fault("MT420", f"`{name}` is {known[name].type}, which has no tangent", span, "remove it")
-        elif name not in outputs:
+        else:
             message = f"`{name}` has no tangent: `output_differentiability` says so"
             scope.fault("MT420", message, span, "remove it")
-        given[name] = tangent
     for name in outputs:
         if name not in given:
             hint = f"add `{name}: <formula>`, `{name}: not_differentiable` or `{name}: not_implemented`"
@@ -99,14 +108,14 @@ def _listed(names: dict[str, opschema.Return]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _resolve(tangent: Tangent, spec: OpSpec, scope: OpScope) -> Tangent:
+def _resolve(
+    tangent: Tangent, ret: opschema.Return, spec: OpSpec, scope: OpScope, differentiable: list[str]
+) -> Tangent:
     if tangent.marker == "auto_element_wise":
         _check_element_wise(tangent, spec, scope)
     if tangent.formula is None:
         return tangent
-    differentiable = differentiable_arguments(spec)
     names = tangent_scope(spec.schema, differentiable, scope.table)
-    ret = spec.schema.returns[tangent_names(spec.schema).index(tangent.name)]
     formula = scope.note(tangent.formula, checked := analyze(tangent.formula.expr, names, value_type(ret.type)))
     if not checked.errors and not {read.name for read in reads(formula.expr)} & {
         f"{name}_t" for name in differentiable

@@ -52,10 +52,9 @@ def is_composite(spec: OpSpec) -> bool:
 
 def needs_fake(spec: OpSpec) -> bool:
     """Whether nothing but a fake rule can say what the outputs look like. Numbers look like nothing."""
-    makes_tensors = any(
+    return not runs_on_meta(spec) and any(
         opschema.base_of(spec.schema.returns[i].type).name == "Tensor" for i in fresh_returns(spec.schema)
     )
-    return makes_tensors and not runs_on_meta(spec)
 
 
 def runs_on_meta(spec: OpSpec) -> bool:
@@ -68,18 +67,19 @@ def runs_on_meta(spec: OpSpec) -> bool:
 
 def resolve_fakes(spec: OpSpec, scope: OpScope) -> OpSpec:
     """Check the fake rules, and that there is one for every new output."""
-    span = spec.node.entries["fake"][0].span if "fake" in spec.node.entries else scope.name_span
+    if "fake" not in spec.node.entries:
+        if needs_fake(spec):
+            hint = "say what the output looks like, as in `fake: {like: x}`"
+            scope.fault("MT401", f"{spec.schema.qualname} has no `fake` rule", scope.name_span, hint)
+        return spec
+    span = spec.node.entries["fake"][0].span
     fresh = fresh_returns(spec.schema)
-    given = "fake" in spec.node.entries
-    if given and not fresh:
+    if not fresh:
         scope.fault("MT402", f"{spec.schema.qualname} makes no new output, so it needs no `fake`", span)
-    elif given and any("meta" in kernel.devices for kernel in spec.kernels):
+    elif any("meta" in kernel.devices for kernel in spec.kernels):
         scope.fault("MT402", "a kernel for `meta` is the fake rule already", span, "remove `fake`, or that kernel")
-    elif given and is_composite(spec) and spec.backward is None:
+    elif is_composite(spec) and spec.backward is None:
         scope.fault("MT402", "a kernel for every device gives the shapes already", span, "remove `fake`")
-    elif not given and needs_fake(spec):
-        hint = "say what the output looks like, as in `fake: {like: x}`"
-        scope.fault("MT401", f"{spec.schema.qualname} has no `fake` rule", span, hint)
     elif spec.fakes and len(spec.fakes) != len(fresh):
         rules = "1 rule" if len(spec.fakes) == 1 else f"{len(spec.fakes)} rules"
         outputs = "1 new output" if len(fresh) == 1 else f"{len(fresh)} new outputs"
@@ -184,6 +184,8 @@ def _check_fallback(spec: OpSpec, scope: OpScope) -> None:
 
 def _check_autocast(spec: OpSpec, scope: OpScope) -> None:
     """There is something to cast, and that is not what a kernel writes to."""
+    if not spec.autocast:
+        return
     tensors = tensor_arguments(spec.schema)
     for device, policy in spec.autocast.items():
         entries = spec.node.entries["autocast"][1]

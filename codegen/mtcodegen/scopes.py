@@ -58,7 +58,7 @@ class OpScope:
     def note(self, formula: Formula, checked: Checked) -> Formula:
         """Take over the faults, and the resolved expression."""
         self.diagnostics += [expression_fault(formula.node, error) for error in checked.errors]
-        return Formula(formula.node, checked.expr)
+        return formula if checked.expr is formula.expr else Formula(formula.node, checked.expr)
 
     def fault(self, code: str, message: str, span: Span, hint: str = "", *related: Related) -> None:
         """Note a finding."""

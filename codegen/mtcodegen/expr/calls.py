@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import opschema
@@ -10,9 +11,9 @@ from mtcodegen.diagnostics import suggest
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import Signature
 from mtcodegen.expr.nodes import Call, Expr, Keyword, Starred
-from mtcodegen.expr.types import INT, NONE, Kind, ValueType, accepts, value_type
+from mtcodegen.expr.types import NONE, SHAPE, Kind, ValueType, accepts, value_type
 
-__all__ = ["Arguments", "fit_helper", "fit_operator", "operator_result"]
+__all__ = ["Arguments", "Parameters", "fit_helper", "fit_operator", "operator_result", "parameters_of"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Arguments:
     def has_star(self) -> bool:
         """Whether the number of arguments is known only when it runs."""
         return any(isinstance(argument, Starred) for argument in self.call.arguments)
+
+    @property
+    def count(self) -> int:
+        """How many there are by position, the receiver among them."""
+        return len(self.positional) + (self.receiver is not None)
 
     @property
     def has_tensor(self) -> bool:
@@ -75,55 +81,105 @@ def _is_list_of_numbers(signature: Signature, given: Sequence[ValueType]) -> boo
     )
 
 
-def fit_operator(schema: opschema.Schema, arguments: Arguments) -> list[ExpressionError]:
-    """The faults of a call of an operator; none where it fits."""
-    if arguments.has_star:
-        return []
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What an operator takes in one place. A value of type ``element`` may stand for a list of fixed size."""
+
+    name: str
+    type: ValueType
+    element: ValueType | None
+    position: float  # infinite where it cannot be given by position
+    has_default: bool
+    takes_rest: bool  # the integers from here on may be one list, as in `x.permute(1, 0)`
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of an operator by name, and what a call must and cannot have."""
+
+    by_name: Mapping[str, Parameter]
+    positional: tuple[Parameter, ...]
+    required: tuple[Parameter, ...]
+    most: float  # arguments by position
+
+    def may_fit(self, arguments: Arguments) -> bool:
+        """Whether the number of arguments is right, and their names are: then it is worth looking at types."""
+        given = arguments.count
+        names = {keyword.name for keyword in arguments.call.keywords}
+        if given > self.most or not names <= self.by_name.keys():
+            return False
+        return all(parameter.position < given or parameter.name in names for parameter in self.required)
+
+
+def parameters_of(schema: opschema.Schema) -> Parameters:
+    """The parameters of an operator, as expressions call it."""
+    listed = [_parameter(argument, i) for i, argument in enumerate(schema.arguments)]
+    positional = tuple(parameter for parameter in listed if parameter.position < math.inf)
+    return Parameters(
+        {parameter.name: parameter for parameter in listed},
+        positional,
+        tuple(parameter for parameter in listed if not parameter.has_default),
+        math.inf if any(parameter.takes_rest for parameter in positional) else len(positional),
+    )
+
+
+def _parameter(argument: opschema.Argument, position: int) -> Parameter:
+    type_ = value_type(argument.type)
+    return Parameter(
+        argument.name,
+        type_,
+        type_.element if _sized(argument.type) else None,
+        math.inf if argument.kwarg_only else position,
+        argument.has_default,
+        type_.required == SHAPE,
+    )
+
+
+def fit_operator(schema: opschema.Schema, parameters: Parameters, arguments: Arguments) -> list[ExpressionError]:
+    """The faults of a call of an operator; none where it fits. The number of arguments is known."""
     call = arguments.call
     faults: list[ExpressionError] = []
-    given: list[tuple[ValueType, Expr]] = list(zip(arguments.positional, call.arguments, strict=True))
-    if arguments.receiver is not None:
-        given.insert(0, (arguments.receiver, call.function))
-    taken = _fit_positional(schema, given, call, faults)
+    taken = _fit_positional(schema, parameters.positional, arguments, faults)
     for keyword, type_ in zip(call.keywords, arguments.keywords, strict=True):
-        _fit_keyword(schema, keyword, type_, taken, faults)
-    for parameter in schema.arguments:
-        if not parameter.has_default and parameter.name not in taken:
+        _fit_keyword(schema, parameters, keyword, type_, taken, faults)
+    for parameter in parameters.required:
+        if parameter.name not in taken:
             faults.append(_fault(f"{_title(schema)} needs argument `{parameter.name}`", call, "MT207", _usage(schema)))
     return faults
 
 
 def _fit_positional(
-    schema: opschema.Schema, given: list[tuple[ValueType, Expr]], call: Call, faults: list[ExpressionError]
+    schema: opschema.Schema, parameters: Sequence[Parameter], arguments: Arguments, faults: list[ExpressionError]
 ) -> set[str]:
-    parameters = schema.positional
+    types: Sequence[ValueType] = arguments.positional
+    nodes: Sequence[Expr] = arguments.call.arguments
+    if arguments.receiver is not None:
+        types, nodes = (arguments.receiver, *types), (arguments.call.function, *nodes)
     taken: set[str] = set()
-    for i, (type_, node) in enumerate(given):
+    for i, type_ in enumerate(types):
         if i >= len(parameters):
-            message = f"{_title(schema)} takes at most {len(parameters)} positional arguments, not {len(given)}"
-            faults.append(_fault(message, node, "MT207", _usage(schema)))
+            message = f"{_title(schema)} takes at most {len(parameters)} positional arguments, not {len(types)}"
+            faults.append(_fault(message, nodes[i], "MT207", _usage(schema)))
             break
         parameter = parameters[i]
         taken.add(parameter.name)
-        if _is_spread(parameter, [type_ for type_, _ in given[i:]]):
+        if parameter.takes_rest and all(rest.kind is Kind.INT and not rest.optional for rest in types[i:]):
             break
-        _fit_one(schema, parameter, type_, node, faults)
+        _fit_one(schema, parameter, type_, nodes[i], faults)
     return taken
 
 
-def _is_spread(parameter: opschema.Argument, rest: Sequence[ValueType]) -> bool:
-    """``x.permute(1, 0)``: the integers that remain are one list."""
-    return value_type(parameter.type).required == ValueType.list_of(INT) and all(
-        type_.kind is Kind.INT and not type_.optional for type_ in rest
-    )
-
-
 def _fit_keyword(
-    schema: opschema.Schema, keyword: Keyword, type_: ValueType, taken: set[str], faults: list[ExpressionError]
+    schema: opschema.Schema,
+    parameters: Parameters,
+    keyword: Keyword,
+    type_: ValueType,
+    taken: set[str],
+    faults: list[ExpressionError],
 ) -> None:
-    parameter = next((argument for argument in schema.arguments if argument.name == keyword.name), None)
+    parameter = parameters.by_name.get(keyword.name)
     if parameter is None:
-        hint = suggest(keyword.name, [argument.name for argument in schema.arguments]) or _usage(schema)
+        hint = suggest(keyword.name, parameters.by_name) or _usage(schema)
         faults.append(_fault(f"{_title(schema)} has no argument `{keyword.name}`", keyword, "MT207", hint))
     elif parameter.name in taken:
         faults.append(_fault(f"{_title(schema)} gets argument `{parameter.name}` twice", keyword, "MT207"))
@@ -133,10 +189,10 @@ def _fit_keyword(
 
 
 def _fit_one(
-    schema: opschema.Schema, parameter: opschema.Argument, actual: ValueType, node: Expr, faults: list[ExpressionError]
+    schema: opschema.Schema, parameter: Parameter, actual: ValueType, node: Expr, faults: list[ExpressionError]
 ) -> None:
-    expected = value_type(parameter.type)
-    if accepts(expected, actual) or (_sized(parameter.type) and accepts(expected.element, actual)):
+    expected, element = parameter.type, parameter.element
+    if accepts(expected, actual) or (element is not None and accepts(element, actual)):
         return
     faults.append(wrong_type(f"argument `{parameter.name}` of {_title(schema)}", expected, actual, node))
 

@@ -415,14 +415,16 @@ class _Checker(NameChecker):
         return resolved, self._best_overload(title, schemas, arguments)
 
     def _best_overload(self, title: str, schemas: Sequence[opschema.Schema], arguments: Arguments) -> ValueType:
-        faults = []
-        for schema in schemas:
-            faults = fit_operator(schema, arguments)
-            if not faults:
-                return operator_result(schema)
-        if len(schemas) == 1:
-            self.errors.extend(faults)
+        table = self.scope.table
+        if arguments.has_star:
             return operator_result(schemas[0])
+        if len(schemas) == 1:
+            self.errors.extend(fit_operator(schemas[0], table.parameters(schemas[0]), arguments))
+            return operator_result(schemas[0])
+        for schema in schemas:
+            parameters = table.parameters(schema)
+            if parameters.may_fit(arguments) and not fit_operator(schema, parameters, arguments):
+                return operator_result(schema)
         hint = "; ".join(str(schema) for schema in schemas[:3])
         return self.fault(f"no overload of {title} takes {arguments}", arguments.call, "MT208", f"there are {hint}")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from mtcodegen.expr.errors import ExpressionError
 
@@ -14,14 +14,16 @@ __all__ = ["KEYWORDS", "Token", "TokenKind", "tokenize"]
 KEYWORDS = frozenset({"and", "or", "not", "if", "else", "is", "in", "None", "True", "False"})
 _MAX_DIGITS = 400  # a float has at most some 330; Python refuses to read very long integers
 
+_SPACE = " \t\r\n"
 _TOKEN = re.compile(
     r"""
-    (?P<space>[ \t\r\n]+)
-  | (?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[A-Za-z0-9_]*)
+  (?:
+    (?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[A-Za-z0-9_]*)
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
   | (?P<foreign>->|&&|\|\||&|\||\^|~|!(?!=)|;|\{|\}|\?|<<|>>|\$|`)
   | (?P<operator>\*\*|//|==|!=|<=|>=|[-+*/%@<>=.,:()\[\]])
+  ) [ \t\r\n]*
     """,
     re.VERBOSE | re.ASCII,
 )
@@ -52,42 +54,33 @@ class TokenKind(Enum):
     END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A token, and where it stands in the text."""
 
     kind: TokenKind
     text: str
     offset: int
 
-    @property
-    def end(self) -> int:
-        """The offset behind it."""
-        return self.offset + len(self.text)
+
+_KINDS = {kind.value: kind for kind in TokenKind}
 
 
 def tokenize(text: str) -> Iterator[Token]:
     """The tokens of ``text``, the last of kind END. Raises ExpressionError (MT200, MT201)."""
-    position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            raise _bad_character(text, position)
-        group = match.lastgroup
-        lexeme = match.group()
+    position = len(text) - len(text.lstrip(_SPACE))
+    while match := _TOKEN.match(text, position):
+        group = match.lastgroup or ""
+        lexeme = match[group]
         if group == "foreign":
             hint = _FOREIGN_HINTS.get(lexeme)
             raise ExpressionError(f"`{lexeme}` is not part of the language", position, len(lexeme), hint, "MT201")
         if group == "number":
             _check_number(lexeme, position)
-        if group != "space":
-            yield Token(_kind(group, lexeme), lexeme, position)
+        yield Token(TokenKind.KEYWORD if lexeme in KEYWORDS else _KINDS[group], lexeme, position)
         position = match.end()
+    if position < len(text):
+        raise _bad_character(text, position)
     yield Token(TokenKind.END, "", len(text))
-
-
-def _kind(group: str | None, lexeme: str) -> TokenKind:
-    return TokenKind.KEYWORD if group == "name" and lexeme in KEYWORDS else TokenKind(group)
 
 
 def _check_number(lexeme: str, position: int) -> None:

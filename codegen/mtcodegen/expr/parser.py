@@ -67,7 +67,8 @@ def parse_expression(text: str) -> Expr:
     parser = _Parser(text)
     tree = parser.expression(0)
     parser.expect_end()
-    _check_depth(tree)
+    if parser.count > MAX_DEPTH:  # no level of a tree is without a token of its own
+        _check_depth(tree)
     return tree
 
 
@@ -89,6 +90,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = tokenize(text)
+        self.count = 0  # of tokens so far
         self.last_end = 0
         self.depth = 0
         self.token = next(self.tokens)
@@ -99,7 +101,7 @@ class _Parser:
         if self.depth > MAX_DEPTH:
             raise _too_deep(self.token.offset)
         left = self._prefix()
-        while (power := self._infix_power()) > binding:
+        while (power := _INFIX.get(self.token.text, 0)) > binding:
             left = self._infix(left, power)
         self.depth -= 1
         return left
@@ -124,15 +126,17 @@ class _Parser:
 
     def _advance(self) -> Token:
         token = self.token
-        self.last_end = token.end
+        self.last_end = token.offset + len(token.text)
         self.token = next(self.tokens)
+        self.count += 1
         return token
 
     def _at(self, text: str) -> bool:
-        return self.token.text == text and self.token.kind in (TokenKind.OPERATOR, TokenKind.KEYWORD)
+        """Whether an operator or a keyword comes next: names are none, and strings have quotes."""
+        return self.token.text == text
 
     def _accept(self, text: str) -> bool:
-        if self._at(text):
+        if self.token.text == text:
             self._advance()
             return True
         return False
@@ -145,29 +149,24 @@ class _Parser:
         self._refuse_scope()
         raise self._error(f"expected `{text}` before `{self.token.text[:40]}`")
 
-    def _infix_power(self) -> int:
-        if self.token.kind in (TokenKind.OPERATOR, TokenKind.KEYWORD):
-            return _INFIX.get(self.token.text, 0)
-        return 0
-
     # ------------------------------------------------------------ what starts an expression
 
     def _prefix(self) -> Expr:
         token = self.token
-        match token.kind:
-            case TokenKind.NAME:
-                self._advance()
-                return Name(token.text, offset=token.offset, length=len(token.text))
-            case TokenKind.NUMBER:
-                return self._number()
-            case TokenKind.STRING:
-                return self._string()
-            case TokenKind.KEYWORD if token.text in _CONSTANTS:
-                self._advance()
-                return Literal(_CONSTANTS[token.text], token.text, offset=token.offset, length=len(token.text))
-            case TokenKind.END:
-                message = "the expression is empty" if self.last_end == 0 else "the expression ends too early"
-                raise ExpressionError(message, self.last_end, 1)
+        kind = token.kind
+        if kind is TokenKind.NAME:
+            self._advance()
+            return Name(token.text, offset=token.offset, length=len(token.text))
+        if kind is TokenKind.NUMBER:
+            return self._number()
+        if kind is TokenKind.STRING:
+            return self._string()
+        if token.text in _CONSTANTS:
+            self._advance()
+            return Literal(_CONSTANTS[token.text], token.text, offset=token.offset, length=len(token.text))
+        if kind is TokenKind.END:
+            message = "the expression is empty" if self.last_end == 0 else "the expression ends too early"
+            raise ExpressionError(message, self.last_end, 1)
         if token.text in ("-", "+", "not"):
             self._advance()
             operand = self.expression(NOT - 1 if token.text == "not" else SIGN - 1)
@@ -241,7 +240,7 @@ class _Parser:
 
     def _comparison(self, left: Expr) -> Expr:
         rest: list[tuple[str, Expr]] = []
-        while self._infix_power() == COMPARISON:
+        while _INFIX.get(self.token.text) == COMPARISON:
             op = self._comparison_operator()
             rest.append((op, self.expression(COMPARISON)))
         return Compare(left, tuple(rest), offset=left.offset, length=self.last_end - left.offset)
@@ -305,7 +304,7 @@ class _Parser:
 
     def _index(self, opening: Token) -> Expr:
         if self._at("]"):
-            raise ExpressionError("an index is missing", opening.offset, self.token.end - opening.offset)
+            raise ExpressionError("an index is missing", opening.offset, self.token.offset + 1 - opening.offset)
         items = [self._slice()]
         comma = False
         while comma := self._accept(","):

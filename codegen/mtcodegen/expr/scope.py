@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import opschema
+from mtcodegen.expr.calls import Parameters, parameters_of
 from mtcodegen.expr.functions import HELPERS, Purpose, Signature
 from mtcodegen.expr.types import POINTER, TENSOR, ValueType, value_type
 
@@ -22,6 +23,7 @@ class OperatorTable(Mapping[str, opschema.Schema]):
     def __init__(self, schemas: Mapping[str, opschema.Schema]) -> None:
         self._schemas = dict(schemas)
         self._packets: dict[str, list[opschema.Schema]] = {}
+        self._parameters: dict[str, Parameters] = {}
         self.namespaces: set[str] = set()
         for schema in self._schemas.values():
             namespace = schema.namespace or "aten"
@@ -37,6 +39,14 @@ class OperatorTable(Mapping[str, opschema.Schema]):
         """The overloads of an operator, or the one asked for; empty where there is none."""
         found = self._packets.get(f"{namespace}::{name}", [])
         return [schema for schema in found if schema.overload == overload] if overload else found
+
+    def parameters(self, schema: opschema.Schema) -> Parameters:
+        """The parameters of one of the operators: formulas call few of them, and those again and again."""
+        name = schema.qualname
+        found = self._parameters.get(name)
+        if found is None:
+            found = self._parameters[name] = parameters_of(schema)
+        return found
 
     def names(self) -> list[str]:
         """``ns::name`` of every operator."""

@@ -30,7 +30,7 @@ class DerivativeTable:
     def of(self, schema: opschema.Schema) -> Derivatives | None:
         """The entry of ``schema``; an in-place operator without one has that of its functional variant."""
         own = self.entries.get(schema.qualname)
-        if own is None and schema.kind is opschema.SchemaKind.INPLACE and schema.name.endswith("_"):
+        if own is None and schema.name.endswith("_") and schema.kind is opschema.SchemaKind.INPLACE:
             overload = f".{schema.overload}" if schema.overload else ""
             own = self.entries.get(schema.name[:-1] + overload)
             if own is not None and _types(own.schema) != _types(schema):
@@ -41,17 +41,18 @@ class DerivativeTable:
         """Give ``imported`` its gradients. A ``composite`` operator without an entry has those of its parts."""
         schema = imported.schema
         tensors = [item.name for item in schema.arguments if opschema.base_of(item.type).name == "Tensor"]
-        if schema.kind is opschema.SchemaKind.OUT or not tensors:
+        if not tensors or schema.kind is opschema.SchemaKind.OUT:
             return
         entry = self.of(schema)
         if entry is None:
             imported.backward = "" if composite else "not_implemented"
             return
+        grad = _only_gradient(entry)
         for variant in sorted(entry.variants, key=lambda item: item.key != "Default"):
             if variant.key == "Default":
-                _add_formulas(imported, variant, tensors, _only_gradient(entry))
+                _add_formulas(imported, variant, tensors, grad)
             else:
-                _add_variant(imported, variant, _only_gradient(entry))
+                _add_variant(imported, variant, grad)
         if not imported.gradients:  # for keys that there are not
             imported.backward = "not_implemented"
         _add_differentiability(imported, entry)
@@ -87,10 +88,10 @@ def _only_gradient(entry: Derivatives) -> str:
 def _add_formulas(imported: Imported, variant: Variant, tensors: list[str], grad: str) -> None:
     given = {name for formula in variant.formulas for name in formula.names}
     for formula in variant.of(FormulaKind.BACKWARD, FormulaKind.NON_DIFFERENTIABLE):
-        imported.gradients += [item for item in [_gradient(imported, formula, tensors, grad)] if item is not None]
-    for name in tensors:
-        if name not in given:
-            imported.gradients.append(Gradient((name,), "not_implemented", "", imported.span))
+        gradient = _gradient(imported, formula, tensors, grad)
+        if gradient is not None:
+            imported.gradients.append(gradient)
+    imported.gradients += [Gradient((name,), "not_implemented") for name in tensors if name not in given]
     _add_forward(imported, variant.of(*_FORWARD))
 
 
@@ -105,7 +106,7 @@ def _add_forward(imported: Imported, formulas: tuple[Formula, ...]) -> None:
             imported.notes.append(Note(_described(formula), error.reason, span))
             continue
         for name in formula.names:
-            tangents.append(Tangent(name, text, formula.node.value, formula.key.span, formula.node.span))
+            tangents.append(Tangent(name, text, formula.key, formula.node))
     if any(len(formula.names) > 1 and formula.expr is not None for formula in formulas):
         imported.drop_tangents(tangents, "one formula for several outputs")
     elif len(tangents) < len(formulas):
@@ -127,7 +128,7 @@ def _add_variant(imported: Imported, variant: Variant, grad: str) -> None:
         else:
             try:
                 text = _renamed(to_expression(formula.expr), "grad", grad)
-                own.by_device[device] = Gradient(formula.names, text, formula.node.value, formula.node.span)
+                own.by_device[device] = Gradient(formula.names, text, formula.node)
                 continue
             except ConversionError as error:
                 reason = error.reason
@@ -135,17 +136,15 @@ def _add_variant(imported: Imported, variant: Variant, grad: str) -> None:
 
 
 def _gradient(imported: Imported, formula: Formula, tensors: list[str], grad: str) -> Gradient | None:
-    span = formula.node.span
     if formula.expr is None:
         names = tuple(name for name in formula.names if name in tensors)
-        return Gradient(names, "not_differentiable", "", span) if names else None
+        return Gradient(names, "not_differentiable", formula.node) if names else None
     try:
-        text = _renamed(to_expression(formula.expr), "grad", grad)
-        return Gradient(formula.names, text, formula.node.value, span)
+        return Gradient(formula.names, _renamed(to_expression(formula.expr), "grad", grad), formula.node)
     except ConversionError as error:
         span = formula.node.locate(error.node.offset, error.node.length)
         imported.notes.append(Note(_described(formula), error.reason, span))
-        return Gradient(formula.names, "not_implemented", "", span)
+        return Gradient(formula.names, "not_implemented", formula.node)
 
 
 def _renamed(text: str, name: str, new: str) -> str:

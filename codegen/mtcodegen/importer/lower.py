@@ -38,42 +38,43 @@ def lower(
     operators: Iterable[Imported], namespace: str, table: OperatorTable
 ) -> tuple[tuple[OpSpec, ...], list[Diagnostic]]:
     """The operators as the generator has them, and what it has against them that could not be withdrawn."""
-    found: list[Diagnostic] = []
-    settled = []
-    for operator in operators:
-        operator.complete()
-        item = _Lowering(operator, namespace)
-        settled.append(item.settled(item.spec(), table))
-        found += item.faults
-    return tuple(settled), found
+    found = [_Lowering(operator, namespace, table) for operator in operators]
+    with without_suggestions():  # notes have none
+        for item in found:
+            item.settle()
+    for item in found:
+        if item.faults:
+            item.resolve()
+    return tuple(item.resolved for item in found), [fault for item in found for fault in item.faults]
 
 
 class _Lowering:
-    """One operator; ``faults`` are those of the last reading."""
+    """One operator; ``faults`` are those of the last reading, and ``resolved`` is what came of it."""
 
-    def __init__(self, operator: Imported, namespace: str) -> None:
+    resolved: OpSpec
+
+    def __init__(self, operator: Imported, namespace: str, table: OperatorTable) -> None:
         self.operator = operator
         self.namespace = namespace
-        self.line = operator.span.line
+        self.table = table
+        self.place = _scalar("", operator.span)
         self.faults: list[Diagnostic] = []
         self.named = False
 
-    def settled(self, spec: OpSpec, table: OperatorTable) -> OpSpec:
-        """The operator resolved, without what is refused."""
-        with without_suggestions():  # notes have none
-            resolved, found = resolve_operator(spec, table)
-            self.faults += found
-            while self.faults and (self.name_arguments(table) or self.withdraw()):
-                self.faults = []
-                resolved, found = resolve_operator(self.spec(), table)
-                self.faults += found
-        if self.faults:
-            self.faults = []
-            resolved, found = resolve_operator(self.spec(), table)
-            self.faults += found
-        return resolved
+    def settle(self) -> None:
+        """Resolve the operator, without what is refused."""
+        self.operator.complete()
+        self.resolve()
+        while self.faults and (self.name_arguments() or self.withdraw()):
+            self.resolve()
 
-    def name_arguments(self, table: OperatorTable) -> bool:
+    def resolve(self) -> None:
+        """Resolve the operator as it is now."""
+        self.faults = []
+        self.resolved, found = resolve_operator(self.spec(), self.table)
+        self.faults += found
+
+    def name_arguments(self) -> bool:
         """Mend calls that give keyword-only arguments by position, as C++ does; whether there was one."""
         if self.named:
             return False
@@ -81,10 +82,11 @@ class _Lowering:
         changed = False
         for gradient in self.operator.gradients:
             for item in (gradient, *gradient.by_device.values()):
-                before, item.formula = item.formula, with_keywords(item.formula, table, self.namespace)
+                before, item.formula = item.formula, with_keywords(item.formula, self.table, self.namespace)
                 changed |= item.formula != before
         forward = tuple(
-            replace(item, formula=with_keywords(item.formula, table, self.namespace)) for item in self.operator.forward
+            replace(item, formula=with_keywords(item.formula, self.table, self.namespace))
+            for item in self.operator.forward
         )
         changed |= forward != self.operator.forward
         self.operator.forward = forward
@@ -97,28 +99,34 @@ class _Lowering:
 
     def withdraw_one(self, span: Span, message: str) -> bool:
         operator = self.operator
-        if operator.fake and operator.fake_span is not None and _covers(operator.fake_span, span):
+        fake = operator.fake_span
+        if operator.fake and fake is not None and _stands_in(_scalar("", fake), span):
             rules = "; ".join(
                 f"{{{', '.join(f'{key}: {text}' for key, text in rule.items())}}}" for rule in operator.fake
             )
-            operator.notes.append(Note(f"fake: {rules}", message, operator.fake_span))
+            operator.notes.append(Note(f"fake: {rules}", message, fake))
             operator.fake = ()
             return True
-        if any(_covers(place, span) for item in operator.forward for place in (item.key, item.span)):
+        if any(_stands_in(place, span) for item in operator.forward for place in (item.key, item.node)):
             operator.drop_tangents(operator.forward, message)
             return True
         for gradient in operator.gradients:
             for device, other in gradient.by_device.items():
-                if _covers(other.span, span):
-                    operator.notes.append(Note(f"{', '.join(other.arguments)}: {other.original}", message, other.span))
+                if self.is_refused(other, span, message):
                     del gradient.by_device[device]
                     return True
-            if gradient.formula not in _MARKERS and _covers(gradient.span, span):
-                text = f"{', '.join(gradient.arguments)}: {gradient.original}"
-                operator.notes.append(Note(text, message, gradient.span))
+            if gradient.formula not in _MARKERS and self.is_refused(gradient, span, message):
                 gradient.formula, gradient.by_device = "not_implemented", {}
                 return True
         return False
+
+    def is_refused(self, gradient: Gradient, span: Span, message: str) -> bool:
+        """Whether a fault is one of a formula, which then is noted."""
+        node = gradient.node
+        if node is None or not _stands_in(node, span):
+            return False
+        self.operator.notes.append(Note(f"{', '.join(gradient.arguments)}: {node.value}", message, node.span))
+        return True
 
     # ------------------------------------------------------------ the model
 
@@ -128,85 +136,91 @@ class _Lowering:
         schema = operator.schema
         if schema.namespace is None:
             schema = schema.in_namespace(self.namespace)
-        func = self.scalar(operator.schema.qualname)  # findings point at nothing else of it
-        place = self.scalar("")
-        entries: dict[str, tuple[Scalar, Node]] = {"func": (place, func)}
+        place = self.place
+        here = (place, place)  # findings point at nothing else of it
+        entries: dict[str, tuple[Scalar, Node]] = {}
         if operator.fake:
-            fake = self.scalar("", operator.fake_span)
+            fake = place if operator.fake_span is None else _scalar("", operator.fake_span)
             entries["fake"] = fake, fake
         if operator.kernels:
-            entries["kernels"] = place, place
+            entries["kernels"] = here
         if operator.gradients or operator.backward:
-            entries["backward"] = place, self.scalar(operator.backward)
+            entries["backward"] = here
         if operator.forward:
-            key = self.scalar("", operator.forward[0].key)
+            key = operator.forward[0].key
             entries["forward"] = key, key
         if operator.output_differentiability:
-            entries["output_differentiability"] = place, place
+            entries["output_differentiability"] = here
         node = MappingNode(place.source, place.start, place.end, place.line, entries)
         python = operator.fake[0].get("python") if operator.fake else None
         return OpSpec(
             node=node,
-            func=func,
+            func=_at(place, operator.schema.qualname),
             schema=schema,
             tags=operator.tags,
             variants=operator.variants,
             fakes=() if python else tuple(map(self.fake, operator.fake)),
-            fake_function=PythonFunction(self.scalar(python)) if python else None,
+            fake_function=PythonFunction(_at(place, python)) if python else None,
             kernels=tuple(
-                KernelSpec(node, kernel.devices, kernel.dtypes, None, PythonFunction(self.scalar(kernel.python)))
+                KernelSpec(node, kernel.devices, kernel.dtypes, None, PythonFunction(_at(place, kernel.python)))
                 for kernel in operator.kernels
             ),
             backward=self.backward(node) if "backward" in entries else None,
-            forward=self.forward(node) if "forward" in entries else None,
+            forward=self.forward(node) if operator.forward else None,
             output_differentiability=operator.output_differentiability,
-            autogen=(self.scalar(", ".join(operator.autogen), operator.autogen_span),) if operator.autogen else (),
+            autogen=(_scalar(", ".join(operator.autogen), operator.autogen_span or operator.span),)
+            if operator.autogen
+            else (),
         )
 
     def backward(self, node: MappingNode) -> Backward:
-        key, marker = node.entries["backward"]
         if self.operator.backward:
-            return Backward(marker, key, marker=self.operator.backward)
-        return Backward(node, key, tuple(map(self.derivative, self.operator.gradients)))
+            return Backward(self.place, self.place, marker=self.operator.backward)
+        return Backward(node, self.place, tuple(map(self.derivative, self.operator.gradients)))
 
     def derivative(self, gradient: Gradient) -> Derivative:
-        key = self.scalar(", ".join(gradient.arguments), gradient.span)
-        marker = gradient.formula if gradient.formula in _MARKERS else ""
-        formula = None if marker else self.formula(gradient.formula, gradient.span)
-        others = {device: self.formula(item.formula, item.span) for device, item in gradient.by_device.items()}
+        node = gradient.node or self.place
+        key = _at(node, ", ".join(gradient.arguments))
+        if gradient.formula in _MARKERS:
+            return Derivative(key, gradient.arguments, None, gradient.formula)
+        others = {device: self.formula(item.formula, item.node) for device, item in gradient.by_device.items()}
         by_device = {device: other for device, other in others.items() if other is not None}
-        return Derivative(key, gradient.arguments, formula, marker, by_device)
+        return Derivative(key, gradient.arguments, self.formula(gradient.formula, node), "", by_device)
 
     def forward(self, node: MappingNode) -> Forward:
         return Forward(node, node.entries["forward"][0], tuple(map(self.tangent, self.operator.forward)))
 
     def tangent(self, tangent: Tangent) -> TangentRule:
-        key = self.scalar(tangent.output, tangent.key)
+        key = _at(tangent.key, tangent.output)
         if tangent.formula in _WORDS:
             return TangentRule(key, tangent.output, None, tangent.formula)
-        return TangentRule(key, tangent.output, self.formula(tangent.formula, tangent.span))
+        return TangentRule(key, tangent.output, self.formula(tangent.formula, tangent.node))
 
     def fake(self, rule: Mapping[str, str]) -> FakeRule:
-        span = self.operator.fake_span
-        formulas = {name: self.formula(text, span) for name, text in rule.items()}
-        place = self.scalar("", span)
+        place = self.place if self.operator.fake_span is None else _scalar("", self.operator.fake_span)
+        formulas = {name: self.formula(text, place) for name, text in rule.items()}
         node = MappingNode(place.source, place.start, place.end, place.line, dict.fromkeys(rule, (place, place)))
         return FakeRule(
             node, formulas.get("like"), formulas.get("shape"), formulas.get("dtype"), formulas.get("device")
         )
 
-    def formula(self, text: str, span: Span | None) -> Formula | None:
-        formula, found = read_formula(self.scalar(text, span))
+    def formula(self, text: str, place: Scalar | None) -> Formula | None:
+        formula, found = read_formula(_at(place or self.place, text))
         self.faults += found
         return formula
 
-    # ------------------------------------------------------------ nodes at places of the imported file
 
-    def scalar(self, value: str, span: Span | None = None) -> Scalar:
-        span = span or self.operator.span
-        line = self.line if span is self.operator.span else span.line
-        return Scalar(span.source, span.offset, span.offset + span.length, line, value, "")
+# ---------------------------------------------------------------- nodes at places of the imported files
 
 
-def _covers(outer: Span, inner: Span) -> bool:
-    return outer.source is inner.source and outer.offset <= inner.offset < outer.offset + outer.length
+def _at(place: Scalar, value: str) -> Scalar:
+    """Another text that stands where ``place`` does."""
+    return Scalar(place.source, place.start, place.end, place.line, value, "")
+
+
+def _scalar(value: str, span: Span) -> Scalar:
+    return Scalar(span.source, span.offset, span.offset + span.length, span.line, value, "")
+
+
+def _stands_in(node: Scalar, span: Span) -> bool:
+    return node.source is span.source and node.start <= span.offset < node.end

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import opschema
-from mtcodegen.source import Span
+from mtcodegen.source import Scalar, Span
 from mtcodegen.validate import json_schema
 
 __all__ = ["Gradient", "Imported", "Kernel", "Note", "Tangent"]
@@ -32,24 +32,22 @@ class Kernel:
 
 @dataclass
 class Gradient:
-    """The formula of some arguments; ``original`` and ``span`` are what it was in C++; ``by_device`` has others."""
+    """The formula of some arguments; ``node`` is what it was in C++, if anything; ``by_device`` has others."""
 
     arguments: tuple[str, ...]
     formula: str
-    original: str
-    span: Span
+    node: Scalar | None = None
     by_device: dict[str, Gradient] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Tangent:
-    """The forward-mode formula of an output, or a word for it; ``key`` and ``span`` are where it was in C++."""
+    """The forward-mode formula of an output, or a word for it; ``key`` and ``node`` are what it was in C++."""
 
     output: str
     formula: str
-    original: str
-    key: Span
-    span: Span
+    key: Scalar
+    node: Scalar
 
 
 @dataclass
@@ -88,5 +86,5 @@ class Imported:
 
     def drop_tangents(self, tangents: Sequence[Tangent], reason: str) -> None:
         """Note that there is no rule for forward mode: the runtime then differentiates the gradients."""
-        self.notes += [Note(f"{item.output}: {item.original}", reason, item.key) for item in tangents]
+        self.notes += [Note(f"{item.output}: {item.node.value}", reason, item.key.span) for item in tangents]
         self.forward = ()

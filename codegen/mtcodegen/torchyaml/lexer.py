@@ -10,15 +10,17 @@ from mtcodegen.expr.errors import ExpressionError
 
 __all__ = ["Token", "TokenKind", "tokenize"]
 
+_SPACE = " \t\r\n"
 # `>` is a token of its own even in `>>`, which may close two template argument lists.
 _TOKEN = re.compile(
     r"""
-    (?P<space>[ \t\r\n]+)
-  | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+  (?:
+    (?P<name>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<number>(?:0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[A-Za-z0-9_]*)
   | (?P<comment>/\*(?:[^*]|\*(?!/))*\*/)
   | (?P<operator>->|::|&&|\|\||==|!=|<=|>=|<<|/(?!\*)|[-+*%<>&|^~!?:.,;=(){}\[\]])
   | (?P<string>"(?:[^"\\\n]|\\.)*")
+  ) [ \t\r\n]*
     """,
     re.VERBOSE,
 )
@@ -54,16 +56,14 @@ _KINDS = {kind.value: kind for kind in TokenKind}
 def tokenize(text: str) -> list[Token]:
     """The tokens of ``text``, the last of kind END. Raises ExpressionError (MT201)."""
     tokens: list[Token] = []
-    position = 0
+    position = len(text) - len(text.lstrip(_SPACE))
     while match := _TOKEN.match(text, position):
-        position = match.end()
         group = match.lastgroup or ""
-        if group == "space":
-            continue
-        lexeme = match.group()
+        lexeme = match[group]
         if group == "number":
-            _check_number(lexeme, match.start())
-        tokens.append(Token(_KINDS[group], lexeme, match.start()))
+            _check_number(lexeme, position)
+        tokens.append(Token(_KINDS[group], lexeme, position))
+        position = match.end()
     if position != len(text):
         raise _bad_character(text, position)
     tokens.append(Token(TokenKind.END, "", len(text)))

@@ -72,7 +72,8 @@ def parse_formula(text: str) -> CppExpr:
     parser = _Parser(tokenize(text))
     tree = parser.expression(0)
     parser.expect_end()
-    _check_depth(tree)
+    if len(parser.tokens) > MAX_DEPTH:  # no level of a tree is without a token of its own
+        _check_depth(tree)
     return tree
 
 
@@ -100,25 +101,20 @@ class _Parser:
 
     def expression(self, binding: int) -> CppExpr:
         """An expression of operators that bind tighter than ``binding``."""
-        self._enter()
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise _too_deep(self.token.offset)
         left = self._prefix()
         while (power := self._infix_power()) > binding:
             left = self._infix(left, power)
         self.depth -= 1
         return left
 
-    def _enter(self) -> None:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise _too_deep(self.token.offset)
-
     def _infix_power(self) -> int:
-        token = self.token
-        if token.kind is not TokenKind.OPERATOR:
-            return 0
-        if token.text == ">" and self.tokens[self.position + 1][1:] == (">", token.offset + 1):
+        text = self.token.text
+        if text == ">" and self.tokens[self.position + 1][1:] == (">", self.token.offset + 1):
             return SHIFT
-        return _INFIX.get(token.text, 0)
+        return _INFIX.get(text, 0)
 
     def expect_end(self) -> None:
         if self.token.kind is TokenKind.END:
@@ -140,10 +136,11 @@ class _Parser:
         return token
 
     def _at(self, text: str) -> bool:
-        return self.token.text == text and self.token.kind is TokenKind.OPERATOR
+        """Whether an operator comes next: no other token is like one, strings have quotes."""
+        return self.token.text == text
 
     def _accept(self, text: str) -> bool:
-        if self._at(text):
+        if self.token.text == text:
             self._advance()
             return True
         return False
@@ -164,22 +161,22 @@ class _Parser:
 
     def _prefix(self) -> CppExpr:
         token = self.token
-        match token.kind:
-            case TokenKind.NAME:
-                return self._name()
-            case TokenKind.NUMBER:
-                self._advance()
-                return Literal(_number(token), token.text, offset=token.offset, length=len(token.text))
-            case TokenKind.STRING:
-                self._advance()
-                return Literal(token.text[1:-1], token.text, offset=token.offset, length=len(token.text))
-            case TokenKind.COMMENT:
-                self._advance()
-                value = self.expression(PREFIX - 1)
-                return Comment(token.text[2:-2], value, offset=token.offset, length=self.last_end - token.offset)
-            case TokenKind.END:
-                message = "the formula is empty" if self.position == 0 else "the formula ends too early"
-                raise ExpressionError(message, self.last_end, 1)
+        kind = token.kind
+        if kind is TokenKind.NAME:
+            return self._name()
+        if kind is TokenKind.NUMBER:
+            self._advance()
+            return Literal(_number(token), token.text, offset=token.offset, length=len(token.text))
+        if kind is TokenKind.STRING:
+            self._advance()
+            return Literal(token.text[1:-1], token.text, offset=token.offset, length=len(token.text))
+        if kind is TokenKind.COMMENT:
+            self._advance()
+            value = self.expression(PREFIX - 1)
+            return Comment(token.text[2:-2], value, offset=token.offset, length=self.last_end - token.offset)
+        if kind is TokenKind.END:
+            message = "the formula is empty" if self.position == 0 else "the formula ends too early"
+            raise ExpressionError(message, self.last_end, 1)
         if token.text in _PREFIX:
             self._advance()
             operand = self.expression(PREFIX - 1)
@@ -196,21 +193,20 @@ class _Parser:
         raise self._error(f"expected a value before `{token.text}`")
 
     def _name(self) -> CppExpr:
-        start = self.token.offset
         name = self._scoped_name()
         if isinstance(name, Name) and name.id in ("true", "false"):
-            return Literal(name.id == "true", name.id, offset=start, length=name.length)
-        return self._template(name) if self._opens_template() else name
+            return Literal(name.id == "true", name.id, offset=name.offset, length=name.length)
+        return self._template(name) if self.token.text == "<" and self._opens_template() else name
 
     def _scoped_name(self) -> Name | Scoped:
         start = self.token.offset
-        parts = [""] if self._at("::") else [self._identifier()]
+        first = "" if self.token.text == "::" else self._identifier()
+        if self.token.text != "::":
+            return Name(first, offset=start, length=len(first))
+        parts = [first]
         while self._accept("::"):
             parts.append(self._identifier())
-        length = self.last_end - start
-        if len(parts) > 1:
-            return Scoped(tuple(parts), offset=start, length=length)
-        return Name(parts[0], offset=start, length=length)
+        return Scoped(tuple(parts), offset=start, length=self.last_end - start)
 
     def _identifier(self) -> str:
         if self.token.kind is not TokenKind.NAME:
@@ -219,8 +215,6 @@ class _Parser:
 
     def _opens_template(self) -> bool:
         """Whether ``<`` opens template arguments: they close, and a call follows. Such a comparison means nothing."""
-        if not self._at("<"):
-            return False
         depth = 0
         for i in range(self.position, min(self.position + _LONGEST_TEMPLATE, len(self.tokens) - 1)):
             token = self.tokens[i]
@@ -241,7 +235,9 @@ class _Parser:
 
     def _type(self) -> CppExpr:
         """A type, or a number among template arguments."""
-        self._enter()
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise _too_deep(self.token.offset)
         start = self.token.offset
         before = ("const",) if self.token.text == "const" else ()
         if before:
