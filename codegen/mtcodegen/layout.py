@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["WIDTH", "pieces", "quoted", "strings", "wrap"]
+__all__ = ["WIDTH", "bracketed", "pieces", "quoted", "strings", "wrap"]
 
 WIDTH = 120
 _INDENT = 4
@@ -52,6 +52,15 @@ def pieces(text: str, room: int) -> list[str]:
     return [*found, quoted(current)] if current else found
 
 
+def bracketed(head: str, items: Sequence[str], tail: str, indent: int = 0) -> str:
+    """``head(items)tail`` as `wrap` would leave it, which would have to find the items again."""
+    text = ", ".join(items)
+    line = f"{' ' * indent}{head}({text}){tail}"
+    if len(line) <= WIDTH:
+        return line
+    return _broken(f"{head}(", text, items, f"){tail}", indent) or line
+
+
 def wrap(text: str) -> str:
     """``text`` with each statement that is too long for its line laid out over several."""
     return "\n".join([_wrap_line(line) if len(line) > WIDTH else line for line in text.split("\n")])
@@ -86,18 +95,19 @@ def _one_bracket(code: str, indent: int) -> str | None:
     if opening is None:
         return None
     start, end = opening.end(), max(code.rfind(")"), code.rfind("]")) if code[-1] in ")]" else code.rfind(")")
-    room = WIDTH - indent - _INDENT
     items = _items(code[start:end]) if _CLOSING.fullmatch(code, max(end, 0)) else None
-    if not items:
-        return None
+    return _broken(code[:start], code[start:end], items, code[end:], indent) if items else None
+
+
+def _broken(opening: str, text: str, items: Sequence[str], closing: str, indent: int) -> str | None:
+    """``text``, which is ``items`` with commas between, on one line or each on one; None where that is too long."""
+    room = WIDTH - indent - _INDENT
     inner = "\n" + " " * (indent + _INDENT)
-    if code[start - 1] == "(" and end - start <= room:
-        text = code[start:end]
-    elif all(len(item) < room for item in items):
+    if opening[-1] != "(" or len(text) > room:
+        if max(map(len, items)) >= room:
+            return None
         text = f",{inner}".join(items) + ","
-    else:
-        return None
-    return f"{' ' * indent}{code[:start]}{inner}{text}\n{' ' * indent}{code[end:]}"
+    return f"{' ' * indent}{opening}{inner}{text}\n{' ' * indent}{closing}"
 
 
 def _items(text: str) -> list[str] | None:

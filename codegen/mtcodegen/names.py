@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import keyword
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 import opschema
 
@@ -20,6 +21,7 @@ BUILTINS = frozenset(
 )
 
 _TAKEN = IMPORTED | BUILTINS
+_KEYWORDS = frozenset(keyword.kwlist)
 
 # What every object of Python has, in any version: no operator can be looked up under such a name.
 OBJECT_ATTRIBUTES = frozenset(
@@ -62,7 +64,7 @@ class Names:
     def unique(self, wanted: str) -> str:
         """``wanted``, or where that is taken or a keyword, the first of ``wanted_``, ``wanted_2``, ... that is not."""
         name, number = wanted, 1
-        while name in self._taken or keyword.iskeyword(name):
+        while name in self._taken or name in _KEYWORDS:
             name = f"{wanted}_" if number == 1 else f"{wanted}_{number}"
             number += 1
         self._taken.add(name)
@@ -79,39 +81,50 @@ class Parameters:
         self.schema = schema
         names = Names(_TAKEN)
         self.spelled: Mapping[str, str] = {arg.name: names.unique(arg.name) for arg in schema.arguments}
-        self._renamed = [arg for arg in schema.kwarg_only if self.spelled[arg.name] != arg.name]
+        self._renamed = [arg for arg in schema.arguments if arg.kwarg_only and self.spelled[arg.name] != arg.name]
         self._kwargs = names.unique("kwargs") if self._renamed else ""
 
     def local_names(self) -> Names:
         """Names for the local variables of a function with these parameters."""
-        return Names(_TAKEN | {*self.spelled.values(), self._kwargs})
+        return Names((*_TAKEN, *self.spelled.values(), self._kwargs))
 
-    def declared(self, *, bound: bool = True) -> str:
-        """The parameter list; ``bound``: keyword-only arguments are keyword-only parameters."""
-        positional = [f"{self.spelled[arg.name]}: {annotation(arg.type)}" for arg in self.schema.arguments]
-        if not bound:
-            return ", ".join(positional)
-        count = len(self.schema.positional)
-        plain = [
-            text
-            for arg, text in zip(self.schema.kwarg_only, positional[count:], strict=True)
-            if arg not in self._renamed
-        ]
-        parts = [*positional[:count], *(["*", *plain] if plain else [])]
-        return ", ".join([*parts, f"**{self._kwargs}: Any"] if self._kwargs else parts)
+    @cached_property
+    def result(self) -> str:
+        """A local variable for what a call returns."""
+        return self.local_names().unique("result")
 
+    @cached_property
+    def unbound(self) -> list[str]:
+        """All arguments as plain parameters."""
+        return [f"{self.spelled[arg.name]}: {annotation(arg.type)}" for arg in self.schema.arguments]
+
+    @cached_property
+    def declared(self) -> list[str]:
+        """The parameter list, with keyword-only arguments as keyword-only parameters."""
+        count = sum(not arg.kwarg_only for arg in self.schema.arguments)
+        if count == len(self.unbound):
+            return self.unbound
+        keywords = zip(self.schema.arguments[count:], self.unbound[count:], strict=True)
+        plain = [text for arg, text in keywords if arg not in self._renamed]
+        kwargs = [f"**{self._kwargs}: Any"] if self._kwargs else []
+        return [*self.unbound[:count], *(["*", *plain] if plain else []), *kwargs]
+
+    @cached_property
     def unpacked(self) -> list[str]:
         """Statements that take the arguments out of ``**kwargs`` that have no parameter."""
         return [f'{self.spelled[arg.name]} = {self._kwargs}["{arg.name}"]' for arg in self._renamed]
 
-    def passed(self, *, bound: bool = True) -> str:
+    @cached_property
+    def passed(self) -> str:
         """The arguments of a call that passes them all on."""
-        positional = [self.spelled[arg.name] for arg in self.schema.positional]
-        if not bound:
-            return ", ".join(self.spelled.values())
-        plain = [f"{arg.name}={self.spelled[arg.name]}" for arg in self.schema.kwarg_only if arg not in self._renamed]
-        odd = ", ".join(f'"{arg.name}": {self.spelled[arg.name]}' for arg in self._renamed)
-        return ", ".join([*positional, *plain, *([f"**{{{odd}}}"] if odd else [])])
+        spelled, renamed = self.spelled, self._renamed
+        parts = [
+            f"{arg.name}={spelled[arg.name]}" if arg.kwarg_only else spelled[arg.name]
+            for arg in self.schema.arguments
+            if arg not in renamed
+        ]
+        odd = ", ".join([f'"{arg.name}": {spelled[arg.name]}' for arg in renamed])
+        return ", ".join([*parts, f"**{{{odd}}}"] if odd else parts)
 
 
 _ANNOTATIONS = {

@@ -16,7 +16,8 @@ from mtcodegen.model import File, KernelSpec, Launch, place_of
 from mtcodegen.names import BUILTINS, IMPORTED, Names
 from mtcodegen.plan_backward import plan_backward
 from mtcodegen.plan_forward import plan_forward
-from mtcodegen.plan_kernels import Function, OpPlan, plan_kernels
+from mtcodegen.plan_function import Function
+from mtcodegen.plan_kernels import OpPlan, plan_kernels
 from mtcodegen.plan_stub import Stub, plan_stubs
 from mtcodegen.source import Scalar
 
@@ -36,8 +37,7 @@ class Operator:
     variants: tuple[str, ...]
     bindings: tuple[str, ...]
     functions: tuple[Function, ...]
-    registrations: tuple[str, ...]
-    exports: tuple[tuple[str, str], ...]
+    closing: tuple[str, ...]  # the statements behind the functions
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +170,7 @@ def _operator(
     spec, schema = op.spec, op.schema
     kernels = plan_kernels(op, {key: name for key, (name, _) in launchers.items()})
     gradients, tangents = plan_backward(op), plan_forward(op)
+    exported = [] if export is None else [f"{export[0]} = {export[1]}"]
     return Operator(
         title=op.name,
         place=spec.place,
@@ -180,8 +181,7 @@ def _operator(
         variants=spec.variants,
         bindings=kernels.bindings,
         functions=(*kernels.functions, *gradients.functions, *tangents.functions),
-        registrations=(*gradients.registrations, *tangents.registrations, *_graph(op)),
-        exports=() if export is None else (export,),
+        closing=(*gradients.registrations, *tangents.registrations, *_graph(op), *exported),
     )
 
 

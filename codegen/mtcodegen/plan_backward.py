@@ -11,7 +11,8 @@ from mtcodegen.expr.nodes import Attribute, Compare, Conditional, Expr, Index, L
 from mtcodegen.layout import quoted
 from mtcodegen.model import Backward, Derivative, place_of
 from mtcodegen.names import BUILTINS, CONTEXT, IMPORTED, Names
-from mtcodegen.plan_kernels import Function, OpPlan
+from mtcodegen.plan_function import Function
+from mtcodegen.plan_kernels import OpPlan
 from mtcodegen.scopes import is_tensor_list
 
 __all__ = ["Gradients", "formula_of", "output_spelling", "plan_backward", "unpack"]
@@ -60,11 +61,11 @@ def _not_differentiable(op: OpPlan, backward: Backward) -> Gradients:
     nones = ", ".join("None" for _ in op.schema.arguments)
     setup = Function(op.private("setup"), _SETUP, "None", (f"ctx.mark_non_differentiable({outputs})",))
     body = (f"return {nones}" if len(op.schema.arguments) > 1 else "return (None,)",)
-    function = Function(op.private("backward"), "ctx: Any, *grads: Tensor", "tuple[Any, ...]", body)
+    function = Function(op.private("backward"), ("ctx: Any", "*grads: Tensor"), "tuple[Any, ...]", body)
     return Gradients((setup, function), (_register(op, backward, function.name, setup.name),))
 
 
-_SETUP = "ctx: Any, inputs: tuple[Any, ...], output: Any"
+_SETUP = ("ctx: Any", "inputs: tuple[Any, ...]", "output: Any")
 
 
 # ---------------------------------------------------------------- formulas
@@ -78,7 +79,7 @@ def _formulas(op: OpPlan, backward: Backward) -> Gradients:
     functions = []
     setup = None
     if setup_body:
-        setup = Function(op.private("setup"), _SETUP, "None", tuple(setup_body))
+        setup = Function(op.private("setup"), _SETUP, "None", setup_body)
         functions.append(setup)
     function = _BackwardFunction(op, backward, saved).planned()
     functions.append(function)
@@ -212,7 +213,7 @@ class _BackwardFunction:
 
     def planned(self) -> Function:
         op = self.op
-        parameters = ", ".join(["ctx: Any", *(f"{name}: Tensor" for name in self.grads)])
+        parameters = ["ctx: Any", *[f"{name}: Tensor" for name in self.grads]]
         lines = [unpack([self.needs.get(arg.name, "_") for arg in op.schema.arguments], "ctx.needs_input_grad")]
         lines += self._unpacked_tensors()
         for derivative in self.backward.derivatives:
@@ -222,7 +223,7 @@ class _BackwardFunction:
         }
         values = [self.results[arg.name] if arg.name in implemented else "None" for arg in op.schema.arguments]
         lines.append(f"return {', '.join(values)}" if len(values) > 1 else f"return ({values[0]},)")
-        return Function(op.private("backward"), parameters, "tuple[Any, ...]", tuple(lines))
+        return Function(op.private("backward"), parameters, "tuple[Any, ...]", lines)
 
     def _unpacked_tensors(self) -> list[str]:
         items = _tensors(self.op, self.saved)

@@ -11,7 +11,8 @@ from mtcodegen.expr.emit import attribute
 from mtcodegen.layout import quoted
 from mtcodegen.model import Example, File, Formula, OpSpec, Sample, Values, place_of
 from mtcodegen.names import BUILTINS, IMPORTED, Names
-from mtcodegen.plan_kernels import Function, OpPlan
+from mtcodegen.plan_function import Function
+from mtcodegen.plan_kernels import OpPlan
 from mtcodegen.resolve_kernels import is_composite
 from mtcodegen.scopes import tensor_arguments
 
@@ -73,7 +74,7 @@ class _Planned:
         self.example = example
         self.sample = self.op.private(title)
         body = ["torch.manual_seed(0)", f"return {{{self._arguments()}}}"]
-        sample = Function(self.sample, "", "dict[str, Any]", tuple(body))
+        sample = Function(self.sample, (), "dict[str, Any]", body)
         self.expected = self.op.private(f"{title}_expected") if example.expected else ""
         self.functions = [sample, *([self._expected()] if example.expected else [])]
 
@@ -108,7 +109,7 @@ class _Planned:
         values = [self._value(sample, ret.type) for sample, ret in pairs]
         lines.append(f"return [{', '.join(values)}]")
         parameter = "sample: dict[str, Any]" if read else "_sample: dict[str, Any]"
-        return Function(self.expected, parameter, "list[Any]", tuple(lines))
+        return Function(self.expected, (parameter,), "list[Any]", lines)
 
     # ------------------------------------------------------------ rows of the tables
 

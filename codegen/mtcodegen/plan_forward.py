@@ -10,13 +10,14 @@ from mtcodegen.layout import quoted
 from mtcodegen.model import Forward, Tangent, place_of
 from mtcodegen.names import BUILTINS, IMPORTED, Names
 from mtcodegen.plan_backward import Gradients, formula_of, output_spelling, unpack
-from mtcodegen.plan_kernels import Function, OpPlan
+from mtcodegen.plan_function import Function
+from mtcodegen.plan_kernels import OpPlan
 from mtcodegen.plan_variants import call_of
 from mtcodegen.resolve_forward import differentiable_arguments, tangent_names
 
 __all__ = ["plan_forward"]
 
-_PARAMETERS = "inputs: tuple[Any, ...], tangents: tuple[Any, ...], output: Any"
+_PARAMETERS = ("inputs: tuple[Any, ...]", "tangents: tuple[Any, ...]", "output: Any")
 
 
 def plan_forward(op: OpPlan) -> Gradients:
@@ -123,4 +124,4 @@ class _Rule:
         return call_of(self.op.schema, spelled)
 
     def _function(self, body: Sequence[str]) -> Function:
-        return Function(self.op.private("jvp"), _PARAMETERS, "Any", tuple(body))
+        return Function(self.op.private("jvp"), _PARAMETERS, "Any", body)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import opschema
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, output_names, to_python, walk
-from mtcodegen.expr.emit import attribute
 from mtcodegen.expr.nodes import Attribute, BoolOp, Compare, Conditional, Unary
 from mtcodegen.layout import quoted
 from mtcodegen.model import (
@@ -25,24 +25,14 @@ from mtcodegen.model import (
     place_of,
 )
 from mtcodegen.names import Names, Parameters, return_annotation
+from mtcodegen.plan_function import Function
 from mtcodegen.plan_variants import autocast_statements, fallback_statements, variant_statements
 from mtcodegen.resolve_kernels import is_composite, runs_on_meta
 from mtcodegen.scopes import aliased_argument, fresh_returns, tensor_arguments
 
-__all__ = ["Function", "KernelPlan", "OpPlan", "plan_kernels"]
+__all__ = ["KernelPlan", "OpPlan", "plan_kernels"]
 
 _KEYS = {"cpu": "CPU", "npu": "NPU", "cuda": "CUDA", "mps": "MPS", "meta": "Meta"}
-
-
-@dataclass(frozen=True, eq=False)
-class Function:
-    """A function of a generated module; ``body`` are statements, indented within it where they are nested."""
-
-    name: str
-    parameters: str
-    returns: str
-    body: tuple[str, ...]
-    decorators: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,39 +52,46 @@ class OpPlan:
     names: Names
     builtins: Mapping[str, str]
     respelled: Callable[[Expr], Expr] = lambda expr: expr
-    parameters: Parameters = field(init=False)
-    name: str = field(init=False)  # ``name.overload``, as the library knows it
-    returns: str = field(init=False)  # the annotation of what its functions return
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", Parameters(self.spec.schema))
-        schema = self.spec.schema
-        object.__setattr__(self, "name", f"{schema.name}.{schema.overload}" if schema.overload else schema.name)
-        object.__setattr__(self, "returns", return_annotation(schema))
 
     @property
     def schema(self) -> opschema.Schema:
         """The operator's schema."""
         return self.spec.schema
 
+    @cached_property
+    def parameters(self) -> Parameters:
+        """Its arguments as parameters of its functions."""
+        return Parameters(self.schema)
+
+    @cached_property
+    def name(self) -> str:
+        """``name.overload``, as the library knows it."""
+        return f"{self.schema.name}.{self.schema.overload}" if self.schema.overload else self.schema.name
+
+    @cached_property
+    def returns(self) -> str:
+        """The annotation of what its functions return."""
+        return return_annotation(self.schema)
+
+    @cached_property
+    def _stem(self) -> str:
+        return self.name.replace(".", "_").strip("_").lower()
+
     def private(self, suffix: str) -> str:
         """A new module-level name for something of this operator."""
-        stem = self.name.replace(".", "_").strip("_").lower()
-        return self.names.unique(f"_{stem}_{suffix}")
+        return self.names.unique(f"_{self._stem}_{suffix}")
+
+    @cached_property
+    def _spelled(self) -> Mapping[str, str]:
+        if "float" not in self.builtins:
+            return self.parameters.spelled
+        return {"inf": 'builtins.float("inf")', "nan": 'builtins.float("nan")', **self.parameters.spelled}
 
     def python(self, expr: Expr, rename: Mapping[str, str] | None = None) -> str:
         """An expression with the operator's arguments as parameters, other names by ``rename``."""
-        expr = self.respelled(expr)
-        constants = {"inf": 'builtins.float("inf")', "nan": 'builtins.float("nan")'} if "float" in self.builtins else {}
+        spelled = {**self._spelled, **rename} if rename else self._spelled
         # Not `torch.add`: the top level has functions of its own, and lacks operators that are only methods.
-        built_in = {
-            f"aten::{node.name}": attribute("torch.ops.aten", node.name)
-            for node in walk(expr)
-            if isinstance(node, Operator)
-        }
-        return to_python(
-            expr, {**constants, **self.parameters.spelled, **(rename or {})}, {**self.builtins, **built_in}
-        )
+        return to_python(self.respelled(expr), spelled, self.builtins, "torch.ops.aten")
 
     def builtin(self, name: str) -> str:
         """How a builtin is spelled where an operator may have its name."""
@@ -112,15 +109,13 @@ def plan_kernels(op: OpPlan, launchers: Mapping[tuple[str, ...], str]) -> Kernel
     check = _check_function(op) if op.spec.checks else None
     if check is not None:
         functions.append(check)
-    prelude = [
-        *op.parameters.unpacked(),
-        *_deprecation(op),
-        *([f"{check.name}({op.parameters.passed(bound=False)})"] if check else []),
-    ]
+    prelude = _deprecation(op)
+    if check is not None:
+        prelude.append(f"{check.name}({', '.join(op.parameters.spelled.values())})")
     fake = _fake_function(op, bindings, prelude)
     if fake is not None:
         functions.append(fake)
-    bodies = {i: _Body(op, kernel, launchers, bindings) for i, kernel in enumerate(op.spec.kernels)}
+    bodies = [_Body(op, kernel, bindings).statements(launchers) for kernel in op.spec.kernels]
     functions += _kernel_functions(op, bodies, prelude)
     if op.spec.fallback:
         functions.append(_fallback_function(op))
@@ -140,10 +135,8 @@ def _deprecation(op: OpPlan) -> list[str]:
 
 
 def _check_function(op: OpPlan) -> Function:
-    body = [
-        *(line for check in op.spec.checks for clause in _clauses(check.expr) for line in _checked(op, check, clause))
-    ]
-    return Function(op.private("check"), op.parameters.declared(bound=False), "None", tuple(body))
+    body = [line for check in op.spec.checks for clause in _clauses(check.expr) for line in _checked(op, check, clause)]
+    return Function(op.private("check"), op.parameters.unbound, "None", body)
 
 
 def _clauses(expr: Expr) -> Iterator[Expr]:
@@ -271,9 +264,7 @@ def _fake_function(op: OpPlan, bindings: list[str], prelude: list[str]) -> Funct
         return None
     name = op.private("fake")
     if spec.fake_function is not None:
-        function = op.private("fake_python")
-        bindings.append(_python_function(function, spec.fake_function))
-        body = [*prelude, *_handed_on(op, f"{function}({op.parameters.passed()})")]
+        body = [*prelude, *_call_python(op, spec.fake_function, "fake", bindings)]
     else:
         body = [*prelude, *_returned(op, [_allocation(op, rule) for rule in spec.fakes])]
     place = place_of(spec.node.entries["fake"][0] if given else spec.node)
@@ -281,19 +272,23 @@ def _fake_function(op: OpPlan, bindings: list[str], prelude: list[str]) -> Funct
     return _function(op, name, body, (decorator,))
 
 
-def _function(op: OpPlan, name: str, body: Sequence[str], decorators: Sequence[str]) -> Function:
-    taken_out = op.parameters.unpacked()  # what is read of them only is known now
-    rest = "\n".join(line for line in body if line not in taken_out)
-    lines = tuple(line for line in body if line not in taken_out or _mentions(rest, line.partition(" ")[0]))
-    return Function(name, op.parameters.declared(), op.returns, lines or ("pass",), tuple(decorators))
+def _function(op: OpPlan, name: str, body: Sequence[str], decorators: Sequence[str] = ()) -> Function:
+    """A function with the operator's arguments; out of ``**kwargs`` it takes what its body reads."""
+    if op.parameters.unpacked:
+        rest = "\n".join(body)
+        body = [*(line for line in op.parameters.unpacked if _mentions(rest, line.partition(" ")[0])), *body]
+    return Function(name, op.parameters.declared, op.returns, body or ("pass",), decorators)
 
 
 def _mentions(code: str, name: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", code, re.ASCII) is not None
 
 
-def _python_function(name: str, function: PythonFunction) -> str:
-    return f'{name} = library.python_function("{function.reference}")'
+def _call_python(op: OpPlan, function: PythonFunction, role: str, bindings: list[str]) -> list[str]:
+    """Hand everything on to a function of somebody's module."""
+    name = op.private(f"{role}_python")
+    bindings.append(f'{name} = library.python_function("{function.reference}")')
+    return _handed_on(op, f"{name}({op.parameters.passed})")
 
 
 def _handed_on(op: OpPlan, call: str) -> list[str]:
@@ -302,14 +297,14 @@ def _handed_on(op: OpPlan, call: str) -> list[str]:
         return [call]
     if "Any" in op.returns:
         return [f"return {call}"]
-    result = op.parameters.local_names().unique("result")
+    result = op.parameters.result
     return [f"{result}: {op.returns} = {call}", f"return {result}"]
 
 
 # ---------------------------------------------------------------- choosing a kernel
 
 
-def _kernel_functions(op: OpPlan, bodies: Mapping[int, _Body], prelude: list[str]) -> list[Function]:
+def _kernel_functions(op: OpPlan, bodies: Sequence[Sequence[str]], prelude: list[str]) -> list[Function]:
     chains: dict[tuple[int, ...], list[str]] = {}
     for device in dict.fromkeys(device for kernel in op.spec.kernels for device in kernel.devices):
         chain = tuple(i for i, kernel in enumerate(op.spec.kernels) if not kernel.devices or device in kernel.devices)
@@ -322,8 +317,7 @@ def _kernel_functions(op: OpPlan, bodies: Mapping[int, _Body], prelude: list[str
             for i in chain:
                 if i not in alone:
                     alone[i] = op.private(f"kernel_{i + 1}")
-                    lines = [*op.parameters.unpacked(), *bodies[i].statements()]
-                    functions.append(_function(op, alone[i], lines, ()))
+                    functions.append(_function(op, alone[i], bodies[i]))
     for chain, devices in chains.items():
         keys = [_KEYS[device] for device in devices]
         functions.append(_entry(op, chain, keys, "_".join([*devices, "kernel"]), bodies, alone, prelude))
@@ -342,7 +336,7 @@ def _entry(
     chain: tuple[int, ...],
     keys: list[str],
     suffix: str,
-    bodies: Mapping[int, _Body],
+    bodies: Sequence[Sequence[str]],
     alone: Mapping[int, str],
     prelude: list[str],
 ) -> Function:
@@ -352,10 +346,10 @@ def _entry(
     name = op.private(suffix)
     if len(chain) == 1:
         guard = _guard(op, kernels[0], suffix) if _needs_guard(kernels[0]) else []
-        return _function(op, name, [*prelude, *guard, *bodies[chain[0]].statements()], decorators)
+        return _function(op, name, [*prelude, *guard, *bodies[chain[0]]], decorators)
     lines = list(prelude)
     for i, kernel in zip(chain, kernels, strict=True):
-        call = f"{alone[i]}({op.parameters.passed()})"
+        call = f"{alone[i]}({op.parameters.passed})"
         run = [f"return {call}"] if op.schema.returns else [call, "return"]
         condition = _condition(op, kernel)
         if not condition:
@@ -424,7 +418,7 @@ def _fallback_function(op: OpPlan) -> Function:
     devices = {device for kernel in op.spec.kernels for device in kernel.devices}
     place = place_of(op.spec.node.entries["fallback"][0])
     decorators = [op.registered(_KEYS[device], place) for device in ("npu", "cuda", "mps") if device not in devices]
-    lines = [*op.parameters.unpacked(), *fallback_statements(op.schema, op.parameters)]
+    lines = fallback_statements(op.schema, op.parameters)
     if op.spec.fallback == "error":
         text = quoted(f"{_title(op)} has no kernel for this device: it has kernels for {', '.join(sorted(devices))}")
         lines = [f"raise {op.builtin('NotImplementedError')}({text})"]
@@ -436,7 +430,7 @@ def _autocast_function(op: OpPlan, device: str) -> Function:
     key = f"Autocast{_KEYS[device]}"
     decorator = op.registered(key, place_of(op.spec.node.entries["autocast"][0]))
     lines = autocast_statements(op.schema, op.parameters, key, op.spec.autocast[device])
-    return _function(op, op.private(f"{device}_autocast"), [*op.parameters.unpacked(), *lines], [decorator])
+    return _function(op, op.private(f"{device}_autocast"), lines, [decorator])
 
 
 # ---------------------------------------------------------------- one kernel's body
@@ -445,28 +439,21 @@ def _autocast_function(op: OpPlan, device: str) -> Function:
 class _Body:
     """The statements of one kernel; what it needs at module level goes to ``bindings``."""
 
-    def __init__(
-        self, op: OpPlan, kernel: KernelSpec, launchers: Mapping[tuple[str, ...], str], bindings: list[str]
-    ) -> None:
+    def __init__(self, op: OpPlan, kernel: KernelSpec, bindings: list[str]) -> None:
         self.op = op
         self.kernel = kernel
         self.device = kernel.devices[0] if kernel.devices else "kernel"
-        self._statements = self._planned(launchers, bindings)
+        self.bindings = bindings
 
-    def statements(self) -> list[str]:
+    def statements(self, launchers: Mapping[tuple[str, ...], str]) -> list[str]:
         """The kernel's own lines, without preconditions."""
-        return self._statements
-
-    def _planned(self, launchers: Mapping[tuple[str, ...], str], bindings: list[str]) -> list[str]:
         op, body = self.op, self.kernel.body
-        if isinstance(body, Launch):
-            return self._launch(body, launchers, bindings)
         if isinstance(body, PythonFunction):
-            function = op.private(f"{self.device}_python")
-            bindings.append(_python_function(function, body))
-            return _handed_on(op, f"{function}({op.parameters.passed()})")
+            return _call_python(op, body, self.device, self.bindings)
+        if isinstance(body, Launch):
+            return self._launch(body, launchers)
         if isinstance(body, Mindspore):
-            return self._written_back([self._primitive(body, bindings)])
+            return self._written_back([self._primitive(body)])
         if isinstance(body, Variant):
             return variant_statements(op.schema, body.base, op.parameters)
         return self._written_back([op.python(formula.expr) for formula in body.formulas])
@@ -491,13 +478,13 @@ class _Body:
         body = self.kernel.body
         return [formula.expr for formula in body.formulas] if isinstance(body, Compute) else [None] * count
 
-    def _primitive(self, body: Mindspore, bindings: list[str]) -> str:
+    def _primitive(self, body: Mindspore) -> str:
         op = self.op
         attrs = "".join(f", {name}={op.python(value.expr)}" for name, value in body.attrs.items())
         function = f'library.mindspore_kernel("{body.primitive}"{attrs})'
         if not any(isinstance(node, Name) for value in body.attrs.values() for node in walk(value.expr)):
             name = op.private(f"{self.device}_mindspore")
-            bindings.append(f"{name} = {function}")
+            self.bindings.append(f"{name} = {function}")
             function = name
         if body.args is None:
             args = [op.parameters.spelled[argument.name] for argument in tensor_arguments(op.schema)]
@@ -507,7 +494,7 @@ class _Body:
 
     # ------------------------------------------------------------ launched kernels
 
-    def _launch(self, body: Launch, launchers: Mapping[tuple[str, ...], str], bindings: list[str]) -> list[str]:
+    def _launch(self, body: Launch, launchers: Mapping[tuple[str, ...], str]) -> list[str]:
         op = self.op
         local = op.parameters.local_names()
         outputs, rename = _output_variables(op, local)
@@ -521,12 +508,12 @@ class _Body:
             rename["tiling"] = local.unique("tiling")
             struct = op.private(f"{self.device}_tiling")
             fields = ", ".join(f"({quoted(name)}, npu.{arg.type})" for name, arg in body.tiling.items())
-            bindings.append(f"{struct} = npu.struct({fields})")
+            self.bindings.append(f"{struct} = npu.struct({fields})")
             packed = ", ".join(self._value(arg, rename, where) for arg in body.tiling.values())
             lines.append(f"{rename['tiling']} = {struct}({packed})")
         rename["stream"] = f"npu.current_stream({where})"
         bound = op.private(self.device)
-        bindings.append(f"{bound} = {self._binding(body, launchers)}")
+        self.bindings.append(f"{bound} = {self._binding(body, launchers)}")
         values = [] if body.block_dim is None else [op.python(body.block_dim.expr, rename)]
         values += [self._value(arg, rename, where) for arg in body.args]
         return [*lines, f"{bound}({', '.join(values)})", *_returned(op, outputs)]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import opschema
-from mtcodegen.layout import quoted
+from mtcodegen.layout import WIDTH, bracketed, quoted
 from mtcodegen.model import OpSpec
 from mtcodegen.names import IMPORTED, Names, annotation, return_annotation
 
@@ -18,11 +20,36 @@ __all__ = ["Overload", "Signature", "Stub", "plan_stubs"]
 class Signature:
     """One way to call an operator. ``receiver`` is a name for the operator itself that no argument has."""
 
-    parameters: str
+    parameters: tuple[str, ...]
     returns: str
     doc: str
     deprecated: str
     receiver: str
+
+    def function(self, name: str) -> str:
+        """As a function without a body."""
+        return self._drawn(name, self.parameters, 0)
+
+    @cached_property
+    def method(self) -> str:
+        """As the method of a class that makes the operator callable; that of overloads has it, too."""
+        return self._drawn("__call__", (self.receiver, *self.parameters), 4)
+
+    def _drawn(self, name: str, parameters: Sequence[str], indent: int) -> str:
+        before = " " * indent
+        mark = f"{before}@deprecated({quoted(self.deprecated)})\n" if self.deprecated else ""
+        head = bracketed(f"def {name}", parameters, f" -> {self.returns}:{'' if self.doc else ' ...'}", indent)
+        return f"{mark}{head}\n{_docstring(self.doc, before + '    ')}" if self.doc else mark + head
+
+
+@dataclass(frozen=True, eq=False)
+class Class:
+    """A class of a stub; each of ``attributes`` is one's declaration, and with several ``methods`` they overload."""
+
+    name: str
+    base: str
+    attributes: tuple[str, ...]
+    methods: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +72,23 @@ class Stub:
     overloads: tuple[Overload, ...]
 
     @property
+    def classes(self) -> list[Class]:
+        """The operator as an object: its class, and those of what it has."""
+        base = self.attributes if self.overloads else "OpOverload"
+        own = Class(self.type, base, (), tuple([signature.method for signature in self.signatures]))
+        if not self.overloads:
+            return [own]
+        attributes = tuple([f"{overload.name}: {overload.type}" for overload in self.overloads])
+        return [
+            *[Class(item.type, "OpOverload", (), (item.signature.method,)) for item in self.overloads],
+            Class(self.attributes, "OpOverloadPacket", attributes, ()),
+            own,
+        ]
+
+    @property
     def odd_names(self) -> list[str]:
         """The naming rules of linters that it breaks, by code, as operators and arguments are named by others."""
-        classes = [self.type, self.attributes, *(overload.type for overload in self.overloads)]
+        classes = [self.type, self.attributes, *[overload.type for overload in self.overloads]]
         broken = {
             "N801": any("_" in name[1:] for name in classes),
             "N805": any(signature.receiver != "self" for signature in self.signatures),
@@ -99,7 +140,7 @@ def _signature(spec: OpSpec) -> Signature:
     return Signature(parameters, returns, spec.doc, spec.deprecated, receiver)
 
 
-def _called_with(schema: opschema.Schema) -> str:
+def _called_with(schema: opschema.Schema) -> tuple[str, ...]:
     names = Names()
     parts = [_parameter(argument, names.unique(argument.name)) for argument in schema.positional]
     keywords = [argument for argument in schema.kwarg_only if names.unique(argument.name) == argument.name]
@@ -107,7 +148,7 @@ def _called_with(schema: opschema.Schema) -> str:
         parts += ["*", *(_parameter(argument, argument.name) for argument in keywords)]
     if len(keywords) < len(schema.kwarg_only):
         parts.append(f"**{names.unique('kwargs')}: Any")
-    return ", ".join(parts)
+    return tuple(parts)
 
 
 def _parameter(argument: opschema.Argument, name: str) -> str:
@@ -119,3 +160,31 @@ def _default(value: object) -> str:
     if isinstance(value, str):
         return quoted(value)
     return repr(value) if value is None or isinstance(value, bool | int | float) else "..."
+
+
+# ---------------------------------------------------------------- docstrings
+
+# Characters that Python refuses in a source (NUL), or that would end a line where none ends.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+def _docstring(doc: str, indent: str) -> str:
+    """A docstring with what it is indented by."""
+    text = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    lines = [part for line in text.split("\n") for part in _folded(line.rstrip())]
+    ending = " " if lines[-1].endswith('"') else ""
+    body = "\n".join([f'{indent}"""{lines[0]}', *(f"{indent}{line}" if line else "" for line in lines[1:])])
+    return f'{body}\n{indent}"""' if len(lines) > 1 else f'{body}{ending}"""'
+
+
+def _folded(line: str) -> list[str]:
+    """A line of a docstring as lines that fit."""
+    if len(line) <= WIDTH - 12:
+        return [line]
+    import textwrap
+
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.wrap(
+        line, WIDTH - 12, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    ) or [""]

@@ -228,9 +228,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(
-        banner=_banner, indented=_indented, literal=_literal, strings=strings, quoted=quoted, docstring=_stub_docstring
-    )
+    environment.filters.update(banner=_banner, literal=_literal, strings=strings)
     environment.filters.update(md=_markdown, code=_markdown_code)
     return environment
 
@@ -239,11 +237,6 @@ def _banner(op: Operator) -> str:
     """The comment above an operator: its name and its line in the YAML file."""
     title = f" {op.title} ({op.place})"
     return f"# {'-' * max(3, min(64, WIDTH - 2 - len(title)))}{title}"
-
-
-def _indented(lines: Iterable[str]) -> str:
-    """The statements of a function; a loop in the template takes much longer."""
-    return "\n".join([f"    {line}" for line in lines])
 
 
 def _literal(text: str, indent: int, prefix: str) -> str:
@@ -266,30 +259,3 @@ def _markdown_code(text: str) -> str:
     """Text as code in a cell of a table."""
     fence = "``" if "`" in text else "`"
     return f"{fence}{text.replace('|', chr(92) + '|')}{fence}"
-
-
-def _folded(line: str) -> list[str]:
-    """A line of a docstring as lines that fit."""
-    if len(line) <= WIDTH - 12:
-        return [line]
-    import textwrap
-
-    indent = line[: len(line) - len(line.lstrip())]
-    return textwrap.wrap(
-        line, WIDTH - 12, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    ) or [""]
-
-
-# Characters that Python refuses in a source (NUL), or that would end a line where none ends.
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-
-
-def _stub_docstring(doc: str) -> str:
-    """A docstring in a stub, indented with its function."""
-    text = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-    lines = [part for line in text.split("\n") for part in _folded(line.rstrip())]
-    ending = " " if lines[-1].endswith('"') else ""
-    body = "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
-    closing = '\n    """' if len(lines) > 1 else f'{ending}"""'
-    return f'"""{body}{closing}'

@@ -35,20 +35,26 @@ _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _NUMBER = re.compile(r"-?(?:\d[\w.]*|0x\w+)")
 
 
-def to_python(expr: Expr, rename: Mapping[str, str] | None = None, helpers: Mapping[str, str] | None = None) -> str:
+def to_python(
+    expr: Expr,
+    rename: Mapping[str, str] | None = None,
+    helpers: Mapping[str, str] | None = None,
+    builtin: str = "torch",
+) -> str:
     """Python source for a checked and resolved expression.
 
     ``rename`` says how names are spelled (``scale`` -> ``ctx.scale``), ``helpers`` how helpers and operators are
     (``ceil_div`` -> ``npu.ceil_div``, ``fused::op`` -> ``_op``) where that differs from the table of helpers. Operators
-    become ``torch.<name>``, or ``torch.ops.<namespace>.<name>`` outside the built-in namespace.
+    become ``<builtin>.<name>``, or ``torch.ops.<namespace>.<name>`` outside the built-in namespace.
     """
-    return _Emitter(rename or {}, helpers or {}).emit(expr, 0)
+    return _Emitter(rename or {}, helpers or {}, builtin).emit(expr, 0)
 
 
 class _Emitter:
-    def __init__(self, rename: Mapping[str, str], helpers: Mapping[str, str]) -> None:
+    def __init__(self, rename: Mapping[str, str], helpers: Mapping[str, str], builtin: str) -> None:
         self.rename = rename
         self.helpers = helpers
+        self.builtin = builtin
 
     def emit(self, node: Expr, minimum: int) -> str:
         """``node`` in a place where an operator that binds less than ``minimum`` needs parentheses."""
@@ -107,7 +113,7 @@ class _Emitter:
         if qualname in self.helpers:
             return self.helpers[qualname]
         if node.namespace == "aten" and not node.overload:
-            return attribute("torch", node.name)
+            return attribute(self.builtin, node.name)
         return attribute("torch.ops", node.namespace, node.name, *([node.overload] if node.overload else []))
 
     def _tuple(self, items: tuple[Expr, ...]) -> str:
