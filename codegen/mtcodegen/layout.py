@@ -82,7 +82,7 @@ def _wrap_line(line: str) -> str:
 # signature, a call, a list of names. They need no parser, which would take twenty times as long.
 _PLAIN_TEXT = r"""[^()'"\\{}=]"""
 _OPENING = re.compile(
-    rf"(?:def \w+|(?:@|return |raise )?(?:\w+(?:: {_PLAIN_TEXT}+)? = )?[\w.]+)\(|__all__ = \[", re.ASCII
+    rf"(?:def \w+|(?:@|return |raise )?(?:\w+(?:, \w+)*(?:: {_PLAIN_TEXT}+)? = )?[\w.]+)\(|__all__ = \[", re.ASCII
 )
 _CLOSING = re.compile(rf"[)\]]|\) -> {_PLAIN_TEXT}+:(?: \.\.\.)?")
 _MORE_THAN_COMMAS = re.compile(r"""[()'"\\{}]|\[[^\]]*,""")
@@ -162,7 +162,10 @@ class _Nest:
 
 @dataclass(frozen=True)
 class _Group:
+    """``width`` is that of all in it on one line."""
+
     body: _Doc
+    width: int
 
 
 _Doc = str | _Line | _IfBreak | _Nest | _Group | tuple["_Doc", ...]
@@ -184,8 +187,7 @@ def _render(doc: _Doc, indent: int) -> str:
         elif isinstance(item, _Nest):
             stack.append((level + _INDENT, broken, item.body))
         elif isinstance(item, _Group):
-            flat = _fits([(level, False, item.body)], stack, WIDTH - column)
-            stack.append((level, not flat, item.body))
+            stack.append((level, not _fits(item, stack, WIDTH - column), item.body))
         elif isinstance(item, _IfBreak):
             stack.append((level, broken, item.text if broken else ""))
         elif broken:
@@ -196,29 +198,51 @@ def _render(doc: _Doc, indent: int) -> str:
     return "".join(out)
 
 
-def _fits(first: list[_Item], rest: Sequence[_Item], room: int) -> bool:
-    """Whether what stands before the next line break fits in ``room`` columns."""
-    stack, index = list(first), len(rest)
-    while room >= 0:
-        if not stack:
-            if index == 0:
-                return True
-            index -= 1
-            stack.append(rest[index])
-        level, broken, item = stack.pop()
-        if isinstance(item, str):
-            room -= len(item)
-        elif isinstance(item, tuple):
-            stack += [(level, broken, part) for part in reversed(item)]
-        elif isinstance(item, _Nest | _Group):
-            stack.append((level, broken, item.body))
-        elif isinstance(item, _IfBreak):
-            room -= len(item.text) if broken else 0
-        elif broken:
-            return True
-        else:
-            room -= len(item.flat)
-    return False
+def _fits(group: _Group, rest: Sequence[_Item], room: int) -> bool:
+    """Whether a group and what stands before the next line break behind it fit in ``room`` columns."""
+    room -= group.width
+    for _, broken, item in reversed(rest):
+        if room < 0:
+            return False
+        width, breaks = _before_break(item) if broken else (_width(item), False)
+        room -= width
+        if breaks:
+            break
+    return room >= 0
+
+
+def _width(doc: _Doc) -> int:
+    """The width of a document on one line."""
+    if isinstance(doc, str):
+        return len(doc)
+    if isinstance(doc, tuple):
+        return sum(map(_width, doc))
+    if isinstance(doc, _Group):
+        return doc.width
+    if isinstance(doc, _Nest):
+        return _width(doc.body)
+    return len(doc.flat) if isinstance(doc, _Line) else 0
+
+
+def _before_break(doc: _Doc) -> tuple[int, bool]:
+    """The width of what stands before the first place to break, and whether there is one."""
+    if isinstance(doc, tuple):
+        total = 0
+        for part in doc:
+            width, breaks = _before_break(part)
+            total += width
+            if breaks:
+                return total, True
+        return total, False
+    if isinstance(doc, _Nest | _Group):
+        return _before_break(doc.body)
+    if isinstance(doc, _Line):
+        return 0, True
+    return len(doc.text if isinstance(doc, _IfBreak) else doc), False
+
+
+def _group(*body: _Doc) -> _Group:
+    return _Group(body, _width(body))
 
 
 def _join(items: Iterable[_Doc], separator: _Doc) -> tuple[_Doc, ...]:
@@ -234,7 +258,7 @@ def _commas(items: Sequence[_Doc]) -> _Doc:
 
 
 def _brackets(opening: str, body: _Doc, closing: str) -> _Doc:
-    return _Group((opening, _Nest((_SOFT, body)), _SOFT, closing))
+    return _group(opening, _Nest((_SOFT, body)), _SOFT, closing)
 
 
 # ---------------------------------------------------------------- statements
@@ -287,7 +311,7 @@ def _function(node: ast.FunctionDef, ending: str) -> _Doc:
         items.append("**" + _parameter_text(parameters.kwarg))
     returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
     # No comma may follow `**kwargs: Any` alone in older Pythons' grammar, but every version since 3.6 takes it.
-    return (f"def {node.name}", _brackets("(", _Group(_commas(items)), ")"), f"{returns}{ending}")
+    return (f"def {node.name}", _brackets("(", _group(_commas(items)), ")"), f"{returns}{ending}")
 
 
 def _parameter_text(arg: ast.arg) -> str:
@@ -316,14 +340,14 @@ def _right_hand_side(node: ast.expr) -> _Doc:
     """An expression that ends a statement: split in its own last brackets, or else inside added parentheses."""
     if isinstance(node, ast.Tuple) and len(node.elts) > 1:
         items = _commas([_expression(item, True) for item in node.elts])
-        return _Group((_IfBreak("("), _Nest((_SOFT, items)), _SOFT, _IfBreak(")")))
+        return _group(_IfBreak("("), _Nest((_SOFT, items)), _SOFT, _IfBreak(")"))
     if isinstance(
         node, ast.Call | ast.Subscript | ast.List | ast.ListComp | ast.Dict | ast.Tuple | ast.Name | ast.Constant
     ):
         return _expression(node, False)
     if _splits_at_end(node):
         return _expression(node, False)
-    return _Group((_IfBreak("("), _Nest((_SOFT, _expression(node, True))), _SOFT, _IfBreak(")")))
+    return _group(_IfBreak("("), _Nest((_SOFT, _expression(node, True))), _SOFT, _IfBreak(")"))
 
 
 def _splits_at_end(node: ast.expr) -> bool:
@@ -406,7 +430,7 @@ def _constant(node: ast.Constant, inside: bool) -> _Doc:
     literal = quoted(node.value)
     if not inside or len(literal) <= _LONGEST:
         return literal
-    return _Group(_join(pieces(node.value, WIDTH - 16), _Line()))
+    return _group(*_join(pieces(node.value, WIDTH - 16), _Line()))
 
 
 def _starred(node: ast.Starred, inside: bool) -> _Doc:
@@ -421,7 +445,7 @@ def _call(node: ast.Call, inside: bool) -> _Doc:
     items: list[_Doc] = [_expression(arg, True) for arg in node.args]
     items += [(f"{word.arg}=" if word.arg else "**", _expression(word.value, True)) for word in node.keywords]
     function = _operand(node.func, _ATOM, inside)
-    return (function, _brackets("(", _Group(_commas(items)), ")") if items else "()")
+    return (function, _brackets("(", _group(_commas(items)), ")") if items else "()")
 
 
 def _subscript(node: ast.Subscript, inside: bool) -> _Doc:
@@ -453,7 +477,7 @@ def _binary(node: ast.BinOp, inside: bool) -> _Doc:
     for operator, operand in _chain(node):
         parts += [_Line() if inside else " ", f"{operator} "] if parts else []
         parts.append(_operand(operand, _precedence(node) + (1 if operator else 0), inside))
-    return _Group(tuple(parts)) if inside else tuple(parts)
+    return _group(*parts) if inside else tuple(parts)
 
 
 def _chain(node: ast.BinOp) -> list[tuple[str, ast.expr]]:
@@ -470,14 +494,14 @@ def _compare(node: ast.Compare, inside: bool) -> _Doc:
     parts: list[_Doc] = [_operand(node.left, 6, inside)]
     for operator, operand in zip(node.ops, node.comparators, strict=True):
         parts += [_Line() if inside else " ", f"{_COMPARE[type(operator)]} ", _operand(operand, 6, inside)]
-    return _Group(tuple(parts)) if inside else tuple(parts)
+    return _group(*parts) if inside else tuple(parts)
 
 
 def _boolean(node: ast.BoolOp, inside: bool) -> _Doc:
     word = "or" if isinstance(node.op, ast.Or) else "and"
     items = [_operand(value, _UNARY[ast.Not][1], inside) for value in node.values]
     parts = _join(items, (_Line() if inside else " ", f"{word} "))
-    return _Group(parts) if inside else parts
+    return _group(*parts) if inside else parts
 
 
 def _unary(node: ast.UnaryOp, inside: bool) -> _Doc:
@@ -496,7 +520,7 @@ def _conditional(node: ast.IfExp, inside: bool) -> _Doc:
         "else ",
         _expression(node.orelse, inside),
     )
-    return _Group(parts) if inside else parts
+    return _group(*parts) if inside else parts
 
 
 def _collection(opening: str, closing: str) -> Callable[..., _Doc]:
@@ -514,7 +538,7 @@ def _comprehension(node: ast.ListComp, inside: bool) -> _Doc:
     parts: list[_Doc] = [_expression(node.elt, True)]
     for clause in node.generators:
         parts += [_Line(), f"for {_flat(clause.target)} in ", _operand(clause.iter, 2, True)]
-    return _brackets("[", _Group(tuple(parts)), "]")
+    return _brackets("[", _group(*parts), "]")
 
 
 def _dict(node: ast.Dict, inside: bool) -> _Doc:

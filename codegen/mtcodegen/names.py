@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import keyword
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 
 import opschema
 
-__all__ = ["BUILTINS", "CONTEXT", "IMPORTED", "Names", "Parameters", "annotation", "return_annotation"]
+__all__ = ["BUILTINS", "CONTEXT", "IMPORTED", "Names", "Parameters", "accepted", "annotation", "return_annotation"]
 
 # What a generated module imports; an operator or argument of such a name is spelled with an underscore at its end.
 IMPORTED = frozenset(
@@ -58,8 +56,8 @@ CONTEXT = frozenset(
 class Names:
     """The names that are taken in some scope, and new ones beside them."""
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = {*taken}
+    def __init__(self, *taken: Iterable[str]) -> None:
+        self._taken = set[str]().union(*taken)
 
     def unique(self, wanted: str) -> str:
         """``wanted``, or where that is taken or a keyword, the first of ``wanted_``, ``wanted_2``, ... that is not."""
@@ -72,59 +70,45 @@ class Names:
 
 
 class Parameters:
-    """An operator's arguments as parameters of Python functions.
+    """An operator's arguments as parameters of Python functions: how each is ``spelled``, and as text.
 
     A keyword-only argument is passed by its own name, so one that cannot be a parameter's name comes in ``**kwargs``.
+    ``unbound`` has them all as plain parameters. ``declared`` is the parameter list, ``unpacked`` are statements that
+    take out of ``**kwargs`` what has no parameter, and ``passed`` is what a call gives that passes them all on.
+    ``result`` is a local variable for what it returns.
     """
 
     def __init__(self, schema: opschema.Schema) -> None:
-        self.schema = schema
         names = Names(_TAKEN)
         self.spelled: Mapping[str, str] = {arg.name: names.unique(arg.name) for arg in schema.arguments}
-        self._renamed = [arg for arg in schema.arguments if arg.kwarg_only and self.spelled[arg.name] != arg.name]
-        self._kwargs = names.unique("kwargs") if self._renamed else ""
+        self._kwargs = ""
+        self.unbound: list[str] = []
+        self.declared: list[str] = []
+        self.unpacked: list[str] = []
+        passed, odd = [], []
+        for arg in schema.arguments:
+            spelled = self.spelled[arg.name]
+            parameter = f"{spelled}: {annotation(arg.type)}"
+            self.unbound.append(parameter)
+            if not arg.kwarg_only:
+                self.declared.append(parameter)
+                passed.append(spelled)
+            elif spelled == arg.name:
+                self.declared += [parameter] if "*" in self.declared else ["*", parameter]
+                passed.append(f"{spelled}={spelled}")
+            else:
+                self._kwargs = self._kwargs or names.unique("kwargs")
+                self.unpacked.append(f'{spelled} = {self._kwargs}["{arg.name}"]')
+                odd.append(f'"{arg.name}": {spelled}')
+        if odd:
+            self.declared.append(f"**{self._kwargs}: Any")
+            passed.append(f"**{{{', '.join(odd)}}}")
+        self.passed = ", ".join(passed)
+        self.result = self.local_names().unique("result")
 
     def local_names(self) -> Names:
         """Names for the local variables of a function with these parameters."""
-        return Names((*_TAKEN, *self.spelled.values(), self._kwargs))
-
-    @cached_property
-    def result(self) -> str:
-        """A local variable for what a call returns."""
-        return self.local_names().unique("result")
-
-    @cached_property
-    def unbound(self) -> list[str]:
-        """All arguments as plain parameters."""
-        return [f"{self.spelled[arg.name]}: {annotation(arg.type)}" for arg in self.schema.arguments]
-
-    @cached_property
-    def declared(self) -> list[str]:
-        """The parameter list, with keyword-only arguments as keyword-only parameters."""
-        count = sum(not arg.kwarg_only for arg in self.schema.arguments)
-        if count == len(self.unbound):
-            return self.unbound
-        keywords = zip(self.schema.arguments[count:], self.unbound[count:], strict=True)
-        plain = [text for arg, text in keywords if arg not in self._renamed]
-        kwargs = [f"**{self._kwargs}: Any"] if self._kwargs else []
-        return [*self.unbound[:count], *(["*", *plain] if plain else []), *kwargs]
-
-    @cached_property
-    def unpacked(self) -> list[str]:
-        """Statements that take the arguments out of ``**kwargs`` that have no parameter."""
-        return [f'{self.spelled[arg.name]} = {self._kwargs}["{arg.name}"]' for arg in self._renamed]
-
-    @cached_property
-    def passed(self) -> str:
-        """The arguments of a call that passes them all on."""
-        spelled, renamed = self.spelled, self._renamed
-        parts = [
-            f"{arg.name}={spelled[arg.name]}" if arg.kwarg_only else spelled[arg.name]
-            for arg in self.schema.arguments
-            if arg not in renamed
-        ]
-        odd = ", ".join([f'"{arg.name}": {spelled[arg.name]}' for arg in renamed])
-        return ", ".join([*parts, f"**{{{odd}}}"] if odd else parts)
+        return Names(_TAKEN, self.spelled.values(), (self._kwargs,))
 
 
 _ANNOTATIONS = {
@@ -143,37 +127,38 @@ _ANNOTATIONS = {
 }
 
 
-@functools.lru_cache(maxsize=4096)  # there are few types
-def annotation(type_: opschema.Type, *, called: bool = False) -> str:
-    """The Python type of a schema's type: of a bound argument, or (``called``) of what a caller may pass."""
-    if isinstance(type_, opschema.OptionalType):
-        inner = annotation(type_.elem, called=called)
-        return inner if inner == "Any" else f"{inner} | None"
+def annotation(type_: opschema.Type) -> str:
+    """The Python type of a schema's type, of an argument that is bound."""
+    if isinstance(type_, opschema.BaseType):
+        return _ANNOTATIONS.get(type_.name, "Any")
+    inner = annotation(type_.elem)
+    return f"Sequence[{inner}]" if isinstance(type_, opschema.ListType) else _optional(inner)
+
+
+def accepted(type_: opschema.Type) -> str:
+    """The Python type of what a caller may pass for a schema's type."""
+    if isinstance(type_, opschema.BaseType):
+        return "torch.device | str" if type_.name == "Device" else _ANNOTATIONS.get(type_.name, "Any")
+    inner = accepted(type_.elem)
     if isinstance(type_, opschema.ListType):
-        elem = annotation(type_.elem, called=called)
-        return f"{elem} | Sequence[{elem}]" if called and type_.size is not None else f"Sequence[{elem}]"
-    if called and type_.name == "Device":
-        return "torch.device | str"
-    return _ANNOTATIONS.get(type_.name, "Any")
+        return f"Sequence[{inner}]" if type_.size is None else f"{inner} | Sequence[{inner}]"
+    return _optional(inner)
+
+
+def _optional(inner: str) -> str:
+    return inner if inner == "Any" else f"{inner} | None"
 
 
 def return_annotation(schema: opschema.Schema) -> str:
     """The Python type of what an operator returns."""
-    return _returned_together(tuple(ret.type for ret in schema.returns))
-
-
-@functools.lru_cache(maxsize=4096)
-def _returned_together(types: tuple[opschema.Type, ...]) -> str:
-    parts = list(map(_returned, types))
+    parts = [_returned(ret.type) for ret in schema.returns]
     if len(parts) == 1:
         return parts[0]
     return f"tuple[{', '.join(parts)}]" if parts else "None"
 
 
 def _returned(type_: opschema.Type) -> str:
-    if isinstance(type_, opschema.ListType):
-        return f"list[{_returned(type_.elem)}]"
-    if isinstance(type_, opschema.OptionalType):
-        inner = _returned(type_.elem)
-        return inner if inner == "Any" else f"{inner} | None"
-    return annotation(type_)
+    if isinstance(type_, opschema.BaseType):
+        return annotation(type_)
+    inner = _returned(type_.elem)
+    return f"list[{inner}]" if isinstance(type_, opschema.ListType) else _optional(inner)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import opschema
-from mtcodegen.expr import OperatorTable, Purpose, Saved, SavedKind, reads, saved_values, scope_for, use_saved
+from mtcodegen.expr import (
+    OperatorTable,
+    Purpose,
+    Saved,
+    SavedKind,
+    output_names,
+    reads,
+    saved_values,
+    scope_for,
+    use_saved,
+)
 from mtcodegen.expr.nodes import Attribute, Compare, Conditional, Expr, Index, Literal, Name
 from mtcodegen.layout import quoted
 from mtcodegen.model import Backward, Derivative, place_of
@@ -72,18 +82,12 @@ _SETUP = ("ctx: Any", "inputs: tuple[Any, ...]", "output: Any")
 
 
 def _formulas(op: OpPlan, backward: Backward) -> Gradients:
-    scope = scope_for(op.schema, Purpose.BACKWARD, _NO_OPERATORS)
-    formulas = [expr for item in backward.derivatives if (expr := formula_of(op, item)) is not None]
-    saved = saved_values(formulas, op.schema, scope)
-    setup_body = _setup_body(op, backward, saved)
-    functions = []
-    setup = None
-    if setup_body:
-        setup = Function(op.private("setup"), _SETUP, "None", setup_body)
-        functions.append(setup)
-    function = _BackwardFunction(op, backward, saved).planned()
-    functions.append(function)
-    return Gradients(tuple(functions), (_register(op, backward, function.name, setup.name if setup else None),))
+    rule = _Rule(op, backward)
+    setup_body = rule.setup()
+    setup = Function(op.private("setup"), _SETUP, "None", setup_body) if setup_body else None
+    function = rule.backward()
+    functions = (function,) if setup is None else (setup, function)
+    return Gradients(functions, (_register(op, backward, function.name, setup.name if setup else None),))
 
 
 def formula_of(op: OpPlan, derivative: Derivative) -> Expr | None:
@@ -91,97 +95,16 @@ def formula_of(op: OpPlan, derivative: Derivative) -> Expr | None:
     if derivative.formula is None:
         return None
     expr = derivative.formula.expr
-    single = len(op.schema.returns) == 1
-    device = Attribute(Index(Name("grads"), Literal(0)) if single else Name("result0"), "device")
-    for name, formula in derivative.by_device.items():
-        expr = Conditional(Compare(Attribute(device, "type"), (("==", Literal(name)),)), formula.expr, expr)
+    if derivative.by_device:
+        single = len(op.schema.returns) == 1
+        device = Attribute(Index(Name("grads"), Literal(0)) if single else Name("result0"), "device")
+        for name, formula in derivative.by_device.items():
+            expr = Conditional(Compare(Attribute(device, "type"), (("==", Literal(name)),)), formula.expr, expr)
     return expr
-
-
-def _is_tensor(op: OpPlan, saved: Saved) -> bool:
-    """Whether it goes through ``save_for_backward``."""
-    if saved.kind is SavedKind.OUTPUT and saved.output is not None:
-        return opschema.base_of(op.schema.returns[saved.output].type).name == "Tensor"
-    return saved.kind is SavedKind.TENSOR
-
-
-def _is_list(op: OpPlan, saved: Saved) -> bool:
-    if saved.output is not None:
-        return is_tensor_list(op.schema.returns[saved.output].type)
-    return any(argument.name == saved.name and is_tensor_list(argument.type) for argument in op.schema.arguments)
-
-
-def _tensors(op: OpPlan, saved: Sequence[Saved]) -> list[Saved]:
-    """What ``save_for_backward`` takes, lists last."""
-    tensors = [item for item in saved if _is_tensor(op, item)]
-    return sorted(tensors, key=lambda item: _is_list(op, item))
-
-
-def _differentiable(backward: Backward) -> list[tuple[str, Derivative]]:
-    """The arguments that get a gradient, each with what says which."""
-    return [
-        (name, item) for item in backward.derivatives for name in item.arguments if item.marker != "not_differentiable"
-    ]
-
-
-def _readers(op: OpPlan, backward: Backward, saved: Saved) -> list[str]:
-    """The arguments whose gradients alone read a saved tensor; none where all do, or where it is kept in any case."""
-    differentiable = _differentiable(backward)
-    if saved.output is not None or _is_list(op, saved):
-        return []
-    readers = [
-        name
-        for name, item in differentiable
-        if (expr := formula_of(op, item)) is not None and any(read.name == saved.name for read in reads(expr))
-    ]
-    is_plain = all(not is_tensor_list(arg.type) for arg in op.schema.arguments if arg.name in readers)
-    return readers if is_plain and len(readers) < len(differentiable) else []
-
-
-def _setup_body(op: OpPlan, backward: Backward, saved: Sequence[Saved]) -> list[str]:
-    outputs = output_spelling(op)
-    names = Names({*IMPORTED, *BUILTINS, "ctx", "inputs", "output"})
-    used = {item.name for item in saved if item.output is None}
-    spelled = {arg.name: names.unique(arg.name) if arg.name in used else "_" for arg in op.schema.arguments}
-    rename = {**spelled, **outputs}
-    lines = [unpack(spelled.values(), "inputs")] if used else []
-    tensors = _tensors(op, saved)
-    readers = {item.name: _readers(op, backward, item) for item in tensors}
-    asked = {name for found in readers.values() for name in found}
-    needs = {arg.name: names.unique(f"needs_{arg.name}") for arg in op.schema.arguments if arg.name in asked}
-    if needs:
-        lines.append(unpack([needs.get(arg.name, "_") for arg in op.schema.arguments], "ctx.needs_input_grad"))
-    if tensors:
-        values = [("*" if _is_list(op, item) else "") + op.python(item.expr, rename) for item in tensors]
-        conditions = [" or ".join(needs[name] for name in readers[item.name]) for item in tensors]
-        kept = [
-            f"{value} if {when} else None" if when else value for value, when in zip(values, conditions, strict=True)
-        ]
-        lines.append(f"ctx.save_for_backward({', '.join(kept)})")
-    for item in tensors:
-        if _is_list(op, item) and item is not tensors[-1]:
-            lines.append(f"ctx.{item.attr_name}_count = {op.builtin('len')}({op.python(item.expr, rename)})")
-    flags = op.spec.output_differentiability
-    without = ", ".join(f"output[{i}]" for i, flag in enumerate(flags) if not flag)
-    if without:
-        lines.append(f"ctx.mark_non_differentiable({without})")
-    attributes = _attributes(op, saved)
-    lines += [
-        f"{attributes[item.attr_name]} = {op.python(item.expr, rename)}" for item in saved if not _is_tensor(op, item)
-    ]
-    return lines
-
-
-def _attributes(op: OpPlan, saved: Sequence[Saved]) -> dict[str, str]:
-    """Where on ``ctx`` a saved value that is no tensor is kept."""
-    names = Names(CONTEXT)
-    return {item.attr_name: f"ctx.{names.unique(item.attr_name)}" for item in saved if not _is_tensor(op, item)}
 
 
 def output_spelling(op: OpPlan) -> dict[str, str]:
     """The outputs by all their names, in a function that has them as ``output``."""
-    from mtcodegen.expr import output_names
-
     single = len(op.schema.returns) == 1
     return {name: "output" if single else f"output[{i}]" for name, i in output_names(op.schema).items()}
 
@@ -192,82 +115,137 @@ def unpack(targets: Iterable[str], value: str) -> str:
     return f"({names[0]},) = {value}" if len(names) == 1 else f"{', '.join(names)} = {value}"
 
 
-class _BackwardFunction:
-    """The backward function of one operator, with its local names."""
+class _Rule:
+    """The functions of one operator's gradient: what they hand from one to the other, and the names that both use."""
 
-    def __init__(self, op: OpPlan, backward: Backward, saved: Sequence[Saved]) -> None:
+    def __init__(self, op: OpPlan, backward: Backward) -> None:
         self.op = op
-        self.backward = backward
-        self.saved = saved
-        count = len(op.schema.returns)
-        self.grads = ["grad"] if count == 1 else [f"grad{i}" for i in range(count)]
-        self.names = Names({*IMPORTED, *BUILTINS, *self.grads, "ctx"})
-        self.tensors = {item.attr_name: self.names.unique(item.attr_name) for item in _tensors(op, saved)}
-        by_argument = {name: item for item in backward.derivatives for name in item.arguments}
-        self.needs = {
-            argument.name: self.names.unique(f"needs_{argument.name}")
-            for argument in op.schema.arguments
-            if argument.name in by_argument and by_argument[argument.name].marker != "not_differentiable"
-        }
-        self.results = {name: self.names.unique(f"grad_{name}") for name in self.needs}
+        self.types = {argument.name: argument.type for argument in op.schema.arguments}
+        self.formulas = [(item, formula_of(op, item)) for item in backward.derivatives]
+        self.differentiable = [
+            name for item in backward.derivatives if item.marker != "not_differentiable" for name in item.arguments
+        ]
+        formulas = [expr for _, expr in self.formulas if expr is not None]
+        self.saved = saved_values(formulas, op.schema, scope_for(op.schema, Purpose.BACKWARD, _NO_OPERATORS))
+        tensors = [item for item in self.saved if self._is_tensor(item)]
+        self.plain = [item for item in tensors if not self._is_list(item)]
+        self.lists = [item for item in tensors if self._is_list(item)]
+        names = Names(CONTEXT)
+        self.others = {item: f"ctx.{names.unique(item.attr_name)}" for item in self.saved if item not in tensors}
 
-    def planned(self) -> Function:
-        op = self.op
-        parameters = ["ctx: Any", *[f"{name}: Tensor" for name in self.grads]]
-        lines = [unpack([self.needs.get(arg.name, "_") for arg in op.schema.arguments], "ctx.needs_input_grad")]
-        lines += self._unpacked_tensors()
-        for derivative in self.backward.derivatives:
-            lines += self._gradient(derivative)
-        implemented = {
-            name for item in self.backward.derivatives if item.formula is not None for name in item.arguments
+    def _is_tensor(self, saved: Saved) -> bool:
+        """Whether it goes through ``save_for_backward``."""
+        if saved.kind is SavedKind.OUTPUT and saved.output is not None:
+            return opschema.base_of(self.op.schema.returns[saved.output].type).name == "Tensor"
+        return saved.kind is SavedKind.TENSOR
+
+    def _is_list(self, saved: Saved) -> bool:
+        type_ = self.types[saved.name] if saved.output is None else self.op.schema.returns[saved.output].type
+        return is_tensor_list(type_)
+
+    # ------------------------------------------------------------ setup
+
+    def setup(self) -> list[str]:
+        """The statements that save what the gradients need."""
+        op, lines = self.op, []
+        without = ", ".join([f"output[{i}]" for i, flag in enumerate(op.spec.output_differentiability) if not flag])
+        marked = [f"ctx.mark_non_differentiable({without})"] if without else []
+        if not self.saved:
+            return marked
+        names = Names(IMPORTED, BUILTINS, ("ctx", "inputs", "output"))
+        used = {item.name for item in self.saved if item.output is None}
+        spelled = {name: names.unique(name) if name in used else "_" for name in self.types}
+        rename = {**spelled, **output_spelling(op)}
+        if used:
+            lines.append(unpack(spelled.values(), "inputs"))
+        readers = self._readers()
+        asked = {name for found in readers.values() for name in found}
+        needs = {name: names.unique(f"needs_{name}") for name in self.types if name in asked}
+        if needs:
+            lines.append(unpack([needs.get(name, "_") for name in self.types], "ctx.needs_input_grad"))
+        kept = []
+        for item in self.plain:
+            value, when = (
+                op.python(item.expr, rename),
+                " or ".join([needs[name] for name in readers.get(item.name, ())]),
+            )
+            kept.append(f"{value} if {when} else None" if when else value)
+        lists = [op.python(item.expr, rename) for item in self.lists]
+        kept += [f"*{value}" for value in lists]
+        if kept:
+            lines.append(f"ctx.save_for_backward({', '.join(kept)})")
+        for item, value in zip(self.lists[:-1], lists, strict=False):
+            lines.append(f"ctx.{item.attr_name}_count = {op.builtin('len')}({value})")
+        return [*lines, *marked, *[f"{kept} = {op.python(item.expr, rename)}" for item, kept in self.others.items()]]
+
+    def _readers(self) -> dict[str, list[str]]:
+        """Saved tensors that some gradients do not read, each with the arguments whose gradients do."""
+        tensors = [item.name for item in self.plain if item.output is None]
+        if not tensors or len(self.differentiable) < 2:
+            return {}
+        read_by: dict[str, list[str]] = {name: [] for name in tensors}
+        for item, expr in self.formulas:
+            for name in {read.name for read in reads(expr)} & read_by.keys() if expr is not None else ():
+                read_by[name] += item.arguments
+        lists = {name for name, type_ in self.types.items() if is_tensor_list(type_)}
+        return {
+            name: readers
+            for name, readers in read_by.items()
+            if len(readers) < len(self.differentiable) and lists.isdisjoint(readers)
         }
-        values = [self.results[arg.name] if arg.name in implemented else "None" for arg in op.schema.arguments]
-        lines.append(f"return {', '.join(values)}" if len(values) > 1 else f"return ({values[0]},)")
+
+    # ------------------------------------------------------------ backward
+
+    def backward(self) -> Function:
+        """The function that computes the gradients."""
+        op, count = self.op, len(self.op.schema.returns)
+        grads = ["grad"] if count == 1 else [f"grad{i}" for i in range(count)]
+        names = Names(IMPORTED, BUILTINS, grads, ("ctx",))
+        tensors = {item.attr_name: names.unique(item.attr_name) for item in (*self.plain, *self.lists)}
+        needs = {name: names.unique(f"needs_{name}") for name in self.types if name in self.differentiable}
+        results = {name: names.unique(f"grad_{name}") for name in needs}
+        lines = [unpack([needs.get(name, "_") for name in self.types], "ctx.needs_input_grad")]
+        lines += self._unpacked(tensors, names)
+        others = {item.attr_name: kept for item, kept in self.others.items()}
+        rename = {**dict(zip(grads, grads, strict=True)), **others, **tensors}
+        values = dict.fromkeys(self.types, "None")
+        for item, expr in self.formulas:
+            wanted = [name for name in item.arguments if name in needs]
+            if not wanted:
+                continue
+            condition = " or ".join([self._needed(name, needs[name]) for name in wanted])
+            if expr is None:
+                what = " and ".join([f"`{name}`" for name in wanted])
+                text = quoted(f"{op.schema.qualname}: the gradient for {what} is not implemented")
+                lines += [f"if {condition}:", f"    raise {op.builtin('NotImplementedError')}({text})"]
+                continue
+            code = op.python(use_saved(expr, self.saved, op.schema), rename)
+            value = f"({code})" if isinstance(expr, Conditional) else code
+            otherwise = "None" if len(wanted) == 1 else f"({', '.join(['None' for _ in wanted])})"
+            lines.append(f"{', '.join([results[name] for name in wanted])} = {value} if {condition} else {otherwise}")
+            values.update({name: results[name] for name in wanted})
+        returned = ", ".join(values.values())
+        lines.append(f"return {returned}" if len(values) > 1 else f"return ({returned},)")
+        parameters = ["ctx: Any", *[f"{name}: Tensor" for name in grads]]
         return Function(op.private("backward"), parameters, "tuple[Any, ...]", lines)
 
-    def _unpacked_tensors(self) -> list[str]:
-        items = _tensors(self.op, self.saved)
-        lists = [item for item in items if _is_list(self.op, item)]
-        if not items:
+    def _needed(self, name: str, needs: str) -> str:
+        return f"{self.op.builtin('any')}({needs})" if is_tensor_list(self.types[name]) else needs
+
+    def _unpacked(self, tensors: Mapping[str, str], names: Names) -> list[str]:
+        """The statements that give what was saved its names."""
+        if not tensors:
             return []
-        plain = [self.tensors[item.attr_name] for item in items if item not in lists]
-        if len(lists) <= 1:
-            targets = [*plain, *(f"*{self.tensors[item.attr_name]}" for item in lists)]
-            return [unpack(targets, "ctx.saved_tensors")]
-        rest = self.names.unique("tensors")
+        plain = [tensors[item.attr_name] for item in self.plain]
+        if len(self.lists) <= 1:
+            return [unpack([*plain, *[f"*{tensors[item.attr_name]}" for item in self.lists]], "ctx.saved_tensors")]
+        rest = names.unique("tensors")
         lines = [unpack([*plain, f"*{rest}"], "ctx.saved_tensors")]
         start = ""
-        for item in lists:
+        for item in self.lists:
             counts = [text for text in (start, f"ctx.{item.attr_name}_count") if text]
-            end = "" if item is lists[-1] else " + ".join(counts)
+            end = "" if item is self.lists[-1] else " + ".join(counts)
             bounds = f"{start} : {end}".strip()
-            lines.append(f"{self.tensors[item.attr_name]} = {rest}[{bounds}]")
+            lines.append(f"{tensors[item.attr_name]} = {rest}[{bounds}]")
             start = end
         return lines
-
-    def _gradient(self, derivative: Derivative) -> list[str]:
-        names = [name for name in derivative.arguments if name in self.needs]
-        if not names:
-            return []
-        needed = " or ".join(self._needed(name) for name in names)
-        if derivative.formula is None:
-            what = " and ".join(f"`{name}`" for name in names)
-            text = quoted(f"{self.op.schema.qualname}: the gradient for {what} is not implemented")
-            return [f"if {needed}:", f"    raise {self.op.builtin('NotImplementedError')}({text})"]
-        code = self._code(derivative)
-        otherwise = "None" if len(names) == 1 else f"({', '.join('None' for _ in names)})"
-        return [f"{', '.join(self.results[name] for name in names)} = {code} if {needed} else {otherwise}"]
-
-    def _needed(self, name: str) -> str:
-        argument = next(arg for arg in self.op.schema.arguments if arg.name == name)
-        needs = self.needs[name]
-        return f"{self.op.builtin('any')}({needs})" if is_tensor_list(argument.type) else needs
-
-    def _code(self, derivative: Derivative) -> str:
-        expr = formula_of(self.op, derivative)
-        if expr is None:
-            return ""
-        expr = use_saved(expr, self.saved, self.op.schema)
-        own = {name: name for name in self.grads}
-        code = self.op.python(expr, {**own, **_attributes(self.op, self.saved), **self.tensors})
-        return f"({code})" if isinstance(expr, Conditional) else code

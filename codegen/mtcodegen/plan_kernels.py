@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
-import opschema
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, output_names, to_python, walk
 from mtcodegen.expr.nodes import Attribute, BoolOp, Compare, Conditional, Unary
 from mtcodegen.layout import quoted
@@ -43,49 +41,35 @@ class KernelPlan:
     functions: tuple[Function, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class OpPlan:
-    """An operator with the names that it has in its module."""
+    """An operator with the names that it has in its module: ``name`` is ``name.overload``, as the library knows it."""
 
-    spec: OpSpec
-    library: str
-    names: Names
-    builtins: Mapping[str, str]
-    respelled: Callable[[Expr], Expr] = lambda expr: expr
-
-    @property
-    def schema(self) -> opschema.Schema:
-        """The operator's schema."""
-        return self.spec.schema
-
-    @cached_property
-    def parameters(self) -> Parameters:
-        """Its arguments as parameters of its functions."""
-        return Parameters(self.schema)
-
-    @cached_property
-    def name(self) -> str:
-        """``name.overload``, as the library knows it."""
-        return f"{self.schema.name}.{self.schema.overload}" if self.schema.overload else self.schema.name
-
-    @cached_property
-    def returns(self) -> str:
-        """The annotation of what its functions return."""
-        return return_annotation(self.schema)
-
-    @cached_property
-    def _stem(self) -> str:
-        return self.name.replace(".", "_").strip("_").lower()
+    def __init__(
+        self,
+        spec: OpSpec,
+        library: str,
+        names: Names,
+        builtins: Mapping[str, str],
+        respelled: Callable[[Expr], Expr] = lambda expr: expr,
+    ) -> None:
+        schema = spec.schema
+        self.spec = spec
+        self.schema = schema
+        self.library = library
+        self.names = names
+        self.builtins = builtins
+        self.respelled = respelled
+        self.parameters = Parameters(schema)
+        self.name = f"{schema.name}.{schema.overload}" if schema.overload else schema.name
+        self.returns = return_annotation(schema)
+        self._stem = self.name.replace(".", "_").strip("_").lower()
+        self._spelled = self.parameters.spelled
+        if "float" in builtins:
+            self._spelled = {"inf": 'builtins.float("inf")', "nan": 'builtins.float("nan")', **self._spelled}
 
     def private(self, suffix: str) -> str:
         """A new module-level name for something of this operator."""
         return self.names.unique(f"_{self._stem}_{suffix}")
-
-    @cached_property
-    def _spelled(self) -> Mapping[str, str]:
-        if "float" not in self.builtins:
-            return self.parameters.spelled
-        return {"inf": 'builtins.float("inf")', "nan": 'builtins.float("nan")', **self.parameters.spelled}
 
     def python(self, expr: Expr, rename: Mapping[str, str] | None = None) -> str:
         """An expression with the operator's arguments as parameters, other names by ``rename``."""

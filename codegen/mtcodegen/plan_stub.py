@@ -6,14 +6,13 @@ import keyword
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import opschema
 from mtcodegen.layout import WIDTH, bracketed, quoted
 from mtcodegen.model import OpSpec
-from mtcodegen.names import IMPORTED, Names, annotation, return_annotation
+from mtcodegen.names import IMPORTED, Names, accepted, return_annotation
 
-__all__ = ["Overload", "Signature", "Stub", "plan_stubs"]
+__all__ = ["Class", "Overload", "Signature", "Stub", "odd_names", "plan_stubs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +29,8 @@ class Signature:
         """As a function without a body."""
         return self._drawn(name, self.parameters, 0)
 
-    @cached_property
     def method(self) -> str:
-        """As the method of a class that makes the operator callable; that of overloads has it, too."""
+        """As the method of a class that makes the operator callable."""
         return self._drawn("__call__", (self.receiver, *self.parameters), 4)
 
     def _drawn(self, name: str, parameters: Sequence[str], indent: int) -> str:
@@ -48,8 +46,8 @@ class Class:
 
     name: str
     base: str
-    attributes: tuple[str, ...]
-    methods: tuple[str, ...]
+    attributes: Sequence[str]
+    methods: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,32 +72,33 @@ class Stub:
     @property
     def classes(self) -> list[Class]:
         """The operator as an object: its class, and those of what it has."""
-        base = self.attributes if self.overloads else "OpOverload"
-        own = Class(self.type, base, (), tuple([signature.method for signature in self.signatures]))
         if not self.overloads:
-            return [own]
-        attributes = tuple([f"{overload.name}: {overload.type}" for overload in self.overloads])
-        return [
-            *[Class(item.type, "OpOverload", (), (item.signature.method,)) for item in self.overloads],
-            Class(self.attributes, "OpOverloadPacket", attributes, ()),
-            own,
-        ]
-
-    @property
-    def odd_names(self) -> list[str]:
-        """The naming rules of linters that it breaks, by code, as operators and arguments are named by others."""
-        classes = [self.type, self.attributes, *[overload.type for overload in self.overloads]]
-        broken = {
-            "N801": any("_" in name[1:] for name in classes),
-            "N805": any(signature.receiver != "self" for signature in self.signatures),
-            "N815": any(overload.name[0].islower() and not overload.name.islower() for overload in self.overloads),
+            return [Class(self.type, "OpOverload", (), [signature.method() for signature in self.signatures])]
+        drawn = {
+            signature: signature.method() for signature in {*self.signatures, *[x.signature for x in self.overloads]}
         }
-        return [code for code, is_broken in broken.items() if is_broken]
+        return [
+            *[Class(item.type, "OpOverload", (), [drawn[item.signature]]) for item in self.overloads],
+            Class(self.attributes, "OpOverloadPacket", [f"{item.name}: {item.type}" for item in self.overloads], ()),
+            Class(self.type, self.attributes, (), [drawn[signature] for signature in self.signatures]),
+        ]
 
     @property
     def overloaded(self) -> bool:
         """Whether it can be called in more than one way."""
         return len(self.signatures) > 1
+
+
+def odd_names(stubs: Sequence[Stub]) -> list[str]:
+    """The naming rules of linters that are broken, by code, as operators and arguments are named by others."""
+    overloads = [overload for stub in stubs for overload in stub.overloads]
+    classes = [name for stub in stubs for name in (stub.type, stub.attributes)]
+    broken = {
+        "N801": any("_" in name[1:] for name in (*classes, *(overload.type for overload in overloads))),
+        "N805": any(signature.receiver != "self" for stub in stubs for signature in stub.signatures),
+        "N815": any(overload.name[0].islower() and not overload.name.islower() for overload in overloads),
+    }
+    return [code for code, is_broken in broken.items() if is_broken]
 
 
 def plan_stubs(ops: Sequence[OpSpec], exports: Mapping[tuple[str, str], str]) -> list[Stub]:
@@ -134,32 +133,44 @@ def _words(name: str) -> str:
 
 
 def _signature(spec: OpSpec) -> Signature:
-    arguments = {argument.name for argument in spec.schema.arguments}
-    receiver = Names(arguments).unique("self" if "self" not in arguments else "op")
+    arguments = [argument.name for argument in spec.schema.arguments]
+    receiver = Names(arguments).unique("op") if "self" in arguments else "self"
     parameters, returns = _called_with(spec.schema), return_annotation(spec.schema)
     return Signature(parameters, returns, spec.doc, spec.deprecated, receiver)
 
 
 def _called_with(schema: opschema.Schema) -> tuple[str, ...]:
     names = Names()
-    parts = [_parameter(argument, names.unique(argument.name)) for argument in schema.positional]
-    keywords = [argument for argument in schema.kwarg_only if names.unique(argument.name) == argument.name]
-    if keywords:
-        parts += ["*", *(_parameter(argument, argument.name) for argument in keywords)]
-    if len(keywords) < len(schema.kwarg_only):
+    parts, is_keyword, is_odd = [], False, False
+    for argument in schema.arguments:
+        name = names.unique(argument.name)
+        if argument.kwarg_only and name != argument.name:
+            is_odd = True
+            continue
+        if argument.kwarg_only and not is_keyword:
+            is_keyword = True
+            parts.append("*")
+        parts.append(_parameter(argument, name))
+    if is_odd:
         parts.append(f"**{names.unique('kwargs')}: Any")
     return tuple(parts)
 
 
 def _parameter(argument: opschema.Argument, name: str) -> str:
-    text = f"{name}: {annotation(argument.type, called=True)}"
-    return f"{text} = {_default(argument.default_value)}" if argument.has_default else text
+    text = f"{name}: {accepted(argument.type)}"
+    return text if argument.default is None else f"{text} = {_default(argument)}"
 
 
-def _default(value: object) -> str:
+def _default(argument: opschema.Argument) -> str:
+    if argument.default in _CONSTANTS:
+        return argument.default
+    value = argument.default_value
     if isinstance(value, str):
         return quoted(value)
-    return repr(value) if value is None or isinstance(value, bool | int | float) else "..."
+    return repr(value) if isinstance(value, int | float) else "..."
+
+
+_CONSTANTS = ("None", "True", "False")  # not of every type, but nowhere do they stand for anything else
 
 
 # ---------------------------------------------------------------- docstrings

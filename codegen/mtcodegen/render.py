@@ -13,6 +13,7 @@ from mtcodegen.output import HEADER
 from mtcodegen.paths import data_folder
 from mtcodegen.plan import Module, Operator
 from mtcodegen.plan_examples import Tests
+from mtcodegen.plan_stub import odd_names
 
 if TYPE_CHECKING:
     import jinja2
@@ -72,7 +73,7 @@ def render_module(module: Module, runtime: Runtime = MINDTORCH) -> tuple[str, st
     text = _render("module.py.j2", {**common, **head})
     overloaded = any(item.overloaded for item in module.stubs)
     objects = "OpOverload" in runtime.places
-    noqa = _noqa(odd, *(stub.odd_names for stub in module.stubs if objects))
+    noqa = _noqa(odd, odd_names(module.stubs) if objects else [])
     body = _render("stubs.pyi.j2", {"module": module, "objects": objects})
     imports = _stub_imports(body, overloaded, runtime)
     about = {**common, "noqa": noqa, "overloaded": overloaded, "imports": imports, "body": body}
@@ -80,9 +81,9 @@ def render_module(module: Module, runtime: Runtime = MINDTORCH) -> tuple[str, st
     return wrap(text), wrap(stub_text)
 
 
-def _noqa(*codes: list[str]) -> str:
+def _noqa(codes: Sequence[str], more: Sequence[str] = ()) -> str:
     """The comment that keeps linters quiet about names which are not ours to choose."""
-    found = sorted({code for part in codes for code in part})
+    found = sorted({*codes, *more})
     return f"# ruff: noqa: {', '.join([*found, 'RUF100'])}\n" if found else ""
 
 
@@ -138,10 +139,9 @@ _STRING_OR_COMMENT = r'"""(?s:.*?)"""|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\'[^\'\\\n]*(
 
 def _used(text: str) -> set[str]:
     """The importable names that a text of Python reads: not in strings, and not behind a dot."""
-    if '"""' not in text:
-        return {name for name in _IMPORTABLE if _is_read(name, text)}
-    code = re.sub(_STRING_OR_COMMENT, "", text)  # a docstring has lines of its own
-    return {name for name in _IMPORTABLE if _is_read(name, code)}
+    if ' """\n' in text:  # a docstring has lines of its own
+        text = re.sub(_STRING_OR_COMMENT, "", text)
+    return {name for name in _IMPORTABLE if name in text and _is_read(name, text)}
 
 
 def _is_read(name: str, text: str) -> bool:
@@ -195,13 +195,17 @@ def _groups(
     return [group for group in (standard, third_party, runtime) if group]
 
 
+_NUMBER = re.compile(r"(\d+)")
+
+
 def _sorted_names(names: Iterable[str]) -> list[str]:
     """In the order linters want for ``__all__``: constants, classes, then the rest, numbers by value."""
 
-    def key(name: str) -> tuple[int, list[tuple[int, int, str]]]:
+    def key(name: str) -> tuple[int, list[Any]]:
         kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
-        parts = re.findall(r"\d+|\D+", name)
-        return kind, [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
+        parts: list[Any] = _NUMBER.split(name)  # numbers in every other place
+        parts[1::2] = map(int, parts[1::2])
+        return kind, parts
 
     return sorted(names, key=key)
 
