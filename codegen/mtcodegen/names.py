@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import opschema
 
@@ -68,6 +68,13 @@ class Names:
         self._taken.add(name)
         return name
 
+    def each(self, wanted: Sequence[str]) -> dict[str, str]:
+        """A unique name for each of ``wanted``, no two of which are the same."""
+        if self._taken.isdisjoint(wanted) and _KEYWORDS.isdisjoint(wanted):  # nearly always
+            self._taken.update(wanted)
+            return dict(zip(wanted, wanted, strict=True))
+        return {name: self.unique(name) for name in wanted}
+
 
 class Parameters:
     """An operator's arguments as parameters of Python functions: how each is ``spelled``, and as text.
@@ -80,7 +87,7 @@ class Parameters:
 
     def __init__(self, schema: opschema.Schema) -> None:
         names = Names(_TAKEN)
-        self.spelled: Mapping[str, str] = {arg.name: names.unique(arg.name) for arg in schema.arguments}
+        self.spelled: Mapping[str, str] = names.each([arg.name for arg in schema.arguments])
         self._kwargs = ""
         self.unbound: list[str] = []
         self.declared: list[str] = []
@@ -104,7 +111,7 @@ class Parameters:
             self.declared.append(f"**{self._kwargs}: Any")
             passed.append(f"**{{{', '.join(odd)}}}")
         self.passed = ", ".join(passed)
-        self.result = self.local_names().unique("result")
+        self.result = names.unique("result")
 
     def local_names(self) -> Names:
         """Names for the local variables of a function with these parameters."""

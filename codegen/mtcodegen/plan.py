@@ -68,12 +68,13 @@ def plan_module(
     namespaces = tuple(dict.fromkeys(schema.namespace or "" for schema in schemas))
     libraries = {ns: names.unique("_lib" if len(namespaces) == 1 else f"_lib_{ns}") for ns in namespaces}
     launchers = _launchers(file, path.resolve().parent, folder.resolve(), names)
+    launcher_names = {key: name for key, (name, _) in launchers.items()}
     builtins = {name: f"builtins.{name}" for name in BUILTINS & {name for name, _ in exports.values()}}
     last = {_base(schema): i for i, schema in enumerate(schemas)}
     operators = [
         _operator(
             OpPlan(spec, libraries[spec.schema.namespace or ""], names, builtins, respelled),
-            launchers,
+            launcher_names,
             exports[key] if last[key := _base(spec.schema)] == i else None,
         )
         for i, spec in enumerate(file.ops)
@@ -164,11 +165,9 @@ def _relative(path: Scalar, base: pathlib.Path, folder: pathlib.Path) -> str:
 # ---------------------------------------------------------------- one operator
 
 
-def _operator(
-    op: OpPlan, launchers: Mapping[tuple[str, ...], tuple[str, str]], export: tuple[str, str] | None
-) -> Operator:
+def _operator(op: OpPlan, launchers: Mapping[tuple[str, ...], str], export: tuple[str, str] | None) -> Operator:
     spec, schema = op.spec, op.schema
-    kernels = plan_kernels(op, {key: name for key, (name, _) in launchers.items()})
+    kernels = plan_kernels(op, launchers)
     gradients, tangents = plan_backward(op), plan_forward(op)
     exported = [] if export is None else [f"{export[0]} = {export[1]}"]
     return Operator(

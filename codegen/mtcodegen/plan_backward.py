@@ -6,17 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import opschema
-from mtcodegen.expr import (
-    OperatorTable,
-    Purpose,
-    Saved,
-    SavedKind,
-    output_names,
-    reads,
-    saved_values,
-    scope_for,
-    use_saved,
-)
+from mtcodegen.expr import Saved, SavedKind, SavedValues
 from mtcodegen.expr.nodes import Attribute, Compare, Conditional, Expr, Index, Literal, Name
 from mtcodegen.layout import quoted
 from mtcodegen.model import Backward, Derivative, place_of
@@ -26,8 +16,6 @@ from mtcodegen.plan_kernels import OpPlan
 from mtcodegen.scopes import is_tensor_list
 
 __all__ = ["Gradients", "formula_of", "output_spelling", "plan_backward", "unpack"]
-
-_NO_OPERATORS = OperatorTable({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +91,10 @@ def formula_of(op: OpPlan, derivative: Derivative) -> Expr | None:
     return expr
 
 
-def output_spelling(op: OpPlan) -> dict[str, str]:
-    """The outputs by all their names, in a function that has them as ``output``."""
+def output_spelling(op: OpPlan, outputs: Mapping[str, int]) -> dict[str, str]:
+    """``outputs``, by all their names, in a function that has them as ``output``."""
     single = len(op.schema.returns) == 1
-    return {name: "output" if single else f"output[{i}]" for name, i in output_names(op.schema).items()}
+    return {name: "output" if single else f"output[{i}]" for name, i in outputs.items()}
 
 
 def unpack(targets: Iterable[str], value: str) -> str:
@@ -125,13 +113,13 @@ class _Rule:
         self.differentiable = [
             name for item in backward.derivatives if item.marker != "not_differentiable" for name in item.arguments
         ]
-        formulas = [expr for _, expr in self.formulas if expr is not None]
-        self.saved = saved_values(formulas, op.schema, scope_for(op.schema, Purpose.BACKWARD, _NO_OPERATORS))
-        tensors = [item for item in self.saved if self._is_tensor(item)]
+        self.saved = SavedValues([expr for _, expr in self.formulas if expr is not None], op.schema)
+        tensors = [item for item in self.saved.items if self._is_tensor(item)]
         self.plain = [item for item in tensors if not self._is_list(item)]
         self.lists = [item for item in tensors if self._is_list(item)]
         names = Names(CONTEXT)
-        self.others = {item: f"ctx.{names.unique(item.attr_name)}" for item in self.saved if item not in tensors}
+        others = [item for item in self.saved.items if not self._is_tensor(item)]
+        self.others = [(item, f"ctx.{names.unique(item.attr_name)}") for item in others]
 
     def _is_tensor(self, saved: Saved) -> bool:
         """Whether it goes through ``save_for_backward``."""
@@ -150,12 +138,12 @@ class _Rule:
         op, lines = self.op, []
         without = ", ".join([f"output[{i}]" for i, flag in enumerate(op.spec.output_differentiability) if not flag])
         marked = [f"ctx.mark_non_differentiable({without})"] if without else []
-        if not self.saved:
+        if not self.saved.items:
             return marked
         names = Names(IMPORTED, BUILTINS, ("ctx", "inputs", "output"))
-        used = {item.name for item in self.saved if item.output is None}
+        used = {item.name for item in self.saved.items if item.output is None}
         spelled = {name: names.unique(name) if name in used else "_" for name in self.types}
-        rename = {**spelled, **output_spelling(op)}
+        rename = {**spelled, **output_spelling(op, self.saved.outputs)}
         if used:
             lines.append(unpack(spelled.values(), "inputs"))
         readers = self._readers()
@@ -176,7 +164,7 @@ class _Rule:
             lines.append(f"ctx.save_for_backward({', '.join(kept)})")
         for item, value in zip(self.lists[:-1], lists, strict=False):
             lines.append(f"ctx.{item.attr_name}_count = {op.builtin('len')}({value})")
-        return [*lines, *marked, *[f"{kept} = {op.python(item.expr, rename)}" for item, kept in self.others.items()]]
+        return [*lines, *marked, *[f"{kept} = {op.python(item.expr, rename)}" for item, kept in self.others]]
 
     def _readers(self) -> dict[str, list[str]]:
         """Saved tensors that some gradients do not read, each with the arguments whose gradients do."""
@@ -184,8 +172,9 @@ class _Rule:
         if not tensors or len(self.differentiable) < 2:
             return {}
         read_by: dict[str, list[str]] = {name: [] for name in tensors}
-        for item, expr in self.formulas:
-            for name in {read.name for read in reads(expr)} & read_by.keys() if expr is not None else ():
+        with_formula = [item for item, expr in self.formulas if expr is not None]
+        for item, reads in zip(with_formula, self.saved.reads, strict=True):
+            for name in {read.name for read in reads} & read_by.keys():
                 read_by[name] += item.arguments
         lists = {name for name, type_ in self.types.items() if is_tensor_list(type_)}
         return {
@@ -206,7 +195,7 @@ class _Rule:
         results = {name: names.unique(f"grad_{name}") for name in needs}
         lines = [unpack([needs.get(name, "_") for name in self.types], "ctx.needs_input_grad")]
         lines += self._unpacked(tensors, names)
-        others = {item.attr_name: kept for item, kept in self.others.items()}
+        others = {item.attr_name: kept for item, kept in self.others}
         rename = {**dict(zip(grads, grads, strict=True)), **others, **tensors}
         values = dict.fromkeys(self.types, "None")
         for item, expr in self.formulas:
@@ -219,7 +208,7 @@ class _Rule:
                 text = quoted(f"{op.schema.qualname}: the gradient for {what} is not implemented")
                 lines += [f"if {condition}:", f"    raise {op.builtin('NotImplementedError')}({text})"]
                 continue
-            code = op.python(use_saved(expr, self.saved, op.schema), rename)
+            code = op.python(self.saved.used_in(expr), rename)
             value = f"({code})" if isinstance(expr, Conditional) else code
             otherwise = "None" if len(wanted) == 1 else f"({', '.join(['None' for _ in wanted])})"
             lines.append(f"{', '.join([results[name] for name in wanted])} = {value} if {condition} else {otherwise}")

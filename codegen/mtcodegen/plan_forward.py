@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
-from mtcodegen.expr import gradient_names, reads
+from mtcodegen.expr import gradient_names, output_names, reads
 from mtcodegen.expr.nodes import Binary, Expr, Index, Literal, Name, map_children
 from mtcodegen.layout import quoted
 from mtcodegen.model import Forward, Tangent, place_of
@@ -42,11 +42,11 @@ class _Rule:
         self.op = op
         self.forward = forward
         self.differentiable = differentiable_arguments(op.spec)
+        names = Names(IMPORTED, BUILTINS, ("inputs", "tangents", "output"))
+        self.arguments = names.each([argument.name for argument in op.schema.arguments])
         self.formulas = {item.name: expr for item in forward.tangents if (expr := self._formula(item)) is not None}
         self.is_linear = any(item.marker == "auto_linear" for item in forward.tangents)
         self.read = {read.name for expr in self.formulas.values() for read in reads(expr)}
-        names = Names({*IMPORTED, *BUILTINS, "inputs", "tangents", "output"})
-        self.arguments = {argument.name: names.unique(argument.name) for argument in op.schema.arguments}
         self.tangents = {
             name: names.unique(f"{name}_t")
             for name in self.differentiable
@@ -55,11 +55,7 @@ class _Rule:
         self.linear = names.unique("linear")
 
     def _is_read(self, name: str) -> bool:
-        return name in self.read and name not in self.arguments_of_schema
-
-    @property
-    def arguments_of_schema(self) -> set[str]:
-        return {argument.name for argument in self.op.schema.arguments}
+        return name in self.read and name not in self.arguments
 
     def _formula(self, tangent: Tangent) -> Expr | None:
         if tangent.formula is not None:
@@ -69,24 +65,26 @@ class _Rule:
     def _element_wise(self) -> Expr | None:
         """The sum of the gradients' formulas, each with its argument's tangent in place of the output's gradient."""
         backward = self.op.spec.backward
+        gradients = gradient_names(self.op.schema).keys() - self.arguments.keys()
         total: Expr | None = None
         for derivative in backward.derivatives if backward is not None else ():
             expr = formula_of(self.op, derivative)
             if expr is not None:
-                term = self._of_tangent(expr, Name(f"{derivative.arguments[0]}_t"))
+                term = self._of_tangent(expr, Name(f"{derivative.arguments[0]}_t"), gradients)
                 total = term if total is None else Binary("+", total, term)
         return total
 
-    def _of_tangent(self, expr: Expr, tangent: Name) -> Expr:
-        gradients = gradient_names(self.op.schema).keys() - self.arguments_of_schema
+    def _of_tangent(self, expr: Expr, tangent: Name, gradients: Set[str]) -> Expr:
         if expr == Index(Name("grads"), Literal(0)) or (isinstance(expr, Name) and expr.id in gradients):
             return tangent
-        return map_children(expr, lambda child: self._of_tangent(child, tangent))
+        return map_children(expr, lambda child: self._of_tangent(child, tangent, gradients))
 
     def planned(self) -> Function:
         op = self.op
         rename = {f"{name}_p": spelled for name, spelled in self.arguments.items()} | self.arguments
-        rename |= output_spelling(op) | {f"{name}_t": spelled for name, spelled in self.tangents.items()}
+        rename |= output_spelling(op, output_names(op.schema)) | {
+            f"{name}_t": spelled for name, spelled in self.tangents.items()
+        }
         used = {name for name in self.arguments if self._reads_argument(name)}
         lines = self._prologue(used)
         values = {name: op.python(expr, rename) for name, expr in self.formulas.items()}

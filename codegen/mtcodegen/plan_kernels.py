@@ -289,25 +289,27 @@ def _handed_on(op: OpPlan, call: str) -> list[str]:
 
 
 def _kernel_functions(op: OpPlan, bodies: Sequence[Sequence[str]], prelude: list[str]) -> list[Function]:
-    chains: dict[tuple[int, ...], list[str]] = {}
-    for device in dict.fromkeys(device for kernel in op.spec.kernels for device in kernel.devices):
-        chain = tuple(i for i, kernel in enumerate(op.spec.kernels) if not kernel.devices or device in kernel.devices)
-        chains.setdefault(chain, []).append(device)
-    everywhere = tuple(i for i, kernel in enumerate(op.spec.kernels) if not kernel.devices)
+    kernels = op.spec.kernels
+    chains: dict[tuple[int, ...], list[str]] = {}  # kernels that are chosen among, for which devices
+    for device in (*dict.fromkeys([device for kernel in kernels for device in kernel.devices]), _OTHER):
+        chain = tuple([i for i, kernel in enumerate(kernels) if not kernel.devices or device in kernel.devices])
+        if chain:
+            chains.setdefault(chain, []).append(device)
     functions: list[Function] = []
     alone: dict[int, str] = {}  # functions of kernels that are chosen among
-    for chain in (*chains, *([everywhere] if everywhere else [])):
-        if len(chain) > 1:
-            for i in chain:
-                if i not in alone:
-                    alone[i] = op.private(f"kernel_{i + 1}")
-                    functions.append(_function(op, alone[i], bodies[i]))
+    for i in [i for chain in chains if len(chain) > 1 for i in chain]:
+        if i not in alone:
+            alone[i] = op.private(f"kernel_{i + 1}")
+            functions.append(_function(op, alone[i], bodies[i]))
     for chain, devices in chains.items():
-        keys = [_KEYS[device] for device in devices]
-        functions.append(_entry(op, chain, keys, "_".join([*devices, "kernel"]), bodies, alone, prelude))
-    if everywhere:
-        functions.append(_entry(op, everywhere, [_composite_key(op)], "kernel", bodies, alone, prelude))
+        rest = devices == [_OTHER]
+        keys = [_composite_key(op)] if rest else [_KEYS[device] for device in devices]
+        suffix = "kernel" if rest else "_".join([*devices, "kernel"])
+        functions.append(_entry(op, chain, keys, suffix, bodies, alone, prelude))
     return functions
+
+
+_OTHER = ""  # any device that no kernel is for
 
 
 def _composite_key(op: OpPlan) -> str:

@@ -128,7 +128,7 @@ def _stub(name: str, specs: Sequence[OpSpec], names: Names) -> Stub:
 
 def _words(name: str) -> str:
     """``scaled_add`` -> ``ScaledAdd``, ``add_`` -> ``AddInPlace``; the parts of a name keep their capitals."""
-    words = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    words = "".join([part[:1].upper() + part[1:] for part in name.split("_")])
     return f"{words}InPlace" if name.endswith("_") and not name.startswith("__") else words
 
 
@@ -141,9 +141,10 @@ def _signature(spec: OpSpec) -> Signature:
 
 def _called_with(schema: opschema.Schema) -> tuple[str, ...]:
     names = Names()
+    spelled = names.each([argument.name for argument in schema.arguments])
     parts, is_keyword, is_odd = [], False, False
     for argument in schema.arguments:
-        name = names.unique(argument.name)
+        name = spelled[argument.name]
         if argument.kwarg_only and name != argument.name:
             is_odd = True
             continue

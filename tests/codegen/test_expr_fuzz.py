@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 from mtcodegen.expr import (
     OperatorTable,
     Purpose,
+    SavedValues,
     analyze,
     check_kernel_argument,
     parse_expression,
     saved_names,
-    saved_values,
     scope_for,
     to_python,
-    use_saved,
 )
 from opschema import parse_schema
 
@@ -68,10 +67,9 @@ def test_later_stages_take_whatever_parses(text: str, purpose: Purpose) -> None:
     sources = [to_python(checked.expr)]
     check_kernel_argument(expr, scope)
     if purpose is Purpose.BACKWARD:
-        saved = saved_values([checked.expr], SCHEMA, scope)
-        rewritten = use_saved(checked.expr, saved, SCHEMA)
-        sources.append(to_python(rewritten, saved_names(saved)))
-        names = [item.attr_name for item in saved]
+        saved = SavedValues([checked.expr], SCHEMA)
+        sources.append(to_python(saved.used_in(checked.expr), saved_names(saved.items)))
+        names = [item.attr_name for item in saved.items]
         assert len(set(names)) == len(names)
     if not checked.errors:
         for source in sources:

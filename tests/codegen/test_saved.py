@@ -5,14 +5,13 @@ import pytest
 from mtcodegen.expr import (
     OperatorTable,
     Purpose,
+    SavedValues,
     parse_expression,
     reads,
     resolve,
     saved_names,
-    saved_values,
     scope_for,
     to_python,
-    use_saved,
 )
 from opschema import parse_schema
 
@@ -89,21 +88,20 @@ def test_saved(signature: str, formulas: list[str], expected: list[str], emitted
     schema = parse_schema(signature)
     scope = scope_for(schema, Purpose.BACKWARD, TABLE)
     exprs = [resolve(parse_expression(formula), scope) for formula in formulas]
-    saved = saved_values(exprs, schema, scope)
+    saved = SavedValues(exprs, schema)
     listed = []
-    for item in saved:
+    for item in saved.items:
         source = to_python(item.expr)
         listed.append(f"{item.kind.value} {item.attr_name}" + (f" = {source}" if item.kind.value == "property" else ""))
     assert listed == expected
     if emitted is not None:
-        assert [to_python(use_saved(expr, saved, schema), saved_names(saved)) for expr in exprs] == emitted
+        assert [to_python(saved.used_in(expr), saved_names(saved.items)) for expr in exprs] == emitted
 
 
 def test_output_positions() -> None:
     schema = parse_schema(TWO)
-    scope = scope_for(schema, Purpose.BACKWARD, TABLE)
-    saved = saved_values([parse_expression("grads[0] * mean * out.numel() * dim")], schema, scope)
-    assert [(item.name, item.output) for item in saved] == [("dim", None), ("out", 0), ("mean", 1)]
+    saved = SavedValues([parse_expression("grads[0] * mean * out.numel() * dim")], schema)
+    assert [(item.name, item.output) for item in saved.items] == [("dim", None), ("out", 0), ("mean", 1)]
 
 
 def test_reads() -> None:

@@ -7,8 +7,8 @@
     checked = analyze(parse_expression(text), scope, TENSOR)        # .errors, .type, and .expr with names resolved
     to_python(checked.expr, rename={"scale": "ctx.scale"})
 
-    saved = saved_values([checked.expr, ...], schema, scope)        # what setup_context saves
-    to_python(use_saved(checked.expr, saved, schema), saved_names(saved))
+    saved = SavedValues([checked.expr, ...], schema)                # .items are what setup_context saves
+    to_python(saved.used_in(checked.expr), saved_names(saved.items))
 
 ``to_python`` takes resolved expressions (``analyze(...).expr`` or ``resolve(expr, scope)``): only the scope knows that
 ``scaled_add_grad(...)`` or ``fused.scaled_add_grad(...)`` is an operator.
@@ -20,7 +20,7 @@ from mtcodegen.expr.errors import CODES, ExpressionError
 from mtcodegen.expr.functions import HELPERS, Purpose, Signature
 from mtcodegen.expr.nodes import Call, Expr, Literal, Name, Operator, walk
 from mtcodegen.expr.parser import parse_expression
-from mtcodegen.expr.saved import Read, Saved, SavedKind, reads, saved_names, saved_values, use_saved
+from mtcodegen.expr.saved import Read, Saved, SavedKind, SavedValues, reads, saved_names
 from mtcodegen.expr.scope import OperatorTable, Scope, gradient_names, output_names, scope_for, tangent_scope
 from mtcodegen.expr.types import (
     ANY,
@@ -76,6 +76,7 @@ __all__ = [
     "Read",
     "Saved",
     "SavedKind",
+    "SavedValues",
     "Scope",
     "Signature",
     "ValueType",
@@ -88,12 +89,10 @@ __all__ = [
     "reads",
     "resolve",
     "saved_names",
-    "saved_values",
     "scope_for",
     "tangent_scope",
     "to_python",
     "typed_scalar",
-    "use_saved",
     "value_type",
     "walk",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -21,10 +21,10 @@ from mtcodegen.expr.nodes import (
     with_parts,
 )
 from mtcodegen.expr.operands import literal_index
-from mtcodegen.expr.scope import Scope, gradient_names, output_names
+from mtcodegen.expr.scope import gradient_names, output_names
 from mtcodegen.expr.types import TENSOR, members_of
 
-__all__ = ["Read", "Saved", "SavedKind", "reads", "saved_names", "saved_values", "use_saved"]
+__all__ = ["Read", "Saved", "SavedKind", "SavedValues", "reads", "saved_names"]
 
 
 class SavedKind(Enum):
@@ -67,20 +67,23 @@ class Saved:
 
 def reads(expr: Expr) -> list[Read]:
     """Every reading of a name in ``expr``, in the order of the text."""
-    return list(_reads(expr))
+    found: list[Read] = []
+    _add_reads(expr, found)
+    return found
 
 
-def _reads(node: Expr) -> Iterator[Read]:
+def _add_reads(node: Expr, found: list[Read]) -> None:
+    if isinstance(node, Name):
+        found.append(Read(node.id, node))
+        return
     read = _property_read(node)
-    if read is not None:
-        yield read
-        if read.index is not None:
-            yield from _reads(read.index)
-    elif isinstance(node, Name):
-        yield Read(node.id, node)
-    else:
+    if read is None:
         for child in _operands(node):
-            yield from _reads(child)
+            _add_reads(child, found)
+        return
+    found.append(read)
+    if read.index is not None:
+        _add_reads(read.index, found)
 
 
 def _operands(node: Expr) -> tuple[Expr, ...]:
@@ -130,31 +133,92 @@ def _base(value: Expr) -> tuple[str, str] | None:
     return None
 
 
-def saved_values(formulas: Sequence[Expr], schema: opschema.Schema, scope: Scope) -> list[Saved]:
-    """What the ``formulas`` of ``schema``, checked and resolved in ``scope``, need from the forward call.
+class SavedValues:
+    """What gradient formulas, checked and resolved, need from the forward call, and the formulas in terms of that.
 
-    In the order of the schema: arguments, then outputs; a value that is needed whole is saved once, and its properties
-    are then read from it.
+    ``items`` are in the order of the schema: arguments, then outputs; a value that is needed whole is saved once, and
+    its properties are then read from it. ``reads`` are those of each formula, ``outputs`` the names of outputs with
+    their positions.
     """
-    plan = _Plan(schema, scope)
-    found = [read for formula in formulas for read in _reads(formula)]
-    whole = {plan.canonical(read.name) for read in found if plan.is_whole(read)}
-    saved: dict[str, Saved] = {}
-    for read in found:
-        item = plan.save(read, whole)
-        if item is not None:
-            saved.setdefault(item.attr_name, item)
-    return sorted(saved.values(), key=lambda item: plan.order[item.name])
 
+    def __init__(self, formulas: Sequence[Expr], schema: opschema.Schema) -> None:
+        self.outputs = output_names(schema)
+        self.reads = [reads(formula) for formula in formulas]
+        self._returns = len(schema.returns)
+        self._types = {argument.name: argument.type for argument in schema.arguments}
+        gradients = gradient_names(schema)
+        # An output, and a gradient, has one name for all that it has.
+        self._names = self._canonical_outputs(schema)
+        order = {name: i for i, name in enumerate([*self._types, *self._names])}
+        self._taken = {*order, *gradients, "grads"}
+        self._types |= {name: schema.returns[i].type for name, i in self.outputs.items()}
+        found = [read for part in self.reads for read in part]
+        whole = {self._names.get(read.name, read.name) for read in found if read.property is None}
+        saved: dict[str, Saved] = {}
+        for read in found:
+            item = self._save(read, whole)
+            if item is not None:
+                saved.setdefault(item.attr_name, item)
+        self.items = sorted(saved.values(), key=lambda item: order[item.name])
+        self._properties = {
+            (item.name, item.expr): item.attr_name for item in self.items if item.kind is SavedKind.PROPERTY
+        }
+        arguments = {argument.name for argument in schema.arguments}
+        self._names |= {name: self._gradient(i) for name, i in gradients.items() if name not in arguments}
 
-def use_saved(expr: Expr, saved: Sequence[Saved], schema: opschema.Schema) -> Expr:
-    """``expr`` with saved properties, outputs and gradients under the names they have in the backward function.
+    def _canonical_outputs(self, schema: opschema.Schema) -> dict[str, str]:
+        chosen: dict[int, str] = {}
+        for name in [*[ret.name for ret in schema.returns if ret.name], "result", *self.outputs]:
+            if name in self.outputs:
+                chosen.setdefault(self.outputs[name], name)
+        return {name: chosen[position] for name, position in self.outputs.items()}
 
-    Those are ``attr_name`` of ``saved``, and ``grad`` for one output, ``grad0``, ``grad1``, ... for several.
-    """
-    properties = {(item.name, item.expr): item.attr_name for item in saved if item.kind is SavedKind.PROPERTY}
-    names = _canonical_outputs(schema) | _canonical_gradients(schema)
-    return _rewrite(expr, properties, names, len(schema.returns))
+    def _gradient(self, position: int) -> str:
+        return "grad" if self._returns == 1 else f"grad{position % self._returns}"
+
+    def _save(self, read: Read, whole: set[str]) -> Saved | None:
+        name = self._names.get(read.name, read.name)
+        type_ = self._types.get(name)
+        if type_ is None:
+            return None  # a gradient, or a constant of the language
+        output = self.outputs.get(name)
+        has_tensor = opschema.base_of(type_).name == "Tensor"
+        if name in whole or not has_tensor:
+            kind = SavedKind.OUTPUT if output is not None else SavedKind.TENSOR if has_tensor else SavedKind.VALUE
+            return Saved(kind, name, name, Name(name), output)
+        if read.property is None:
+            return None
+        expr = _renamed(read.property, self._names)
+        return Saved(SavedKind.PROPERTY, name, self._unique(read.attr.replace(read.name, name, 1)), expr, output)
+
+    def _unique(self, attr: str) -> str:
+        while attr in self._taken:
+            attr += "_"
+        return attr
+
+    def used_in(self, node: Expr) -> Expr:
+        """A formula with saved properties, outputs and gradients under their names in the backward function.
+
+        Those are ``attr_name`` of what is saved, and ``grad`` for one output, ``grad0``, ``grad1``, ... for several.
+        """
+        if isinstance(node, Name):
+            if node.id == "grads":
+                return ListExpr(tuple([Name(self._gradient(i)) for i in range(self._returns)]))
+            return with_parts(node, id=self._names.get(node.id, node.id))
+        if isinstance(node, Index) and isinstance(node.value, Name) and node.value.id == "grads":
+            position = literal_index(node.index)
+            if position is not None:
+                return Name(self._gradient(position), offset=node.offset, length=node.length)
+        read = _property_read(node) if self._properties else None
+        if read is not None and read.property is not None:
+            key = (self._names.get(read.name, read.name), _renamed(read.property, self._names))
+            if key in self._properties:
+                value = Name(self._properties[key], offset=node.offset, length=node.length)
+                return value if read.index is None else Index(value, self.used_in(read.index))
+        if isinstance(node, Call) and isinstance(node.function, Name):
+            keywords = tuple([with_parts(keyword, value=self.used_in(keyword.value)) for keyword in node.keywords])
+            return with_parts(node, arguments=tuple(map(self.used_in, node.arguments)), keywords=keywords)
+        return map_children(node, self.used_in)
 
 
 def saved_names(saved: Sequence[Saved]) -> dict[str, str]:
@@ -163,93 +227,7 @@ def saved_names(saved: Sequence[Saved]) -> dict[str, str]:
     return {item.attr_name: f"ctx.{item.attr_name}" for item in saved if item.kind in attributes}
 
 
-def _canonical_outputs(schema: opschema.Schema) -> dict[str, str]:
-    positions = output_names(schema)
-    chosen: dict[int, str] = {}
-    own = [ret.name for ret in schema.returns if ret.name]
-    for name in [*own, "result", *positions]:
-        if name in positions:
-            chosen.setdefault(positions[name], name)
-    return {name: chosen[position] for name, position in positions.items()}
-
-
-def _canonical_gradients(schema: opschema.Schema) -> dict[str, str]:
-    arguments = {argument.name for argument in schema.arguments}
-    return {
-        name: _gradient(position, len(schema.returns))
-        for name, position in gradient_names(schema).items()
-        if name not in arguments
-    }
-
-
-def _gradient(position: int, count: int) -> str:
-    return "grad" if count == 1 else f"grad{position % count}"
-
-
-class _Plan:
-    """Which names of a scope are arguments and outputs, and how each is saved."""
-
-    def __init__(self, schema: opschema.Schema, scope: Scope) -> None:
-        self.scope = scope
-        self.outputs = _canonical_outputs(schema)
-        self.positions = output_names(schema)
-        arguments = [argument.name for argument in schema.arguments]
-        self.taken = {*scope.names}
-        self.order = {name: i for i, name in enumerate([*arguments, *self.outputs])}
-
-    def canonical(self, name: str) -> str:
-        return self.outputs.get(name, name)
-
-    def is_whole(self, read: Read) -> bool:
-        return read.property is None
-
-    def save(self, read: Read, whole: set[str]) -> Saved | None:
-        name = self.canonical(read.name)
-        if name not in self.order:
-            return None  # a gradient, or a constant of the language
-        output = self.positions.get(name)
-        if not self.scope.names[name].has_tensor:
-            kind = SavedKind.VALUE if output is None else SavedKind.OUTPUT
-            return Saved(kind, name, name, Name(name), output)
-        if name in whole:
-            kind = SavedKind.TENSOR if output is None else SavedKind.OUTPUT
-            return Saved(kind, name, name, Name(name), output)
-        if read.property is None:
-            return None
-        expr = _renamed(read.property, self.outputs)
-        return Saved(SavedKind.PROPERTY, name, self._unique(read.attr.replace(read.name, name, 1)), expr, output)
-
-    def _unique(self, attr: str) -> str:
-        while attr in self.taken:
-            attr += "_"
-        return attr
-
-
 def _renamed(node: Expr, names: Mapping[str, str]) -> Expr:
     if isinstance(node, Name):
         return with_parts(node, id=names.get(node.id, node.id))
     return map_children(node, lambda child: _renamed(child, names))
-
-
-def _rewrite(node: Expr, properties: Mapping[tuple[str, Expr], str], names: Mapping[str, str], outputs: int) -> Expr:
-    def again(child: Expr) -> Expr:
-        return _rewrite(child, properties, names, outputs)
-
-    read = _property_read(node)
-    if read is not None and read.property is not None:
-        key = (names.get(read.name, read.name), _renamed(read.property, names))
-        if key in properties:
-            value = Name(properties[key], offset=node.offset, length=node.length)
-            return value if read.index is None else Index(value, again(read.index))
-    if isinstance(node, Index) and node.value == Name("grads"):
-        position = literal_index(node.index)
-        if position is not None:
-            return Name(_gradient(position, outputs), offset=node.offset, length=node.length)
-    if node == Name("grads"):
-        return ListExpr(tuple(Name(_gradient(i, outputs)) for i in range(outputs)))
-    if isinstance(node, Name):
-        return with_parts(node, id=names.get(node.id, node.id))
-    if isinstance(node, Call) and isinstance(node.function, Name):
-        keywords = tuple(with_parts(keyword, value=again(keyword.value)) for keyword in node.keywords)
-        return with_parts(node, arguments=tuple(map(again, node.arguments)), keywords=keywords)
-    return map_children(node, again)
