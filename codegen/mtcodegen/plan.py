@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import opschema
 from mtcodegen.expr import Expr
 from mtcodegen.expr.emit import attribute
-from mtcodegen.layout import quoted, strings
+from mtcodegen.layout import WIDTH, pieces, quoted, strings
 from mtcodegen.model import File, KernelSpec, Launch, place_of
 from mtcodegen.names import BUILTINS, IMPORTED, Names
 from mtcodegen.plan_backward import plan_backward
@@ -26,18 +26,12 @@ __all__ = ["Module", "plan_module"]
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """What a module says about one operator."""
+    """What a module says about one operator: statements, functions behind them, and statements behind those."""
 
-    title: str
-    place: str
-    library: str
-    schema: str
-    doc: str
-    tags: tuple[str, ...]
-    variants: tuple[str, ...]
-    bindings: tuple[str, ...]
+    title: str  # a comment
+    opening: tuple[str, ...]
     functions: tuple[Function, ...]
-    closing: tuple[str, ...]  # the statements behind the functions
+    closing: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,22 +160,48 @@ def _relative(path: Scalar, base: pathlib.Path, folder: pathlib.Path) -> str:
 
 
 def _operator(op: OpPlan, launchers: Mapping[tuple[str, ...], str], export: tuple[str, str] | None) -> Operator:
-    spec, schema = op.spec, op.schema
     kernels = plan_kernels(op, launchers)
     gradients, tangents = plan_backward(op), plan_forward(op)
     exported = [] if export is None else [f"{export[0]} = {export[1]}"]
+    place = op.spec.place
     return Operator(
-        title=op.name,
-        place=spec.place,
-        library=op.library,
-        schema=str(schema).removeprefix(f"{schema.namespace}::"),
-        doc=spec.doc,
-        tags=spec.tags,
-        variants=spec.variants,
-        bindings=kernels.bindings,
+        title=_title(op, place),
+        opening=(_definition(op, place), *kernels.bindings),
         functions=(*kernels.functions, *gradients.functions, *tangents.functions),
         closing=(*gradients.registrations, *tangents.registrations, *_graph(op), *exported),
     )
+
+
+def _title(op: OpPlan, place: str) -> str:
+    """The comment above an operator: its name and its line in the YAML file."""
+    text = f" {op.name} ({place})"
+    return f"# {'-' * max(3, min(64, WIDTH - 2 - len(text)))}{text}"
+
+
+def _definition(op: OpPlan, place: str) -> str:
+    """The call that defines an operator, with an argument on each line, as the schema is long."""
+    spec = op.spec
+    doc = f"    {_literal(spec.doc, 'doc=')},\n" if spec.doc else ""
+    return (
+        f"{op.library}.define(\n"
+        f"    {_literal(str(op.schema).removeprefix(f'{op.schema.namespace}::'))},\n"
+        f"{doc}"
+        f"    tags={strings(spec.tags)},\n"
+        f"    variants={strings(spec.variants)},\n"
+        f'    source="{place}",\n'
+        ")"
+    )
+
+
+def _literal(text: str, prefix: str = "") -> str:
+    """A string literal as one argument of a call, over several lines where it is too long for one."""
+    literal = quoted(text)
+    if 4 + len(prefix) + len(literal) + 1 <= WIDTH:
+        return prefix + literal
+    inner = 8 if prefix else 4
+    parts = [literal] if prefix and inner + len(literal) <= WIDTH else pieces(text, WIDTH - inner - 1)
+    lines = f"\n{' ' * inner}".join(parts)
+    return f"{prefix}(\n{' ' * inner}{lines}\n    )" if prefix else lines
 
 
 def _graph(op: OpPlan) -> list[str]:

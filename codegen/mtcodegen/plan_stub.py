@@ -12,7 +12,7 @@ from mtcodegen.layout import WIDTH, bracketed, quoted
 from mtcodegen.model import OpSpec
 from mtcodegen.names import IMPORTED, Names, accepted, return_annotation
 
-__all__ = ["Class", "Overload", "Signature", "Stub", "odd_names", "plan_stubs"]
+__all__ = ["Overload", "Signature", "Stub", "odd_names", "plan_stubs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +41,6 @@ class Signature:
 
 
 @dataclass(frozen=True, eq=False)
-class Class:
-    """A class of a stub; each of ``attributes`` is one's declaration, and with several ``methods`` they overload."""
-
-    name: str
-    base: str
-    attributes: Sequence[str]
-    methods: Sequence[str]
-
-
-@dataclass(frozen=True, eq=False)
 class Overload:
     """An overload as an attribute: its name, and the class that says how it is called."""
 
@@ -70,23 +60,28 @@ class Stub:
     overloads: tuple[Overload, ...]
 
     @property
-    def classes(self) -> list[Class]:
-        """The operator as an object: its class, and those of what it has."""
+    def classes(self) -> list[str]:
+        """The operator as an object: its class, behind those of what it has."""
+        signatures = {*self.signatures, *[item.signature for item in self.overloads]}
+        drawn = {signature: signature.method() for signature in signatures}
+        mark = "    @overload\n" if self.overloaded else ""
+        methods = [mark + drawn[signature] for signature in self.signatures]
         if not self.overloads:
-            return [Class(self.type, "OpOverload", (), [signature.method() for signature in self.signatures])]
-        drawn = {
-            signature: signature.method() for signature in {*self.signatures, *[x.signature for x in self.overloads]}
-        }
+            return [_class(self.type, "OpOverload", methods)]
         return [
-            *[Class(item.type, "OpOverload", (), [drawn[item.signature]]) for item in self.overloads],
-            Class(self.attributes, "OpOverloadPacket", [f"{item.name}: {item.type}" for item in self.overloads], ()),
-            Class(self.type, self.attributes, (), [drawn[signature] for signature in self.signatures]),
+            *[_class(item.type, "OpOverload", [drawn[item.signature]]) for item in self.overloads],
+            _class(self.attributes, "OpOverloadPacket", [f"    {item.name}: {item.type}" for item in self.overloads]),
+            _class(self.type, self.attributes, methods),
         ]
 
     @property
     def overloaded(self) -> bool:
         """Whether it can be called in more than one way."""
         return len(self.signatures) > 1
+
+
+def _class(name: str, base: str, members: Sequence[str]) -> str:
+    return "\n".join([f"class {name}({base}):", *members])
 
 
 def odd_names(stubs: Sequence[Stub]) -> list[str]:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mtcodegen.layout import WIDTH, pieces, quoted, strings, wrap
+from mtcodegen.layout import wrap
 from mtcodegen.output import HEADER
 from mtcodegen.paths import data_folder
-from mtcodegen.plan import Module, Operator
+from mtcodegen.plan import Module
 from mtcodegen.plan_examples import Tests
 from mtcodegen.plan_stub import odd_names
 
@@ -232,26 +232,8 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(banner=_banner, literal=_literal, strings=strings)
     environment.filters.update(md=_markdown, code=_markdown_code)
     return environment
-
-
-def _banner(op: Operator) -> str:
-    """The comment above an operator: its name and its line in the YAML file."""
-    title = f" {op.title} ({op.place})"
-    return f"# {'-' * max(3, min(64, WIDTH - 2 - len(title)))}{title}"
-
-
-def _literal(text: str, indent: int, prefix: str) -> str:
-    """A string literal as one argument of a call, over several lines where it is too long for one."""
-    literal = quoted(text)
-    if indent + len(prefix) + len(literal) + 1 <= WIDTH:
-        return prefix + literal
-    inner = indent + 4 if prefix else indent
-    parts = [literal] if prefix and inner + len(literal) <= WIDTH else pieces(text, WIDTH - inner - 1)
-    lines = f"\n{' ' * inner}".join(parts)
-    return f"{prefix}(\n{' ' * inner}{lines}\n{' ' * indent})" if prefix else lines
 
 
 def _markdown(text: str) -> str:
