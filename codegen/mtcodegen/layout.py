@@ -92,7 +92,7 @@ _MARK = re.compile(rf""""[^"\\]{{0,{_LONGEST - 2}}}"|(\w?)([(\[{{])|[)\]}}'"\\]|
 def _one_bracket(code: str, indent: int) -> str | None:
     """The items on a line of their own, or each on one; None where there is more to it."""
     opening = _OPENING.match(code)
-    if opening is None:
+    if opening is None or indent + opening.end() > WIDTH:
         return None
     start, end = opening.end(), max(code.rfind(")"), code.rfind("]")) if code[-1] in ")]" else code.rfind(")")
     items = _items(code[start:end]) if _CLOSING.fullmatch(code, max(end, 0)) else None
@@ -279,8 +279,9 @@ def _statement(code: str) -> _Doc | None:
     if isinstance(node, ast.Raise) and node.exc is not None:
         return ("raise ", _right_hand_side(node.exc))
     if isinstance(node, ast.Assign):
-        targets = "".join(f"{_flat(target)} = " for target in node.targets)
-        return (targets, _right_hand_side(node.value))
+        first, *others = node.targets
+        targets = "".join(f"{_flat(target)} = " for target in others)
+        return (_right_hand_side(first), f" = {targets}", _right_hand_side(node.value))
     if isinstance(node, ast.AnnAssign) and node.value is not None:
         return (f"{_flat(node.target)}: {_flat(node.annotation)} = ", _right_hand_side(node.value))
     if isinstance(node, ast.Expr):
