@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["WIDTH", "bracketed", "pieces", "quoted", "strings", "wrap"]
+__all__ = ["WIDTH", "bracketed", "conditional", "pieces", "quoted", "strings", "wrap"]
 
 WIDTH = 120
 _INDENT = 4
@@ -40,25 +40,49 @@ def _strings(values: tuple[str, ...]) -> str:
 
 def pieces(text: str, room: int) -> list[str]:
     """Literals that together make ``text``, each at most ``room`` wide where there are spaces to break at."""
+    if quoted(text) == f'"{text}"':  # and so is each part of it
+        return [f'"{part}"' for part in _cut(text, room - 2)]
     found: list[str] = []
     current = ""
-    plain = quoted(text) == f'"{text}"'  # and so is each part of it
     for word in re.findall(r"[^ \n]*(?:\n|[ ]|$)", text):
-        width = len(current) + len(word) + 2 if plain else len(quoted(current + word))
-        if current and (width > room or current.endswith("\n")):
+        if current and (len(quoted(current + word)) > room or current.endswith("\n")):
             found.append(quoted(current))
             current = ""
         current += word
     return [*found, quoted(current)] if current else found
 
 
-def bracketed(head: str, items: Sequence[str], tail: str, indent: int = 0) -> str:
+def _cut(text: str, room: int) -> Iterator[str]:
+    """Parts of ``text``, each up to the last space that there is room for."""
+    start = 0
+    while len(text) - start > room:
+        end = text.rfind(" ", start, start + room) + 1 or text.find(" ", start) + 1 or len(text)
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]
+
+
+def bracketed(head: str, items: Sequence[str], tail: str = "", indent: int = 0) -> str:
     """``head(items)tail`` as `wrap` would leave it, which would have to find the items again."""
     text = ", ".join(items)
     line = f"{' ' * indent}{head}({text}){tail}"
     if len(line) <= WIDTH:
         return line
     return _broken(f"{head}(", text, items, f"){tail}", indent) or line
+
+
+def conditional(target: str, value: str, condition: str, otherwise: str, indent: int) -> list[str]:
+    """The lines of ``target = value if condition else otherwise`` as `wrap` would leave them, where it need not."""
+    parts = [f"{value} if {condition} else {otherwise}"]
+    if indent + len(target) + len(" = ") + len(parts[0]) <= WIDTH:
+        return [f"{target} = {parts[0]}"]
+    room = WIDTH - indent - _INDENT
+    if len(parts[0]) > room:
+        parts = [value, f"if {condition}", f"else {otherwise}"]
+    if max(map(len, parts)) > room:
+        return [f"{target} = {value} if {condition} else {otherwise}"]
+    return [f"{target} = (", *[f"{' ' * _INDENT}{part}" for part in parts], ")"]
 
 
 def wrap(text: str) -> str:

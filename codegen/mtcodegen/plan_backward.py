@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import opschema
 from mtcodegen.expr import Saved, SavedKind, SavedValues
 from mtcodegen.expr.nodes import Attribute, Compare, Conditional, Expr, Index, Literal, Name
-from mtcodegen.layout import quoted
+from mtcodegen.layout import bracketed, conditional, quoted
 from mtcodegen.model import Backward, Derivative, place_of
 from mtcodegen.names import BUILTINS, CONTEXT, IMPORTED, Names
 from mtcodegen.plan_function import Function
@@ -40,9 +40,9 @@ def plan_backward(op: OpPlan) -> Gradients:
 
 
 def _register(op: OpPlan, backward: Backward, function: str, setup: str | None) -> str:
-    context = f", setup_context={setup}" if setup else ""
-    place = quoted(place_of(backward.key))
-    return f'{op.library}.register_autograd("{op.name}", {function}{context}, source={place})'
+    context = [f"setup_context={setup}"] if setup else []
+    source = f"source={quoted(place_of(backward.key))}"
+    return bracketed(f"{op.library}.register_autograd", [f'"{op.name}"', function, *context, source])
 
 
 def _hand_written(op: OpPlan, backward: Backward) -> Gradients:
@@ -211,7 +211,7 @@ class _Rule:
             code = op.python(self.saved.used_in(expr), rename)
             value = f"({code})" if isinstance(expr, Conditional) else code
             otherwise = "None" if len(wanted) == 1 else f"({', '.join(['None' for _ in wanted])})"
-            lines.append(f"{', '.join([results[name] for name in wanted])} = {value} if {condition} else {otherwise}")
+            lines += conditional(", ".join([results[name] for name in wanted]), value, condition, otherwise, 4)
             values.update({name: results[name] for name in wanted})
         returned = ", ".join(values.values())
         lines.append(f"return {returned}" if len(values) > 1 else f"return ({returned},)")

@@ -128,15 +128,14 @@ def _words(name: str) -> str:
 
 
 def _signature(spec: OpSpec) -> Signature:
-    arguments = [argument.name for argument in spec.schema.arguments]
-    receiver = Names(arguments).unique("op") if "self" in arguments else "self"
-    parameters, returns = _called_with(spec.schema), return_annotation(spec.schema)
+    names = Names()
+    spelled = names.each([argument.name for argument in spec.schema.arguments])
+    receiver = names.unique("op") if "self" in spelled else "self"
+    parameters, returns = _called_with(spec.schema, spelled, names), return_annotation(spec.schema)
     return Signature(parameters, returns, spec.doc, spec.deprecated, receiver)
 
 
-def _called_with(schema: opschema.Schema) -> tuple[str, ...]:
-    names = Names()
-    spelled = names.each([argument.name for argument in schema.arguments])
+def _called_with(schema: opschema.Schema, spelled: Mapping[str, str], names: Names) -> tuple[str, ...]:
     parts, is_keyword, is_odd = [], False, False
     for argument in schema.arguments:
         name = spelled[argument.name]

@@ -132,16 +132,18 @@ def _docstring(module: Module) -> str:
 # ---------------------------------------------------------------- imports
 
 _MODULES = ("builtins", "math", "warnings")
-_IMPORTABLE = ("torch", "Tensor", "library", "npu", "Any", "Sequence", *_OPERATORS, *_MODULES)
+_IN_BOTH = ("torch", "Tensor", "Any", "Sequence")
+_IN_MODULES = (*_IN_BOTH, "library", "npu", *_MODULES)
+_IN_STUBS = (*_IN_BOTH, *_OPERATORS)
 # Unrolled: a repeated group would cost memory for every character of a long string.
 _STRING_OR_COMMENT = r'"""(?s:.*?)"""|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\'[^\'\\\n]*(?:\\.[^\'\\\n]*)*\'|#[^\n]*'
 
 
-def _used(text: str) -> set[str]:
+def _used(text: str, importable: Sequence[str]) -> set[str]:
     """The importable names that a text of Python reads: not in strings, and not behind a dot."""
     if ' """\n' in text:  # a docstring has lines of its own
         text = re.sub(_STRING_OR_COMMENT, "", text)
-    return {name for name in _IMPORTABLE if name in text and _is_read(name, text)}
+    return {name for name in importable if name in text and _is_read(name, text)}
 
 
 def _is_read(name: str, text: str) -> bool:
@@ -158,7 +160,7 @@ def _is_read(name: str, text: str) -> bool:
 
 
 def _module_imports(body: str, runtime: Runtime) -> list[list[str]]:
-    used = _used(body)
+    used = _used(body, _IN_MODULES)
     imports, beside = _runtime_imports(used, runtime)
     return [*_groups(used, list(_MODULES), ["Any"], [], imports), *beside]
 
@@ -176,8 +178,8 @@ def _runtime_imports(used: set[str], runtime: Runtime) -> tuple[list[str], list[
 
 
 def _stub_imports(body: str, overloaded: bool, runtime: Runtime) -> list[list[str]]:
-    used = _used(body)
-    lines, beside = _runtime_imports(used & {"Tensor", "torch", *_OPERATORS}, runtime)
+    used = _used(body, _IN_STUBS)
+    lines, beside = _runtime_imports(used, runtime)
     typing = [*(["Any"] if "Any" in used else []), *(["overload"] if overloaded else [])]
     extensions = ["from typing_extensions import deprecated"] if "@deprecated(" in body else []
     return [*_groups(used, [], typing, extensions, lines), *beside]

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from mtcodegen.layout import _one_bracket, _render, _statement, pieces, quoted, wrap
+from mtcodegen.layout import _one_bracket, _render, _statement, bracketed, conditional, pieces, quoted, wrap
 
 NAMES = ", ".join(f"a_rather_long_name_{i}" for i in range(7))
 STRINGS = ", ".join(f'"a_rather_long_text_{i}"' for i in range(7))
@@ -49,6 +49,18 @@ def test_left_to_the_parser(code: str) -> None:
     assert _one_bracket(code, 4) is None
     header = "def outer():\n"
     compile(header + wrap("    " + code), "test", "exec")
+
+
+@pytest.mark.parametrize("length", range(20, 120, 5))
+def test_what_is_known_before_is_laid_out_as_what_is_found(length: int) -> None:
+    items = ["first", "x" * length, "last: int"]
+    found = bracketed("def f", items, " -> None:", 4)
+    assert wrap(found) == wrap(f"    def f({', '.join(items)}) -> None:")
+    assert length > 100 or found == wrap(found)
+    value, condition, otherwise = f"function({'x' * length})", "is_needed or is_asked_for", "(None, None)"
+    found = "\n".join([f"    {line}" for line in conditional("target", value, condition, otherwise, 4)])
+    assert wrap(found) == wrap(f"    target = {value} if {condition} else {otherwise}")
+    assert length > 100 or found == wrap(found)
 
 
 @pytest.mark.parametrize("room", [24, 25, 26, 27])
