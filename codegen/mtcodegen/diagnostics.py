@@ -134,7 +134,7 @@ def _paint(text: str, style: str, colour: bool) -> str:
 
 def render_text(diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> str:
     """The form people read: the place, the message, and the line with a caret under the fault."""
-    return "".join(_render_one(item, colour) for item in diagnostics)
+    return "".join([_render_one(item, colour) for item in diagnostics])
 
 
 def _render_one(item: Diagnostic, colour: bool) -> str:
@@ -144,28 +144,24 @@ def _render_one(item: Diagnostic, colour: bool) -> str:
         shown = f"{_paint(f'{item.file}:', 'bold', colour)} {label}: {item.message}{hint}\n"
     else:
         shown = _excerpt(item.span, f"{label}: {item.message}", item.hint, item.severity, colour)
-    note = _paint("note", "note", colour)
-    return shown + "".join(
-        _excerpt(other.span, f"{note}: {other.message}", "", "note", colour) for other in item.related
-    )
+    for other in item.related:
+        note = _paint("note", "note", colour)
+        shown += _excerpt(other.span, f"{note}: {other.message}", "", "note", colour)
+    return shown
 
 
 def _excerpt(span: Span, message: str, hint: str, style: str, colour: bool) -> str:
     """A place, what is said of it, and its line with a caret."""
     line, column = span.source.position(span.offset)
-    place = _paint(f"{span.source.path}:{line}:{column}:", "bold", colour)
     text, before, length = _window(span.source.line(line), column - 1, span.length)
-    gutter = " " * (len(str(line)) + 1)
-    bar = _paint("|", "gutter", colour)
-    carets = _paint("^" * length, style, colour)
+    place, number, bar, carets = f"{span.source.path}:{line}:{column}:", str(line), "|", "^" * length
+    gutter = " " * (len(number) + 1)
+    if colour:
+        place, number, bar = _paint(place, "bold", True), _paint(number, "gutter", True), _paint(bar, "gutter", True)
+        carets = _paint(carets, style, True)
     padding = re.sub(r"[^\t]", " ", text[:before]) if "\t" in text else " " * before
     hint = f" {hint}" if hint else ""
-    return (
-        f"{place} {message}\n"
-        f"{gutter}{bar}\n"
-        f"{_paint(str(line), 'gutter', colour)} {bar} {text}\n"
-        f"{gutter}{bar} {padding}{carets}{hint}\n"
-    )
+    return f"{place} {message}\n{gutter}{bar}\n{number} {bar} {text}\n{gutter}{bar} {padding}{carets}{hint}\n"
 
 
 def _window(text: str, column: int, length: int) -> tuple[str, int, int]:

@@ -226,7 +226,7 @@ class OpSpec:
 
 def place_of(node: Node) -> str:
     """The file's own name and the line of a node."""
-    return f"{node.source.path.rsplit('/', 1)[-1]}:{node.line}"
+    return f"{node.source.name}:{node.line}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import opschema
 
-__all__ = ["BUILTINS", "CONTEXT", "IMPORTED", "Names", "Parameters", "accepted", "annotation", "return_annotation"]
+__all__ = [
+    "BUILTINS",
+    "CONTEXT",
+    "IMPORTED",
+    "RESERVED",
+    "Names",
+    "Parameters",
+    "accepted",
+    "annotation",
+    "return_annotation",
+]
 
 # What a generated module imports; an operator or argument of such a name is spelled with an underscore at its end.
 IMPORTED = frozenset(
@@ -18,8 +28,9 @@ BUILTINS = frozenset(
     {"FutureWarning", "NotImplementedError", "abs", "any", "float", "int", "len", "max", "min", "sum", "tuple"}
 )
 
-_TAKEN = IMPORTED | BUILTINS
 _KEYWORDS = frozenset(keyword.kwlist)
+# What no parameter or variable of generated code is called.
+RESERVED = IMPORTED | BUILTINS | _KEYWORDS
 
 # What every object of Python has, in any version: no operator can be looked up under such a name.
 OBJECT_ATTRIBUTES = frozenset(
@@ -54,15 +65,16 @@ CONTEXT = frozenset(
 
 
 class Names:
-    """The names that are taken in some scope, and new ones beside them."""
+    """The names that are taken in some scope, or ``reserved`` as in others, and new ones beside them."""
 
-    def __init__(self, *taken: Iterable[str]) -> None:
-        self._taken = set[str]().union(*taken)
+    def __init__(self, taken: Iterable[str] = (), *, reserved: frozenset[str] = _KEYWORDS) -> None:
+        self._taken = {*taken}
+        self._reserved = reserved
 
     def unique(self, wanted: str) -> str:
-        """``wanted``, or where that is taken or a keyword, the first of ``wanted_``, ``wanted_2``, ... that is not."""
+        """``wanted``, or where that is taken, the first of ``wanted_``, ``wanted_2``, ``wanted_3``, ... that is not."""
         name, number = wanted, 1
-        while name in self._taken or name in _KEYWORDS:
+        while name in self._taken or name in self._reserved:
             name = f"{wanted}_" if number == 1 else f"{wanted}_{number}"
             number += 1
         self._taken.add(name)
@@ -70,7 +82,7 @@ class Names:
 
     def each(self, wanted: Sequence[str]) -> dict[str, str]:
         """A unique name for each of ``wanted``, no two of which are the same."""
-        if self._taken.isdisjoint(wanted) and _KEYWORDS.isdisjoint(wanted):  # nearly always
+        if self._taken.isdisjoint(wanted) and self._reserved.isdisjoint(wanted):  # nearly always
             self._taken.update(wanted)
             return dict(zip(wanted, wanted, strict=True))
         return {name: self.unique(name) for name in wanted}
@@ -86,7 +98,7 @@ class Parameters:
     """
 
     def __init__(self, schema: opschema.Schema) -> None:
-        names = Names(_TAKEN)
+        names = Names(reserved=RESERVED)
         self.spelled: Mapping[str, str] = names.each([arg.name for arg in schema.arguments])
         self._kwargs = ""
         self.unbound: list[str] = []
@@ -115,7 +127,7 @@ class Parameters:
 
     def local_names(self) -> Names:
         """Names for the local variables of a function with these parameters."""
-        return Names(_TAKEN, self.spelled.values(), (self._kwargs,))
+        return Names((*self.spelled.values(), self._kwargs), reserved=RESERVED)
 
 
 _ANNOTATIONS = {

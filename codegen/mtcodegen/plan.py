@@ -13,7 +13,7 @@ from mtcodegen.expr import Expr
 from mtcodegen.expr.emit import attribute
 from mtcodegen.layout import WIDTH, pieces, quoted, strings
 from mtcodegen.model import File, KernelSpec, Launch, place_of
-from mtcodegen.names import BUILTINS, IMPORTED, Names
+from mtcodegen.names import BUILTINS, IMPORTED, RESERVED, Names
 from mtcodegen.plan_backward import plan_backward
 from mtcodegen.plan_forward import plan_forward
 from mtcodegen.plan_function import Function
@@ -56,22 +56,23 @@ def plan_module(
     ``respelled`` gives every expression the spelling that the runtime of the module has for it.
     """
     schemas = [spec.schema for spec in file.ops]
-    exports = _exports(schemas)
+    bases = [(schema.namespace or "", schema.name) for schema in schemas]
+    exports = _exports(bases, schemas)
     arguments = {argument.name for schema in schemas for argument in schema.arguments}
-    names = Names({*IMPORTED, *BUILTINS, *(name for name, _ in exports.values()), *arguments})
+    names = Names({*arguments, *(name for name, _ in exports.values())}, reserved=RESERVED)
     namespaces = tuple(dict.fromkeys(schema.namespace or "" for schema in schemas))
     libraries = {ns: names.unique("_lib" if len(namespaces) == 1 else f"_lib_{ns}") for ns in namespaces}
     launchers = _launchers(file, path.resolve().parent, folder.resolve(), names)
     launcher_names = {key: name for key, (name, _) in launchers.items()}
     builtins = {name: f"builtins.{name}" for name in BUILTINS & {name for name, _ in exports.values()}}
-    last = {_base(schema): i for i, schema in enumerate(schemas)}
+    last = {base: i for i, base in enumerate(bases)}
     operators = [
         _operator(
-            OpPlan(spec, libraries[spec.schema.namespace or ""], names, builtins, respelled),
+            OpPlan(spec, libraries[base[0]], names, builtins, respelled),
             launcher_names,
-            exports[key] if last[key := _base(spec.schema)] == i else None,
+            exports[base] if last[base] == i else None,
         )
-        for i, spec in enumerate(file.ops)
+        for i, (spec, base) in enumerate(zip(file.ops, bases, strict=True))
     ]
     return Module(
         source=pathlib.PurePath(file.path).name,
@@ -88,16 +89,14 @@ def plan_module(
 # ---------------------------------------------------------------- exports
 
 
-def _base(schema: opschema.Schema) -> tuple[str, str]:
-    return schema.namespace or "", schema.name
-
-
-def _exports(schemas: Sequence[opschema.Schema]) -> dict[tuple[str, str], tuple[str, str]]:
+def _exports(
+    bases: Sequence[tuple[str, str]], schemas: Sequence[opschema.Schema]
+) -> dict[tuple[str, str], tuple[str, str]]:
     """A name for every operator: its only overload, or all of them."""
     names = Names(IMPORTED)
     overloads: dict[tuple[str, str], list[str]] = {}
-    for schema in schemas:
-        overloads.setdefault(_base(schema), []).append(schema.overload or "default")
+    for base, schema in zip(bases, schemas, strict=True):
+        overloads.setdefault(base, []).append(schema.overload or "default")
     found = {}
     for (namespace, name), own in overloads.items():
         value = attribute("torch.ops", namespace, name)
@@ -160,14 +159,14 @@ def _relative(path: Scalar, base: pathlib.Path, folder: pathlib.Path) -> str:
 
 
 def _operator(op: OpPlan, launchers: Mapping[tuple[str, ...], str], export: tuple[str, str] | None) -> Operator:
-    kernels = plan_kernels(op, launchers)
+    bindings, functions = plan_kernels(op, launchers)
     gradients, tangents = plan_backward(op), plan_forward(op)
     exported = [] if export is None else [f"{export[0]} = {export[1]}"]
     place = op.spec.place
     return Operator(
         title=_title(op, place),
-        opening=(_definition(op, place), *kernels.bindings),
-        functions=(*kernels.functions, *gradients.functions, *tangents.functions),
+        opening=(_definition(op, place), *bindings),
+        functions=(*functions, *gradients.functions, *tangents.functions),
         closing=(*gradients.registrations, *tangents.registrations, *_graph(op), *exported),
     )
 

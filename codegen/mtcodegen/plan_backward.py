@@ -10,12 +10,12 @@ from mtcodegen.expr import Saved, SavedKind, SavedValues
 from mtcodegen.expr.nodes import Attribute, Compare, Conditional, Expr, Index, Literal, Name
 from mtcodegen.layout import bracketed, conditional, quoted
 from mtcodegen.model import Backward, Derivative, place_of
-from mtcodegen.names import BUILTINS, CONTEXT, IMPORTED, Names
+from mtcodegen.names import CONTEXT, RESERVED, Names
 from mtcodegen.plan_function import Function
 from mtcodegen.plan_kernels import OpPlan
 from mtcodegen.scopes import is_tensor_list
 
-__all__ = ["Gradients", "formula_of", "output_spelling", "plan_backward", "unpack"]
+__all__ = ["NOTHING", "Gradients", "formula_of", "output_spelling", "plan_backward", "unpack"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +26,14 @@ class Gradients:
     registrations: tuple[str, ...] = ()
 
 
+NOTHING = Gradients()
+
+
 def plan_backward(op: OpPlan) -> Gradients:
     """The gradient of ``op``; nothing where it has none, which makes ``backward`` through it an error."""
     backward = op.spec.backward
     if backward is None or backward.marker == "not_implemented":
-        return Gradients()
+        return NOTHING
     if backward.function is not None:
         return _hand_written(op, backward)
     markers = {backward.marker} if backward.marker else {item.marker for item in backward.derivatives}
@@ -140,7 +143,7 @@ class _Rule:
         marked = [f"ctx.mark_non_differentiable({without})"] if without else []
         if not self.saved.items:
             return marked
-        names = Names(IMPORTED, BUILTINS, ("ctx", "inputs", "output"))
+        names = Names(("ctx", "inputs", "output"), reserved=RESERVED)
         used = {item.name for item in self.saved.items if item.output is None}
         spelled = {name: names.unique(name) if name in used else "_" for name in self.types}
         rename = {**spelled, **output_spelling(op, self.saved.outputs)}
@@ -189,7 +192,7 @@ class _Rule:
         """The function that computes the gradients."""
         op, count = self.op, len(self.op.schema.returns)
         grads = ["grad"] if count == 1 else [f"grad{i}" for i in range(count)]
-        names = Names(IMPORTED, BUILTINS, grads, ("ctx",))
+        names = Names((*grads, "ctx"), reserved=RESERVED)
         tensors = {item.attr_name: names.unique(item.attr_name) for item in (*self.plain, *self.lists)}
         needs = {name: names.unique(f"needs_{name}") for name in self.types if name in self.differentiable}
         results = {name: names.unique(f"grad_{name}") for name in needs}

@@ -10,7 +10,7 @@ from mtcodegen.expr import Name, walk
 from mtcodegen.expr.emit import attribute
 from mtcodegen.layout import quoted
 from mtcodegen.model import Example, File, Formula, OpSpec, Sample, Values, place_of
-from mtcodegen.names import BUILTINS, IMPORTED, Names
+from mtcodegen.names import RESERVED, Names
 from mtcodegen.plan_function import Function
 from mtcodegen.plan_kernels import OpPlan
 from mtcodegen.resolve_kernels import is_composite
@@ -44,7 +44,7 @@ class Tests:
 
 def plan_tests(file: File, source: str, module: str) -> Tests | None:
     """The tests for the examples of ``file``; None where it has none."""
-    names = Names(IMPORTED | BUILTINS | _USED)
+    names = Names(_USED, reserved=RESERVED)
     found = [
         _Planned(spec, example, f"example_{i}", names)
         for spec in file.ops

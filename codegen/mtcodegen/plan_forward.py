@@ -8,8 +8,8 @@ from mtcodegen.expr import gradient_names, output_names, reads
 from mtcodegen.expr.nodes import Binary, Expr, Index, Literal, Name, map_children
 from mtcodegen.layout import quoted
 from mtcodegen.model import Forward, Tangent, place_of
-from mtcodegen.names import BUILTINS, IMPORTED, Names
-from mtcodegen.plan_backward import Gradients, formula_of, output_spelling, unpack
+from mtcodegen.names import RESERVED, Names
+from mtcodegen.plan_backward import NOTHING, Gradients, formula_of, output_spelling, unpack
 from mtcodegen.plan_function import Function
 from mtcodegen.plan_kernels import OpPlan
 from mtcodegen.plan_variants import call_of
@@ -24,7 +24,7 @@ def plan_forward(op: OpPlan) -> Gradients:
     """The rule for ``op``'s tangents; nothing where it has none, which makes forward mode through it an error."""
     forward = op.spec.forward
     if forward is None:
-        return Gradients()
+        return NOTHING
     if forward.function is not None:
         return Gradients((), (_register(op, forward, f'library.python_function("{forward.function.reference}")'),))
     function = _Rule(op, forward).planned()
@@ -42,7 +42,7 @@ class _Rule:
         self.op = op
         self.forward = forward
         self.differentiable = differentiable_arguments(op.spec)
-        names = Names(IMPORTED, BUILTINS, ("inputs", "tangents", "output"))
+        names = Names(("inputs", "tangents", "output"), reserved=RESERVED)
         self.arguments = names.each([argument.name for argument in op.schema.arguments])
         self.formulas = {item.name: expr for item in forward.tangents if (expr := self._formula(item)) is not None}
         self.is_linear = any(item.marker == "auto_linear" for item in forward.tangents)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, output_names, to_python, walk
 from mtcodegen.expr.nodes import Attribute, BoolOp, Compare, Conditional, Unary
@@ -28,17 +28,9 @@ from mtcodegen.plan_variants import autocast_statements, fallback_statements, va
 from mtcodegen.resolve_kernels import is_composite, runs_on_meta
 from mtcodegen.scopes import aliased_argument, fresh_returns, tensor_arguments
 
-__all__ = ["KernelPlan", "OpPlan", "plan_kernels"]
+__all__ = ["OpPlan", "plan_kernels"]
 
 _KEYS = {"cpu": "CPU", "npu": "NPU", "cuda": "CUDA", "mps": "MPS", "meta": "Meta"}
-
-
-@dataclass(frozen=True, eq=False)
-class KernelPlan:
-    """Module-level statements, and the functions after them."""
-
-    bindings: tuple[str, ...]
-    functions: tuple[Function, ...]
 
 
 class OpPlan:
@@ -86,8 +78,8 @@ class OpPlan:
         return f'@library.register({self.library}, "{self.name}", "{key}", source={quoted(line_of)})'
 
 
-def plan_kernels(op: OpPlan, launchers: Mapping[tuple[str, ...], str]) -> KernelPlan:
-    """The functions that compute ``op``, with the preconditions and the fake rule before them."""
+def plan_kernels(op: OpPlan, launchers: Mapping[tuple[str, ...], str]) -> tuple[list[str], list[Function]]:
+    """Statements, and behind them the functions that compute ``op``: preconditions, the fake rule, kernels."""
     bindings: list[str] = []
     functions: list[Function] = []
     check = _check_function(op) if op.spec.checks else None
@@ -104,7 +96,7 @@ def plan_kernels(op: OpPlan, launchers: Mapping[tuple[str, ...], str]) -> Kernel
     if op.spec.fallback:
         functions.append(_fallback_function(op))
     functions += [_autocast_function(op, device) for device in op.spec.autocast]
-    return KernelPlan(tuple(bindings), tuple(functions))
+    return bindings, functions
 
 
 def _deprecation(op: OpPlan) -> list[str]:

@@ -64,7 +64,7 @@ MINDSPORE = Runtime(
 
 def render_module(module: Module, runtime: Runtime = MINDTORCH) -> tuple[str, str]:
     """The texts of the module and of its stub."""
-    exported = _sorted_names(name for name, _ in module.exports)
+    exported = ", ".join([f'"{name}"' for name in _sorted_names(name for name, _ in module.exports)])
     common = {"module": module, "header": _header(module.source), "exported": exported}
     odd = ["N803", "N806", "N807"] if module.has_odd_names else []
     common["noqa"] = _noqa(odd)

@@ -24,6 +24,11 @@ class Source:
     is_file: bool = True
 
     @cached_property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.path.rsplit("/", 1)[-1]
+
+    @cached_property
     def _line_starts(self) -> list[int]:
         return [0, *(found.end() for found in _LINE_END.finditer(self.text))]
 
