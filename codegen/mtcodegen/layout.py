@@ -74,14 +74,14 @@ def bracketed(head: str, items: Sequence[str], tail: str = "", indent: int = 0) 
 
 def conditional(target: str, value: str, condition: str, otherwise: str, indent: int) -> list[str]:
     """The lines of ``target = value if condition else otherwise`` as `wrap` would leave them, where it need not."""
-    parts = [f"{value} if {condition} else {otherwise}"]
-    if indent + len(target) + len(" = ") + len(parts[0]) <= WIDTH:
-        return [f"{target} = {parts[0]}"]
+    choice = f"{value} if {condition} else {otherwise}"
+    line = f"{target} = {choice}"
+    if indent + len(line) <= WIDTH:
+        return [line]
     room = WIDTH - indent - _INDENT
-    if len(parts[0]) > room:
-        parts = [value, f"if {condition}", f"else {otherwise}"]
-    if max(map(len, parts)) > room:
-        return [f"{target} = {value} if {condition} else {otherwise}"]
+    parts = [choice] if len(choice) <= room else [value, f"if {condition}", f"else {otherwise}"]
+    if max(map(len, [*parts, target])) > room:
+        return [line]
     return [f"{target} = (", *[f"{' ' * _INDENT}{part}" for part in parts], ")"]
 
 

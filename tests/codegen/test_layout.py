@@ -58,9 +58,10 @@ def test_what_is_known_before_is_laid_out_as_what_is_found(length: int) -> None:
     assert wrap(found) == wrap(f"    def f({', '.join(items)}) -> None:")
     assert length > 100 or found == wrap(found)
     value, condition, otherwise = f"function({'x' * length})", "is_needed or is_asked_for", "(None, None)"
-    found = "\n".join([f"    {line}" for line in conditional("target", value, condition, otherwise, 4)])
-    assert wrap(found) == wrap(f"    target = {value} if {condition} else {otherwise}")
-    assert length > 100 or found == wrap(found)
+    for target in ("target", f"target, {'x' * length}"):
+        found = "\n".join([f"    {line}" for line in conditional(target, value, condition, otherwise, 4)])
+        assert wrap(found) == wrap(f"    {target} = {value} if {condition} else {otherwise}")
+        assert length > 100 or found == wrap(found)
 
 
 @pytest.mark.parametrize("room", [24, 25, 26, 27])
