@@ -22,8 +22,8 @@ _LONGEST = WIDTH - 9  # a literal that fits on a line of its own, as an argument
 def quoted(text: str) -> str:
     """A string literal in the quotes that the formatter prefers."""
     literal = repr(text)
-    if literal[0] == "'" and '"' not in literal:
-        return '"' + literal[1:-1].replace("\\'", "'") + '"'
+    if literal[0] == "'" and text.count('"') <= text.count("'"):
+        return '"' + literal[1:-1].replace("\\'", "'").replace('"', '\\"') + '"'
     return literal
 
 
@@ -192,7 +192,15 @@ class _Group:
     width: int
 
 
-_Doc = str | _Line | _IfBreak | _Nest | _Group | tuple["_Doc", ...]
+@dataclass(frozen=True)
+class _OrParentheses:
+    """``bare``, or ``inside`` parentheses where not even what stands before its first break would fit."""
+
+    bare: _Doc
+    inside: _Doc
+
+
+_Doc = str | _Line | _IfBreak | _Nest | _Group | _OrParentheses | tuple["_Doc", ...]
 _SOFT = _Line("")
 _Item = tuple[int, bool, _Doc]  # indentation, broken, document
 
@@ -211,7 +219,11 @@ def _render(doc: _Doc, indent: int) -> str:
         elif isinstance(item, _Nest):
             stack.append((level + _INDENT, broken, item.body))
         elif isinstance(item, _Group):
-            stack.append((level, not _fits(item, stack, WIDTH - column), item.body))
+            stack.append((level, not _fits(item.width, stack, WIDTH - column), item.body))
+        elif isinstance(item, _OrParentheses):
+            width, breaks = _before_break(item.bare)
+            fits = _fits(width, [] if breaks else stack, WIDTH - column)
+            stack.append((level, broken, item.bare if fits else ("(", _Nest((_SOFT, item.inside)), _SOFT, ")")))
         elif isinstance(item, _IfBreak):
             stack.append((level, broken, item.text if broken else ""))
         elif broken:
@@ -222,9 +234,9 @@ def _render(doc: _Doc, indent: int) -> str:
     return "".join(out)
 
 
-def _fits(group: _Group, rest: Sequence[_Item], room: int) -> bool:
-    """Whether a group and what stands before the next line break behind it fit in ``room`` columns."""
-    room -= group.width
+def _fits(width: int, rest: Sequence[_Item], room: int) -> bool:
+    """Whether something and what stands before the next line break behind it fit in ``room`` columns."""
+    room -= width
     for _, broken, item in reversed(rest):
         if room < 0:
             return False
@@ -245,6 +257,8 @@ def _width(doc: _Doc) -> int:
         return doc.width
     if isinstance(doc, _Nest):
         return _width(doc.body)
+    if isinstance(doc, _OrParentheses):
+        return _width(doc.bare)
     return len(doc.flat) if isinstance(doc, _Line) else 0
 
 
@@ -260,8 +274,8 @@ def _before_break(doc: _Doc) -> tuple[int, bool]:
         return total, False
     if isinstance(doc, _Nest | _Group):
         return _before_break(doc.body)
-    if isinstance(doc, _Line):
-        return 0, True
+    if isinstance(doc, _Line | _OrParentheses):
+        return int(isinstance(doc, _OrParentheses)), True
     return len(doc.text if isinstance(doc, _IfBreak) else doc), False
 
 
@@ -276,9 +290,14 @@ def _join(items: Iterable[_Doc], separator: _Doc) -> tuple[_Doc, ...]:
     return tuple(result)
 
 
-def _commas(items: Sequence[_Doc]) -> _Doc:
+def _listed(items: Sequence[_Doc]) -> _Doc:
     """Items on one line, or one a line with a comma after the last."""
     return (*_join(items, (",", _Line())), _IfBreak(","))
+
+
+def _commas(items: Sequence[_Doc]) -> _Doc:
+    """As `_listed`, but one alone has no comma, in a call as in a list."""
+    return items[0] if len(items) == 1 else _listed(items)
 
 
 def _brackets(opening: str, body: _Doc, closing: str) -> _Doc:
@@ -312,7 +331,7 @@ def _statement(code: str) -> _Doc | None:
         return _right_hand_side(node.value)
     if isinstance(node, ast.ImportFrom):
         names = [alias.name for alias in node.names]
-        return (f"from {'.' * node.level}{node.module or ''} import ", _brackets("(", _commas(names), ")"))
+        return (f"from {'.' * node.level}{node.module or ''} import ", _brackets("(", _listed(names), ")"))
     return None
 
 
@@ -336,7 +355,7 @@ def _function(node: ast.FunctionDef, ending: str) -> _Doc:
         items.append("**" + _parameter_text(parameters.kwarg))
     returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
     # No comma may follow `**kwargs: Any` alone in older Pythons' grammar, but every version since 3.6 takes it.
-    return (f"def {node.name}", _brackets("(", _group(_commas(items)), ")"), f"{returns}{ending}")
+    return (f"def {node.name}", _brackets("(", _group(_listed(items)), ")"), f"{returns}{ending}")
 
 
 def _parameter_text(arg: ast.arg) -> str:
@@ -364,26 +383,37 @@ def _parameter(arg: ast.arg, default: ast.expr | None) -> _Doc:
 def _right_hand_side(node: ast.expr) -> _Doc:
     """An expression that ends a statement: split in its own last brackets, or else inside added parentheses."""
     if isinstance(node, ast.Tuple) and len(node.elts) > 1:
-        items = _commas([_expression(item, True) for item in node.elts])
+        items = _listed([_expression(item, True) for item in node.elts])
         return _group(_IfBreak("("), _Nest((_SOFT, items)), _SOFT, _IfBreak(")"))
-    if isinstance(
-        node, ast.Call | ast.Subscript | ast.List | ast.ListComp | ast.Dict | ast.Tuple | ast.Name | ast.Constant
-    ):
+    if isinstance(node, ast.List | ast.ListComp | ast.Dict | ast.Tuple | ast.Name | ast.Constant):
         return _expression(node, False)
-    if _splits_at_end(node):
-        return _expression(node, False)
+    if isinstance(node, ast.Call | ast.Subscript) or _splits_in_brackets(node):
+        return _OrParentheses(_expression(node, False), _expression(node, True))
     return _group(_IfBreak("("), _Nest((_SOFT, _expression(node, True))), _SOFT, _IfBreak(")"))
 
 
-def _splits_at_end(node: ast.expr) -> bool:
-    """One operator whose right operand has brackets of its own to split in."""
+def _splits_in_brackets(node: ast.expr) -> bool:
+    """One operator, the loosest, where an operand has brackets at the very beginning or end to split in."""
+    if isinstance(node, ast.UnaryOp):
+        operand, least = node.operand, _UNARY[type(node.op)][1]
+        return _ends_in_brackets(operand, least) and (_precedence(operand) < least or len(_chain(operand)) <= 2)
+    chain, precedence = _chain(node), _precedence(node)
+    begins, ends = _begins_in_brackets(chain[0][1], precedence), _ends_in_brackets(chain[-1][1], precedence + 1)
+    return len(chain) == 2 and (begins or ends)
+
+
+def _begins_in_brackets(node: ast.expr, least: int) -> bool:
+    if _precedence(node) < least:
+        return True
+    return isinstance(node, ast.BinOp) and _begins_in_brackets(_chain(node)[0][1], _precedence(node))
+
+
+def _ends_in_brackets(node: ast.expr, least: int) -> bool:
+    if _precedence(node) < least:
+        return True
     if isinstance(node, ast.BinOp):
-        chain = _chain(node)
-        last = chain[-1][1]
-        return len(chain) == 2 and isinstance(last, ast.Call) and bool(last.args or last.keywords)
-    if not isinstance(node, ast.UnaryOp):
-        return False
-    return isinstance(node.operand, ast.Call) or _precedence(node.operand) < _UNARY[type(node.op)][1]
+        return _ends_in_brackets(_chain(node)[-1][1], _precedence(node) + 1)
+    return isinstance(node, ast.Call) and bool(node.args or node.keywords)
 
 
 # ---------------------------------------------------------------- expressions
@@ -505,10 +535,10 @@ def _binary(node: ast.BinOp, inside: bool) -> _Doc:
     return _group(*parts) if inside else tuple(parts)
 
 
-def _chain(node: ast.BinOp) -> list[tuple[str, ast.expr]]:
-    """The operands of operators that bind alike, each with the operator before it."""
+def _chain(node: ast.expr) -> list[tuple[str, ast.expr]]:
+    """The operands of operators that bind alike, each with the operator before it; any other node is one operand."""
     operands: list[tuple[str, ast.expr]] = []
-    left: ast.expr = node
+    left = node
     while isinstance(left, ast.BinOp) and _precedence(left) == _precedence(node):
         operands.append((_BINARY[type(left.op)][0], left.right))
         left = left.left
@@ -535,17 +565,15 @@ def _unary(node: ast.UnaryOp, inside: bool) -> _Doc:
 
 
 def _conditional(node: ast.IfExp, inside: bool) -> _Doc:
+    """``a if b else c``, and what another one behind the ``else`` has, on lines of one indentation."""
     line: _Doc = _Line() if inside else " "
-    parts = (
-        _operand(node.body, 2, inside),
-        line,
-        "if ",
-        _operand(node.test, 2, inside),
-        line,
-        "else ",
-        _expression(node.orelse, inside),
-    )
-    return _group(*parts) if inside else parts
+    parts: list[_Doc] = []
+    last: ast.expr = node
+    while isinstance(last, ast.IfExp):
+        parts += [_operand(last.body, 2, inside), line, "if ", _operand(last.test, 2, inside), line, "else "]
+        last = last.orelse
+    parts.append(_expression(last, inside))
+    return _group(*parts) if inside else tuple(parts)
 
 
 def _collection(opening: str, closing: str) -> Callable[..., _Doc]:

@@ -185,7 +185,7 @@ def _add__tensor_check(self: Tensor, other: Tensor, alpha: float) -> None:
             {
                 "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
                     torch.result_type(self, other), self.dtype
-                ),
+                )
             },
         )
 
@@ -252,7 +252,7 @@ def _add__scalar_check(self: Tensor, other: float, alpha: float) -> None:
             {
                 "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
                     torch.result_type(self, other), self.dtype
-                ),
+                )
             },
         )
 
@@ -414,7 +414,7 @@ def _sub__tensor_check(self: Tensor, other: Tensor, alpha: float) -> None:
             {
                 "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
                     torch.result_type(self, other), self.dtype
-                ),
+                )
             },
         )
 
@@ -474,7 +474,7 @@ def _sub__scalar_check(self: Tensor, other: float, alpha: float) -> None:
             {
                 "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
                     torch.result_type(self, other), self.dtype
-                ),
+                )
             },
         )
 
@@ -758,7 +758,7 @@ def _mul__scalar_check(self: Tensor, other: float) -> None:
             {
                 "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
                     torch.result_type(self, other), self.dtype
-                ),
+                )
             },
         )
 
@@ -958,7 +958,7 @@ def _div__tensor_check(self: Tensor, other: Tensor) -> None:
             {
                 "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
                     torch.result_type(self, other), self.dtype
-                ),
+                )
             },
         )
 
@@ -1019,7 +1019,7 @@ def _div__scalar_check(self: Tensor, other: float) -> None:
             {
                 "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
                     torch.result_type(self, other), self.dtype
-                ),
+                )
             },
         )
 
@@ -1504,7 +1504,7 @@ def _remainder__scalar_check(self: Tensor, other: float) -> None:
             {
                 "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
                     torch.result_type(self, other), self.dtype
-                ),
+                )
             },
         )
 
@@ -1708,7 +1708,7 @@ def _fmod__scalar_check(self: Tensor, other: float) -> None:
             {
                 "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
                     torch.result_type(self, other), self.dtype
-                ),
+                )
             },
         )
 

@@ -626,7 +626,7 @@ def _flatten_using_ints_kernel_2(self: Tensor, start_dim: int, end_dim: int) -> 
             *self.shape[: start_dim % self.dim()],
             math.prod(self.shape[start_dim % self.dim() : end_dim % self.dim() + 1]),
             *self.shape[end_dim % self.dim() + 1 :],
-        ),
+        )
     )
     return result
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from itertools import pairwise
 
 import pytest
@@ -82,12 +80,3 @@ def test_pieces_are_as_long_as_can_be(text: str, room: int) -> None:
     for piece, following in pairwise(found):
         word = re.match(r"[^ \n]*[ \n]?", following)
         assert piece.endswith("\n") or (word is not None and len(quoted(piece + word[0])) > room)
-
-
-@pytest.mark.parametrize("value", ["ctx.needs_input_grad", "function(x)", f"function({NAMES})", "first, second"])
-def test_targets_are_broken_as_the_formatter_does(value: str) -> None:
-    """On both sides of each width at which another way is taken."""
-    targets = [", ".join(f"target_{i}" for i in range(9)) + "x" * more for more in range(32)]
-    wrapped = "".join(f"{wrap(f'{target} = {value}')}\n" for target in targets)
-    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "120", "-"]
-    assert subprocess.run(command, input=wrapped, capture_output=True, text=True, check=True).stdout == wrapped
