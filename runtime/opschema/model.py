@@ -26,7 +26,7 @@ class SchemaKind(Enum):
     MUTABLE = "mutable"  # writes to some other argument
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Argument:
     """One argument. ``default`` is the text of its default, None where it has none."""
 
@@ -80,12 +80,16 @@ class Argument:
         """The alias annotation as sets."""
         return alias_info(self.type, self.alias)
 
-    def __str__(self) -> str:
+    @cached_property
+    def _text(self) -> str:
         default = "" if self.default is None else f"={self.default}"
         return f"{annotated(self.type, self.alias)} {self.name}{default}"
 
+    def __str__(self) -> str:
+        return self._text
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Return:
     """One returned value; either all returns of a schema are named or none is."""
 
@@ -116,8 +120,12 @@ class Return:
         """The alias annotation as sets."""
         return alias_info(self.type, self.alias)
 
-    def __str__(self) -> str:
+    @cached_property
+    def _text(self) -> str:
         return annotated(self.type, self.alias) + (f" {self.name}" if self.name else "")
+
+    def __str__(self) -> str:
+        return self._text
 
 
 @dataclass(frozen=True)
@@ -145,16 +153,20 @@ class Schema:
     @cached_property
     def positional(self) -> tuple[Argument, ...]:
         """Arguments that can be passed by position."""
-        return tuple(argument for argument in self.arguments if not argument.kwarg_only)
+        return self.arguments[: len(self.arguments) - len(self.kwarg_only)]
 
     @cached_property
     def kwarg_only(self) -> tuple[Argument, ...]:
-        """Arguments behind the ``*``."""
+        """Arguments behind the ``*``: they come last."""
+        if not self.arguments or not self.arguments[-1].kwarg_only:
+            return ()
         return tuple(argument for argument in self.arguments if argument.kwarg_only)
 
     @cached_property
     def out_arguments(self) -> tuple[Argument, ...]:
-        """Keyword-only arguments that the operator writes its results to."""
+        """Keyword-only arguments that the operator writes its results to: they come last."""
+        if not self.arguments or not self.arguments[-1].is_out:
+            return ()
         return tuple(argument for argument in self.kwarg_only if argument.is_write)
 
     @property
@@ -169,13 +181,9 @@ class Schema:
         """What the operator writes to; an in-place name decides before an out argument."""
         if self.is_inplace_name:
             return SchemaKind.INPLACE
-        writes = False
-        for argument in self.arguments:
-            if argument.is_write:
-                if argument.kwarg_only:
-                    return SchemaKind.OUT
-                writes = True
-        return SchemaKind.MUTABLE if writes else SchemaKind.FUNCTIONAL
+        if self.out_arguments:
+            return SchemaKind.OUT
+        return SchemaKind.MUTABLE if self.is_mutable else SchemaKind.FUNCTIONAL
 
     @property
     def overload_name(self) -> str:
@@ -194,11 +202,10 @@ class Schema:
         return f"{namespace}{self.name}{'.' if self.overload else ''}{self.overload}"
 
     def __str__(self) -> str:
-        arguments = [str(argument) for argument in self.arguments]
-        first_kwarg = next((i for i, argument in enumerate(self.arguments) if argument.kwarg_only), None)
-        if first_kwarg is not None:
-            arguments.insert(first_kwarg, "*")
-        returns = ", ".join(map(str, self.returns))
+        arguments = [argument._text for argument in self.arguments]
+        if self.kwarg_only:
+            arguments.insert(len(self.positional), "*")
+        returns = ", ".join([ret._text for ret in self.returns])
         if len(self.returns) != 1:
             returns = f"({returns})"
         return f"{self.qualname}({', '.join(arguments)}) -> {returns}"

@@ -74,15 +74,16 @@ def _argument_fault(arguments: tuple[Argument, ...]) -> SchemaError | None:
 
 def _return_fault(schema: Schema) -> SchemaError | None:
     seen: set[str] = set()
+    writes = bool(schema.returns) and schema.returns[0].is_write
     for i, ret in enumerate(schema.returns):
         if ret.name is not None:
             if ret.name in seen:
                 earlier = _first(schema.returns, ret.name)
                 return _fault(f"return `{ret.name}` is there twice", "return", i, "rename one", earlier)
             seen.add(ret.name)
-        if ret.is_write != schema.returns[0].is_write:
+        if ret.is_write != writes:
             return _fault("either every return is a mutated argument or none is", "return", i)
-        if ret.is_write and ret.alias not in [argument.alias for argument in schema.arguments if argument.alias]:
+        if writes and ret.alias not in [argument.alias for argument in schema.arguments if argument.alias]:
             return _fault(f"no argument is annotated {ret.alias}", "return", i)
     return None
 
