@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import ClassVar
@@ -35,8 +35,10 @@ class Argument:
     default: str | None = None
     kwarg_only: bool = False
     alias: Alias | None = None
+    is_write: bool = field(init=False, repr=False, compare=False)  # whether the operator writes to it
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "is_write", self.alias is not None and self.alias.write)
         if self.default is not None:
             try:
                 check_default(self.type, self.default)
@@ -66,11 +68,6 @@ class Argument:
         return size_of(self.type)
 
     @property
-    def is_write(self) -> bool:
-        """Whether the operator writes to this argument."""
-        return self.alias is not None and self.alias.write
-
-    @property
     def is_out(self) -> bool:
         """Whether it is where a result goes: written to, and given by name."""
         return self.kwarg_only and self.is_write
@@ -96,10 +93,14 @@ class Return:
     type: Type
     name: str | None = None
     alias: Alias | None = None
+    is_write: bool = field(init=False, repr=False, compare=False)  # whether it is an argument that is written to
 
     kwarg_only: ClassVar[bool] = False
     default_value: ClassVar[None] = None
     is_out: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_write", self.alias is not None and self.alias.write)
 
     def has_default_value(self) -> bool:
         """No result has one; arguments may."""
@@ -109,11 +110,6 @@ class Return:
     def N(self) -> int | None:  # noqa: N802  (PyTorch's name)
         """The length that a list has by its type."""
         return size_of(self.type)
-
-    @property
-    def is_write(self) -> bool:
-        """Whether it is an argument that the operator writes to."""
-        return self.alias is not None and self.alias.write
 
     @property
     def alias_info(self) -> AliasInfo | None:
@@ -130,7 +126,12 @@ class Return:
 
 @dataclass(frozen=True)
 class Schema:
-    """A whole schema. Construction raises SchemaError where a rule of ``opschema.rules`` is broken."""
+    """A whole schema. Construction raises SchemaError where a rule of ``opschema.rules`` is broken.
+
+    Of its arguments, ``positional`` can be passed by position, ``kwarg_only`` are behind the ``*``, and the operator
+    writes its results to ``out_arguments``. ``kind`` is what it writes to; an in-place name decides before an out
+    argument. ``qualname`` is ``ns::name.overload``, without the parts that are absent.
+    """
 
     namespace: str | None
     name: str
@@ -138,7 +139,30 @@ class Schema:
     arguments: tuple[Argument, ...]
     returns: tuple[Return, ...]
 
+    # What follows from those is asked for again and again.
+    positional: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
+    kwarg_only: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
+    out_arguments: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
+    kind: SchemaKind = field(init=False, repr=False, compare=False)
+    qualname: str = field(init=False, repr=False, compare=False)
+
     def __post_init__(self) -> None:
+        kwarg_only = tuple([argument for argument in self.arguments if argument.kwarg_only])
+        written = [argument for argument in self.arguments if argument.is_write]
+        out_arguments = tuple([argument for argument in written if argument.kwarg_only])
+        if self.is_inplace_name:
+            kind = SchemaKind.INPLACE
+        elif out_arguments:
+            kind = SchemaKind.OUT
+        else:
+            kind = SchemaKind.MUTABLE if written else SchemaKind.FUNCTIONAL
+        vars(self).update(
+            positional=self.arguments[: len(self.arguments) - len(kwarg_only)],
+            kwarg_only=kwarg_only,
+            out_arguments=out_arguments,
+            kind=kind,
+            qualname=_qualname(self.namespace, self.name, self.overload),
+        )
         fault = find_fault(self)
         if fault is not None:
             raise fault
@@ -146,28 +170,9 @@ class Schema:
     def in_namespace(self, namespace: str | None) -> Schema:
         """The same schema in ``namespace``; no rule looks at that, so none is checked again."""
         made = object.__new__(Schema)
-        vars(made).update(vars(self), namespace=namespace)
-        vars(made).pop("qualname", None)
+        qualname = _qualname(namespace, self.name, self.overload)
+        vars(made).update(vars(self), namespace=namespace, qualname=qualname)
         return made
-
-    @cached_property
-    def positional(self) -> tuple[Argument, ...]:
-        """Arguments that can be passed by position."""
-        return self.arguments[: len(self.arguments) - len(self.kwarg_only)]
-
-    @cached_property
-    def kwarg_only(self) -> tuple[Argument, ...]:
-        """Arguments behind the ``*``: they come last."""
-        if not self.arguments or not self.arguments[-1].kwarg_only:
-            return ()
-        return tuple(argument for argument in self.arguments if argument.kwarg_only)
-
-    @cached_property
-    def out_arguments(self) -> tuple[Argument, ...]:
-        """Keyword-only arguments that the operator writes its results to: they come last."""
-        if not self.arguments or not self.arguments[-1].is_out:
-            return ()
-        return tuple(argument for argument in self.kwarg_only if argument.is_write)
 
     @property
     def is_inplace_name(self) -> bool:
@@ -175,15 +180,6 @@ class Schema:
         if self.name.endswith("__"):
             return self.name in _IN_PLACE_DUNDER
         return self.name.endswith("_") and self.name != "_"
-
-    @cached_property
-    def kind(self) -> SchemaKind:
-        """What the operator writes to; an in-place name decides before an out argument."""
-        if self.is_inplace_name:
-            return SchemaKind.INPLACE
-        if self.out_arguments:
-            return SchemaKind.OUT
-        return SchemaKind.MUTABLE if self.is_mutable else SchemaKind.FUNCTIONAL
 
     @property
     def overload_name(self) -> str:
@@ -195,12 +191,6 @@ class Schema:
         """Whether a call writes to one of its arguments."""
         return any(argument.is_write for argument in self.arguments)
 
-    @cached_property
-    def qualname(self) -> str:
-        """``ns::name.overload``, without the parts that are absent."""
-        namespace = f"{self.namespace}::" if self.namespace else ""
-        return f"{namespace}{self.name}{'.' if self.overload else ''}{self.overload}"
-
     def __str__(self) -> str:
         arguments = [argument._text for argument in self.arguments]
         if self.kwarg_only:
@@ -209,3 +199,8 @@ class Schema:
         if len(self.returns) != 1:
             returns = f"({returns})"
         return f"{self.qualname}({', '.join(arguments)}) -> {returns}"
+
+
+def _qualname(namespace: str | None, name: str, overload: str) -> str:
+    qualname = f"{name}.{overload}" if overload else name
+    return f"{namespace}::{qualname}" if namespace else qualname

@@ -22,9 +22,7 @@ def find_fault(schema: Schema) -> SchemaError | None:
         return fault
     if schema.is_inplace_name:
         return _inplace_fault(schema)
-    if schema.arguments and schema.arguments[-1].is_out:  # they come last
-        return _out_fault(schema, schema.out_arguments)
-    return None
+    return _out_fault(schema, schema.out_arguments) if schema.out_arguments else None
 
 
 def _fault(message: str, kind: str, index: int, hint: str | None = None, other: int | None = None) -> SchemaError:
