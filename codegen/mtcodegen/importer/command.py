@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import opschema
 from mtcodegen.diagnostics import Diagnostic, in_source_order, suggest
 from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
 from mtcodegen.importer.gradients import DerivativeTable
@@ -16,7 +17,6 @@ from mtcodegen.importer.model import Imported, Note
 from mtcodegen.importer.modules import Draw, Modules, make_modules
 from mtcodegen.importer.native import import_native
 from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
-from mtcodegen.importer.render import render
 from mtcodegen.source import Mapping, Node
 from mtcodegen.torchyaml import (
     NativeFunction,
@@ -54,6 +54,8 @@ class Import:
     @property
     def text(self) -> str:
         """A file in our language, with the notes as comments; empty where nothing was read."""
+        from mtcodegen.importer.render import render
+
         return render(self.imported, self.namespace, self.sources, self.left_out) if self.notes or self.sources else ""
 
     def modules(self, path: pathlib.Path, folder: pathlib.Path, draw: Draw | None = None) -> Modules:
@@ -109,14 +111,9 @@ def import_files(
         operators, left_out, faults = _others(document, functions, table, kernels)
         found += faults
         operators = [item for item in operators if _matches(item, select)]
-    schemas_there = [item.schema for item in functions] if native else [item.schema for item in operators]
-    offered = [(schema.name, schema.overload) for schema in schemas_there]
-    missing = [pattern for pattern in select if not any(_is_selected(*item, [pattern]) for item in offered)]
-    known = {text for name, overload in offered for text in (name, f"{name}.{overload}" if overload else name)}
-    found += [
-        Diagnostic("MT601", f"no operator is called `{name}`", None, suggest(name, known), path=str(path))
-        for name in (missing if document is not None else ())
-    ]
+    if document is not None and select:
+        schemas_there = [item.schema for item in functions] if native else [item.schema for item in operators]
+        found += _missing(schemas_there, select, path)
     if found:
         paths = [str(item) for item in (path, derivatives, schemas) if item is not None]
         return Import(tuple(in_source_order(found, paths)))
@@ -147,6 +144,17 @@ def _others(
     schemas = {function.schema.qualname: function.schema for function in functions}
     reader = ExecutorchReader(schemas, table, kernels)
     return reader.operators(document), [], reader.diagnostics
+
+
+def _missing(schemas: Iterable[opschema.Schema], select: Sequence[str], path: pathlib.Path) -> list[Diagnostic]:
+    """What no operator is there for."""
+    offered = [(schema.name, schema.overload) for schema in schemas]
+    missing = [pattern for pattern in select if not any(_is_selected(*item, [pattern]) for item in offered)]
+    known = {text for name, overload in offered for text in (name, f"{name}.{overload}" if overload else name)}
+    return [
+        Diagnostic("MT601", f"no operator is called `{name}`", None, suggest(name, known), path=str(path))
+        for name in missing
+    ]
 
 
 def _selected(functions: Iterable[NativeFunction], select: Sequence[str]) -> list[NativeFunction]:
