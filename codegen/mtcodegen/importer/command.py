@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import pathlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,7 +37,7 @@ class Import:
     namespace: str = ""
     sources: tuple[str, ...] = ()
     imported: tuple[Imported, ...] = ()
-    left_out: tuple[Note, ...] = ()
+    left_out: Callable[[], Sequence[Note]] = tuple  # the notes on what is not among them
     unchecked: PendingDerivatives | None = None  # what is wrong with these is found where modules are made
 
     @property
@@ -49,14 +49,15 @@ class Import:
     def notes(self) -> tuple[Note, ...]:
         """What could not be carried over: also what the generator has against a formula, which is withdrawn."""
         lower(self.imported, self.namespace, schema_table(self.imported, self.namespace))
-        return (*(note for operator in self.imported for note in operator.notes), *self.left_out)
+        return (*(note for operator in self.imported for note in operator.notes), *self.left_out())
 
     @property
     def text(self) -> str:
         """A file in our language, with the notes as comments; empty where nothing was read."""
         from mtcodegen.importer.render import render
 
-        return render(self.imported, self.namespace, self.sources, self.left_out) if self.notes or self.sources else ""
+        notes = self.notes  # what is withdrawn is known with them
+        return render(self.imported, self.namespace, self.sources, self.left_out()) if notes or self.sources else ""
 
     def modules(self, path: pathlib.Path, folder: pathlib.Path, draw: Draw | None = None) -> Modules:
         """The modules of the operators, as if ``path``, the imported file, were in our language.
@@ -64,8 +65,7 @@ class Import:
         ``draw`` makes text of notes, in two processes.
         """
         table = schema_table(self.imported, self.namespace)
-        made = make_modules(self.imported, self.namespace, table, path, folder, self.unchecked, draw)
-        return made.with_notes(self.left_out, draw)
+        return make_modules(self.imported, self.namespace, table, path, folder, self.unchecked, draw, self.left_out)
 
 
 def import_files(
@@ -103,7 +103,7 @@ def import_files(
     found += faults
     if pending is not None and (found or not check_later or pending.is_faulty):
         found += pending.all_faults()
-    left_out: list[Note] = []
+    left_out: Callable[[], Sequence[Note]] = tuple
     if native:
         by_name = {function.schema.qualname: function for function in functions}
         operators, left_out = import_native(_selected(functions, select), by_name, table, kernels)
@@ -118,7 +118,7 @@ def import_files(
         paths = [str(item) for item in (path, derivatives, schemas) if item is not None]
         return Import(tuple(in_source_order(found, paths)))
     sources = tuple(item.name for item in (path, derivatives) if item is not None)
-    return Import((), namespace, sources, tuple(operators), tuple(left_out), pending)
+    return Import((), namespace, sources, tuple(operators), left_out, pending)
 
 
 def _derivatives(
@@ -137,13 +137,13 @@ def _derivatives(
 
 def _others(
     document: Node | None, functions: Iterable[NativeFunction], table: DerivativeTable, kernels: str
-) -> tuple[list[Imported], list[Note], list[Diagnostic]]:
+) -> tuple[list[Imported], Callable[[], Sequence[Note]], list[Diagnostic]]:
     if is_op_plugin(document):
         plugin = OpPluginReader(table, kernels)
-        return plugin.operators(document), plugin.left_out, plugin.diagnostics
+        return plugin.operators(document), lambda: plugin.left_out, plugin.diagnostics
     schemas = {function.schema.qualname: function.schema for function in functions}
     reader = ExecutorchReader(schemas, table, kernels)
-    return reader.operators(document), [], reader.diagnostics
+    return reader.operators(document), tuple, reader.diagnostics
 
 
 def _missing(schemas: Iterable[opschema.Schema], select: Sequence[str], path: pathlib.Path) -> list[Diagnostic]:

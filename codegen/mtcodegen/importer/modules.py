@@ -64,17 +64,20 @@ def make_modules(
     folder: pathlib.Path,
     unchecked: PendingDerivatives | None = None,
     draw: Draw | None = None,
+    left_out: Callable[[], Sequence[Note]] = tuple,
 ) -> Modules:
-    """The modules of ``operators``, as if ``path``, the imported file, were in our language."""
-    parts = _with_names(_parts(operators), path.stem, unchecked)
-    made = in_two_processes(partial(_module, namespace, table, path, folder, unchecked, draw), parts)
-    files = {name: text for item in made for name, text in item.files.items()}
-    if len(parts) > 1:
-        from mtcodegen.render import render_package
+    """The modules of ``operators``, as if ``path``, the imported file, were in our language.
 
-        files["__init__.py"] = render_package(path.name, [part.name for part in parts])
+    ``left_out`` gives the notes on what is in none of them. ``draw`` makes text of notes, in two processes.
+    """
+    parts = _with_names(_parts(operators), path.stem, unchecked)
+    pieces = [partial(_module, namespace, table, path, folder, unchecked, draw, part) for part in parts]
+    if len(parts) > 1:
+        made = in_two_processes(_call, [*pieces, partial(_package, path, parts, left_out, draw)])
+    else:
+        made = [*map(_call, pieces), Modules({}, (), ()).with_notes(left_out(), draw)]
     return Modules(
-        files,
+        {name: text for item in made for name, text in item.files.items()},
         tuple(note for item in made for note in item.notes),
         tuple(fault for item in made for fault in item.refused),
         tuple(fault for item in made for fault in item.faults),
@@ -116,6 +119,19 @@ def _parts(operators: Sequence[Imported]) -> list[list[Imported]]:
 def _base(operator: Imported) -> tuple[str | None, str]:
     """What its variants share with it, too: an in-place operator may ask for the functional one."""
     return operator.schema.namespace, operator.schema.name.rstrip("_")
+
+
+def _call(piece: Callable[[], Modules]) -> Modules:
+    return piece()
+
+
+def _package(
+    path: pathlib.Path, parts: Sequence[_Part], left_out: Callable[[], Sequence[Note]], draw: Draw | None
+) -> Modules:
+    from mtcodegen.render import render_package
+
+    files = {"__init__.py": render_package(path.name, [part.name for part in parts])}
+    return Modules(files, (), ()).with_notes(left_out(), draw)
 
 
 def _module(

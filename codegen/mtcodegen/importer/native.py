@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import opschema
@@ -42,26 +42,26 @@ def import_native(
     by_name: Mapping[str, NativeFunction],
     derivatives: DerivativeTable,
     kernels: str,
-) -> tuple[list[Imported], list[Note]]:
-    """``functions`` as operators, and those that are left out; ``kernels`` is the Python module that has their kernels.
+) -> tuple[list[Imported], Callable[[], list[Note]]]:
+    """``functions`` as operators, and what gives the notes on those that are left out.
 
-    ``by_name`` has every function of the file, since one may have the kernels of another. Without ``kernels`` the
-    operators have none.
+    ``by_name`` has every function of the file, since one may have the kernels of another. ``kernels`` is the Python
+    module that has their kernels; without it the operators have none.
     """
     makers = _makers(functions)
     operators = [_imported(function, makers, by_name, derivatives, kernels) for function in functions]
-    if not kernels:
-        return operators, []
+    kept = [item for item in operators if item.kernels or not kernels]
+    return kept, partial(_notes_on, [item for item in operators if kernels and not item.kernels])
+
+
+def _notes_on(left_out: Iterable[Imported]) -> list[Note]:
     reason = "it has kernels only for devices that there are not"
-    left_out: list[Note] = []
-    for item in operators:
-        if not item.kernels:
-            item.complete()
-            variants = [
-                Note(f"autogen: {name}", "nothing is made of what is left out", item.span) for name in item.autogen
-            ]
-            left_out += [Note(str(item.schema), reason, item.span), *variants, *item.notes]
-    return [item for item in operators if item.kernels], left_out
+    found: list[Note] = []
+    for item in left_out:
+        item.complete()
+        variants = [Note(f"autogen: {name}", "nothing is made of what is left out", item.span) for name in item.autogen]
+        found += [Note(str(item.schema), reason, item.span), *variants, *item.notes]
+    return found
 
 
 def python_name(schema: opschema.Schema) -> str:
