@@ -124,13 +124,14 @@ class Return:
         return self._text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Schema:
     """A whole schema. Construction raises SchemaError where a rule of ``opschema.rules`` is broken.
 
     Of its arguments, ``positional`` can be passed by position, ``kwarg_only`` are behind the ``*``, and the operator
-    writes its results to ``out_arguments``. ``kind`` is what it writes to; an in-place name decides before an out
-    argument. ``qualname`` is ``ns::name.overload``, without the parts that are absent.
+    writes its results to ``out_arguments``. ``is_inplace_name`` is whether the name says that the operator works in
+    place: ``add_``, ``__iadd__``. ``kind`` is what it writes to; an in-place name decides before an out argument.
+    ``qualname`` is ``ns::name.overload``, without the parts that are absent.
     """
 
     namespace: str | None
@@ -143,25 +144,41 @@ class Schema:
     positional: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
     kwarg_only: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
     out_arguments: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
+    is_inplace_name: bool = field(init=False, repr=False, compare=False)
     kind: SchemaKind = field(init=False, repr=False, compare=False)
     qualname: str = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        kwarg_only = tuple([argument for argument in self.arguments if argument.kwarg_only])
-        written = [argument for argument in self.arguments if argument.is_write]
-        out_arguments = tuple([argument for argument in written if argument.kwarg_only])
-        if self.is_inplace_name:
+    def __init__(
+        self,
+        namespace: str | None,
+        name: str,
+        overload: str,
+        arguments: tuple[Argument, ...],
+        returns: tuple[Return, ...],
+    ) -> None:
+        kwarg_only = tuple([argument for argument in arguments if argument.kwarg_only])
+        written = [argument for argument in arguments if argument.is_write]
+        out_arguments = tuple([argument for argument in written if argument.kwarg_only]) if written else ()
+        is_inplace_name = name.endswith("_") and _is_inplace(name)
+        if is_inplace_name:
             kind = SchemaKind.INPLACE
         elif out_arguments:
             kind = SchemaKind.OUT
         else:
             kind = SchemaKind.MUTABLE if written else SchemaKind.FUNCTIONAL
+        # Once for all: the constructor of a frozen dataclass takes its time for every field.
         vars(self).update(
-            positional=self.arguments[: len(self.arguments) - len(kwarg_only)],
+            namespace=namespace,
+            name=name,
+            overload=overload,
+            arguments=arguments,
+            returns=returns,
+            positional=arguments[: len(arguments) - len(kwarg_only)],
             kwarg_only=kwarg_only,
             out_arguments=out_arguments,
+            is_inplace_name=is_inplace_name,
             kind=kind,
-            qualname=_qualname(self.namespace, self.name, self.overload),
+            qualname=_qualname(namespace, name, overload),
         )
         fault = find_fault(self)
         if fault is not None:
@@ -173,13 +190,6 @@ class Schema:
         qualname = _qualname(namespace, self.name, self.overload)
         vars(made).update(vars(self), namespace=namespace, qualname=qualname)
         return made
-
-    @property
-    def is_inplace_name(self) -> bool:
-        """Whether the name says that the operator works in place: ``add_``, ``__iadd__``."""
-        if self.name.endswith("__"):
-            return self.name in _IN_PLACE_DUNDER
-        return self.name.endswith("_") and self.name != "_"
 
     @property
     def overload_name(self) -> str:
@@ -204,3 +214,7 @@ class Schema:
 def _qualname(namespace: str | None, name: str, overload: str) -> str:
     qualname = f"{name}.{overload}" if overload else name
     return f"{namespace}::{qualname}" if namespace else qualname
+
+
+def _is_inplace(name: str) -> bool:
+    return name in _IN_PLACE_DUNDER if name.endswith("__") else name != "_"

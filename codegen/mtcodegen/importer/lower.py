@@ -135,7 +135,7 @@ class _Lowering:
         operator = self.operator
         schema = operator.schema
         if schema.namespace is None:
-            schema = schema.in_namespace(self.namespace)
+            schema = self.table[f"{self.namespace}::{schema.qualname}"]
         place = self.place
         here = (place, place)  # findings point at nothing else of it
         entries: dict[str, tuple[Scalar, Node]] = {}

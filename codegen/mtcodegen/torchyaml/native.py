@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -69,7 +69,7 @@ class Precomputed:
     replacements: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class NativeFunction:
     """One entry. What a key says when it is left out is the default."""
 
@@ -91,8 +91,12 @@ class NativeFunction:
     manual_cpp_binding: bool = False
     manual_kernel_registration: bool = False
     precomputed: tuple[Precomputed, ...] = ()
-    ufunc_inner_loop: dict[str, str] = field(default_factory=dict)
+    ufunc_inner_loop: tuple[tuple[str, str], ...] = ()
     use_const_ref_for_mutable_tensors: bool = False
+
+    def __init__(self, node: Mapping, func: Scalar, schema: opschema.Schema, **given: Any) -> None:
+        # The constructor of a frozen dataclass sets field after field, and an entry has three keys out of seventeen.
+        vars(self).update(given, node=node, func=func, schema=schema)
 
     @property
     def is_composite(self) -> bool:
@@ -175,14 +179,14 @@ class _Reader(EntryReader):
                 self.fault_in(node, "MT114", f"`{part[:60]}` is not a type and a name", part, "as in `int kH`")
         return tuple((match[1], match[2]) for match in found if match) if all(found) else None
 
-    def ufuncs(self, node: Node | None) -> dict[str, str]:
+    def ufuncs(self, node: Node | None) -> tuple[tuple[str, str], ...]:
         if node is None:
-            return {}
+            return ()
         if not isinstance(node, Mapping):
             self.fault("MT112", f"`ufunc_inner_loop` is a mapping, and this is a {node.kind}", node)
-            return {}
+            return ()
         self.check_keys(node, _UFUNC_KEYS, ())
-        return {name: self.text(node, name) for name in node.entries}
+        return tuple((name, self.text(node, name)) for name in node.entries)
 
     def check_arguments(self, function: NativeFunction) -> None:
         schema, node = function.schema, function.node

@@ -48,7 +48,7 @@ def _native_lines(function: NativeFunction) -> Iterator[str]:
         yield from (f"  {', '.join(item.keys)}: {item.kernel}" for item in function.dispatch)
     if function.ufunc_inner_loop:
         yield "ufunc_inner_loop:"
-        yield from (f"  {key}: {yaml_text(value)}" for key, value in function.ufunc_inner_loop.items())
+        yield from (f"  {key}: {yaml_text(value)}" for key, value in function.ufunc_inner_loop)
     if function.precomputed:
         yield "precomputed:"
     for item in function.precomputed:
