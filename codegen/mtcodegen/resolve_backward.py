@@ -90,8 +90,8 @@ def _differentiable(schema: opschema.Schema) -> list[str]:
 
 
 def _has_tensor_output(schema: opschema.Schema) -> bool:
-    return schema.kind is not opschema.SchemaKind.OUT and any(
-        opschema.base_of(ret.type).name == "Tensor" for ret in schema.returns
+    return any(opschema.base_of(ret.type).name == "Tensor" for ret in schema.returns) and (
+        schema.kind is not opschema.SchemaKind.OUT
     )
 
 
@@ -122,8 +122,8 @@ def _resolve(backward: Backward, scope: OpScope, differentiable: list[str], key:
         if name not in given:
             hint = f"add `{name}: <formula>` or `{name}: not_differentiable`"
             scope.fault("MT410", f"there is no gradient for `{name}`", key.span, hint)
-    derivatives = tuple(_resolve_formula(item, scope, known, differentiable) for item in backward.derivatives)
-    return replace(backward, derivatives=derivatives)
+    derivatives = tuple([_resolve_formula(item, scope, known, differentiable) for item in backward.derivatives])
+    return backward if derivatives == backward.derivatives else replace(backward, derivatives=derivatives)
 
 
 def _refuse_name(
@@ -162,7 +162,10 @@ def _resolve_formula(
     by_device = {
         device: scope.formula(formula, Purpose.BACKWARD, wanted) for device, formula in derivative.by_device.items()
     }
-    return replace(derivative, formula=scope.formula(derivative.formula, Purpose.BACKWARD, wanted), by_device=by_device)
+    formula = scope.formula(derivative.formula, Purpose.BACKWARD, wanted)
+    if formula is derivative.formula and not by_device:
+        return derivative
+    return Derivative(derivative.key, derivative.arguments, formula, derivative.marker, by_device)
 
 
 _OPTIONAL_TENSORS = ValueType.list_of(OPTIONAL_TENSOR)

@@ -17,8 +17,9 @@ __all__ = ["is_nested_numbers", "resolve_examples"]
 
 def resolve_examples(spec: OpSpec, scope: OpScope) -> OpSpec:
     """Check every example."""
-    examples = tuple(_resolve(example, scope) for example in spec.examples)
-    return replace(spec, examples=examples) if examples else spec
+    if not spec.examples:
+        return spec
+    return replace(spec, examples=tuple(_resolve(example, scope) for example in spec.examples))
 
 
 def _resolve(example: Example, scope: OpScope) -> Example:

@@ -45,10 +45,10 @@ def resolve_forward(spec: OpSpec, scope: OpScope) -> Forward | None:
         tangents = {name: Tangent(forward.key, name, None, forward.marker) for name in outputs}
     else:
         tangents = _by_output(forward, spec, scope, known, outputs)
-    found = [
-        _resolve(tangents[name], ret, spec, scope, differentiable) for name, ret in known.items() if name in tangents
-    ]
-    return replace(forward, tangents=tuple(found))
+    found = tuple(
+        [_resolve(tangents[name], ret, spec, scope, differentiable) for name, ret in known.items() if name in tangents]
+    )
+    return forward if found == forward.tangents else replace(forward, tangents=found)
 
 
 def _is_useless(spec: OpSpec, scope: OpScope, differentiable: list[str], outputs: list[str]) -> bool:
@@ -122,7 +122,7 @@ def _resolve(
     }:
         hint = f"a tangent is computed from tangents, such as `{differentiable[0]}_t`; or write `not_differentiable`"
         scope.fault("MT422", f"the tangent of `{tangent.name}` does not depend on any", formula.node.span, hint)
-    return replace(tangent, formula=formula)
+    return tangent if formula is tangent.formula else Tangent(tangent.key, tangent.name, formula, tangent.marker)
 
 
 def _check_element_wise(tangent: Tangent, spec: OpSpec, scope: OpScope) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import replace
 
 import opschema
@@ -43,17 +42,19 @@ _OPTIONAL_DTYPE = replace(DTYPE, optional=True)
 _OPTIONAL_DEVICE = replace(DEVICE, optional=True)
 
 
+_MADE_OF_OPERATORS = (Compute, PythonFunction, Variant)
+
+
 def is_composite(spec: OpSpec) -> bool:
     """Whether one kernel made of other operators serves every device, and shape propagation with it."""
-    return any(
-        isinstance(kernel.body, Compute | PythonFunction | Variant) and not kernel.devices for kernel in spec.kernels
-    )
+    return any(not kernel.devices and isinstance(kernel.body, _MADE_OF_OPERATORS) for kernel in spec.kernels)
 
 
 def needs_fake(spec: OpSpec) -> bool:
     """Whether nothing but a fake rule can say what the outputs look like. Numbers look like nothing."""
+    returns = spec.schema.returns
     return not runs_on_meta(spec) and any(
-        opschema.base_of(spec.schema.returns[i].type).name == "Tensor" for i in fresh_returns(spec.schema)
+        opschema.base_of(returns[i].type).name == "Tensor" for i in fresh_returns(spec.schema)
     )
 
 
@@ -144,8 +145,8 @@ def resolve_kernels(spec: OpSpec, scope: OpScope) -> OpSpec:
     _check_reachable(spec, scope)
     _check_fallback(spec, scope)
     _check_autocast(spec, scope)
-    kernels = tuple(_resolve_kernel(kernel, scope) for kernel in spec.kernels)
-    return spec if all(map(operator.is_, kernels, spec.kernels)) else replace(spec, kernels=kernels)
+    kernels = tuple([_resolve_kernel(kernel, scope) for kernel in spec.kernels])
+    return spec if kernels == spec.kernels else replace(spec, kernels=kernels)
 
 
 def _check_reachable(spec: OpSpec, scope: OpScope) -> None:

@@ -13,7 +13,7 @@ from mtcodegen.expr.functions import Signature
 from mtcodegen.expr.nodes import Call, Expr, Keyword, Starred
 from mtcodegen.expr.types import NONE, SHAPE, Kind, ValueType, accepts, value_type
 
-__all__ = ["Arguments", "Parameters", "fit_helper", "fit_operator", "operator_result", "parameters_of"]
+__all__ = ["Arguments", "OperatorSignature", "fit_helper", "fit_operator", "signature_of"]
 
 
 @dataclass(frozen=True)
@@ -94,32 +94,39 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
-    """The parameters of an operator by name, and what a call must and cannot have."""
+class OperatorSignature:
+    """The parameters of an operator by name, what a call must and cannot have, and what it returns."""
 
     by_name: Mapping[str, Parameter]
     positional: tuple[Parameter, ...]
     required: tuple[Parameter, ...]
-    most: float  # arguments by position
+    least: float  # arguments by position, where none are given by name
+    most: float
+    result: ValueType
 
     def may_fit(self, arguments: Arguments) -> bool:
         """Whether the number of arguments is right, and their names are: then it is worth looking at types."""
         given = arguments.count
+        if not arguments.call.keywords:
+            return self.least <= given <= self.most
         names = {keyword.name for keyword in arguments.call.keywords}
         if given > self.most or not names <= self.by_name.keys():
             return False
         return all(parameter.position < given or parameter.name in names for parameter in self.required)
 
 
-def parameters_of(schema: opschema.Schema) -> Parameters:
-    """The parameters of an operator, as expressions call it."""
+def signature_of(schema: opschema.Schema) -> OperatorSignature:
+    """How expressions call an operator."""
     listed = [_parameter(argument, i) for i, argument in enumerate(schema.arguments)]
     positional = tuple(parameter for parameter in listed if parameter.position < math.inf)
-    return Parameters(
+    required = tuple(parameter for parameter in listed if not parameter.has_default)
+    return OperatorSignature(
         {parameter.name: parameter for parameter in listed},
         positional,
-        tuple(parameter for parameter in listed if not parameter.has_default),
+        required,
+        1 + max((parameter.position for parameter in required), default=-1),
         math.inf if any(parameter.takes_rest for parameter in positional) else len(positional),
+        _result(schema),
     )
 
 
@@ -135,14 +142,14 @@ def _parameter(argument: opschema.Argument, position: int) -> Parameter:
     )
 
 
-def fit_operator(schema: opschema.Schema, parameters: Parameters, arguments: Arguments) -> list[ExpressionError]:
+def fit_operator(schema: opschema.Schema, signature: OperatorSignature, arguments: Arguments) -> list[ExpressionError]:
     """The faults of a call of an operator; none where it fits. The number of arguments is known."""
     call = arguments.call
     faults: list[ExpressionError] = []
-    taken = _fit_positional(schema, parameters.positional, arguments, faults)
+    taken = _fit_positional(schema, signature.positional, arguments, faults)
     for keyword, type_ in zip(call.keywords, arguments.keywords, strict=True):
-        _fit_keyword(schema, parameters, keyword, type_, taken, faults)
-    for parameter in parameters.required:
+        _fit_keyword(schema, signature.by_name, keyword, type_, taken, faults)
+    for parameter in signature.required:
         if parameter.name not in taken:
             faults.append(_fault(f"{_title(schema)} needs argument `{parameter.name}`", call, "MT207", _usage(schema)))
     return faults
@@ -171,15 +178,15 @@ def _fit_positional(
 
 def _fit_keyword(
     schema: opschema.Schema,
-    parameters: Parameters,
+    parameters: Mapping[str, Parameter],
     keyword: Keyword,
     type_: ValueType,
     taken: set[str],
     faults: list[ExpressionError],
 ) -> None:
-    parameter = parameters.by_name.get(keyword.name)
+    parameter = parameters.get(keyword.name)
     if parameter is None:
-        hint = suggest(keyword.name, parameters.by_name) or _usage(schema)
+        hint = suggest(keyword.name, parameters) or _usage(schema)
         faults.append(_fault(f"{_title(schema)} has no argument `{keyword.name}`", keyword, "MT207", hint))
     elif parameter.name in taken:
         faults.append(_fault(f"{_title(schema)} gets argument `{parameter.name}` twice", keyword, "MT207"))
@@ -211,8 +218,7 @@ def wrong_type(what: str, expected: ValueType, actual: ValueType, node: Expr) ->
     return _fault(f"{what} must be {expected}, not {actual}", node, "MT208")
 
 
-def operator_result(schema: opschema.Schema) -> ValueType:
-    """The type of what an operator returns."""
+def _result(schema: opschema.Schema) -> ValueType:
     types = [value_type(ret.type) for ret in schema.returns]
     if len(types) == 1:
         return types[0]

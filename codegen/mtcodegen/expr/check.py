@@ -8,7 +8,7 @@ from itertools import chain
 
 import opschema
 from mtcodegen.diagnostics import suggest
-from mtcodegen.expr.calls import Arguments, fit_helper, fit_operator, operator_result, wrong_type
+from mtcodegen.expr.calls import Arguments, fit_helper, fit_operator, wrong_type
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import HELPERS, Purpose
 from mtcodegen.expr.names import NameChecker, Typed
@@ -71,9 +71,11 @@ def analyze(expr: Expr, scope: Scope, expected: ValueType | None = None) -> Chec
     checker = _Checker(scope)
     resolved, type_ = checker.visit_as(expr, expected)
     errors = checker.errors
-    if expected is not None and not accepts(expected, type_) and not errors:
+    if errors:
+        errors.sort(key=lambda error: error.offset)
+    elif expected is not None and not accepts(expected, type_):
         errors.append(_unexpected(expr, expected, type_))
-    return Checked(resolved, type_, tuple(sorted(errors, key=lambda error: error.offset)))
+    return Checked(resolved, type_, tuple(errors))
 
 
 def check_expression(
@@ -137,18 +139,20 @@ class _Checker(NameChecker):
         match node:
             case Name():
                 return node, self.name_type(node)
+            case Call():
+                return self._call(node)
             case Literal():
                 return node, _literal_type(node)
-            case Operator():
-                return node, ANY
-            case ListExpr():
-                return self._list(node)
-            case Starred():
-                return self._starred(node)
-            case Unary():
-                return self._unary(node)
             case Binary():
                 return self._binary(node)
+            case Attribute():
+                return self._attribute(node)
+            case Unary():
+                return self._unary(node)
+            case ListExpr():
+                return self._list(node)
+            case Index():
+                return self._index(node)
             case Compare():
                 return self._compare(node)
             case BoolOp():
@@ -157,15 +161,13 @@ class _Checker(NameChecker):
                 return self._conditional(node)
             case Slice():
                 return self._slice(node)
-            case Index():
-                return self._index(node)
-            case Attribute():
-                return self._attribute(node)
+            case Starred():
+                return self._starred(node)
             case Keyword():
                 value, type_ = self.visit(node.value)
                 return with_parts(node, value=value), type_
-            case Call():
-                return self._call(node)
+            case Operator():
+                return node, ANY
 
     # ------------------------------------------------------------ operators of the language
 
@@ -357,15 +359,12 @@ class _Checker(NameChecker):
         takes_properties = isinstance(node.function, Name) and node.function.id in ("result_type", "sizeof", "len")
         visit = self.receiver if takes_properties else self.visit
         typed = [visit(argument) for argument in node.arguments]
-        keywords = [self.visit(keyword.value) for keyword in node.keywords]
-        named = zip(node.keywords, keywords, strict=True)
+        named = [self.visit(keyword) for keyword in node.keywords]
         call = with_parts(
-            node,
-            arguments=tuple(value for value, _ in typed),
-            keywords=tuple(with_parts(keyword, value=value) for keyword, (value, _) in named),
+            node, arguments=tuple([value for value, _ in typed]), keywords=tuple([value for value, _ in named])
         )
-        types = tuple(type_ for _, type_ in typed)
-        return call, Arguments(node, types, tuple(type_ for _, type_ in keywords), receiver)
+        types = tuple([type_ for _, type_ in typed])
+        return call, Arguments(node, types, tuple([type_ for _, type_ in named]), receiver)
 
     def _function(self, call: Call, function: Name, arguments: Arguments) -> Typed:
         name = function.id
@@ -404,9 +403,8 @@ class _Checker(NameChecker):
         if not schemas:
             return call, self._unknown_function(function, path)
         title = f"{namespace}::{name}"
-        resolved = with_parts(
-            call, function=Operator(namespace, name, overload, offset=function.offset, length=function.length)
-        )
+        operator = Operator(namespace, name, overload, offset=function.offset, length=function.length)
+        resolved = Call(operator, call.arguments, call.keywords, offset=call.offset, length=call.length)
         if not self.scope.purpose.reads_values:
             message = f"{self.scope.purpose.value} cannot call the operator {title}"
             return resolved, self.fault(message, function, "MT211", "operators belong to formulas and `compute`")
@@ -416,15 +414,15 @@ class _Checker(NameChecker):
 
     def _best_overload(self, title: str, schemas: Sequence[opschema.Schema], arguments: Arguments) -> ValueType:
         table = self.scope.table
-        if arguments.has_star:
-            return operator_result(schemas[0])
-        if len(schemas) == 1:
-            self.errors.extend(fit_operator(schemas[0], table.parameters(schemas[0]), arguments))
-            return operator_result(schemas[0])
+        if len(schemas) == 1 or arguments.has_star:
+            signature = table.signature(schemas[0])
+            if not arguments.has_star:
+                self.errors.extend(fit_operator(schemas[0], signature, arguments))
+            return signature.result
         for schema in schemas:
-            parameters = table.parameters(schema)
-            if parameters.may_fit(arguments) and not fit_operator(schema, parameters, arguments):
-                return operator_result(schema)
+            signature = table.signature(schema)
+            if signature.may_fit(arguments) and not fit_operator(schema, signature, arguments):
+                return signature.result
         hint = "; ".join(str(schema) for schema in schemas[:3])
         return self.fault(f"no overload of {title} takes {arguments}", arguments.call, "MT208", f"there are {hint}")
 
@@ -447,7 +445,8 @@ class _Checker(NameChecker):
             members = members_of(type_)
         member = members.get(function.name)
         call, arguments = self._arguments(node, type_)
-        call = with_parts(call, function=with_parts(function, value=receiver))
+        if receiver is not function.value:
+            call = with_parts(call, function=with_parts(function, value=receiver))
         if member is not None:
             return call, self._known_method(node, function, member, arguments)
         operator = ["aten", function.name]
@@ -504,12 +503,13 @@ _C_SPELLINGS = {
 
 def _qualified(path: Sequence[str]) -> tuple[str, str, str]:
     """Namespace, name and overload: ``torch`` is the built-in namespace, and ``torch.ops.ns`` is ``ns``."""
-    parts = list(path)
-    if parts[:2] == ["torch", "ops"] and len(parts) > 3:
-        parts = parts[2:]
-    elif parts[0] == "torch":
-        parts[0] = "aten"
-    return parts[0], parts[1], ".".join(parts[2:])
+    namespace, name, *rest = path
+    if namespace == "torch":
+        if name == "ops" and len(rest) > 1:
+            namespace, name, *rest = rest
+        else:
+            namespace = "aten"
+    return namespace, name, ".".join(rest)
 
 
 def _is_constant(node: Expr) -> bool:

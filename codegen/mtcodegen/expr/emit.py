@@ -65,6 +65,10 @@ class _Emitter:
         match node:
             case Name(id=name):
                 return self._name(name), ATOM
+            case Call():
+                return self._call(node), POSTFIX
+            case Attribute(value=value, name=name):
+                return f"{self._base(value)}.{name}", POSTFIX
             case Operator():
                 return self._operator(node), ATOM
             case Literal():
@@ -98,10 +102,6 @@ class _Emitter:
                 return self._slice(node), ATOM
             case Index(value=value, index=index):
                 return f"{self._base(value)}[{self._subscript(index)}]", POSTFIX
-            case Attribute(value=value, name=name):
-                return f"{self._base(value)}.{name}", POSTFIX
-            case Call():
-                return self._call(node), POSTFIX
 
     def _name(self, name: str) -> str:
         if name in self.rename:

@@ -24,6 +24,8 @@ class Purpose(Enum):
     SAMPLE = "a sample input"
     EXPECT = "an expected result"
 
+    __hash__ = object.__hash__  # that of enumerations is made of the name, in Python
+
     @property
     def reads_values(self) -> bool:
         """Whether tensors may be computed with, and operators called."""

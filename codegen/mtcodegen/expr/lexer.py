@@ -23,6 +23,7 @@ _TOKEN = re.compile(
   | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
   | (?P<foreign>->|&&|\|\||&|\||\^|~|!(?!=)|;|\{|\}|\?|<<|>>|\$|`)
   | (?P<operator>\*\*|//|==|!=|<=|>=|[-+*/%@<>=.,:()\[\]])
+  | (?P<bad>[\s\S])
   ) [ \t\r\n]*
     """,
     re.VERBOSE | re.ASCII,
@@ -67,9 +68,10 @@ _KINDS = {kind.value: kind for kind in TokenKind}
 
 def tokenize(text: str) -> Iterator[Token]:
     """The tokens of ``text``, the last of kind END. Raises ExpressionError (MT200, MT201)."""
-    position = len(text) - len(text.lstrip(_SPACE))
-    while match := _TOKEN.match(text, position):
-        group = match.lastgroup or ""
+    for match in _TOKEN.finditer(text, len(text) - len(text.lstrip(_SPACE))):
+        group, position = match.lastgroup or "", match.start()
+        if group == "bad":
+            raise _bad_character(text, position)
         lexeme = match[group]
         if group == "foreign":
             hint = _FOREIGN_HINTS.get(lexeme)
@@ -77,9 +79,6 @@ def tokenize(text: str) -> Iterator[Token]:
         if group == "number":
             _check_number(lexeme, position)
         yield Token(TokenKind.KEYWORD if lexeme in KEYWORDS else _KINDS[group], lexeme, position)
-        position = match.end()
-    if position < len(text):
-        raise _bad_character(text, position)
     yield Token(TokenKind.END, "", len(text))
 
 

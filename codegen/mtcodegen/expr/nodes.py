@@ -185,20 +185,20 @@ def children(node: Expr) -> tuple[Expr, ...]:
     match node:
         case Name() | Operator() | Literal():
             return ()
-        case ListExpr(items=items) | BoolOp(values=items):
-            return items
-        case Starred(value=value) | Keyword(value=value) | Attribute(value=value) | Unary(operand=value):
+        case Call(function=function, arguments=arguments, keywords=keywords):
+            return (function, *arguments, *keywords)
+        case Attribute(value=value) | Unary(operand=value) | Starred(value=value) | Keyword(value=value):
             return (value,)
         case Binary(left=left, right=right) | Index(value=left, index=right):
             return (left, right)
+        case ListExpr(items=items) | BoolOp(values=items):
+            return items
         case Compare(first=first, rest=rest):
             return (first, *(operand for _, operand in rest))
         case Conditional(condition=condition, body=body, orelse=orelse):
             return (body, condition, orelse)
         case Slice(lower=lower, upper=upper, step=step):
             return tuple(part for part in (lower, upper, step) if part is not None)
-        case Call(function=function, arguments=arguments, keywords=keywords):
-            return (function, *arguments, *keywords)
 
 
 def walk(node: Expr) -> Iterator[Expr]:
@@ -235,6 +235,9 @@ def map_children(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
     match node:
         case Name() | Operator() | Literal():
             return node
+        case Call(function=function, arguments=arguments, keywords=keywords):
+            mapped = tuple(_map_keyword(keyword, change) for keyword in keywords)
+            return with_parts(node, function=change(function), arguments=tuple(map(change, arguments)), keywords=mapped)
         case ListExpr(items=items):
             return with_parts(node, items=tuple(map(change, items)))
         case BoolOp(values=items):
@@ -254,9 +257,6 @@ def map_children(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
         case Slice(lower=lower, upper=upper, step=step):
             parts = (None if part is None else change(part) for part in (lower, upper, step))
             return with_parts(node, **dict(zip(("lower", "upper", "step"), parts, strict=True)))
-        case Call(function=function, arguments=arguments, keywords=keywords):
-            mapped = tuple(_map_keyword(keyword, change) for keyword in keywords)
-            return with_parts(node, function=change(function), arguments=tuple(map(change, arguments)), keywords=mapped)
 
 
 def _map_keyword(keyword: Keyword, change: Callable[[Expr], Expr]) -> Keyword:

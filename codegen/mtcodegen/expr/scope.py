@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import opschema
-from mtcodegen.expr.calls import Parameters, parameters_of
+from mtcodegen.expr.calls import OperatorSignature, signature_of
 from mtcodegen.expr.functions import HELPERS, Purpose, Signature
 from mtcodegen.expr.types import POINTER, TENSOR, ValueType, value_type
 
@@ -23,7 +23,7 @@ class OperatorTable(Mapping[str, opschema.Schema]):
     def __init__(self, schemas: Mapping[str, opschema.Schema]) -> None:
         self._schemas = dict(schemas)
         self._packets: dict[str, list[opschema.Schema]] = {}
-        self._parameters: dict[str, Parameters] = {}
+        self._signatures: dict[str, OperatorSignature] = {}
         self.namespaces: set[str] = set()
         for schema in self._schemas.values():
             namespace = schema.namespace or "aten"
@@ -40,12 +40,12 @@ class OperatorTable(Mapping[str, opschema.Schema]):
         found = self._packets.get(f"{namespace}::{name}", [])
         return [schema for schema in found if schema.overload == overload] if overload else found
 
-    def parameters(self, schema: opschema.Schema) -> Parameters:
-        """The parameters of one of the operators: formulas call few of them, and those again and again."""
+    def signature(self, schema: opschema.Schema) -> OperatorSignature:
+        """How one of the operators is called: formulas call few of them, and those again and again."""
         name = schema.qualname
-        found = self._parameters.get(name)
+        found = self._signatures.get(name)
         if found is None:
-            found = self._parameters[name] = parameters_of(schema)
+            found = self._signatures[name] = signature_of(schema)
         return found
 
     def names(self) -> list[str]:
@@ -72,18 +72,10 @@ class Scope:
 
     names: Mapping[str, ValueType]
     functions: Mapping[str, Signature]
-    operators: Mapping[str, opschema.Schema]
+    table: OperatorTable
     purpose: Purpose
     subject: str = ""
     overwritten: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "operators", OperatorTable.of(self.operators))
-
-    @property
-    def table(self) -> OperatorTable:
-        """The operators, as a table."""
-        return OperatorTable.of(self.operators)
 
     @property
     def namespace(self) -> str:
@@ -96,6 +88,7 @@ def scope_for(
 ) -> Scope:
     """The scope of an expression in the entry of ``schema``, whose namespace should be filled in."""
     names = {argument.name: value_type(argument.type) for argument in schema.arguments}
+    overwritten: Mapping[str, str] = {}
     if purpose is Purpose.SAMPLE:
         names = {}
     elif purpose is Purpose.LAUNCH:
@@ -103,10 +96,21 @@ def scope_for(
         names = outputs | dict.fromkeys(("workspace", "tiling", "stream"), POINTER) | names
     elif purpose is Purpose.BACKWARD:
         names = _gradients(schema) | _outputs(schema) | names
+        overwritten = _overwritten(schema)
     elif purpose is Purpose.FORWARD:
         names = _outputs(schema) | names
-    overwritten = _overwritten(schema) if purpose is Purpose.BACKWARD else {}
-    return Scope(names, _functions(purpose), operators or {}, purpose, schema.qualname.partition(".")[0], overwritten)
+    return _scope(schema, purpose, names, operators, overwritten)
+
+
+def _scope(
+    schema: opschema.Schema,
+    purpose: Purpose,
+    names: Mapping[str, ValueType],
+    operators: Mapping[str, opschema.Schema] | None,
+    overwritten: Mapping[str, str],
+) -> Scope:
+    table = OperatorTable.of({} if operators is None else operators)
+    return Scope(names, _functions(purpose), table, purpose, schema.qualname.partition(".")[0], overwritten)
 
 
 def tangent_scope(
@@ -120,8 +124,7 @@ def tangent_scope(
     types = {argument.name: value_type(argument.type) for argument in schema.arguments}
     tangents = {f"{name}_t": types[name] for name in differentiable}
     primals = {f"{name}_p": type_ for name, type_ in types.items() if type_.has_tensor}
-    scope = scope_for(schema, Purpose.FORWARD, operators)
-    return replace(scope, names={**tangents, **primals, **scope.names})
+    return _scope(schema, Purpose.FORWARD, tangents | primals | _outputs(schema) | types, operators, {})
 
 
 @functools.cache
@@ -131,14 +134,15 @@ def _functions(purpose: Purpose) -> Mapping[str, Signature]:
 
 def output_names(schema: opschema.Schema) -> dict[str, int]:
     """Every name of an output -> its position: ``out``, ``out0``, ``result``, ``result0``, or the return's own name."""
-    names: dict[str, int] = {}
-    if len(schema.returns) == 1:
-        names |= {"out": 0, "result": 0}
+    names = {"out": 0, "result": 0} if len(schema.returns) == 1 else {}
     for i in range(len(schema.returns)):
-        names |= {f"result{i}": i, f"out{i}": i}
-    names |= {ret.name: i for i, ret in enumerate(schema.returns) if ret.name}
-    arguments = {argument.name for argument in schema.arguments}
-    return {name: i for name, i in names.items() if name not in arguments}
+        names[f"result{i}"] = names[f"out{i}"] = i
+    for i, ret in enumerate(schema.returns):
+        if ret.name:
+            names[ret.name] = i
+    for argument in schema.arguments:
+        names.pop(argument.name, None)
+    return names
 
 
 def _outputs(schema: opschema.Schema) -> dict[str, ValueType]:
@@ -148,8 +152,12 @@ def _outputs(schema: opschema.Schema) -> dict[str, ValueType]:
 def gradient_names(schema: opschema.Schema) -> dict[str, int]:
     """Every name of an output's gradient -> its position: ``grad``, ``grad0``, or ``grad_<return>``."""
     names = {f"grad{i}": i for i in range(len(schema.returns))}
-    names |= {f"grad_{ret.name}": i for i, ret in enumerate(schema.returns) if ret.name}
-    return names | ({"grad": 0} if len(schema.returns) == 1 else {})
+    for i, ret in enumerate(schema.returns):
+        if ret.name:
+            names[f"grad_{ret.name}"] = i
+    if len(schema.returns) == 1:
+        names["grad"] = 0
+    return names
 
 
 def _gradients(schema: opschema.Schema) -> dict[str, ValueType]:
@@ -163,8 +171,10 @@ def _gradient_type(ret: opschema.Return) -> ValueType:
 
 
 def _overwritten(schema: opschema.Schema) -> dict[str, str]:
-    by_alias = {ret.alias: (ret.name or f"result{i}") for i, ret in enumerate(schema.returns) if ret.alias}
+    written = [argument for argument in schema.arguments if argument.is_write]
+    if not written:
+        return {}
+    by_alias = {ret.alias: (ret.name or f"result{i}") for i, ret in enumerate(schema.returns)}
     if len(schema.returns) == 1:
         by_alias = dict.fromkeys(by_alias, "result")
-    written = [(argument.name, argument.alias) for argument in schema.arguments if argument.alias is not None]
-    return {name: by_alias.get(alias, "") for name, alias in written if alias.write}
+    return {argument.name: by_alias.get(argument.alias, "") for argument in written}

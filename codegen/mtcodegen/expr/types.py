@@ -37,6 +37,8 @@ class Kind(Enum):
     OPAQUE = "opaque"  # a schema type that expressions only pass on, such as Generator
     ANY = "any"  # unknown, or already reported
 
+    __hash__ = object.__hash__  # that of enumerations is made of the name, in Python
+
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
@@ -122,19 +124,23 @@ _BASE = {
 }
 
 
-@functools.lru_cache(maxsize=4096)  # there are few types, and each is asked for in every operator
 def value_type(type_: opschema.Type) -> ValueType:
     """The type of a schema's value in expressions."""
+    if isinstance(type_, opschema.BaseType):
+        return _BASE.get(type_.name) or ValueType(Kind.OPAQUE, name=type_.name)
+    return _compound(type_)
+
+
+@functools.lru_cache(maxsize=4096)  # there are few types, and each is asked for in every operator
+def _compound(type_: opschema.OptionalType | opschema.ListType) -> ValueType:
     if isinstance(type_, opschema.OptionalType):
         return replace(value_type(type_.elem), optional=True)
-    if isinstance(type_, opschema.ListType):
-        return ValueType.list_of(value_type(type_.elem))
-    return _BASE.get(type_.name) or ValueType(Kind.OPAQUE, name=type_.name)
+    return ValueType.list_of(value_type(type_.elem))
 
 
 def accepts(expected: ValueType, actual: ValueType) -> bool:
     """Whether a value of type ``actual`` can stand where ``expected`` is wanted."""
-    if Kind.ANY in (expected.kind, actual.kind):
+    if expected is actual or expected.kind is Kind.ANY or actual.kind is Kind.ANY:
         return True
     if actual.kind is Kind.NONE:
         return expected.optional or expected.kind is Kind.NONE

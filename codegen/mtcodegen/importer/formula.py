@@ -52,6 +52,8 @@ def to_expression(formula: CppExpr) -> str:
 
 def _simplified(node: CppExpr) -> CppExpr:
     """``node`` without the two choices that a generated backward makes itself: is there a gradient, is one recorded."""
+    if not isinstance(node, Ternary):
+        return node
     match node:
         case Ternary(condition=Call(function=Member(value=Name(id="grad"), name="defined")), body=body):
             return _simplified(unwrapped(body))
@@ -64,6 +66,8 @@ def _text(node: CppExpr) -> str:
     match node:
         case Name(id=name):
             return _NAMES.get(name, name)
+        case Call(function=function, arguments=arguments):
+            return _call(node, function, arguments)
         case Literal():
             return _literal(node)
         case Group(value=value):
@@ -88,8 +92,6 @@ def _text(node: CppExpr) -> str:
             return f"{_operand(value)}[{_text(index)}]"
         case Braces(type=None, items=items):
             return f"[{_listed(items)}]"
-        case Call(function=function, arguments=arguments):
-            return _call(node, function, arguments)
     raise ConversionError(f"`{to_cpp(node)[:60]}` is C++", node)
 
 
@@ -119,6 +121,8 @@ def _listed(nodes: Iterable[CppExpr]) -> str:
 
 def _call(node: CppExpr, function: CppExpr, arguments: tuple[CppExpr, ...]) -> str:
     match function:
+        case Member(value=value, name=name):
+            return _method(value, name, arguments)
         case Name(id=name) | Scoped(parts=("at", name)):
             special = _FUNCTIONS.get(name)
             if special is not None:
@@ -126,8 +130,6 @@ def _call(node: CppExpr, function: CppExpr, arguments: tuple[CppExpr, ...]) -> s
             if name in HELPERS:
                 raise ConversionError(f"`{name}` is a helper that PyTorch has in C++", node)
             return f"{name.removesuffix('_symint')}({_listed(arguments)})"
-        case Member(value=value, name=name):
-            return _method(value, name, arguments)
         case Template(name=Scoped(parts=("std", "get")), arguments=(Literal(value=int(index)),)):
             return f"{_operand(arguments[0])}[{index}]"
         case Template(name=Scoped(parts=("std", "optional" | "vector") | ("at" | "c10", _))) if len(arguments) == 1:

@@ -40,8 +40,10 @@ class DerivativeTable:
     def add_backward(self, imported: Imported, *, composite: bool) -> None:
         """Give ``imported`` its gradients. A ``composite`` operator without an entry has those of its parts."""
         schema = imported.schema
+        if schema.kind is opschema.SchemaKind.OUT:
+            return
         tensors = [item.name for item in schema.arguments if opschema.base_of(item.type).name == "Tensor"]
-        if not tensors or schema.kind is opschema.SchemaKind.OUT:
+        if not tensors:
             return
         entry = self.of(schema)
         if entry is None:

@@ -57,7 +57,7 @@ class _Lowering:
         self.operator = operator
         self.namespace = namespace
         self.table = table
-        self.place = _scalar("", operator.span)
+        self.place = _scalar(operator.schema.qualname, operator.span)
         self.faults: list[Diagnostic] = []
         self.named = False
 
@@ -155,15 +155,17 @@ class _Lowering:
         python = operator.fake[0].get("python") if operator.fake else None
         return OpSpec(
             node=node,
-            func=_at(place, operator.schema.qualname),
+            func=place,
             schema=schema,
             tags=operator.tags,
             variants=operator.variants,
             fakes=() if python else tuple(map(self.fake, operator.fake)),
             fake_function=PythonFunction(_at(place, python)) if python else None,
             kernels=tuple(
-                KernelSpec(node, kernel.devices, kernel.dtypes, None, PythonFunction(_at(place, kernel.python)))
-                for kernel in operator.kernels
+                [
+                    KernelSpec(node, kernel.devices, kernel.dtypes, None, PythonFunction(_at(place, kernel.python)))
+                    for kernel in operator.kernels
+                ]
             ),
             backward=self.backward(node) if "backward" in entries else None,
             forward=self.forward(node) if operator.forward else None,
@@ -183,8 +185,11 @@ class _Lowering:
         key = _at(node, ", ".join(gradient.arguments))
         if gradient.formula in _MARKERS:
             return Derivative(key, gradient.arguments, None, gradient.formula)
-        others = {device: self.formula(item.formula, item.node) for device, item in gradient.by_device.items()}
-        by_device = {device: other for device, other in others.items() if other is not None}
+        by_device = {}
+        for device, item in gradient.by_device.items():
+            other = self.formula(item.formula, item.node or node)
+            if other is not None:
+                by_device[device] = other
         return Derivative(key, gradient.arguments, self.formula(gradient.formula, node), "", by_device)
 
     def forward(self, node: MappingNode) -> Forward:
@@ -204,8 +209,8 @@ class _Lowering:
             node, formulas.get("like"), formulas.get("shape"), formulas.get("dtype"), formulas.get("device")
         )
 
-    def formula(self, text: str, place: Scalar | None) -> Formula | None:
-        formula, found = read_formula(_at(place or self.place, text))
+    def formula(self, text: str, place: Scalar) -> Formula | None:
+        formula, found = read_formula(_at(place, text))
         self.faults += found
         return formula
 

@@ -45,22 +45,25 @@ class _Checker:
 
     def check(self) -> list[Diagnostic]:
         backward = backward_scope(self.entry.schema, self.entry.differentiable_outputs)
-        forward = forward_scope(self.entry.schema, self.variant.differentiable)
+        forward: Scope | None = None
         for formula in self.variant.formulas:
             if formula.expr is None:
                 continue
-            is_backward = formula.kind is FormulaKind.BACKWARD
-            scope = backward.with_mask(len(formula.names)) if is_backward else forward
-            for error in resolve(formula.expr, scope, self.words):
-                span = formula.node.locate(error.offset, error.length)
-                self.found.append(Diagnostic(error.code, error.message, span, error.hint or ""))
-            if is_backward:
+            if formula.kind is FormulaKind.BACKWARD:
+                self.check_names(formula, formula.expr, backward.with_mask(len(formula.names)))
                 self.check_count(formula, formula.expr)
             else:
+                forward = forward or forward_scope(self.entry.schema, self.variant.differentiable)
+                self.check_names(formula, formula.expr, forward)
                 self.check_primals(formula, formula.expr)
         self.check_gradient_names(backward)
         self.check_markers()
         return self.found
+
+    def check_names(self, formula: Formula, expr: CppExpr, scope: Scope) -> None:
+        for error in resolve(expr, scope, self.words):
+            span = formula.node.locate(error.offset, error.length)
+            self.found.append(Diagnostic(error.code, error.message, span, error.hint or ""))
 
     def check_count(self, formula: Formula, expr: CppExpr) -> None:
         wanted = len(formula.names)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 import opschema
 from mtcodegen.diagnostics import Diagnostic, Related, suggest
@@ -65,7 +67,7 @@ class Variant:
         """The formulas of some kinds."""
         return tuple(formula for formula in self.formulas if formula.kind in kinds)
 
-    @property
+    @cached_property
     def differentiable(self) -> tuple[str, ...]:
         """The arguments with a gradient formula."""
         return tuple(name for formula in self.of(FormulaKind.BACKWARD) for name in formula.names)
@@ -82,7 +84,7 @@ class Derivatives:
     output_differentiability: tuple[bool, ...] = ()
     condition: tuple[Scalar, CppExpr] | None = None
 
-    @property
+    @cached_property
     def differentiable_outputs(self) -> tuple[bool, ...]:
         """For every output whether it is differentiable; those that the entry does not name are not."""
         count = len(self.schema.returns)
@@ -174,10 +176,12 @@ class _Reader(EntryReader):
     def formulas(self, node: Mapping, schema: opschema.Schema) -> tuple[Formula, ...]:
         found: list[Formula] = []
         seen: dict[str, Scalar] = {}
+        arguments = {argument.name: argument for argument in schema.arguments}
+        outputs = output_names(schema)
         for name, (key, value) in node.entries.items():
             if name in ("name", "dispatch", "output_differentiability"):
                 continue
-            formula = self.formula(key, value, schema)
+            formula = self.formula(key, value, schema, arguments, outputs)
             if formula is None:
                 continue
             for part in formula.names:
@@ -188,23 +192,28 @@ class _Reader(EntryReader):
             found.append(formula)
         return tuple(found)
 
-    def formula(self, key: Scalar, value: Node, schema: opschema.Schema) -> Formula | None:
+    def formula(
+        self,
+        key: Scalar,
+        value: Node,
+        schema: opschema.Schema,
+        arguments: MappingOf[str, opschema.Argument],
+        outputs: list[str],
+    ) -> Formula | None:
         if not isinstance(value, Scalar):
             self.fault("MT112", f"a formula is a text, and this is a {value.kind}", value)
             return None
         names = split_names(key.value)
-        arguments = {argument.name: argument for argument in schema.arguments}
         backward = names[0] in arguments
-        outputs = output_names(schema)
-        known = [*arguments] if backward else outputs
+        known = arguments if backward else outputs
         unknown = [name for name in names if name not in known]
         for name in unknown:
             self.unknown_key(name, key, [*arguments], outputs, schema)
         kind = _kind(value.value.strip(), backward)
-        if kind not in (FormulaKind.BACKWARD, FormulaKind.FORWARD):
+        if kind is not FormulaKind.BACKWARD and kind is not FormulaKind.FORWARD:
             return None if unknown else Formula(kind, names, key, value)
         expr = self.expression(value)
-        gradients = [self.has_gradient(arguments[name], key) for name in names if backward and name in arguments]
+        gradients = [self.has_gradient(arguments[name], key) for name in names if name in arguments] if backward else []
         return None if unknown or expr is None or not all(gradients) else Formula(kind, names, key, value, expr)
 
     def has_gradient(self, argument: opschema.Argument, key: Scalar) -> bool:
@@ -254,8 +263,10 @@ class _Reader(EntryReader):
         return tuple(flags), None
 
 
+_MARKERS = {"auto_linear": FormulaKind.AUTO_LINEAR, "auto_element_wise": FormulaKind.AUTO_ELEMENT_WISE}
+
+
 def _kind(text: str, backward: bool) -> FormulaKind:
     if backward:
         return FormulaKind.NON_DIFFERENTIABLE if text.lower() == "non_differentiable" else FormulaKind.BACKWARD
-    markers = {"auto_linear": FormulaKind.AUTO_LINEAR, "auto_element_wise": FormulaKind.AUTO_ELEMENT_WISE}
-    return markers.get(text, FormulaKind.FORWARD)
+    return _MARKERS.get(text, FormulaKind.FORWARD)

@@ -20,6 +20,7 @@ _TOKEN = re.compile(
   | (?P<comment>/\*(?:[^*]|\*(?!/))*\*/)
   | (?P<operator>->|::|&&|\|\||==|!=|<=|>=|<<|/(?!\*)|[-+*%<>&|^~!?:.,;=(){}\[\]])
   | (?P<string>"(?:[^"\\\n]|\\.)*")
+  | (?P<bad>[\s\S])
   ) [ \t\r\n]*
     """,
     re.VERBOSE,
@@ -56,16 +57,14 @@ _KINDS = {kind.value: kind for kind in TokenKind}
 def tokenize(text: str) -> list[Token]:
     """The tokens of ``text``, the last of kind END. Raises ExpressionError (MT201)."""
     tokens: list[Token] = []
-    position = len(text) - len(text.lstrip(_SPACE))
-    while match := _TOKEN.match(text, position):
-        group = match.lastgroup or ""
+    for match in _TOKEN.finditer(text, len(text) - len(text.lstrip(_SPACE))):
+        group, position = match.lastgroup or "", match.start()
+        if group == "bad":
+            raise _bad_character(text, position)
         lexeme = match[group]
         if group == "number":
             _check_number(lexeme, position)
         tokens.append(Token(_KINDS[group], lexeme, position))
-        position = match.end()
-    if position != len(text):
-        raise _bad_character(text, position)
     tokens.append(Token(TokenKind.END, "", len(text)))
     return tokens
 

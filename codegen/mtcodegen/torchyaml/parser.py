@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from mtcodegen.expr.errors import ExpressionError
@@ -67,6 +68,7 @@ _LONGEST_TEMPLATE = 64  # tokens to look ahead for the end of template arguments
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uUlL]*)")
 
 
+@functools.lru_cache(maxsize=4096)  # a tree is a value, and many operators say `zeros_like(grad)`
 def parse_formula(text: str) -> CppExpr:
     """Parse one C++ expression. Raises ExpressionError (MT200, MT201, MT202) with the place of the first fault."""
     parser = _Parser(tokenize(text))
@@ -162,7 +164,7 @@ class _Parser:
     def _prefix(self) -> CppExpr:
         token = self.token
         kind = token.kind
-        if kind is TokenKind.NAME:
+        if kind is TokenKind.NAME or token.text == "::":
             return self._name()
         if kind is TokenKind.NUMBER:
             self._advance()
@@ -188,8 +190,6 @@ class _Parser:
             return Braces(None, items, offset=token.offset, length=self.last_end - token.offset)
         if token.text == "[":
             return self._lambda()
-        if token.text == "::":
-            return self._name()
         raise self._error(f"expected a value before `{token.text}`")
 
     def _name(self) -> CppExpr:
@@ -199,14 +199,17 @@ class _Parser:
         return self._template(name) if self.token.text == "<" and self._opens_template() else name
 
     def _scoped_name(self) -> Name | Scoped:
-        start = self.token.offset
-        first = "" if self.token.text == "::" else self._identifier()
+        first = self.token
+        if first.kind is TokenKind.NAME:
+            self._advance()
+        elif first.text != "::":
+            raise self._error("expected a name")
         if self.token.text != "::":
-            return Name(first, offset=start, length=len(first))
-        parts = [first]
+            return Name(first.text, offset=first.offset, length=len(first.text))
+        parts = [first.text if first.kind is TokenKind.NAME else ""]
         while self._accept("::"):
             parts.append(self._identifier())
-        return Scoped(tuple(parts), offset=start, length=self.last_end - start)
+        return Scoped(tuple(parts), offset=first.offset, length=self.last_end - first.offset)
 
     def _identifier(self) -> str:
         if self.token.kind is not TokenKind.NAME:

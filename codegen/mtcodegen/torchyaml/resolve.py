@@ -8,6 +8,7 @@ from mtcodegen.torchyaml.nodes import (
     Braces,
     Call,
     CppExpr,
+    Infix,
     Lambda,
     Literal,
     Member,
@@ -70,6 +71,11 @@ class _Resolver:
         match node:
             case Name():
                 self.name(node)
+            case Literal():
+                return
+            case Infix(left=left, right=right):
+                self.visit(left)
+                self.visit(right)
             case Call(function=Name() as function, arguments=arguments):
                 self.function(function)
                 for argument in arguments:

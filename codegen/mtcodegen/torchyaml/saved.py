@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from mtcodegen.torchyaml.nodes import (
     Call,
@@ -24,6 +24,8 @@ from mtcodegen.torchyaml.printer import to_cpp
 from mtcodegen.torchyaml.scope import NameKind, Scope
 
 __all__ = ["SavedValue", "reads", "saved_values"]
+
+Read: TypeAlias = tuple[str, str, CppExpr]
 
 # Properties that are saved in place of a tensor: how they are read, and the suffix of the variable they are saved in.
 _MEMBERS = {
@@ -73,32 +75,38 @@ def saved_values(formula: CppExpr, scope: Scope) -> tuple[SavedValue, ...]:
     return tuple(found.values())
 
 
-def reads(node: CppExpr) -> Iterator[tuple[str, str, CppExpr]]:
+def reads(formula: CppExpr) -> list[Read]:
     """Every reading of a variable: its name, the suffix of the property that is read, and the node that reads."""
+    found: list[Read] = []
+    _collect(formula, found)
+    return found
+
+
+def _collect(node: CppExpr, found: list[Read]) -> None:
     match node:
         case Name(id=name):
-            yield name, "", node
+            found.append((name, "", node))
         case Call(function=Member(value=Name(id=name) as value, name=member, arrow=arrow), arguments=arguments):
             suffix = _member_suffix(member, arrow, arguments)
-            yield name, suffix or "", node if suffix else value
+            found.append((name, suffix or "", node if suffix else value))
             if suffix is None:
                 for argument in arguments:
-                    yield from reads(argument)
+                    _collect(argument, found)
         case Call(function=Name(id=function), arguments=(Name(id=name),)) if function in _FUNCTIONS:
-            yield name, _FUNCTIONS[function], node
+            found.append((name, _FUNCTIONS[function], node))
         case Call(function=Name() | Scoped() | Template(), arguments=arguments):
             for argument in arguments:
-                yield from reads(argument)
+                _collect(argument, found)
         case Literal() | Scoped() | Template() | Qualified():
             return
         case Lambda(parameters=parameters, body=body):
             own = {name for _, name in parameters}
-            yield from (read for read in reads(body) if read[0] not in own)
+            found += [read for read in reads(body) if read[0] not in own]
         case Member(value=value) | Group(value=value) | Comment(value=value):
-            yield from reads(value)
+            _collect(value, found)
         case _:
             for child in children(node):
-                yield from reads(child)
+                _collect(child, found)
 
 
 def _member_suffix(member: str, arrow: bool, arguments: tuple[CppExpr, ...]) -> str | None:

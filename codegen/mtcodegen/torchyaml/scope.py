@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
@@ -75,7 +75,7 @@ class Scope:
 
     def with_mask(self, size: int) -> Scope:
         """The same names, for a formula of ``size`` gradients."""
-        return replace(self, mask_size=size)
+        return Scope(self.subject, self.names, self.returns, size)
 
 
 def words_of(functions: Iterable[NativeFunction]) -> Words:
@@ -106,8 +106,10 @@ def cpp_arguments(schema: opschema.Schema) -> list[str]:
 
 def output_names(schema: opschema.Schema) -> list[str]:
     """What formulas call the outputs: by their own names, else ``result``, or ``result0``, ``result1``, ..."""
-    if schema.kind is opschema.SchemaKind.INPLACE:
+    if schema.is_inplace_name:
         return ["result"] if schema.returns else []
+    if len(schema.returns) == 1 and schema.returns[0].name is None:
+        return ["result"]
     arguments = {argument.name for argument in schema.arguments}
     fallback = ["result"] if len(schema.returns) == 1 else [f"result{i}" for i in range(len(schema.returns))]
     own = [f"{ret.name}_return" if ret.name in arguments else ret.name for ret in schema.returns]
@@ -134,7 +136,7 @@ def forward_scope(schema: opschema.Schema, differentiable: Iterable[str]) -> Sco
     for name in differentiable:
         names[f"{name}_t"] = NameKind.TANGENT
         names[f"{name}_p"] = NameKind.PRIMAL
-        if schema.kind is opschema.SchemaKind.INPLACE:
+        if schema.is_inplace_name:
             names |= {f"original_{name}_t": NameKind.TANGENT, f"original_{name}_p": NameKind.PRIMAL}
     return Scope(schema.qualname, names, len(schema.returns))
 
