@@ -79,9 +79,14 @@ def variants_of(schema: Schema) -> list[Schema]:
     return [variant for variant in made if variant is not None]
 
 
-@functools.lru_cache(maxsize=4096)  # an import asks before it divides its work, and where it is done
 def variant_named(schema: Schema, name: str) -> Schema | None:
     """The variant of ``schema`` that is called ``name`` or ``name.overload``; None where none is made."""
+    made = _variant_named(schema.in_namespace(None), name)
+    return None if made is None else made.in_namespace(schema.namespace)
+
+
+@functools.lru_cache(maxsize=4096)  # an import asks for it before its operators have a namespace, and then with one
+def _variant_named(schema: Schema, name: str) -> Schema | None:
     maker = _makers(schema).get(name)
     return None if maker is None else maker(schema)
 
