@@ -44,13 +44,23 @@ class Source:
         return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
 
 
-@dataclass(frozen=True)
+# The constructor of a frozen dataclass sets field after field, each in a call of its own. Of the values with their own
+# one a large file has tens of thousands.
+
+
+@dataclass(frozen=True, init=False)
 class Span:
     """A stretch of a file, for a diagnostic to point at."""
 
     source: Source
     offset: int
-    length: int = 1
+    length: int
+
+    def __init__(self, source: Source, offset: int, length: int = 1) -> None:
+        own = self.__dict__
+        own["source"] = source
+        own["offset"] = offset
+        own["length"] = length
 
     @property
     def line(self) -> int:
@@ -77,7 +87,6 @@ class Scalar:
     kind = "string"
 
     def __init__(self, source: Source, start: int, end: int, line: int, value: str, style: str) -> None:
-        # The constructor of a frozen dataclass takes twice as long, and a large file has 30,000 scalars.
         own = self.__dict__
         own["source"] = source
         own["start"] = start
@@ -209,7 +218,7 @@ class Sequence:
         return Span(self.source, self.start)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Mapping:
     """Keys and values in the order they were written; keys are unique scalars."""
 
@@ -220,6 +229,16 @@ class Mapping:
     entries: dict[str, tuple[Scalar, Node]]
 
     kind = "mapping"
+
+    def __init__(
+        self, source: Source, start: int, end: int, line: int, entries: dict[str, tuple[Scalar, Node]]
+    ) -> None:
+        own = self.__dict__
+        own["source"] = source
+        own["start"] = start
+        own["end"] = end
+        own["line"] = line
+        own["entries"] = entries
 
     @property
     def span(self) -> Span:

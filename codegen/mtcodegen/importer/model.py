@@ -79,10 +79,11 @@ class Imported:
     def add_tags(self, names: Sequence[str]) -> None:
         """Take over the tags that there are here, and note the others."""
         known = json_schema()["$defs"]["tag"]["enum"]
-        self.tags += tuple(name for name in names if name in known)
-        self.notes += [
-            Note(f"tags: {name}", "there is no such tag here", self.span) for name in names if name not in known
-        ]
+        for name in names:
+            if name in known:
+                self.tags += (name,)
+            else:
+                self.notes.append(Note(f"tags: {name}", "there is no such tag here", self.span))
 
     def drop_tangents(self, tangents: Sequence[Tangent], reason: str) -> None:
         """Note that there is no rule for forward mode: the runtime then differentiates the gradients."""
