@@ -402,15 +402,19 @@ class _Checker(NameChecker):
         schemas = self.scope.table.overloads(namespace, name, overload)
         if not schemas:
             return call, self._unknown_function(function, path)
-        title = f"{namespace}::{name}"
         operator = Operator(namespace, name, overload, offset=function.offset, length=function.length)
         resolved = Call(operator, call.arguments, call.keywords, offset=call.offset, length=call.length)
+        return resolved, self._operator_type(f"{namespace}::{name}", schemas, arguments)
+
+    def _operator_type(self, title: str, schemas: Sequence[opschema.Schema], arguments: Arguments) -> ValueType:
+        """The type of a call of an operator, where operators may be called."""
+        function = arguments.call.function
         if not self.scope.purpose.reads_values:
             message = f"{self.scope.purpose.value} cannot call the operator {title}"
-            return resolved, self.fault(message, function, "MT211", "operators belong to formulas and `compute`")
+            return self.fault(message, function, "MT211", "operators belong to formulas and `compute`")
         if self.scope.purpose is Purpose.COMPUTE and title == self.scope.subject:
-            return resolved, self.fault(f"{title} would call itself", function, "MT211")
-        return resolved, self._best_overload(title, schemas, arguments)
+            return self.fault(f"{title} would call itself", function, "MT211")
+        return self._best_overload(title, schemas, arguments)
 
     def _best_overload(self, title: str, schemas: Sequence[opschema.Schema], arguments: Arguments) -> ValueType:
         table = self.scope.table
@@ -449,12 +453,11 @@ class _Checker(NameChecker):
             call = with_parts(call, function=with_parts(function, value=receiver))
         if member is not None:
             return call, self._known_method(node, function, member, arguments)
-        operator = ["aten", function.name]
-        if type_.kind is Kind.TENSOR and not type_.optional and self._overloads(operator):
+        schemas = self.scope.table.overloads("aten", function.name)
+        if schemas and type_.kind is Kind.TENSOR and not type_.optional:
             if isinstance(function.value, Name):
                 self.name_type(function.value)  # an operator reads its values
-            _, result = self._operator(node, operator, arguments)
-            return call, result
+            return call, self._operator_type(f"aten::{function.name}", schemas, arguments)
         if type_.kind is Kind.TENSOR and not type_.optional and self.scope.purpose.reads_values:
             operators = (title[6:] for title in self.scope.table.names() if title.startswith("aten::"))
             place = Name(function.name, offset=function.name_offset, length=len(function.name))

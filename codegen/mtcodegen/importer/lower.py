@@ -24,6 +24,7 @@ from mtcodegen.source import Node, Scalar, Span
 __all__ = ["lower", "schema_table"]
 
 _MARKERS = ("not_implemented", "not_differentiable")
+_OF_ARGUMENTS = ("MT207", "MT208")  # what is wrong with a call that gives too many arguments by position
 _WORDS = ("auto_linear", "auto_element_wise", *_MARKERS)
 
 
@@ -76,7 +77,7 @@ class _Lowering:
 
     def name_arguments(self) -> bool:
         """Mend calls that give keyword-only arguments by position, as C++ does; whether there was one."""
-        if self.named:
+        if self.named or not any(item.code in _OF_ARGUMENTS for item in self.faults):
             return False
         self.named = True
         changed = False

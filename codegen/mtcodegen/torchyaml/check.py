@@ -74,10 +74,13 @@ class _Checker:
             self.fault("MT602", message, formula, expr, "write a formula for each, or call a function that returns all")
 
     def check_primals(self, formula: Formula, expr: CppExpr) -> None:
+        differentiable = set(self.variant.differentiable)
+        found = [(name, node) for name, _, node in reads(expr) if name in differentiable]
+        if not found:
+            return
         lists = {argument.name for argument in self.entry.schema.arguments if str(argument.type).endswith("[]")}
-        ambiguous = set(self.variant.differentiable) - lists
-        for name, _, node in reads(expr):
-            if name in ambiguous:
+        for name, node in found:
+            if name not in lists:
                 hint = f"write `{name}_p` for its value, `{name}_t` for its tangent"
                 self.fault("MT605", f"`{name}` is ambiguous in a forward-mode formula", formula, node, hint)
 
