@@ -187,8 +187,10 @@ class Schema:
     def in_namespace(self, namespace: str | None) -> Schema:
         """The same schema in ``namespace``; no rule looks at that, so none is checked again."""
         made = object.__new__(Schema)
-        qualname = _qualname(namespace, self.name, self.overload)
-        vars(made).update(vars(self), namespace=namespace, qualname=qualname)
+        own = made.__dict__
+        own.update(self.__dict__)
+        own["namespace"] = namespace
+        own["qualname"] = _qualname(namespace, self.name, self.overload)
         return made
 
     @property
