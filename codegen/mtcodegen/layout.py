@@ -165,26 +165,26 @@ _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 # ---------------------------------------------------------------- the algebra
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Line:
     """A place to break: nothing (``flat`` empty) or a space where the group fits on one line."""
 
     flat: str = " "
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _IfBreak:
     """Text that is there only where the enclosing group is broken."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Nest:
     body: _Doc
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Group:
     """``width`` is that of all in it on one line."""
 
@@ -192,7 +192,7 @@ class _Group:
     width: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _OrParentheses:
     """``bare``, or ``inside`` parentheses where not even what stands before its first break would fit."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable, Mapping, Sequence
 
-import opschema
+from opschema import BaseType, ListType, Schema, Type
 
 __all__ = [
     "BUILTINS",
@@ -97,7 +97,7 @@ class Parameters:
     ``result`` is a local variable for what it returns.
     """
 
-    def __init__(self, schema: opschema.Schema) -> None:
+    def __init__(self, schema: Schema) -> None:
         names = Names(reserved=RESERVED)
         self.spelled: Mapping[str, str] = names.each([arg.name for arg in schema.arguments])
         self._kwargs = ""
@@ -146,20 +146,20 @@ _ANNOTATIONS = {
 }
 
 
-def annotation(type_: opschema.Type) -> str:
+def annotation(type_: Type) -> str:
     """The Python type of a schema's type, of an argument that is bound."""
-    if isinstance(type_, opschema.BaseType):
+    if isinstance(type_, BaseType):
         return _ANNOTATIONS.get(type_.name, "Any")
     inner = annotation(type_.elem)
-    return f"Sequence[{inner}]" if isinstance(type_, opschema.ListType) else _optional(inner)
+    return f"Sequence[{inner}]" if isinstance(type_, ListType) else _optional(inner)
 
 
-def accepted(type_: opschema.Type) -> str:
+def accepted(type_: Type) -> str:
     """The Python type of what a caller may pass for a schema's type."""
-    if isinstance(type_, opschema.BaseType):
+    if isinstance(type_, BaseType):
         return "torch.device | str" if type_.name == "Device" else _ANNOTATIONS.get(type_.name, "Any")
     inner = accepted(type_.elem)
-    if isinstance(type_, opschema.ListType):
+    if isinstance(type_, ListType):
         return f"Sequence[{inner}]" if type_.size is None else f"{inner} | Sequence[{inner}]"
     return _optional(inner)
 
@@ -168,7 +168,7 @@ def _optional(inner: str) -> str:
     return inner if inner == "Any" else f"{inner} | None"
 
 
-def return_annotation(schema: opschema.Schema) -> str:
+def return_annotation(schema: Schema) -> str:
     """The Python type of what an operator returns."""
     parts = [_returned(ret.type) for ret in schema.returns]
     if len(parts) == 1:
@@ -176,8 +176,8 @@ def return_annotation(schema: opschema.Schema) -> str:
     return f"tuple[{', '.join(parts)}]" if parts else "None"
 
 
-def _returned(type_: opschema.Type) -> str:
-    if isinstance(type_, opschema.BaseType):
+def _returned(type_: Type) -> str:
+    if isinstance(type_, BaseType):
         return annotation(type_)
     inner = _returned(type_.elem)
-    return f"list[{inner}]" if isinstance(type_, opschema.ListType) else _optional(inner)
+    return f"list[{inner}]" if isinstance(type_, ListType) else _optional(inner)

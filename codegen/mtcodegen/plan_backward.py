@@ -117,12 +117,15 @@ class _Rule:
             name for item in backward.derivatives if item.marker != "not_differentiable" for name in item.arguments
         ]
         self.saved = SavedValues([expr for _, expr in self.formulas if expr is not None], op.schema)
-        tensors = [item for item in self.saved.items if self._is_tensor(item)]
-        self.plain = [item for item in tensors if not self._is_list(item)]
-        self.lists = [item for item in tensors if self._is_list(item)]
+        self.plain: list[Saved] = []
+        self.lists: list[Saved] = []
+        self.others: list[tuple[Saved, str]] = []  # with the attributes of ``ctx`` that have them
         names = Names(CONTEXT)
-        others = [item for item in self.saved.items if not self._is_tensor(item)]
-        self.others = [(item, f"ctx.{names.unique(item.attr_name)}") for item in others]
+        for item in self.saved.items:
+            if self._is_tensor(item):
+                (self.lists if self._is_list(item) else self.plain).append(item)
+            else:
+                self.others.append((item, f"ctx.{names.unique(item.attr_name)}"))
 
     def _is_tensor(self, saved: Saved) -> bool:
         """Whether it goes through ``save_for_backward``."""
