@@ -1,13 +1,22 @@
-"""What the generator's tests share: a file's findings as text, and its generated module."""
+"""What the generator's tests share: a file's findings as text, its generated module, and what is imported."""
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from mtcodegen.diagnostics import render_text
+import yaml
+
+from mtcodegen.commands import import_
+from mtcodegen.diagnostics import Diagnostic, render_text
+from mtcodegen.front import parse_source
+from mtcodegen.operators import operator_table
 from mtcodegen.pipeline import Input, Target, generate
+from mtcodegen.resolve import resolve
+from mtcodegen.source import Source
 
 ZOO = Path(__file__).parent / "zoo.yaml"
 
@@ -49,3 +58,21 @@ def write(folder: Path, files: dict[str, str]) -> None:
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
         (folder / name).write_text(content)
+
+
+def run_import(*words: str) -> int:
+    """``mtcodegen import`` with these words."""
+    parser = argparse.ArgumentParser()
+    import_.configure(parser)
+    return import_.run(parser.parse_args(list(words)))
+
+
+def check_imported(text: str) -> list[Diagnostic]:
+    """What the generator has against a file that was imported."""
+    _, file, found = parse_source(Source("imported.yaml", text))
+    return found if file is None or found else resolve(file, operator_table(file.ops, set()))[1]
+
+
+def entries(text: str) -> dict[str, Any]:
+    """The entries of a file of ours by their schemas."""
+    return {entry["func"]: entry for entry in yaml.load(text, yaml.CSafeLoader)["ops"]}
