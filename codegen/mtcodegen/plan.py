@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import opschema
 from mtcodegen.expr import Expr
 from mtcodegen.expr.emit import attribute
-from mtcodegen.layout import WIDTH, pieces, quoted, strings
+from mtcodegen.literals import pieces, quoted, strings
 from mtcodegen.model import File, KernelSpec, Launch, place_of
 from mtcodegen.names import BUILTINS, IMPORTED, RESERVED, Names
 from mtcodegen.plan_backward import plan_backward
@@ -19,6 +19,7 @@ from mtcodegen.plan_forward import plan_forward
 from mtcodegen.plan_function import Function
 from mtcodegen.plan_kernels import OpPlan, plan_kernels
 from mtcodegen.plan_stub import Stub, plan_stubs
+from mtcodegen.pretty import WIDTH
 from mtcodegen.source import Scalar
 
 __all__ = ["Module", "plan_module"]

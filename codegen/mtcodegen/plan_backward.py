@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import opschema
 from mtcodegen.expr import Saved, SavedKind, SavedValues
 from mtcodegen.expr.nodes import Attribute, Compare, Conditional, Expr, Index, Literal, Name
-from mtcodegen.layout import bracketed, conditional, quoted
+from mtcodegen.layout import bracketed, conditional
+from mtcodegen.literals import quoted
 from mtcodegen.model import Backward, Derivative, place_of
 from mtcodegen.names import CONTEXT, RESERVED, Names
 from mtcodegen.plan_function import Function

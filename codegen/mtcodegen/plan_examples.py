@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import opschema
 from mtcodegen.expr import Name, walk
 from mtcodegen.expr.emit import attribute
-from mtcodegen.layout import quoted
+from mtcodegen.literals import quoted
 from mtcodegen.model import Example, File, Formula, OpSpec, Sample, Values, place_of
 from mtcodegen.names import RESERVED, Names
 from mtcodegen.plan_function import Function

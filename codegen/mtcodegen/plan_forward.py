@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 
 from mtcodegen.expr import gradient_names, output_names, reads
 from mtcodegen.expr.nodes import Binary, Expr, Index, Literal, Name, map_children
-from mtcodegen.layout import quoted
+from mtcodegen.literals import quoted
 from mtcodegen.model import Forward, Tangent, place_of
 from mtcodegen.names import RESERVED, Names
 from mtcodegen.plan_backward import NOTHING, Gradients, formula_of, output_spelling, unpack

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, output_names, to_python, walk
 from mtcodegen.expr.nodes import Attribute, BoolOp, Compare, Conditional, Unary
-from mtcodegen.layout import quoted
+from mtcodegen.literals import quoted
 from mtcodegen.model import (
     Compute,
     FakeRule,

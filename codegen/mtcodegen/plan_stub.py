@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import opschema
-from mtcodegen.layout import WIDTH, bracketed, quoted
+from mtcodegen.layout import bracketed
+from mtcodegen.literals import quoted
 from mtcodegen.model import OpSpec
 from mtcodegen.names import IMPORTED, Names, accepted, return_annotation
+from mtcodegen.pretty import WIDTH
 
 __all__ = ["Overload", "Signature", "Stub", "odd_names", "plan_stubs"]
 

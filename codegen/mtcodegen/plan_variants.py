@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import opschema
 from mtcodegen.autogen import tensor_options
 from mtcodegen.expr.emit import attribute
-from mtcodegen.layout import quoted
+from mtcodegen.literals import quoted
 from mtcodegen.names import Names, Parameters, return_annotation
 from mtcodegen.scopes import aliased_argument, fresh_returns, is_tensor, is_tensor_list, tensor_arguments
 from opschema import Schema, SchemaKind

@@ -8,7 +8,10 @@ from itertools import pairwise
 
 import pytest
 
-from mtcodegen.layout import _one_bracket, _render, _statement, bracketed, conditional, pieces, quoted, wrap
+from mtcodegen.layout import _one_bracket, bracketed, conditional, wrap
+from mtcodegen.layout_statements import statement
+from mtcodegen.literals import pieces, quoted
+from mtcodegen.pretty import render
 
 NAMES = ", ".join(f"a_rather_long_name_{i}" for i in range(7))
 STRINGS = ", ".join(f'"a_rather_long_text_{i}"' for i in range(7))
@@ -37,9 +40,9 @@ WITH_ONE = [
 @pytest.mark.parametrize("indent", [0, 4, 8])
 @pytest.mark.parametrize("code", WITHOUT_A_PARSER)
 def test_as_with_a_parser(code: str, indent: int) -> None:
-    doc = _statement(code)
+    doc = statement(code)
     assert doc is not None
-    assert _one_bracket(code, indent) == " " * indent + _render(doc, indent)
+    assert _one_bracket(code, indent) == " " * indent + render(doc, indent)
 
 
 @pytest.mark.parametrize("code", WITH_ONE)
