@@ -129,3 +129,22 @@ def test_the_attributes_are_those_of_the_objects(repo_root):
                 assert type(exported) is mindtorch_v2._ops.OpOverload
                 assert base == "OpOverload"
     assert compared > 40
+
+
+def test_an_argument_called_like_an_import_asks_for_none(tmp_path):
+    files, shown = run(tmp_path, ARGUMENTS_LIKE_IMPORTS)
+    assert shown == ""
+    for path, text in files.items():
+        command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F", "--stdin-filename", path, "-"]
+        found = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        assert found.stdout == "All checks passed!\n"
+
+
+ARGUMENTS_LIKE_IMPORTS = """\
+namespace: my
+ops:
+- func: f(Tensor x, Tensor torch, *, Tensor npu, Tensor Any) -> Tensor
+  fake: {like: x}
+  kernels: [{device: cpu, compute: x * torch + npu * Any}]
+  backward: not_implemented
+"""
