@@ -148,8 +148,9 @@ def _used(text: str, importable: Sequence[str]) -> set[str]:
 
 def _is_read(name: str, text: str) -> bool:
     """Whether a line of ``text`` reads ``name``; strings and comments are looked for in the lines that have it only."""
-    # Not a parameter of that name or a keyword in a call. Starts with a literal: that is searched many times faster.
-    pattern = re.compile(rf"{name}(?<![.\w]{name})(?!\w|: |=[^=])", re.ASCII)
+    # Not a parameter of that name (what is behind an arrow or a bar is none), nor a keyword in a call. The pattern
+    # starts with a literal: that is searched many times faster.
+    pattern = re.compile(rf"{name}(?<![.\w]{name})(?!\w|=[^=]|(?<!-> {name})(?<!\| {name}): )", re.ASCII)
     for match in pattern.finditer(text):
         end = text.find("\n", match.end())
         line = text[text.rfind("\n", 0, match.start()) + 1 : end if end >= 0 else len(text)]

@@ -148,3 +148,15 @@ ops:
   kernels: [{device: cpu, compute: x * torch + npu * Any}]
   backward: not_implemented
 """
+
+
+RETURNED = [("f", "Tensor"), ("g", "Storage")]
+
+
+def test_what_is_only_returned_is_imported(tmp_path):
+    entries = [f"- func: my::{name}() -> {type_}\n  kernels: [{{python: 'm:f'}}]\n" for name, type_ in RETURNED]
+    files, shown = run(tmp_path, "".join(entries))
+    assert shown == ""
+    (stub,) = (text for path, text in files.items() if path.endswith(".pyi"))
+    assert "from typing import Any\n" in stub
+    assert "from mindtorch_v2 import Tensor\n" in stub
