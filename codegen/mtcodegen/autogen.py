@@ -10,10 +10,11 @@ from dataclasses import replace
 import opschema
 from mtcodegen.diagnostics import Diagnostic, suggest
 from mtcodegen.model import Backward, File, KernelSpec, OpSpec, Variant
+from mtcodegen.scopes import is_tensor
 from mtcodegen.source import Mapping, Scalar
 from opschema import Alias, Argument, Return, Schema, SchemaKind
 
-__all__ = ["expand", "is_variant", "tensor_options", "variant_named", "variants_of"]
+__all__ = ["expand", "functional_name", "is_variant", "tensor_options", "variant_named", "variants_of"]
 
 _KEPT_TAGS = ("nondeterministic_seeded", "view_copy", "pt2_compliant_tag")  # that hold for variants, too
 _TENSOR_OPTIONS = ("dtype", "layout", "device", "pin_memory")
@@ -101,7 +102,7 @@ def _makers(schema: Schema) -> dict[str, Callable[[Schema], Schema | None]]:
                 f"{schema.name}_{overload}": _functional_to_inplace,
             }
         case SchemaKind.INPLACE:
-            name = _without_inplace(schema.name)
+            name = functional_name(schema)
             return {f"{name}{overload}": _inplace_to_functional, f"{name}.{_out_overload(schema)}": _inplace_to_out}
         case SchemaKind.MUTABLE:
             return {
@@ -111,19 +112,15 @@ def _makers(schema: Schema) -> dict[str, Callable[[Schema], Schema | None]]:
     return {}
 
 
-def _is_tensor(type_: opschema.Type) -> bool:
-    return isinstance(type_, opschema.BaseType) and type_.name == "Tensor"
-
-
 def _is_writable(type_: opschema.Type) -> bool:
     """A tensor, or a list of them: what a variant can write to."""
-    return _is_tensor(type_) or (isinstance(type_, opschema.ListType) and _is_tensor(type_.elem))
+    return is_tensor(type_) or (isinstance(type_, opschema.ListType) and is_tensor(type_.elem))
 
 
 def _handed_back(written: Iterable[Argument]) -> tuple[Return, ...]:
     """What an operator returns of what it writes to: all of it, or nothing where there is a list among it."""
     returns = tuple(Return(argument.type, None, argument.alias) for argument in written)
-    return returns if all(_is_tensor(ret.type) for ret in returns) else ()
+    return returns if all(is_tensor(ret.type) for ret in returns) else ()
 
 
 def _out_overload(schema: Schema) -> str:
@@ -175,13 +172,15 @@ def _functional_to_inplace(schema: Schema) -> Schema | None:
     return replace(schema, name=f"{schema.name}_", arguments=(written, *schema.arguments[1:]), returns=returns)
 
 
-def _without_inplace(name: str) -> str:
-    """``add`` for ``add_``, ``__add__`` for ``__iadd__``."""
-    return f"__{name[3:]}" if name.endswith("__") else name[:-1]
+def functional_name(schema: Schema) -> str:
+    """``add`` for ``add_``, ``__add__`` for ``__iadd__``; the name of any operator that is not in-place by name."""
+    if not schema.is_inplace_name:
+        return schema.name
+    return f"__{schema.name[3:]}" if schema.name.endswith("__") else schema.name[:-1]
 
 
 def _inplace_to_functional(schema: Schema) -> Schema | None:
-    return _without_writes(schema, _without_inplace(schema.name))
+    return _without_writes(schema, functional_name(schema))
 
 
 def _inplace_to_out(schema: Schema) -> Schema | None:
@@ -191,8 +190,7 @@ def _inplace_to_out(schema: Schema) -> Schema | None:
         return None
     out = Argument("out", first.type, None, True, first.alias)
     arguments = (_plain(first), *others, out)
-    name = _without_inplace(schema.name)
-    return replace(schema, name=name, overload=_out_overload(schema), arguments=arguments)
+    return replace(schema, name=functional_name(schema), overload=_out_overload(schema), arguments=arguments)
 
 
 def _mutable_to_functional(schema: Schema) -> Schema | None:

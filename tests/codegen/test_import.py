@@ -9,7 +9,7 @@ import pytest
 
 import opschema
 from mtcodegen.expr import OperatorTable
-from mtcodegen.importer import import_files
+from mtcodegen.importer import import_files, modules
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.keywords import with_keywords
 from mtcodegen.pipeline import Input, Target, generate
@@ -283,3 +283,22 @@ def test_keyword_only_arguments_are_named(given: str, named: str) -> None:
     ]
     table = OperatorTable({text: opschema.parse_schema(text) for text in schemas})
     assert with_keywords(given, table, "my") == named
+
+
+def test_a_variant_is_in_the_module_of_its_functional_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the in-place operator that it is made of comes later, and is called ``__ilshift__``."""
+    monkeypatch.setattr(modules, "MOST", 2)
+    path = tmp_path / "native.yaml"
+    path.write_text(
+        "- func: __lshift__.Tensor(Tensor self, Tensor other) -> Tensor\n"
+        "- func: one(Tensor self) -> Tensor\n"
+        "- func: two(Tensor self) -> Tensor\n"
+        "- func: __ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)\n"
+        "  autogen: __lshift__.Tensor_out\n"
+    )
+    made = import_files(path, kernels="kernels", namespace="mine").modules(path, tmp_path)
+    texts = {name: text for name, text in made.files.items() if "_lib.define" in text}
+    assert len(texts) == 2
+    assert [name for name, text in texts.items() if "__lshift__.Tensor(" in text] == [
+        name for name, text in texts.items() if "__lshift__.Tensor_out(" in text
+    ]

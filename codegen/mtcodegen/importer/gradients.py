@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import opschema
+from mtcodegen.autogen import functional_name
 from mtcodegen.expr import ExpressionError, Name, parse_expression, walk
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
@@ -30,9 +31,9 @@ class DerivativeTable:
     def of(self, schema: opschema.Schema) -> Derivatives | None:
         """The entry of ``schema``; an in-place operator without one has that of its functional variant."""
         own = self.entries.get(schema.qualname)
-        if own is None and schema.name.endswith("_") and schema.kind is opschema.SchemaKind.INPLACE:
+        if own is None and schema.is_inplace_name:
             overload = f".{schema.overload}" if schema.overload else ""
-            own = self.entries.get(schema.name[:-1] + overload)
+            own = self.entries.get(functional_name(schema) + overload)
             if own is not None and _types(own.schema) != _types(schema):
                 return None
         return own

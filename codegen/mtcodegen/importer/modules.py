@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from mtcodegen.autogen import expand
+from mtcodegen.autogen import expand, functional_name
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.expr import OperatorTable
 from mtcodegen.importer.lower import lower
@@ -118,7 +118,7 @@ def _parts(operators: Sequence[Imported]) -> list[list[Imported]]:
 
 def _base(operator: Imported) -> tuple[str | None, str]:
     """What its variants share with it, too: an in-place operator may ask for the functional one."""
-    return operator.schema.namespace, operator.schema.name.rstrip("_")
+    return operator.schema.namespace, functional_name(operator.schema)
 
 
 def _call(piece: Callable[[], Modules]) -> Modules:
