@@ -100,12 +100,11 @@ class _Lowering:
 
     def withdraw_one(self, span: Span, message: str) -> bool:
         operator = self.operator
-        fake = operator.fake_span
-        if operator.fake and fake is not None and _stands_in(_scalar("", fake), span):
+        if operator.fake and operator.fake_span is not None and _stands_in(self.fake_place, span):
             rules = "; ".join(
                 f"{{{', '.join(f'{key}: {text}' for key, text in rule.items())}}}" for rule in operator.fake
             )
-            operator.notes.append(Note(f"fake: {rules}", message, fake))
+            operator.notes.append(Note(f"fake: {rules}", message, operator.fake_span))
             operator.fake = ()
             return True
         if any(_stands_in(place, span) for item in operator.forward for place in (item.key, item.node)):
@@ -129,6 +128,12 @@ class _Lowering:
         self.operator.notes.append(Note(f"{', '.join(gradient.arguments)}: {node.value}", message, node.span))
         return True
 
+    @property
+    def fake_place(self) -> Scalar:
+        """Where the shape rules stand: behind a key of their own, or with the operator."""
+        span = self.operator.fake_span
+        return self.place if span is None else _scalar("", span)
+
     # ------------------------------------------------------------ the model
 
     def spec(self) -> OpSpec:
@@ -141,8 +146,7 @@ class _Lowering:
         here = (place, place)  # findings point at nothing else of it
         entries: dict[str, tuple[Scalar, Node]] = {}
         if operator.fake:
-            fake = place if operator.fake_span is None else _scalar("", operator.fake_span)
-            entries["fake"] = fake, fake
+            entries["fake"] = self.fake_place, self.fake_place
         if operator.kernels:
             entries["kernels"] = here
         if operator.gradients or operator.backward:
@@ -203,7 +207,7 @@ class _Lowering:
         return TangentRule(key, tangent.output, self.formula(tangent.formula, tangent.node))
 
     def fake(self, rule: Mapping[str, str]) -> FakeRule:
-        place = self.place if self.operator.fake_span is None else _scalar("", self.operator.fake_span)
+        place = self.fake_place
         formulas = {name: self.formula(text, place) for name, text in rule.items()}
         node = MappingNode(place.source, place.start, place.end, place.line, dict.fromkeys(rule, (place, place)))
         return FakeRule(

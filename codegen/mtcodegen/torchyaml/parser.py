@@ -103,14 +103,17 @@ class _Parser:
 
     def expression(self, binding: int) -> CppExpr:
         """An expression of operators that bind tighter than ``binding``."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise _too_deep(self.token.offset)
+        self._enter()
         left = self._prefix()
         while (power := self._infix_power()) > binding:
             left = self._infix(left, power)
         self.depth -= 1
         return left
+
+    def _enter(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise _too_deep(self.token.offset)
 
     def _infix_power(self) -> int:
         text = self.token.text
@@ -238,9 +241,7 @@ class _Parser:
 
     def _type(self) -> CppExpr:
         """A type, or a number among template arguments."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise _too_deep(self.token.offset)
+        self._enter()
         start = self.token.offset
         before = ("const",) if self.token.text == "const" else ()
         if before:
