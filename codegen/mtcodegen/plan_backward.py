@@ -160,10 +160,8 @@ class _Rule:
             lines.append(unpack([needs.get(name, "_") for name in self.types], "ctx.needs_input_grad"))
         kept = []
         for item in self.plain:
-            value, when = (
-                op.python(item.expr, rename),
-                " or ".join([needs[name] for name in readers.get(item.name, ())]),
-            )
+            value = op.python(item.expr, rename)
+            when = " or ".join([needs[name] for name in readers.get(item.name, ())])
             kept.append(f"{value} if {when} else None" if when else value)
         lists = [op.python(item.expr, rename) for item in self.lists]
         kept += [f"*{value}" for value in lists]
@@ -171,7 +169,7 @@ class _Rule:
             lines.append(f"ctx.save_for_backward({', '.join(kept)})")
         for item, value in zip(self.lists[:-1], lists, strict=False):
             lines.append(f"ctx.{item.attr_name}_count = {op.builtin('len')}({value})")
-        return [*lines, *marked, *[f"{kept} = {op.python(item.expr, rename)}" for item, kept in self.others]]
+        return [*lines, *marked, *[f"{place} = {op.python(item.expr, rename)}" for item, place in self.others]]
 
     def _readers(self) -> dict[str, list[str]]:
         """Saved tensors that some gradients do not read, each with the arguments whose gradients do."""
@@ -202,7 +200,7 @@ class _Rule:
         results = {name: names.unique(f"grad_{name}") for name in needs}
         lines = [unpack([needs.get(name, "_") for name in self.types], "ctx.needs_input_grad")]
         lines += self._unpacked(tensors, names)
-        others = {item.attr_name: kept for item, kept in self.others}
+        others = {item.attr_name: place for item, place in self.others}
         rename = {**dict(zip(grads, grads, strict=True)), **others, **tensors}
         values = dict.fromkeys(self.types, "None")
         for item, expr in self.formulas:
