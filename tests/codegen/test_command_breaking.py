@@ -36,6 +36,13 @@ CHANGES = [
     ("f(Tensor x, int k) -> Tensor", "f(Tensor x, int? k) -> Tensor", []),
     ("f(Tensor x, int? k) -> Tensor", "f(Tensor x, int k) -> Tensor", ["MT705"]),
     ("f(Tensor x, int k) -> Tensor", "f(Tensor x, Scalar k) -> Tensor", []),
+    ("f(Tensor x, complex k) -> Tensor", "f(Tensor x, Scalar k) -> Tensor", []),
+    ("f(Tensor x, Scalar k=1) -> Tensor", "f(Tensor x, Scalar k=1.0) -> Tensor", ["MT704"]),
+    ("f(Tensor x, Scalar k=1) -> Tensor", "f(Tensor x, Scalar k=True) -> Tensor", ["MT704"]),
+    ("f(Tensor x, Scalar? k=0.5) -> Tensor", "f(Tensor x, Scalar? k=5e-1) -> Tensor", []),
+    ("f(Tensor x, float k=1) -> Tensor", "f(Tensor x, float k=1.0) -> Tensor", []),
+    ("f(Tensor x, float k=1) -> Tensor", "f(Tensor x, Scalar k=1) -> Tensor", ["MT704"]),
+    ("f(Tensor x, int[2] k=1) -> Tensor", "f(Tensor x, int[2] k=[1, 1]) -> Tensor", []),
     ("f(Tensor x, int k) -> Tensor", "f(Tensor x, float k) -> Tensor", ["MT705"]),
     ("f(Tensor x, int k) -> Tensor", "f(Tensor x, SymInt k) -> Tensor", []),
     ("f(Tensor x, int[2] k) -> Tensor", "f(Tensor x, int[] k) -> Tensor", ["MT705"]),
@@ -64,6 +71,19 @@ def test_a_change(old, new, codes):
     found = breaks(opschema.parse_schema(old), opschema.parse_schema(new))
     assert [item.code for item in found] == codes
     assert torch_says(old, new) is not bool(codes)
+
+
+# What PyTorch lets pass, although callers fail.
+@pytest.mark.parametrize(
+    ("old", "new", "codes"),
+    [
+        ("f(Tensor x) -> ()", "f(Tensor x, *, Tensor(a!) out) -> ()", ["MT703"]),
+        ("f(ScalarType x) -> ()", "f(int x) -> ()", ["MT705"]),
+    ],
+)
+def test_a_change_that_pytorch_does_not_see(old, new, codes):
+    assert [item.code for item in breaks(opschema.parse_schema(old), opschema.parse_schema(new))] == codes
+    assert torch_says(old, new)
 
 
 TYPES = st.sampled_from(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import opschema
-from opschema import Argument, Return, Schema, Type
+from opschema import Argument, Default, Return, Schema, Type
 
 __all__ = ["Break", "breaks", "takes"]
 
@@ -26,7 +26,11 @@ class Break:
 
 
 def breaks(old: Schema, new: Schema) -> list[Break]:
-    """Everything about ``new`` that fails what was written for ``old``; nothing where PyTorch calls them compatible."""
+    """Everything about ``new`` that fails what was written for ``old``, as PyTorch's own check has it.
+
+    That check lets two things pass that do fail callers: a new argument for results, which it does not look at, and
+    `ScalarType` for `int` and the like, because its saved programs hold both as numbers.
+    """
     return [*_arguments(old, new), *_outs(old, new), *_returns(old, new)]
 
 
@@ -41,8 +45,11 @@ def takes(new: Type, old: Type) -> bool:
     return isinstance(new, opschema.BaseType) and isinstance(old, opschema.BaseType) and _is_wider(new.name, old.name)
 
 
+_NUMBERS = ("int", "float", "complex", "SymInt")
+
+
 def _is_wider(new: str, old: str) -> bool:
-    return _plain_name(new) == _plain_name(old) or (new == "Scalar" and old in ("int", "float", "SymInt"))
+    return _plain_name(new) == _plain_name(old) or (new == "Scalar" and old in _NUMBERS)
 
 
 def _plain_name(type_: Type | str) -> str:
@@ -89,12 +96,19 @@ def _argument(was: Argument, now: Argument) -> Iterator[Break]:
         yield Break("MT705", f"`{now.name}` was {was.type} and is {now.type}", hint, now.name)
     if was.has_default and not now.has_default:
         yield Break("MT704", f"`{now.name}` had the default {was.default} and has none", "keep it", now.name)
-    elif was.has_default and was.default_value != now.default_value:
+    elif was.has_default and not _is_same(was.default_value, now.default_value):
         hint = f"keep {was.default}, or declare a new overload"
         yield Break("MT704", f"the default of `{now.name}` was {was.default} and is {now.default}", hint, now.name)
     if now.kwarg_only and not was.kwarg_only:
         yield Break("MT708", f"`{now.name}` is keyword-only now", "leave it before the `*`", now.name)
     yield from _alias(f"`{now.name}`", was, now, now.name)
+
+
+def _is_same(was: Default, now: Default) -> bool:
+    """Whether two defaults are one: a `Scalar` that is 1.0 makes another dtype than one that is 1."""
+    if isinstance(was, list) and isinstance(now, list):
+        return len(was) == len(now) and all(map(_is_same, was, now))
+    return type(was) is type(now) and was == now
 
 
 def _alias(what: str, was: Argument | Return, now: Argument | Return, name: str) -> Iterator[Break]:
