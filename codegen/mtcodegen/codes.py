@@ -103,9 +103,10 @@ CODES: dict[str, Code] = {
         "- func: double(Tensor x) -> Tensor\n" + _TAIL,
     ),
     "MT122": Code(
-        "a name that every Python object has",
-        "Operators and namespaces are attributes of Python objects: "
-        "`torch.ops.<namespace>.<name>.<overload>`. One that is called `__class__`, say, could not be set or found.",
+        "a name that is taken",
+        "Operators are attributes of Python objects: `torch.ops.<namespace>.<name>.<overload>`. One that is called "
+        "`__class__`, say, or an overload that is called `overloads`, could not be set or found, and the namespaces "
+        "`_` and `prim` are the runtime's own.",
         "namespace: my\nops:\n- func: __class__(Tensor x) -> Tensor\n" + _TAIL,
     ),
     "MT150": Code(

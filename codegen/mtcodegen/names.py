@@ -42,6 +42,18 @@ OBJECT_ATTRIBUTES = frozenset(
         *("subclasshook", "weakref"),
     )
 )
+_OVERLOADS = frozenset({"_qualified_op_name", "namespace", "overloads"})  # what the object of an operator has
+_NAMESPACES = frozenset({"_", "prim"})  # the runtime's own
+
+
+def taken(namespace: str, name: str = "", overload: str = "") -> tuple[str, str] | None:
+    """Of ``namespace::name.overload`` the part that cannot be called so, and what it names."""
+    if namespace in _NAMESPACES or namespace.startswith("__"):
+        return namespace, "a namespace"
+    if name in OBJECT_ATTRIBUTES:
+        return name, "an operator"
+    return (overload, "an overload") if overload in _OVERLOADS else None
+
 
 # What `ctx` has already; a saved value of such a name gets an underscore.
 CONTEXT = frozenset(

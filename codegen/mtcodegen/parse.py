@@ -30,7 +30,7 @@ from mtcodegen.model import (
     Tangent,
     Values,
 )
-from mtcodegen.names import OBJECT_ATTRIBUTES
+from mtcodegen.names import taken
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
 
 __all__ = ["expression_fault", "parse", "read_formula", "schema_fault"]
@@ -150,18 +150,15 @@ class _Reader:
             return None
         if schema.namespace is None and namespace is not None:
             schema = schema.in_namespace(namespace.value)
-        if OBJECT_ATTRIBUTES.isdisjoint((schema.namespace, schema.name)):
+        found = taken(schema.namespace or "", schema.name, schema.overload)
+        if found is None:
             return schema
-        self.hidden_name(schema, func)
-        return None
-
-    def hidden_name(self, schema: opschema.Schema, func: Scalar) -> None:
-        """Note a name that could not be looked up; no schema is left to go on with."""
-        name = next(part for part in (schema.namespace, schema.name) if part in OBJECT_ATTRIBUTES)
-        at = func.value.partition("(")[0].find(name)
-        span = func.locate(max(at, 0), len(name))
-        message = f"`{name}` is an attribute of every Python object, and cannot name an operator"
+        name, what = found
+        at = re.search(rf"\b{name}\b", func.value.partition("(")[0])
+        span = func.locate(at.start(), len(name)) if at is not None else (namespace or func).span
+        message = f"`{name}` is taken, and cannot name {what}"
         self.diagnostics.append(Diagnostic("MT122", message, span, "choose another name"))
+        return None
 
     def formula(self, node: Scalar | None) -> Formula | None:
         if node is None:

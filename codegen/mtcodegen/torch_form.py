@@ -46,7 +46,15 @@ _WORDS = frozenset(
         "with",
     ]
 )
-_NAMESPACE_ATTRIBUTES = ("name", "_dir")  # of `torch.ops.<namespace>` itself
+# What `torch.ops`, a namespace and an operator have of their own, where nothing else can be found.
+_ATTRIBUTES = {
+    "a namespace": {"_dir", "higher_order", "import_module", "load_library", "loaded_libraries"},
+    "an operator": {"_dir", "name"},
+    "an overload": {
+        *("_dir", "_has_torchbind_op_overload", "_is_protocol", "_op", "_overload_names", "_qualified_op_name"),
+        *("_schemas", "op", "op_overloads", "overloads"),
+    },
+}
 
 
 def for_torch(file: File) -> tuple[File, list[Diagnostic]]:
@@ -62,7 +70,7 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
         hint = "give the operators a namespace of their own"
         found.append(Diagnostic("MT621", f"{name}: PyTorch has the namespace `aten` itself", spec.func.span, hint))
     for word, what in _reserved(spec.schema):
-        message = f"{name}: PyTorch's schema language reserves `{word}`, which cannot be the name of {what}"
+        message = f"{name}: PyTorch reserves `{word}`, which cannot be the name of {what}"
         there = re.search(rf"\b{re.escape(word)}\b", spec.func.value)
         span = spec.func.span if there is None else spec.func.locate(there.start(), len(word))
         found.append(Diagnostic("MT621", message, span, "rename it"))
@@ -99,7 +107,7 @@ def _reserved(schema: opschema.Schema) -> Iterator[tuple[str, str]]:
     parts += [(argument.name, "an argument") for argument in schema.arguments]
     parts += [(ret.name, "a return") for ret in schema.returns if ret.name]
     for word, what in parts:
-        hidden = what == "an operator" and word in _NAMESPACE_ATTRIBUTES
+        hidden = word in _ATTRIBUTES.get(what, ())
         if word in _WORDS or hidden or (what == "an overload" and word.startswith("__")):
             yield word, what
 

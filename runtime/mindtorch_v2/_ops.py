@@ -67,7 +67,7 @@ def add(overload: OpOverload) -> OpOverloadPacket:
     packet = _every_packet.get(qualname)
     if packet is None:
         packet = _every_packet[qualname] = OpOverloadPacket(overload.namespace, name)
-    packet.add(overload)
+    OpOverloadPacket.add(packet, overload)  # an overload may be called `add`
     setattr(namespace, name, packet)
     for action in _waiting.pop(overload.name(), ()):
         action(overload)
@@ -89,7 +89,7 @@ def discard(overload: OpOverload) -> None:
     namespace: OpNamespace = getattr(ops, overload.namespace)
     name = overload._schema.name
     packet = _packets(namespace)[name]
-    packet.discard(overload)
+    OpOverloadPacket.discard(packet, overload)
     if not packet.overloads():
         delattr(namespace, name)
 

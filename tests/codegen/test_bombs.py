@@ -75,12 +75,25 @@ BOMBS = {
     ),
     "a merge key": (HEAD + "  <<: {doc: x}\n", "4:3: error[MT110]: an operator has no key `<<`"),
     "a key twice": (HEAD + "  doc: a\n  doc: b\n", "5:3: error[MT102]: the key `doc` is given twice"),
-    "an object's attribute": ("- func: n::__class__(Tensor x) -> Tensor\n", "1:12: error[MT122]: `__class__` is an"),
+    "an object's attribute": ("- func: n::__class__(Tensor x) -> Tensor\n", "1:12: error[MT122]: `__class__` is taken"),
     "one as an overload": (
         "- func: n::f.__dict__(Tensor x) -> Tensor\n",
         "1:9: error[MT150]: `__dict__` is not a legal",
     ),
-    "one as a namespace": ("- func: __init__::f(Tensor x) -> Tensor\n", "1:9: error[MT122]: `__init__` is an"),
+    "one as a namespace": ("- func: __init__::f(Tensor x) -> Tensor\n", "1:9: error[MT122]: `__init__` is taken"),
+    "one of a module": ("- func: __file__::f(Tensor x) -> Tensor\n", "1:9: error[MT122]: `__file__` is taken"),
+    "one of an operator's object": (
+        "- func: n::f.overloads(Tensor x) -> Tensor\n",
+        "1:14: error[MT122]: `overloads` is taken, and cannot name an overload",
+    ),
+    "the runtime's own namespace": (
+        "namespace: prim\nops:\n- func: f(Tensor x) -> Tensor\n",
+        "1:12: error[MT122]: `prim` is taken, and cannot name a namespace",
+    ),
+    "no namespace": (
+        "namespace: _\nops:\n- func: f_(Tensor(a!) x) -> Tensor(a!)\n",
+        "1:12: error[MT122]: `_` is taken",
+    ),
     "an operator twice": (GOOD + GOOD.partition("ops:\n")[2], "7:9: error[MT120]: n::f is declared twice"),
     "items": ("- x\n" * 200_000, "1:3: error[MT112]: an operator must be a mapping, not a string"),
     "entries": ("- func: 1\n" * 100_000, "1:9: error[MT112]: `func` must be a string, not an integer"),

@@ -69,6 +69,7 @@ def test_what_is_made(tmp_path, monkeypatch, capsys):
     [
         ("2ops", "`2ops` cannot name a namespace"),
         ("class", "`class` cannot name a namespace"),
+        ("prim", "`prim` cannot name a namespace"),
         ("full", "full: is there already, and is not overwritten"),
         ("file", "file: is there already, and is not overwritten"),
         ("file/x", "file/x: cannot be made: "),
@@ -81,6 +82,13 @@ def test_what_cannot_be_made(tmp_path, monkeypatch, capsys, name, message):
     (tmp_path / "file").write_text("")
     assert main(["init", name]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_to_do_next_can_be_pasted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "it's here/demo"]) == 0
+    done = subprocess.run(["sh", "-c", f"{capsys.readouterr().out.partition('next: ')[2].strip()} -n"], check=False)
+    assert done.returncode == 0
 
 
 def test_into_an_empty_folder(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch as oracle
+from torch._ops import _OpNamespace
 
 import mindtorch_v2 as mindtorch
 from mtcodegen.diagnostics import render_text
@@ -274,11 +275,26 @@ def test_names_that_pytorch_reserves_are_refused(tmp_path):
         assert ("error[MT621]" not in shown) == _readable(f"my::f.{word}(Tensor x) -> Tensor"), word
     _, shown = made(tmp_path, "- func: my::name(Tensor as) -> Tensor\n  kernels: [{python: 'm:f'}]\n")
     assert [line for line in shown.splitlines() if line.startswith("ops.yaml")] == [
-        "ops.yaml:1:13: error[MT621]: my::name: PyTorch's schema language reserves `name`, "
-        "which cannot be the name of an operator",
-        "ops.yaml:1:25: error[MT621]: my::name: PyTorch's schema language reserves `as`, "
-        "which cannot be the name of an argument",
+        "ops.yaml:1:13: error[MT621]: my::name: PyTorch reserves `name`, which cannot be the name of an operator",
+        "ops.yaml:1:25: error[MT621]: my::name: PyTorch reserves `as`, which cannot be the name of an argument",
     ]
+
+
+def _attributes(thing):
+    return {name for name in [*dir(type(thing)), *vars(thing)] if not name.startswith("__")}
+
+
+def test_names_that_pytorchs_objects_have_are_refused(tmp_path):
+    """`torch.ops.load_library` is no namespace, `torch.ops.my.f.overloads` no overload."""
+    namespaces = {name for name in _attributes(oracle.ops) if not isinstance(getattr(oracle.ops, name), _OpNamespace)}
+    overloads = {name for name in _attributes(oracle.ops.aten.mm) if name not in oracle.ops.aten.mm.overloads()}
+    assert {"load_library", "higher_order"} <= namespaces
+    assert {"op", "overloads"} <= overloads
+    schemas = [f"{name}::f(Tensor x) -> Tensor" for name in namespaces]
+    schemas += [f"my::f.{name}(Tensor x) -> Tensor" for name in overloads]
+    for schema in schemas:
+        _, shown = made(tmp_path, f"- func: {schema}\n  kernels: [{{python: 'm:f'}}]\n")
+        assert "error[MT621]" in shown or "error[MT122]" in shown, schema
 
 
 def test_what_pytorch_has_no_place_for_is_listed(tmp_path):

@@ -329,3 +329,16 @@ def test_a_default_that_no_schema_can_write(value: str) -> None:
     )
     with pytest.raises(RuntimeError, match=r"a schema has no text for it: write `float\?` with the default None"):
         torch.library.custom_op(f"{fresh_namespace()}::f", f(torch), mutates_args=())
+
+
+@pytest.mark.parametrize("name", ["add", "discard"])
+def test_an_overload_called_like_a_method_of_its_packet(name: str) -> None:
+    namespace = fresh_namespace()
+    library = Library(namespace, "FRAGMENT")
+    library.define(f"f.{name}(Tensor x) -> Tensor")
+    library.define("f.b(Tensor x, int k) -> Tensor")
+    packet = getattr(torch.ops, namespace).f
+    assert packet.overloads() == [name, "b"]
+    assert getattr(packet, name)._schema.overload_name == name
+    library._destroy()
+    assert packet.overloads() == []

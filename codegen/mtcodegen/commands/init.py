@@ -7,10 +7,12 @@ import keyword
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import sys
 import tempfile
 
+from mtcodegen.names import taken
 from mtcodegen.targets import UsageError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
@@ -44,13 +46,13 @@ def run(options: argparse.Namespace) -> int:
         _make(folder, name)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be made: {error.strerror or error}") from None
-    sys.stdout.write(f"made {folder}; next: cd {folder} && make\n")
+    sys.stdout.write(f"made {folder}; next: cd {shlex.quote(str(folder))} && make\n")
     return 0
 
 
 def _namespace(folder: pathlib.Path) -> str:
     name = folder.absolute().name.replace("-", "_")
-    if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name) or name == "aten":
+    if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name) or name == "aten" or taken(name):
         raise UsageError(f"{folder}: `{name}` cannot name a namespace; use letters, digits and `_`")
     return name
 
