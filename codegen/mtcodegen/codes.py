@@ -221,7 +221,7 @@ CODES: dict[str, Code] = {
     ),
     "MT502": Code(
         "two files that make one module",
-        "Two YAML files of the same name would be written to one folder.",
+        "Two YAML files of the same name, or two targets of pyproject.toml, would be written to one folder.",
     ),
     "MT503": Code("a file that cannot be written", "The output folder or a file in it is not writable."),
     "MT504": Code(

@@ -39,20 +39,19 @@ class Change:
 def changes(folder: pathlib.Path, files: Mapping[str, str], neighbours: Set[str]) -> list[Change]:
     """What must change for ``folder`` to hold ``files``, and of their kinds nothing else that is Python or generated.
 
-    ``neighbours`` names the YAML files that are there but were not read this time: what was generated from one of them
-    is left alone.
+    ``neighbours`` names the YAML files that are there but were not read this time, and folders of which not all files
+    were: what was generated from one of them is left alone. So are folders in ``folder``, where others may write.
     """
     found = [Change(folder / name, _read(folder / name), text) for name, text in files.items()]
     suffixes = {pathlib.PurePath(name).suffix for name in files} or _PYTHON
-    for path in sorted(folder.rglob("*.*")) if folder.is_dir() else []:
-        if path.suffix not in suffixes or str(path.relative_to(folder)) in files or not path.is_file():
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if path.suffix not in suffixes or path.name in files or not path.is_file():
             continue
         old = _read(path)
         if path.suffix not in _PYTHON and _source_of(old or "") is None:
             continue  # somebody's own page
-        if _source_of(old or "") not in neighbours:
-            found.append(Change(path, old, None))
-    return [change for change in found if change.old != change.new]
+        found.append(Change(path, old, None))
+    return [change for change in found if change.old != change.new and _source_of(change.old or "") not in neighbours]
 
 
 def _read(path: pathlib.Path) -> str | None:

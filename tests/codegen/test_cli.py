@@ -124,6 +124,48 @@ def test_a_neighbours_module_is_no_orphan(project):
     assert main(["check", "ops.yaml"]) == 0
 
 
+@pytest.mark.parametrize("form", ["mindtorch", "torch", "docs"])
+def test_one_file_of_a_folder_leaves_what_is_of_the_whole_folder(project, form):
+    folder = project / "decl"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(DOUBLE.replace("device: npu", "device: cpu"))
+    (folder / "b.yaml").write_text(DOUBLE.replace("namespace: my", "namespace: other").replace("npu", "cpu"))
+    options = ["--target", form, "-o", "made"]
+    assert main(["decl", *options]) == 0
+    made = {path: path.read_bytes() for path in (project / "made").iterdir()}
+    assert main(["check", "decl/a.yaml", *options]) == 0
+    assert main(["decl/a.yaml", *options]) == 0
+    assert {path: path.read_bytes() for path in (project / "made").iterdir()} == made
+    (folder / "b.yaml").unlink()
+    assert main(["check", "decl/a.yaml", *options]) == 1
+
+
+@pytest.mark.parametrize("name", ["other.yml", "other"])
+def test_a_neighbour_of_another_suffix(project, name):
+    (project / name).write_text(DOUBLE.replace("namespace: my", "namespace: other"))
+    main([name])
+    main(["ops.yaml"])
+    assert names(project / "generated") == ["ops.py", "ops.pyi", "other.py", "other.pyi"]
+
+
+def test_the_neighbours_of_a_link_are_beside_it(project):
+    (project / "elsewhere").mkdir()
+    (project / "elsewhere" / "real.yaml").write_text(DOUBLE.replace("namespace: my", "namespace: other"))
+    (project / "link.yaml").symlink_to("elsewhere/real.yaml")
+    main(["ops.yaml"])
+    main(["link.yaml"])
+    assert names(project / "generated") == ["link.py", "link.pyi", "ops.py", "ops.pyi"]
+
+
+def test_folders_in_the_output_are_left_alone(project):
+    inner = project / "src" / "torch" / "ops.py"
+    main(["ops.yaml", "-o", "src/torch"])
+    (project / "src" / "torch" / "mine.py").write_text("mine = 1\n")
+    assert main(["ops.yaml", "-o", "src"]) == 0
+    assert inner.is_file()
+    assert main(["check", "ops.yaml", "-o", "src"]) == 0
+
+
 def test_a_hand_written_file_is_never_overwritten(project, capsys):
     (project / "ops.py").write_text("precious = 1\n")
     assert main(["ops.yaml", "-o", "."]) == 1
@@ -146,8 +188,10 @@ def test_a_folder_that_cannot_be_written(project, capsys):
 
 def test_a_folder_where_a_module_belongs(project, capsys):
     (project / "generated" / "ops.py").mkdir(parents=True)
-    assert main(["ops.yaml"]) == 1
-    assert "generated/ops.py: error[MT503]: cannot be read: Is a directory" in capsys.readouterr().err
+    assert main(["ops.yaml"]) == main(["check", "ops.yaml"]) == 1
+    shown = capsys.readouterr()
+    assert shown.err.count("generated/ops.py: error[MT503]: cannot be read: Is a directory") == 2
+    assert shown.out == ""
 
 
 def test_killed_half_way_leaves_whole_files(project, monkeypatch):
@@ -183,6 +227,21 @@ def test_pyproject_says_where_output_goes(project, capsys):
     assert names(project / "src" / "my_ops") == ["ops.py", "ops.pyi"]
     assert main(["check", "ops.yaml"]) == 0
     assert main(["check"]) == 0
+
+
+def test_two_targets_may_share_a_folder_but_no_file(project, capsys):
+    (project / "other.yaml").write_text(DOUBLE.replace("namespace: my", "namespace: other"))
+    entry = '[[tool.mtcodegen.target]]\ninputs = ["{}.yaml"]\noutput = "src"\n'
+    (project / "pyproject.toml").write_text(entry.format("ops") + entry.format("other"))
+    assert main([]) == 0
+    assert names(project / "src") == ["ops.py", "ops.pyi", "other.py", "other.pyi"]
+    assert main([]) == main(["check"]) == 0
+    (project / "pyproject.toml").write_text(entry.format("ops") + entry.format("ops") + 'form = "mindspore"\n')
+    capsys.readouterr()
+    assert main([]) == main(["check"]) == 1
+    shown = capsys.readouterr()
+    assert "src/ops.py: error[MT502]: two targets would make this file" in shown.err
+    assert shown.out == ""
 
 
 USAGE = [

@@ -30,6 +30,6 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(unified_diff(stale))
     found += findings(stale)
     report(options, found)
-    if generated and not stale:
+    if generated and not status(found):
         say(options, "everything is up to date")
     return status(found)

@@ -77,18 +77,36 @@ def run_pipeline(options: argparse.Namespace) -> tuple[list[Generated], list[Dia
 
 def wanted_changes(generated: Sequence[Generated], found: list[Diagnostic]) -> list[Change]:
     """What would have to change; what cannot be read is added to ``found``."""
-    result = []
+    folders: dict[pathlib.Path, list[Generated]] = {}
     for item in generated:
+        folders.setdefault(item.target.folder.resolve(), []).append(item)
+    result = []
+    for items in folders.values():
+        folder = items[0].target.folder
+        files: dict[str, str] = {}
+        for name, text in (pair for item in items for pair in item.files.items()):
+            if files.setdefault(name, text) != text:
+                hint = "give each target an output of its own, or the inputs of both to one"
+                found.append(
+                    Diagnostic("MT502", "two targets would make this file", None, hint, path=str(folder / name))
+                )
+                return []
         try:
-            result += changes(item.target.folder, item.files, _neighbours(item.target))
+            result += changes(folder, files, _neighbours([item.target for item in items]))
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}"
-            found.append(Diagnostic("MT503", message, None, path=str(error.filename or item.target.folder)))
+            found.append(Diagnostic("MT503", message, None, path=str(error.filename or folder)))
     return result
 
 
-def _neighbours(target: Target) -> set[str]:
-    """YAML files beside the inputs that this run does not read."""
-    read = {item.path.resolve() for item in target.inputs}
-    folders = {path.parent for path in read}
-    return {path.name for folder in folders for path in folder.glob("*.yaml") if path.resolve() not in read}
+def _neighbours(targets: Sequence[Target]) -> set[str]:
+    """Files beside the inputs that this run does not read; folders, too, whose package it would read in part."""
+    inputs = [item.path for target in targets for item in target.inputs]
+    read, packages = {path.name for path in inputs}, {target.package for target in targets}
+    found: set[str] = set()
+    for folder in {path.parent.resolve() for path in inputs}:
+        unread = {entry.name for entry in os.scandir(folder) if entry.is_file()} - read
+        found |= unread
+        if any(name.endswith(".yaml") for name in unread):
+            found.add(folder.name)
+    return found - packages
