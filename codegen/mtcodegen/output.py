@@ -14,7 +14,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from mtcodegen.diagnostics import Diagnostic
-from mtcodegen.wholefile import write_whole
+from mtcodegen.wholefile import umask, write_whole
 
 __all__ = ["HEADER", "Change", "apply", "changes", "findings", "unified_diff"]
 
@@ -143,10 +143,4 @@ def _replace(path: pathlib.Path, text: str | None) -> None:
         path.unlink()
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text, 0o666 & ~_umask())
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    write_whole(path, text, 0o666 & ~umask())

@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 import pathlib
 
-__all__ = ["write_whole"]
+__all__ = ["umask", "write_whole"]
+
+
+def umask() -> int:
+    """What a new file or folder is not allowed."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def write_whole(path: pathlib.Path, text: str, mode: int) -> None:

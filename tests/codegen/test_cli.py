@@ -255,6 +255,11 @@ USAGE = [
     (["check", "ops.yaml", "--format", "jsn"], "did you mean `json`?"),
     (["ops.yaml", "--format", "xml"], "invalid choice"),
     (["check", "--nonsense"], "unrecognized arguments"),
+    ([""], "argument FILE: an empty name"),
+    (["ops.yaml", "-o", ""], "argument -o/--output: an empty name"),
+    (["breaking", "ops.yaml", "--against", ""], "argument --against: an empty name"),
+    (["init", ""], "argument NAME: an empty name"),
+    (["show"], "the following arguments are required: NAME\n"),
 ]
 
 

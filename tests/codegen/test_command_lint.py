@@ -135,7 +135,7 @@ def test_select_ignore_and_formats(project, capsys):
     assert [item["code"] for item in json.loads(capsys.readouterr().out)] == ["MT801"]
     assert main(["lint", "--ignore", "mt801,MT802", "ops.yaml"]) == 0
     assert main(["lint", "--ignore", "MT204", "ops.yaml"]) == 2
-    assert "there is no rule MT204" in capsys.readouterr().err
+    assert "there is no rule `MT204`" in capsys.readouterr().err
 
 
 def test_errors_come_first(project, capsys):
@@ -172,7 +172,7 @@ def test_a_project_says_which_rules_it_follows(project, capsys):
         ("[tool.mtcodegen.lnt]", "[tool.mtcodegen] has no key `lnt`; did you mean `lint`?"),
         ("[tool.mtcodegen.lint]\nignore = 'MT801'", "`ignore` of [tool.mtcodegen.lint] must be a list of codes"),
         ("[tool.mtcodegen]\nlint = 3", "[tool.mtcodegen.lint] must be a table"),
-        ("[tool.mtcodegen.lint]\nselect = ['MT204']", "there is no rule MT204"),
+        ("[tool.mtcodegen.lint]\nselect = ['MT204']", "there is no rule `MT204`"),
         (
             "[[tool.mtcodegen.target]]\ninputs = ['x']\noutput = 'y'\nforms = 'docs'",
             "a [[tool.mtcodegen.target]] has no key `forms`; did you mean `form`?",

@@ -79,10 +79,23 @@ def test_the_yaml_and_the_findings_do_not_mix(tmp_path: Path, capsys: pytest.Cap
         run_import(str(NATIVE), "--select", "sinh.out", "--format", "json")
     with pytest.raises(UsageError, match="--kernels a-b: not the name of a Python module"):
         run_import(str(NATIVE), "--kernels", "a-b")
-    with pytest.raises(UsageError, match="--namespace a::b: not a name"):
-        run_import(str(NATIVE), "--namespace", "a::b")
+    for name in ("a::b", "prim"):
+        with pytest.raises(UsageError, match=f"--namespace {name}: not the name of a namespace"):
+            run_import(str(NATIVE), "--namespace", name)
     assert run_import(str(NATIVE), "--select", "sinh.out", "--format", "json", "-o", str(tmp_path / "ops.yaml")) == 0
     assert {item["code"] for item in json.loads(capsys.readouterr().out)} == {"MT610"}
+
+
+def test_a_file_that_is_written_over_keeps_its_mode_and_link(tmp_path: Path) -> None:
+    (tmp_path / "real.yaml").write_text("")
+    (tmp_path / "real.yaml").chmod(0o600)
+    (tmp_path / "ops.yaml").symlink_to("real.yaml")
+    words = [str(NATIVE), "--select", "sinh.out", "--format", "json", "--force", "-o"]
+    assert run_import(*words, str(tmp_path / "ops.yaml")) == 0
+    assert (tmp_path / "ops.yaml").is_symlink()
+    assert (tmp_path / "real.yaml").stat().st_mode & 0o777 == 0o600
+    assert run_import(*words, str(tmp_path / "new.yaml")) == 0
+    assert (tmp_path / "new.yaml").read_text() == (tmp_path / "real.yaml").read_text()
 
 
 @pytest.mark.parametrize(

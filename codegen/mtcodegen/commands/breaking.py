@@ -9,7 +9,7 @@ import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 
-from mtcodegen.commands.common import add_format, add_inputs, named_inputs, report, say, status
+from mtcodegen.commands.common import add_format, add_inputs, named_inputs, path_name, report, say, status
 from mtcodegen.commands.compatibility import Break, breaks
 from mtcodegen.commands.loading import Document, load_inputs
 from mtcodegen.diagnostics import Diagnostic, Related, in_source_order, suggest
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_inputs(parser)
     against = "a git revision, or a file or folder with the old state"
-    parser.add_argument("--against", metavar="REF|FILE", required=True, help=against)
+    parser.add_argument("--against", type=path_name, metavar="REF|FILE", required=True, help=against)
     add_format(parser)
 
 

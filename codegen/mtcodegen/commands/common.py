@@ -19,6 +19,7 @@ __all__ = [
     "add_format",
     "add_inputs",
     "named_inputs",
+    "path_name",
     "progress_line",
     "report",
     "say",
@@ -31,7 +32,14 @@ FORMATS = (*_FORMATS, "sarif")
 
 def add_inputs(parser: argparse.ArgumentParser, what: str = "YAML files, or folders of them") -> None:
     """The files to read; none means those of pyproject.toml."""
-    parser.add_argument("files", nargs="*", metavar="FILE", help=what)
+    parser.add_argument("files", nargs="*", type=path_name, default=[], metavar="FILE", help=what)
+
+
+def path_name(text: str) -> str:
+    """The type of an argument that names a file or folder: nothing, as of a variable that is not set, names none."""
+    if not text:
+        raise argparse.ArgumentTypeError("an empty name")
+    return text
 
 
 def named_inputs(files: Sequence[str]) -> list[Input]:

@@ -7,7 +7,7 @@ import os
 import pathlib
 from collections.abc import Sequence
 
-from mtcodegen.commands.common import add_format, add_inputs, progress_line, report, say, status
+from mtcodegen.commands.common import add_format, add_inputs, path_name, progress_line, report, say, status
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.output import Change, apply, changes
 from mtcodegen.pipeline import FORMS, Generated, Target, generate
@@ -31,7 +31,9 @@ EXAMPLES = (
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_inputs(parser)
-    parser.add_argument("-o", "--output", metavar="DIR", help="folder for the modules (default: generated)")
+    parser.add_argument(
+        "-o", "--output", type=path_name, metavar="DIR", help="folder for the modules (default: generated)"
+    )
     text = f"what is made: {', '.join(FORMS)} (default: {FORMS[0]}, or what pyproject.toml says)"
     parser.add_argument("--target", choices=FORMS, metavar="TARGET", help=text)
     add_format(parser)

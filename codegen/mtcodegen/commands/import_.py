@@ -9,10 +9,12 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from mtcodegen.commands.common import add_format, report, status, wants_colour
+from mtcodegen.commands.common import add_format, path_name, report, status, wants_colour
+from mtcodegen.commands.files import replace_file
 from mtcodegen.commands.generate import say_done, wanted_changes
 from mtcodegen.diagnostics import Diagnostic, in_source_order, render_text
 from mtcodegen.importer import Import, Note, import_files
+from mtcodegen.names import taken
 from mtcodegen.output import apply
 from mtcodegen.pipeline import Generated, Input, Target, name_faults
 from mtcodegen.targets import UsageError
@@ -36,7 +38,7 @@ EXAMPLES = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("file", metavar="FILE", help="the file to import")
+    parser.add_argument("file", type=path_name, metavar="FILE", help="the file to import")
     parser.add_argument("--derivatives", metavar="FILE", type=pathlib.Path, help="derivatives.yaml, for the gradients")
     parser.add_argument(
         "--schemas",
@@ -53,9 +55,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--namespace", default="aten", help="namespace of the operators (default: aten)")
     parser.add_argument("--kernels", default="", metavar="MODULE", help="the Python module that will have the kernels")
-    parser.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: standard output)")
+    parser.add_argument(
+        "-o", "--output", type=path_name, metavar="FILE", help="the file to write (default: standard output)"
+    )
     text = "write the modules of the operators into DIR, and no YAML; needs --kernels"
-    parser.add_argument("--modules", metavar="DIR", help=text)
+    parser.add_argument("--modules", type=path_name, metavar="DIR", help=text)
     parser.add_argument("--force", action="store_true", help="write over a file that is there")
     add_format(parser)
 
@@ -66,8 +70,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--modules needs --kernels, which the modules call, and takes the place of -o")
     if options.output is None and options.modules is None and options.format != "text":
         raise UsageError(f"--format {options.format} needs -o: the YAML goes to standard output")
-    if not _NAME.fullmatch(options.namespace):
-        raise UsageError(f"--namespace {options.namespace}: not a name")
+    if not _NAME.fullmatch(options.namespace) or taken(options.namespace):
+        raise UsageError(f"--namespace {options.namespace}: not the name of a namespace")
     if options.kernels and not all(_NAME.fullmatch(part) for part in options.kernels.split(".")):
         raise UsageError(f"--kernels {options.kernels}: not the name of a Python module")
     output = None if options.output is None else pathlib.Path(options.output)
@@ -90,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     if output is None:
         sys.stdout.write(made.text)
     else:
-        _write(output, made.text)
+        replace_file(output, made.text)
     report(options, [_as_warning(note) for note in made.notes])
     if options.format == "text":
         operators = f"{made.operators} operator{'' if made.operators == 1 else 's'}"
@@ -118,17 +122,6 @@ def _write_modules(options: argparse.Namespace, made: Import) -> int:
 
 def _drawn(colour: bool, notes: Sequence[Note]) -> str:
     return render_text(list(map(_as_warning, notes)), colour=colour)
-
-
-def _write(path: pathlib.Path, text: str) -> None:
-    """Whole or not at all."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        temporary.write_text(text, "utf-8", newline="\n")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _as_warning(note: Note) -> Diagnostic:

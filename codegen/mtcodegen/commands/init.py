@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import keyword
-import os
 import pathlib
 import re
 import shlex
@@ -12,8 +11,10 @@ import shutil
 import sys
 import tempfile
 
+from mtcodegen.commands.common import path_name
 from mtcodegen.names import taken
 from mtcodegen.targets import UsageError
+from mtcodegen.wholefile import umask
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 
@@ -32,7 +33,9 @@ _SUFFIX = ".tmpl"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("name", metavar="NAME", help="the new folder; its last part names the operators' namespace")
+    parser.add_argument(
+        "name", type=path_name, metavar="NAME", help="the new folder; its last part names the operators' namespace"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -65,11 +68,5 @@ def _make(folder: pathlib.Path, name: str) -> None:
             target = project.joinpath(*(re.sub("^dot-", ".", part) for part in parts))
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(source.read_text("utf-8").replace("@name@", name), "utf-8")
-        shutil.copymode(folder, project) if folder.exists() else project.chmod(0o777 & ~_umask())
+        shutil.copymode(folder, project) if folder.exists() else project.chmod(0o777 & ~umask())
         project.replace(folder)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

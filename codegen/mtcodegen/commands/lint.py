@@ -83,7 +83,7 @@ def _wanted(options: argparse.Namespace, path: pathlib.Path) -> set[str]:
 def _codes(given: Iterable[str]) -> set[str]:
     codes = {code.strip().upper() for code in given}
     for code in sorted(codes - set(CODES)):
-        raise UsageError(f"there is no rule {code}; `mtcodegen lint --help` lists them")
+        raise UsageError(f"there is no rule `{code}`; `mtcodegen lint --help` lists them")
     return codes
 
 

@@ -8,7 +8,7 @@ import sys
 import textwrap
 from typing import Any
 
-from mtcodegen.commands.common import wants_colour
+from mtcodegen.commands.common import add_inputs, wants_colour
 from mtcodegen.commands.list import add_listing, gradient_of, specs_of
 from mtcodegen.diagnostics import suggest
 from mtcodegen.model import Compute, KernelSpec, Launch, Mindspore, OpSpec, PythonFunction, Variant
@@ -30,7 +30,7 @@ EXAMPLES = (
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("name", metavar="NAME", help="name, ns::name or ns::name.overload")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="YAML files, or folders of them")
+    add_inputs(parser)
     add_listing(parser)
 
 
