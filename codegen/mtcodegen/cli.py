@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import gc
 import importlib
+import io
 import os
 import re
 import sys
@@ -56,6 +57,9 @@ exit status: 0 fine, 1 something was found, 2 wrong usage
 def program() -> NoReturn:
     """``main`` as a process of its own, which ends without taking its trees of values apart: that takes long."""
     gc.disable()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name may have what the terminal has no letters for
     kept = argparse.Namespace()  # a command puts there what would else be taken apart where it returns
     status = main(options=kept)
     for stream in (sys.stdout, sys.stderr):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import pathlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -104,8 +105,9 @@ def name_faults(targets: Sequence[Target]) -> list[Diagnostic]:
         modules: dict[str, Input] = {}
         for item in target.inputs:
             name = item.path.stem
-            if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name) or name == "__init__":
-                hint = "rename the file: letters, digits and `_`"
+            is_plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and re.fullmatch(r"(\.\w+)?", item.path.suffix)
+            if not is_plain or keyword.iskeyword(name) or name == "__init__":
+                hint = "rename the file: letters, digits and `_`, and no keyword"
                 message = f"`{name}` cannot be the name of a Python module"
                 found.append(Diagnostic("MT501", message, None, hint, path=item.name))
             elif modules.setdefault(name, item) is not item:

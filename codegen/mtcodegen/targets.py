@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from mtcodegen.pipeline import FORMS, Input, Target
 from mtcodegen.pyproject import UsageError, check_keys, find_section
 
-__all__ = ["UsageError", "find_targets"]
+__all__ = ["UsageError", "find_targets", "package_name"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def find_targets(files: Sequence[str], output: str | None, form: str | None = No
         folder = pathlib.Path(output) if output is not None else configured or _beside(path, form or _DEFAULT)
         _check_folder(folder)
         if path.is_dir():
-            packages[folder] = path.resolve().name
+            packages[folder] = package_name(path.resolve())
         listed = found.setdefault(folder, [])
         known = {item.path.resolve() for item in listed}
         listed += [item for item in inputs if item.path.resolve() not in known]
@@ -62,6 +63,11 @@ def _expand(path: pathlib.Path, name: str) -> list[Input]:
     if not found:
         raise UsageError(f"{name}: no *.yaml files in this folder")
     return [Input(item, os.path.join(name, item.name)) for item in found]  # noqa: PTH118  (as the user wrote it)
+
+
+def package_name(folder: pathlib.Path) -> str:
+    """A folder's name as generated files say it, where a line end or a quote would be more than a name."""
+    return re.sub(r"[^\w .,'()+-]", "_", folder.name)
 
 
 def _check_folder(folder: pathlib.Path) -> None:
@@ -104,7 +110,7 @@ def _all_configured(output: str | None, form: str | None) -> list[Target]:
     result = []
     for target in targets:
         inputs = [item for path in target.inputs for item in _expand(_relative(path), str(_relative(path)))]
-        folders = [path.name for path in target.inputs if path.is_dir()]
+        folders = [package_name(path) for path in target.inputs if path.is_dir()]
         result.append(Target(tuple(inputs), _relative(target.output), folders[0] if folders else "", target.form))
     return result
 

@@ -128,8 +128,8 @@ def test_a_neighbours_module_is_no_orphan(project):
 def test_one_file_of_a_folder_leaves_what_is_of_the_whole_folder(project, form):
     folder = project / "decl"
     folder.mkdir()
-    (folder / "a.yaml").write_text(DOUBLE.replace("device: npu", "device: cpu"))
-    (folder / "b.yaml").write_text(DOUBLE.replace("namespace: my", "namespace: other").replace("npu", "cpu"))
+    (folder / "a.yaml").write_text(DOUBLE)
+    (folder / "b.yaml").write_text(DOUBLE.replace("namespace: my", "namespace: other"))
     options = ["--target", form, "-o", "made"]
     assert main(["decl", *options]) == 0
     made = {path: path.read_bytes() for path in (project / "made").iterdir()}
@@ -221,6 +221,39 @@ def test_a_folder_of_files_is_a_package(project):
     assert main(["check", "decl", "-o", "pkg"]) == 0
 
 
+@pytest.mark.parametrize(
+    "name", ["it's (a) folder", "a\nimport os", '"""', "a\\N{NONE}", os.fsdecode(b"\xff"), " --><b>"]
+)
+@pytest.mark.parametrize("form", ["mindtorch", "torch", "docs"])
+def test_a_folder_with_any_name(project, name, form):
+    (project / name).mkdir()
+    (project / name / "ops.yaml").write_text(DOUBLE)
+    words = [name, "--target", form, "-o", "pkg", "--format", "json"]
+    assert [main([command, *words]) for command in ("generate", "check", "diff")] == [0, 0, 0]
+    for path in (project / "pkg").glob("*.py"):
+        compile(path.read_text("utf-8"), path.name, "exec")
+        assert "\nimport os" not in path.read_text("utf-8") or path.name == "_support.py"
+    for path in (project / "pkg").glob("*.html"):
+        assert "<b>" not in path.read_text("utf-8").partition("-->")[0]
+
+
+def test_a_terminal_without_the_letters(project, child_env):
+    """What programs read is UTF-8 whatever the terminal has; what people read is escaped."""
+    text = DOUBLE.replace("  fake", "  doc: \u4f60 \xe9\n  fake")
+    (project / "ops.yaml").write_text(text, "utf-8")
+    env = {**child_env, "PYTHONIOENCODING": "latin-1"}
+    run = [sys.executable, "-m", "mtcodegen"]
+    shown = subprocess.run([*run, "show", "double", "ops.yaml"], env=env, capture_output=True, check=False)
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert b"\\u4f60 \xe9\n" in shown.stdout
+    folder = os.fsdecode(b"\xff")
+    done = subprocess.run([*run, "ops.yaml", "-o", folder], env=env, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"wrote \\udcff/ops.py")
+    done = subprocess.run([*run, "fmt", "-"], env=env, input=text.encode(), capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, text.encode())
+
+
 def test_pyproject_says_where_output_goes(project, capsys):
     (project / "pyproject.toml").write_text('[[tool.mtcodegen.target]]\ninputs = ["ops.yaml"]\noutput = "src/my_ops"\n')
     assert main([]) == 0
@@ -277,11 +310,14 @@ def test_a_pyproject_that_makes_no_sense(project, capsys, text):
     assert "pyproject.toml: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["my-ops.yaml", "class.yaml", "2.yaml", "__init__.yaml"])
+@pytest.mark.parametrize("name", ["my-ops.yaml", "class.yaml", "2.yaml", "__init__.yaml", "a.y\nimport os"])
 def test_a_name_that_is_no_module(project, capsys, name):
     (project / name).write_text(DOUBLE)
     assert main([name]) == 1
-    assert f"{name}: error[MT501]: `{name[:-5]}` cannot be the name of a Python module" in capsys.readouterr().err
+    assert (
+        f"{name}: error[MT501]: `{name.partition('.')[0]}` cannot be the name of a Python module"
+        in capsys.readouterr().err
+    )
 
 
 def test_two_files_for_one_module(project, capsys):

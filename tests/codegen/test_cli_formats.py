@@ -116,6 +116,14 @@ def test_sarif_says_where(project, capsys):
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
 
 
+def test_sarif_of_a_name_that_is_no_text(project, capsys):
+    name = os.fsdecode(b"\xff.yaml")
+    (project / name).write_text(DOUBLE.replace("grad * scale", "grad * sclae"))
+    run = sarif(capsys, "generate", name)[1]
+    places = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in run["results"]]
+    assert set(places) == {"%FF.yaml"}
+
+
 def test_sarif_of_warnings_and_stale_files(project, capsys):
     code, run = sarif(capsys, "lint", "ops.yaml")
     assert (code, {result["level"] for result in run["results"]}) == (1, {"warning"})

@@ -25,6 +25,7 @@ __all__ = [
     "say",
     "status",
     "wants_colour",
+    "write_yaml",
 ]
 
 FORMATS = (*_FORMATS, "sarif")
@@ -83,6 +84,12 @@ def say(options: argparse.Namespace, text: str) -> None:
     """Tell a person; programs that read another format are not told."""
     if options.format == "text":
         sys.stdout.write(f"{text}\n")
+
+
+def write_yaml(text: str) -> None:
+    """A file to standard output: in UTF-8, whatever the terminal has."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8"))
 
 
 def status(found: Sequence[Diagnostic]) -> int:

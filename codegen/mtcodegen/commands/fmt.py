@@ -7,7 +7,7 @@ import difflib
 import os
 import sys
 
-from mtcodegen.commands.common import add_format, add_inputs, named_inputs, report, say, status
+from mtcodegen.commands.common import add_format, add_inputs, named_inputs, report, say, status, write_yaml
 from mtcodegen.commands.files import replace_file
 from mtcodegen.commands.yaml_format import format_yaml
 from mtcodegen.diagnostics import Diagnostic
@@ -56,7 +56,7 @@ def _filter(options: argparse.Namespace) -> int:
     if formatted is None:
         report(options, found)
         return status(found)
-    sys.stdout.write(formatted)
+    write_yaml(formatted)
     return 0
 
 

@@ -11,7 +11,7 @@ from mtcodegen.commands.common import add_format, add_inputs, path_name, progres
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.output import Change, apply, changes
 from mtcodegen.pipeline import FORMS, Generated, Target, generate
-from mtcodegen.targets import find_targets
+from mtcodegen.targets import find_targets, package_name
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run", "run_pipeline", "say_done", "wanted_changes"]
 
@@ -107,8 +107,8 @@ def _neighbours(targets: Sequence[Target]) -> set[str]:
     read, packages = {path.name for path in inputs}, {target.package for target in targets}
     found: set[str] = set()
     for folder in {path.parent.resolve() for path in inputs}:
-        unread = {entry.name for entry in os.scandir(folder) if entry.is_file()} - read
+        unread = {path.name for path in folder.iterdir() if path.is_file()} - read
         found |= unread
         if any(name.endswith(".yaml") for name in unread):
-            found.add(folder.name)
+            found.add(package_name(folder))
     return found - packages

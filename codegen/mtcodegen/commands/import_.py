@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from mtcodegen.commands.common import add_format, path_name, report, status, wants_colour
+from mtcodegen.commands.common import add_format, path_name, report, status, wants_colour, write_yaml
 from mtcodegen.commands.files import replace_file
 from mtcodegen.commands.generate import say_done, wanted_changes
 from mtcodegen.diagnostics import Diagnostic, in_source_order, render_text
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     if options.modules is not None:
         return _write_modules(options, made)
     if output is None:
-        sys.stdout.write(made.text)
+        write_yaml(made.text)
     else:
         replace_file(output, made.text)
     report(options, [_as_warning(note) for note in made.notes])

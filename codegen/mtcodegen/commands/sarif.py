@@ -71,4 +71,4 @@ def _uri(path: str) -> str:
     """A path as a URI: relative to the current folder, as services want it, where it is below it."""
     if os.path.isabs(path):  # noqa: PTH117  (a path as the user wrote it)
         return pathlib.Path(path).as_uri()
-    return urllib.parse.quote(path.replace(os.sep, "/"))
+    return urllib.parse.quote(os.fsencode(path.replace(os.sep, "/")))
