@@ -31,7 +31,7 @@ DEFAULT = re.compile(rf"""{_STRING_TEXT}|\[(?:{_STRING_TEXT}|[^\]"'])*\]|[^\s,()
 
 _ITEM = re.compile(rf"""{_STRING_TEXT}|[^,]+""")
 _INT = re.compile(r"-?\d+", re.ASCII)
-_FLOAT = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_FLOAT = re.compile(r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", '"': '"', "'": "'"}
 _INT_MAX_DIGITS = 20

@@ -15,7 +15,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 # Wide on purpose: what is not a type is found by `parse_type`, which can say what is wrong with it.
 _TYPE = re.compile(r"[^\s(),=\[\]?]+(?:\([^()]*\)|\[[^\[\]()]*\]|\?)*")
 _WORD = re.compile(r"[^\s(),=]+")
-_USUAL = re.compile(rf"{_NAME.pattern}\((.*)\) -> (.+)", re.ASCII)
+_USUAL = re.compile(rf"{_NAME.pattern}\(", re.ASCII)
 _Span = tuple[int, int]
 
 
@@ -32,10 +32,12 @@ def _usual(text: str) -> Schema | None:
 
     None for one with a comma in a default, and for one with a fault: it takes the parser to say where that is.
     """
-    match = _USUAL.fullmatch(text)
-    if match is None or match[4].endswith("*"):
+    match = _USUAL.match(text)
+    listed, _, result = text.rpartition(") -> ")
+    if match is None or not result or listed.endswith("*"):
         return None
-    namespace, name, overload, listed, result = match.groups()
+    namespace, name, overload = match.groups()
+    listed = listed[match.end() :]
     arguments: list[Argument] = []
     kwarg_only = False
     try:

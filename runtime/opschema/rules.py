@@ -73,6 +73,7 @@ def _argument_fault(arguments: tuple[Argument, ...]) -> SchemaError | None:
 def _return_fault(schema: Schema) -> SchemaError | None:
     seen: set[str] = set()
     writes = bool(schema.returns) and schema.returns[0].is_write
+    written = {argument.alias for argument in schema.arguments if argument.alias} if writes else set()
     for i, ret in enumerate(schema.returns):
         if ret.name is not None:
             if ret.name in seen:
@@ -81,7 +82,7 @@ def _return_fault(schema: Schema) -> SchemaError | None:
             seen.add(ret.name)
         if ret.is_write != writes:
             return _fault("either every return is a mutated argument or none is", "return", i)
-        if writes and ret.alias not in [argument.alias for argument in schema.arguments if argument.alias]:
+        if writes and ret.alias not in written:
             return _fault(f"no argument is annotated {ret.alias}", "return", i)
     return None
 

@@ -141,7 +141,7 @@ def annotated(type_: Type, alias: Alias | None) -> str:
 _BASE = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _ALIAS = re.compile(r"\(([^()]*)\)")
 _ALIAS_PARTS = re.compile(r"(\w+(?:\|\w+)*)(!?)(?: -> (\*|\w+(?:\|\w+)*))?", re.ASCII)
-_SUFFIX = re.compile(r"\?|\[(\d{0,9})\]")
+_SUFFIX = re.compile(r"\?|\[(0|[1-9]\d{0,3})?\]", re.ASCII)  # a default may stand for that many elements
 
 
 @lru_cache(maxsize=4096)
@@ -194,7 +194,9 @@ def _trailing(text: str, position: int) -> SchemaError:
     if rest.startswith("!"):
         return SchemaError("a mutated tensor needs a named set", position, 1, "write `Tensor(a!)`")
     if rest.startswith("["):
-        return SchemaError("the size of a list is a number", position, len(rest), "write `[]` or, say, `[2]`")
+        return SchemaError(
+            "the size of a list is a number below 10000", position, len(rest), "write `[]` or, say, `[2]`"
+        )
     if rest.startswith("("):
         hint = "the annotation stands behind the base type, as in `Tensor(a!)[]`"
         return SchemaError("an alias annotation in the wrong place", position, len(rest), hint)

@@ -1,5 +1,8 @@
 """What is refused, with its place and its message."""
 
+import contextlib
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +28,10 @@ FAULTS = [
     ("f(int«(a!)» x) -> Tensor", "only a Tensor can be annotated, and this is int", ""),
     ("f(Tensor«(a b)» x) -> Tensor", "`(a b)` is not an alias annotation", "write `(a)`"),
     ("f(Tensor[]«(a!)» x) -> ()", "an alias annotation in the wrong place", "`Tensor(a!)[]`"),
-    ("f(int«[n]» x) -> Tensor", "the size of a list is a number", "`[]`"),
+    ("f(int«[n]» x) -> Tensor", "the size of a list is a number below 10000", "`[]`"),
+    ("f(int«[99999]» x=1) -> Tensor", "the size of a list is a number below 10000", "`[]`"),
+    ("f(int«[02]» x) -> Tensor", "the size of a list is a number below 10000", "`[]`"),
+    ("f(int«[٣]» x) -> Tensor", "the size of a list is a number below 10000", "`[]`"),
     # Defaults.
     ("f(bool b=«true») -> Tensor", "`true` is not a default of bool: expected `True` or `False`", "write `True`"),
     ("f(str s=«abc») -> Tensor", "`abc` is not a default of str: expected a quoted string", 'write `"abc"`'),
@@ -89,6 +95,22 @@ def test_the_error_shows_the_place() -> None:
     with pytest.raises(RuntimeError) as caught:
         parse_schema("f(tensor x) -> Tensor")
     assert str(caught.value) == ("unknown type `tensor`\n  f(tensor x) -> Tensor\n    ^^^^^^ did you mean `Tensor`?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(" + ") -> " * 100_000 + "\n",
+        f"f(float x={'1' * 100_000}.e) -> ()",
+        f"f(*, {', '.join(f'Tensor(a!) x{i}' for i in range(9_000))}) -> ({', '.join(['Tensor(a!)'] * 9_000)})",
+    ],
+    ids=["arrows", "digits", "outs"],
+)
+def test_a_long_text_takes_no_longer_than_its_length(text: str) -> None:
+    start = time.perf_counter()
+    with contextlib.suppress(SchemaError):
+        parse_schema(text)
+    assert time.perf_counter() - start < 2
 
 
 @pytest.mark.parametrize(
