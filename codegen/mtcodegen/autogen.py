@@ -14,7 +14,7 @@ from mtcodegen.scopes import is_tensor
 from mtcodegen.source import Mapping, Scalar
 from opschema import Alias, Argument, Return, Schema, SchemaKind
 
-__all__ = ["expand", "functional_name", "is_variant", "tensor_options", "variant_named", "variants_of"]
+__all__ = ["expand", "functional_name", "is_variant", "tensor_options", "variant_name", "variant_named", "variants_of"]
 
 _KEPT_TAGS = ("nondeterministic_seeded", "view_copy", "pt2_compliant_tag")  # that hold for variants, too
 _TENSOR_OPTIONS = ("dtype", "layout", "device", "pin_memory")
@@ -33,8 +33,8 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
             if schema is not None:
                 ops.append(_variant(spec, schema, asked))
             else:
-                span = asked.locate(asked.value.find(name), len(name))
-                possible = [_name(variant) for variant in variants_of(spec.schema)]
+                span = asked.locate_item(name)
+                possible = [variant_name(variant) for variant in variants_of(spec.schema)]
                 known = f"possible are {', '.join(possible)}" if possible else "there is nothing to make of it"
                 message = f"`{name}` is not a variant of {spec.schema.qualname}"
                 found.append(Diagnostic("MT130", message, span, suggest(name, possible) or known))
@@ -52,7 +52,8 @@ def _asked(spec: OpSpec) -> Iterator[tuple[str, Scalar]]:
             yield name.strip().partition("::")[2] or name.strip(), node
 
 
-def _name(schema: Schema) -> str:
+def variant_name(schema: Schema) -> str:
+    """How ``autogen`` names an operator: without its namespace."""
     return f"{schema.name}.{schema.overload}" if schema.overload else schema.name
 
 
@@ -66,7 +67,7 @@ def _variant(spec: OpSpec, schema: Schema, asked: Scalar) -> OpSpec:
         node=node,
         func=asked,
         schema=schema,
-        doc=f"{_WORDS.get(schema.kind, 'The functional variant')} of ``{_name(spec.schema)}``.",
+        doc=f"{_WORDS.get(schema.kind, 'The functional variant')} of ``{variant_name(spec.schema)}``.",
         tags=("generated", *_EXTRA_TAGS.get(schema.kind, ()), *kept),
         variants=("function",),
         kernels=(KernelSpec(node, (), (), None, Variant(spec.schema)),),

@@ -7,7 +7,7 @@ from collections.abc import Sequence as SequenceOf
 
 import opschema
 from mtcodegen.diagnostics import Diagnostic, Related
-from mtcodegen.expr import ExpressionError, parse_expression
+from mtcodegen.expr import ExpressionError, Unread, parse_expression
 from mtcodegen.expr import nodes as tree
 from mtcodegen.expr.types import C_TYPES
 from mtcodegen.model import (
@@ -55,7 +55,8 @@ def parse(document: Node) -> tuple[File, list[Diagnostic]]:
 def read_formula(node: Scalar) -> tuple[Formula | None, list[Diagnostic]]:
     """The expression that a text holds, or what is wrong with it."""
     reader = _Reader()
-    return reader.formula(node), reader.diagnostics
+    formula = reader.formula(node)
+    return (None if reader.diagnostics else formula), reader.diagnostics
 
 
 def expression_fault(node: Scalar, error: ExpressionError) -> Diagnostic:
@@ -160,27 +161,28 @@ class _Reader:
         self.diagnostics.append(Diagnostic("MT122", message, span, "choose another name"))
         return None
 
-    def formula(self, node: Scalar | None) -> Formula | None:
-        if node is None:
-            return None
+    def optional(self, node: Scalar | None) -> Formula | None:
+        return None if node is None else self.formula(node)
+
+    def formula(self, node: Scalar) -> Formula:
+        """The expression in a text; one that cannot be read is there all the same, so that nobody finds it missing."""
         text = node.value
         if not node.style and text in ("true", "false"):
             text = text.capitalize()  # YAML's spelling, where it is the whole value
         if len(text) > _LONGEST:
             message = f"the expression has {len(text)} characters, more than {_LONGEST}"
             self.diagnostics.append(Diagnostic("MT202", message, node.span, "declare an operator for a part of it"))
-            return None
+            return Formula(node, Unread())
         try:
             return Formula(node, parse_expression(text))
         except ExpressionError as error:
             if _is_cut_short(node):
                 error.hint = "quote the value: between [ ] or { } a comma ends it"
             self.diagnostics.append(expression_fault(node, error))
-            return None
+            return Formula(node, Unread())
 
     def formulas(self, nodes: SequenceOf[Scalar]) -> tuple[Formula, ...]:
-        found = [self.formula(node) for node in nodes]
-        return tuple(formula for formula in found if formula is not None)
+        return tuple([self.formula(node) for node in nodes])
 
     # ------------------------------------------------------------ fake rules
 
@@ -208,12 +210,12 @@ class _Reader:
         shape = node.get("shape")
         return FakeRule(
             node=node,
-            like=self.formula(_scalar(node, "like")),
+            like=self.optional(_scalar(node, "like")),
             shape=self.formulas(_scalars(shape))
             if isinstance(shape, Sequence)
-            else self.formula(_scalar(node, "shape")),
-            dtype=self.formula(_scalar(node, "dtype")),
-            device=self.formula(_scalar(node, "device")),
+            else self.optional(_scalar(node, "shape")),
+            dtype=self.optional(_scalar(node, "dtype")),
+            device=self.optional(_scalar(node, "device")),
         )
 
     # ------------------------------------------------------------ kernels
@@ -230,7 +232,7 @@ class _Reader:
             node=node,
             devices=devices,
             dtypes=tuple(item.value for item in _scalars(node.get("dtypes"))),
-            when=self.formula(_scalar(node, "when")),
+            when=self.optional(_scalar(node, "when")),
             body=self.body(form, node, devices, library),
         )
 
@@ -252,24 +254,20 @@ class _Reader:
             self.diagnostics.append(Diagnostic("MT115", "a kernel cannot have both `library` and `source`", key.span))
         tiling = node.get("tiling")
         fields = tiling.entries.items() if isinstance(tiling, Mapping) else ()
-        read = {name: self.kernel_arg(value) for name, (_, value) in fields if isinstance(value, Scalar)}
-        args = [self.kernel_arg(item) for item in _scalars(node.get("args"))]
         return Launch(
             symbol=_text(node, "symbol"),
             abi=_text(node, "abi") or ("ascendc" if devices == ("npu",) else "c"),
             library=None if sources else own_library or library,
             sources=sources,
-            args=tuple(arg for arg in args if arg is not None),
-            block_dim=self.formula(_scalar(node, "block_dim")),
-            workspace=self.formula(_scalar(node, "workspace")),
-            tiling={name: arg for name, arg in read.items() if arg is not None},
+            args=tuple([self.kernel_arg(item) for item in _scalars(node.get("args"))]),
+            block_dim=self.optional(_scalar(node, "block_dim")),
+            workspace=self.optional(_scalar(node, "workspace")),
+            tiling={name: self.kernel_arg(value) for name, (_, value) in fields if isinstance(value, Scalar)},
         )
 
-    def kernel_arg(self, node: Scalar) -> KernelArg | None:
+    def kernel_arg(self, node: Scalar) -> KernelArg:
         """``f32(scale)`` is ``scale`` passed as a C float; ``desc(x)`` and ``upload(tiling)`` are ways to pass, too."""
         formula = self.formula(node)
-        if formula is None:
-            return None
         match formula.expr:
             case tree.Call(function=tree.Name(id=name), arguments=(value,), keywords=()) if name in C_TYPES:
                 return KernelArg(formula, "bool_" if name == "bool" else name)
@@ -284,11 +282,10 @@ class _Reader:
         args = None if node is None else node.get("args")
         attrs = None if node is None else node.get("attrs")
         entries = attrs.entries.items() if isinstance(attrs, Mapping) else ()
-        read = {name: self.formula(item) for name, (_, item) in entries if isinstance(item, Scalar)}
         return Mindspore(
             "" if node is None else _text(node, "primitive"),
             None if args is None else self.formulas(_scalars(args)),
-            {name: formula for name, formula in read.items() if formula is not None},
+            {name: self.formula(item) for name, (_, item) in entries if isinstance(item, Scalar)},
         )
 
     # ------------------------------------------------------------ examples
@@ -347,17 +344,15 @@ class _Reader:
     def derivative(self, key: Scalar, value: Node) -> Derivative | None:
         names = tuple(name.strip() for name in key.value.split(","))
         if isinstance(value, Mapping):
-            read = {
+            formulas = {
                 device: self.formula(item) for device, (_, item) in value.entries.items() if isinstance(item, Scalar)
             }
-            formulas = {device: formula for device, formula in read.items() if formula is not None}
             return Derivative(key, names, formulas.pop("default", None), by_device=formulas)
         if not isinstance(value, Scalar):
             return None
         if value.value in _MARKERS:
             return Derivative(key, names, None, value.value)
-        formula = self.formula(value)
-        return None if formula is None else Derivative(key, names, formula)
+        return Derivative(key, names, self.formula(value))
 
     def forward(self, entry: Mapping, schema: opschema.Schema | None) -> Forward | None:
         if "forward" not in entry.entries:
@@ -372,19 +367,23 @@ class _Reader:
             (function,) = self.written(node, ("function",), "tangents")
             return Forward(node, key, function=function)
         tangents = [self.tangent(name, value) for name, value in node.entries.values() if isinstance(value, Scalar)]
-        return Forward(node, key, tuple(item for item in tangents if item is not None))
+        return Forward(node, key, tuple(tangents))
 
-    def tangent(self, key: Scalar, value: Scalar) -> Tangent | None:
+    def tangent(self, key: Scalar, value: Scalar) -> Tangent:
         if value.value in _TANGENT_MARKERS:
             return Tangent(key, key.value, None, value.value)
-        formula = self.formula(value)
-        return None if formula is None else Tangent(key, key.value, formula)
+        return Tangent(key, key.value, self.formula(value))
 
 
 def _is_cut_short(node: Scalar) -> bool:
     """Whether ``[f(a, b)]`` was meant to be one value, and is two to YAML."""
-    around = node.source.text[: node.start].rstrip()[-1:] + node.source.text[node.end :].lstrip()[:1]
-    return not node.style and node.value.count("(") != node.value.count(")") and "," in around
+    unclosed = node.value.count("(") - node.value.count(")")
+    if node.style or not unclosed:
+        return False
+    text, near = node.source.text, 100  # characters: to copy all of a file for each of its faults would take long
+    if unclosed > 0:
+        return text[node.end : node.end + near].lstrip().startswith(",")
+    return text[max(0, node.start - near) : node.start].rstrip().endswith(",")
 
 
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mtcodegen.autogen import is_variant
+from mtcodegen.autogen import is_variant, variant_name
 from mtcodegen.diagnostics import Diagnostic, Related
 from mtcodegen.expr import BOOL, OperatorTable, Purpose
 from mtcodegen.model import File, OpSpec
@@ -65,6 +65,6 @@ def duplicates(files: Sequence[File]) -> list[Diagnostic]:
 
 def _name_span(spec: OpSpec) -> Span:
     """The name in the schema, or that of a variant where it is asked for."""
-    text = spec.func.value
-    at = text.find(spec.schema.name) if is_variant(spec) else 0
-    return spec.func.locate(max(at, 0), len(text[max(at, 0) :].partition("," if is_variant(spec) else "(")[0].rstrip()))
+    if is_variant(spec):
+        return spec.func.locate_item(variant_name(spec.schema))
+    return spec.func.locate(0, len(spec.func.value.partition("(")[0]))

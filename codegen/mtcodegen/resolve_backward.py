@@ -12,7 +12,7 @@ from mtcodegen.expr.nodes import Index
 from mtcodegen.model import Backward, Derivative, OpSpec
 from mtcodegen.resolve_kernels import is_composite
 from mtcodegen.scopes import OpScope, is_tensor_list
-from mtcodegen.source import Scalar, Span
+from mtcodegen.source import Scalar
 
 __all__ = ["resolve_backward"]
 
@@ -114,8 +114,8 @@ def _resolve(backward: Backward, scope: OpScope, differentiable: list[str], key:
             if name not in differentiable:
                 _refuse_name(name, known.get(name), derivative, scope, differentiable)
             elif name in given:
-                first = Related(_name_span(given[name], name), "the first is here")
-                message, span = f"a second gradient for `{name}`", _name_span(derivative, name)
+                first = Related(given[name].key.locate_item(name), "the first is here")
+                message, span = f"a second gradient for `{name}`", derivative.key.locate_item(name)
                 scope.fault("MT413", message, span, "remove one of them", first)
             given.setdefault(name, derivative)
     for name in differentiable:
@@ -130,7 +130,7 @@ def _refuse_name(
     name: str, argument: opschema.Argument | None, derivative: Derivative, scope: OpScope, differentiable: list[str]
 ) -> None:
     """Note why ``name`` has no gradient."""
-    span = _name_span(derivative, name)
+    span = derivative.key.locate_item(name)
     if argument is not None:
         scope.fault("MT411", f"`{name}` is {argument.type}, which has no gradient", span, "remove it")
     elif name in _FORWARD:
@@ -143,11 +143,6 @@ def _refuse_name(
 
 def _title(scope: OpScope) -> str:
     return scope.schema.qualname.partition(".")[0]
-
-
-def _name_span(derivative: Derivative, name: str) -> Span:
-    start = derivative.key.value.find(name)
-    return derivative.key.locate(max(start, 0), len(name)) if name else derivative.key.span
 
 
 def _resolve_formula(

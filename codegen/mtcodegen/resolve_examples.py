@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import opschema
 from mtcodegen.diagnostics import suggest
-from mtcodegen.expr import Literal, Purpose, value_type
+from mtcodegen.expr import Expr, Literal, Purpose, Unread, value_type
 from mtcodegen.expr.nodes import Unary
 from mtcodegen.model import Example, Formula, OpSpec, Sample
 from mtcodegen.scopes import OpScope
@@ -73,8 +73,12 @@ def is_nested_numbers(sample: Sample) -> bool:
 def _shape(sample: Sample) -> tuple[int, ...] | None:
     """The shape of nested numbers; None for anything else."""
     if isinstance(sample, Formula):
-        expr = sample.expr.operand if isinstance(sample.expr, Unary) else sample.expr
-        return () if isinstance(expr, Literal) and isinstance(expr.value, bool | int | float) else None
+        return () if _may_be_number(sample.expr) else None
     shapes = {_shape(item) for item in sample.items}
     shape = shapes.pop() if len(shapes) == 1 else () if not shapes else None
     return None if shape is None else (len(sample.items), *shape)
+
+
+def _may_be_number(expr: Expr) -> bool:
+    literal = expr.operand if isinstance(expr, Unary) else expr
+    return isinstance(expr, Unread) or (isinstance(literal, Literal) and isinstance(literal.value, bool | int | float))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import opschema
 from mtcodegen.diagnostics import suggest
-from mtcodegen.expr import analyze, reads, tangent_scope, value_type
+from mtcodegen.expr import Unread, analyze, reads, tangent_scope, value_type
 from mtcodegen.model import Derivative, Forward, OpSpec, Tangent
 from mtcodegen.resolve_kernels import is_composite
 from mtcodegen.scopes import OpScope
@@ -117,9 +117,12 @@ def _resolve(
         return tangent
     names = tangent_scope(spec.schema, differentiable, scope.table)
     formula = scope.note(tangent.formula, checked := analyze(tangent.formula.expr, names, value_type(ret.type)))
-    if not checked.errors and not {read.name for read in reads(formula.expr)} & {
-        f"{name}_t" for name in differentiable
-    }:
+    read = {read.name for read in reads(formula.expr)}
+    if (
+        not checked.errors
+        and not isinstance(formula.expr, Unread)
+        and read.isdisjoint(f"{x}_t" for x in differentiable)
+    ):
         hint = f"a tangent is computed from tangents, such as `{differentiable[0]}_t`; or write `not_differentiable`"
         scope.fault("MT422", f"the tangent of `{tangent.name}` does not depend on any", formula.node.span, hint)
     return tangent if formula is tangent.formula else Tangent(tangent.key, tangent.name, formula, tangent.marker)

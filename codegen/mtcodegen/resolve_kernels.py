@@ -16,6 +16,7 @@ from mtcodegen.expr import (
     Kind,
     Name,
     Purpose,
+    Unread,
     ValueType,
     check_kernel_argument,
     value_type,
@@ -293,10 +294,11 @@ def _check_outputs(body: Launch, scope: OpScope, span: Span) -> None:
 def _check_use(kernel: KernelSpec, body: Launch, scope: OpScope) -> None:
     """``workspace`` and ``tiling`` are declared where they are used, and used where they are declared."""
     used = {node.id for arg in body.args for node in walk(arg.value.expr) if isinstance(node, Name)}
+    unread = any(isinstance(arg.value.expr, Unread) for arg in body.args)
     arguments = {argument.name for argument in scope.schema.arguments}
     for name in ("workspace", "tiling"):
         declared = name in kernel.node.entries
-        if declared and name not in used:
+        if declared and name not in used and not unread:
             span = kernel.node.entries[name][0].span
             scope.fault("MT309", f"`{name}` is not among the `args`", span, f"add `{name}` where the kernel takes it")
         elif name in used and not declared and name not in arguments:
@@ -327,7 +329,7 @@ def _is_name(formula: Formula, name: str) -> bool:
 
 
 def _resolve_field(name: str, arg: KernelArg, scope: OpScope) -> KernelArg:
-    if arg.type in ("ptr", "desc", "upload"):
+    if arg.type in ("ptr", "desc", "upload") and not isinstance(arg.value.expr, Unread):
         node = arg.value.node
         hint = f"write a C type, as in `{name}: u32({node.value[:40]})`"
         scope.fault("MT215", f"the tiling field `{name}` has no C type", node.span, hint)

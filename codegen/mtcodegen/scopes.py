@@ -21,9 +21,17 @@ from mtcodegen.expr import (
 from mtcodegen.expr.nodes import Index, map_children
 from mtcodegen.model import Formula, OpSpec
 from mtcodegen.parse import expression_fault
-from mtcodegen.source import Span
+from mtcodegen.source import Scalar, Span
 
-__all__ = ["OpScope", "aliased_argument", "fresh_returns", "is_tensor", "is_tensor_list", "tensor_arguments"]
+__all__ = [
+    "OpScope",
+    "aliased_argument",
+    "argument_span",
+    "fresh_returns",
+    "is_tensor",
+    "is_tensor_list",
+    "tensor_arguments",
+]
 
 
 class OpScope:
@@ -66,15 +74,18 @@ class OpScope:
 
     def argument_span(self, name: str) -> Span:
         """Where the schema names an argument."""
-        func = self.spec.func
-        start = func.value.find("(")
-        found = re.compile(rf"(?<=\s){re.escape(name)}(?=[,)=])").search(func.value, start)
-        return func.span if found is None else func.locate(found.start(), len(name))
+        return argument_span(self.spec.func, name)
 
     @property
     def name_span(self) -> Span:
         """Where the schema names the operator."""
         return self.spec.func.locate(0, len(self.spec.func.value.partition("(")[0]))
+
+
+def argument_span(func: Scalar, name: str) -> Span:
+    """Where a schema names an argument: behind its type."""
+    found = re.compile(rf"(?<=\s){re.escape(name)}(?=[,)=])").search(func.value, func.value.find("("))
+    return func.span if found is None else func.locate(found.start(), len(name))
 
 
 def _gradients_first(expr: Expr, schema: opschema.Schema) -> Expr:

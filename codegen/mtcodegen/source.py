@@ -119,6 +119,16 @@ class Scalar:
         end = last + 1 if end_of_line < 0 else end_of_line
         return Span(self.source, first, max(1, end - first))
 
+    def locate_item(self, item: str) -> Span:
+        """Where ``item`` stands among names with commas between; a namespace may stand before it."""
+        offset = 0
+        for part in self.value.split(","):
+            name = part.strip()
+            if item in (name, name.rpartition("::")[2]):
+                return self.locate(offset + len(part.rstrip()) - len(item), len(item))
+            offset += len(part) + 1
+        return self.span
+
     @property
     def _is_as_written(self) -> bool:
         """Whether it stands on one line as it is, which nearly all do."""

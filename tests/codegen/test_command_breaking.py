@@ -185,6 +185,20 @@ def test_shown_with_its_place(project, capsys):
     )
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("f(Tensor(k -> *) x, Tensor k) -> Tensor", "f(Tensor(k -> *) x, Tensor? k=None) -> int", "4:48"),
+        ("f(Tensor(k) x, int k=1) -> Tensor", "f(Tensor(k) x, int k=2) -> Tensor", "4:28"),
+    ],
+)
+def test_names_and_arrows_of_aliases_are_no_places(project, capsys, old, new, place):
+    (project / "old.yaml").write_text(HEAD + entry(old))
+    (project / "new.yaml").write_text(HEAD + entry(new))
+    assert main(["breaking", "--against", "old.yaml", "new.yaml"]) == 1
+    assert f"new.yaml:{place}: error[MT70" in capsys.readouterr().err
+
+
 def test_an_operator_that_is_gone_is_shown_where_it_was(project, capsys):
     (project / "decl" / "a.yaml").write_text(HEAD + entry("f(Tensor x, int k=1) -> Tensor"))
     (project / "decl" / "b.yaml").unlink()

@@ -51,6 +51,11 @@ CASES = {
         "4:45: warning[MT806]: nothing reads `k`",
         None,
     ),
+    "an argument that is called like an alias": (
+        ("f(Tensor x, *, float scale=1.0", "f(Tensor(k) x, *, float scale=1.0, int k=1"),
+        "4:48: warning[MT806]: nothing reads `k`",
+        None,
+    ),
     "view_as": (
         ("grad * scale", "(grad * scale).view_as( x)"),
         "13:9: warning[MT807]: this saves all of `x`",

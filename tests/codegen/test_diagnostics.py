@@ -141,6 +141,13 @@ def test_a_fault_and_its_exact_text(tmp_path, change, text):
     assert findings(tmp_path, GOOD.replace(*change)) == textwrap.dedent(text)
 
 
+@pytest.mark.parametrize("value", ["[x, (y]", "['(y', x]", "[x), y]"])
+def test_a_comma_that_ended_no_value_is_not_blamed(tmp_path, value):
+    shown = findings(tmp_path, GOOD.replace("[x, y, out, f32(scale), u32(x.numel())]", value))
+    assert "MT200" in shown
+    assert "quote the value" not in shown
+
+
 def test_a_duplicate_operator_names_both_places(tmp_path):
     assert findings(tmp_path, GOOD, GOOD) == textwrap.dedent(
         """\
@@ -160,6 +167,37 @@ def test_all_faults_at_once_in_the_order_of_the_file(tmp_path):
     bad = GOOD.replace("like: x", "like: z").replace("f32(scale)", "scale").replace("grad * scale", "grad * sclae")
     places = [line for line in findings(tmp_path, bad).splitlines() if "error[" in line]
     assert [place.split(": ", 1)[0] for place in places] == ["ops.yaml:5:16", "ops.yaml:10:23", "ops.yaml:13:15"]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (("x: grad\n", "x: (grad\n"), "12:8"),
+        (("[x, y, out, f32(scale), u32(x.numel())]", "[x, '(y']\n    workspace: 8\n    tiling: {n: (}"), "10:16 12:18"),
+        (("  backward", "  - {device: cpu, compute: [(x]}\n  backward"), "11:29"),
+        (("  backward", "  examples: [{args: {x: [1, (], y: (}}]\n  backward"), "11:30 11:37"),
+        (("y: grad * scale\n", "y: grad * scale\n  forward: {result: (x_t}\n"), "14:21"),
+    ],
+    ids=["gradient", "arguments", "composed", "example", "tangent"],
+)
+def test_of_a_text_that_cannot_be_read_nothing_more_is_said(tmp_path, change, place):
+    shown = [line for line in findings(tmp_path, GOOD.replace(*change)).splitlines() if "error[" in line]
+    assert [line.split("error[MT200]")[0] for line in shown] == [f"ops.yaml:{at}: " for at in place.split()]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (("    x: grad\n", "    ' xs, x , s': grad\n"), "12:7 12:15"),
+        (("  backward", "  autogen: scaled_add.out , fused::scaled\n  backward"), "11:36"),
+        (("namespace: fused", "namespace: __init__"), "1:12"),
+        (("func: scaled_add", "func: a__init__::__init__"), "4:20"),
+    ],
+    ids=["backward", "autogen", "namespace", "name"],
+)
+def test_a_name_that_stands_in_another_is_not_taken_for_it(tmp_path, change, place):
+    shown = [line for line in findings(tmp_path, GOOD.replace(*change)).splitlines() if "error[" in line]
+    assert [line.split(" error[")[0] for line in shown] == [f"ops.yaml:{at}:" for at in place.split()]
 
 
 @pytest.mark.parametrize("code", sorted(code for code in CODES if CODES[code].example))

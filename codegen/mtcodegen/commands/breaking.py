@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import pathlib
-import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,7 +16,8 @@ from mtcodegen.front import parse_source
 from mtcodegen.load import read
 from mtcodegen.model import OpSpec
 from mtcodegen.pipeline import Input
-from mtcodegen.source import Source, Span
+from mtcodegen.scopes import argument_span
+from mtcodegen.source import Scalar, Source, Span
 from mtcodegen.targets import UsageError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
@@ -81,19 +81,17 @@ def _compare(old: Sequence[OpSpec], documents: Sequence[Document], now: Callable
 
 
 def _fault(item: Break, spec: OpSpec) -> Diagnostic:
-    text = spec.func.value
-    name = rf"\b{re.escape(item.argument)}\b(?=\s*[,=)])" if item.argument else r"(?<=->)\s*\S.*"
+    return Diagnostic(item.code, f"{spec.schema.qualname}: {item.message}", _span(item, spec.func), item.hint)
+
+
+def _span(item: Break, func: Scalar) -> Span:
+    """The argument that it is about, the operator's name, or what is returned."""
     if item.code == "MT702":
-        name = r"^[\w:.]+"
-    match = re.search(name, text)
-    start, end = match.span() if match is not None else (0, len(text))
-    while start < end and text[start] == " ":
-        start += 1
-    return Diagnostic(item.code, f"{spec.schema.qualname}: {item.message}", _span(spec, start, end), item.hint)
-
-
-def _span(spec: OpSpec, start: int, end: int) -> Span:
-    return spec.func.locate(start, end - start)
+        return func.locate(0, len(func.value.partition("(")[0]))
+    if item.argument:
+        return argument_span(func, item.argument)
+    head, arrow, returned = func.value.rpartition(") -> ")
+    return func.locate(len(head) + len(arrow), len(returned))
 
 
 # ---------------------------------------------------------------- the old state

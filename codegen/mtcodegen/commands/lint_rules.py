@@ -13,6 +13,7 @@ from mtcodegen.diagnostics import Diagnostic, Related
 from mtcodegen.expr import Call, Expr, Name, reads, walk
 from mtcodegen.expr.nodes import Attribute
 from mtcodegen.model import Compute, Formula, KernelSpec, Launch, Mindspore, OpSpec
+from mtcodegen.scopes import argument_span
 from mtcodegen.source import Mapping, Node, Scalar, Sequence, Span
 
 __all__ = ["RULES", "Finding"]
@@ -177,14 +178,7 @@ def _unused_arguments(spec: OpSpec, document: Node) -> Iterator[Finding]:
     for argument in spec.schema.arguments:
         is_taken = takes_tensors and opschema.base_of(argument.type).name == "Tensor"
         if argument.name not in used | out and not is_taken and not argument.is_write:
-            yield _finding("MT806", f"nothing reads `{argument.name}`", _argument_span(spec, argument.name))
-
-
-def _argument_span(spec: OpSpec, name: str) -> Span:
-    import re
-
-    match = re.search(rf"\b{re.escape(name)}\b(?=\s*[,=)])", spec.func.value)
-    return _name_span(spec) if match is None else spec.func.locate(match.start(), len(name))
+            yield _finding("MT806", f"nothing reads `{argument.name}`", argument_span(spec.func, argument.name))
 
 
 def _formulas(spec: OpSpec) -> Iterator[Formula]:

@@ -18,7 +18,7 @@ from mtcodegen.expr.check import Checked, analyze, check_expression, check_kerne
 from mtcodegen.expr.emit import to_python
 from mtcodegen.expr.errors import CODES, ExpressionError
 from mtcodegen.expr.functions import HELPERS, Purpose, Signature
-from mtcodegen.expr.nodes import Call, Expr, Literal, Name, Operator, walk
+from mtcodegen.expr.nodes import Call, Expr, Literal, Name, Operator, Unread, walk
 from mtcodegen.expr.parser import parse_expression
 from mtcodegen.expr.saved import Read, Saved, SavedKind, SavedValues, reads, saved_names
 from mtcodegen.expr.scope import OperatorTable, Scope, gradient_names, output_names, scope_for, tangent_scope
@@ -79,6 +79,7 @@ __all__ = [
     "SavedValues",
     "Scope",
     "Signature",
+    "Unread",
     "ValueType",
     "analyze",
     "check_expression",

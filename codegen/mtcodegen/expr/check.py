@@ -29,6 +29,7 @@ from mtcodegen.expr.nodes import (
     Slice,
     Starred,
     Unary,
+    Unread,
     walk,
     with_parts,
 )
@@ -166,7 +167,7 @@ class _Checker(NameChecker):
             case Keyword():
                 value, type_ = self.visit(node.value)
                 return with_parts(node, value=value), type_
-            case Operator():
+            case Operator() | Unread():
                 return node, ANY
 
     # ------------------------------------------------------------ operators of the language

@@ -24,6 +24,7 @@ from mtcodegen.expr.nodes import (
     Slice,
     Starred,
     Unary,
+    Unread,
 )
 from mtcodegen.expr.parser import AND, ATOM, BINARY, COMPARISON, CONDITIONAL, NOT, OR, POSTFIX, POWER, SIGN
 from mtcodegen.expr.types import C_TYPES, DTYPES
@@ -71,6 +72,8 @@ class _Emitter:
                 return f"{self._base(value)}.{name}", POSTFIX
             case Operator():
                 return self._operator(node), ATOM
+            case Unread():
+                return "...", ATOM  # in messages alone: a file with one is not generated
             case Literal():
                 return _literal(node), ATOM
             case ListExpr(items=items):

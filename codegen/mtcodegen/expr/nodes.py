@@ -23,6 +23,7 @@ __all__ = [
     "Slice",
     "Starred",
     "Unary",
+    "Unread",
     "children",
     "map_children",
     "walk",
@@ -52,6 +53,11 @@ class Operator(Node):
     namespace: str
     name: str
     overload: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread(Node):
+    """What stands for a text that could not be read: a value of any type, of which nothing more is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +170,7 @@ class Call(Node):
 Expr: TypeAlias = (
     Name
     | Operator
+    | Unread
     | Literal
     | ListExpr
     | Starred
@@ -183,7 +190,7 @@ Expr: TypeAlias = (
 def children(node: Expr) -> tuple[Expr, ...]:
     """The nodes directly below ``node``, from left to right."""
     match node:
-        case Name() | Operator() | Literal():
+        case Name() | Operator() | Literal() | Unread():
             return ()
         case Call(function=function, arguments=arguments, keywords=keywords):
             return (function, *arguments, *keywords)
@@ -233,7 +240,7 @@ def _is_same(own: object, part: object) -> bool:
 def map_children(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """``node`` with ``change`` applied to the nodes directly below it."""
     match node:
-        case Name() | Operator() | Literal():
+        case Name() | Operator() | Literal() | Unread():
             return node
         case Call(function=function, arguments=arguments, keywords=keywords):
             mapped = tuple(_map_keyword(keyword, change) for keyword in keywords)
