@@ -199,6 +199,30 @@ def list_input(torch: Any) -> Any:
     return xs[0].grad, xs[1].grad, needed
 
 
+def list_outputs(returns: str, kernel: Any) -> Case:
+    """What backward gets where outputs are lists: one gradient an output."""
+
+    def case(torch: Any) -> Any:
+        op, lib = defined(torch, f"(Tensor x, *, int n=2) -> {returns}", CPU=kernel)
+        seen = []
+
+        def backward(ctx: Any, *grads: Any) -> Any:
+            seen.append(grads)
+            return ctx.factor * sum(sum(g) if isinstance(g, list) else g for g in grads)
+
+        def setup(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
+            ctx.factor = keyword_only_inputs["n"]
+
+        torch.library.register_autograd(op.name(), backward, setup_context=setup, lib=lib)
+        x = leaf(torch)
+        found = op(x)
+        last = found[-1][-1] if isinstance(found[-1], list) else found[-1]
+        last.sum().backward()
+        return x.grad, seen
+
+    return case
+
+
 def formula_of(schema: str, kernel: Any) -> Case:
     def case(torch: Any) -> Any:
         op, lib = defined(torch, schema, CPU=kernel)
@@ -227,6 +251,10 @@ AUTOGRAD: dict[str, Entry] = {
         "Cannot register autograd formula for non-functional operator"),
     "a formula of an out variant": (formula_of_out, "Out variants do not support autograd"),
     "a list input": list_input,
+    "a list output": list_outputs("Tensor[]", lambda x, *, n=2: [x * n, x + n]),
+    "a list among the outputs": list_outputs("(Tensor[], Tensor)", lambda x, *, n=2: ([x * n, x + n], x - n)),
+    "lists of several lengths": list_outputs(
+        "(Tensor, Tensor[], Tensor[])", lambda x, *, n=2: (x * n, [x + n], [x / n, x - n])),
 }  # fmt: skip
 
 

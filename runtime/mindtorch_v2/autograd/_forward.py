@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opschema import SchemaKind
+from opschema import Argument, SchemaKind
 
 from .. import _core
 from .._core import OpOverload, Tensor
@@ -32,7 +32,7 @@ def call_with_tangents(op: OpOverload, keys: int, number: int, args: tuple[Any, 
         )
     with hidden_from(number):
         inputs = (*args, *kwargs.values())
-        tangents = tuple(_tangent_of(value, level) for value in inputs)
+        tangents = tuple(_tangent_of(v, a, level) for v, a in zip(inputs, schema.arguments, strict=True))
         written = {i for i, argument in enumerate(schema.arguments) if argument.is_write}
         before = _before(inputs, written)
         output = op.redispatch(keys, *args, **kwargs)
@@ -167,11 +167,10 @@ def _by_double_backward(op: OpOverload, inputs: tuple[Any, ...], tangents: tuple
     """``v -> vjp(v)`` is linear: its own vjp at the tangents is the jvp."""
     outputs = _flat(output)
     recorded = is_grad_enabled()
-    needs = tuple([t is not None for t in v] if isinstance(v, list) else v is not None for v in tangents)
     with enable_grad():
         starts = [_start(o) for o in outputs]
         args, kwargs = _split(op, inputs)
-        gradients, without = _core.run_backward_formula(op, args, kwargs, output, needs, starts)
+        gradients, without = _core.run_backward_formula(op, args, kwargs, output, _needs(tangents, op), starts)
         pairs = [
             (g, t) for g, t in zip(gradients, _slots(op, tangents), strict=True) if g is not None and t is not None
         ]
@@ -224,18 +223,32 @@ def _slots(op: OpOverload, tangents: tuple[Any, ...]) -> list[Tensor | None]:
     """Tangents by tensor slot, lists flattened, as gradients come."""
     slots: list[Tensor | None] = []
     for argument, tangent in zip(op._schema.arguments, tangents, strict=True):
-        kind = str(argument.type)
-        if kind in ("Tensor", "Tensor?"):
-            slots.append(tangent)
-        elif kind.startswith("Tensor"):
+        if _is_list(argument):
             slots.extend(tangent or [])
+        elif str(argument.type) in ("Tensor", "Tensor?"):
+            slots.append(tangent)
     return slots
 
 
-def _tangent_of(value: Any, level: ForwardLevel) -> Any:
-    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
-        return [_tangent_of(v, level) for v in value]
+def _tangent_of(value: Any, argument: Argument, level: ForwardLevel) -> Any:
+    """None for zero, and for what is no tensor; of a list of tensors, an empty one included, a list."""
+    if value is not None and _is_list(argument):
+        return [None if v is None else level.get(v) for v in value]
     return level.get(value) if isinstance(value, Tensor) else None
+
+
+def _is_list(argument: Argument) -> bool:
+    """Whether an argument is a list of tensors, which may be optional, as may those."""
+    kind = str(argument.type)
+    return kind.startswith("Tensor") and kind not in ("Tensor", "Tensor?")
+
+
+def _needs(tangents: tuple[Any, ...], op: OpOverload) -> tuple[Any, ...]:
+    """What ``ctx.needs_input_grad`` says: of a list of tensors a list, empty where there is none."""
+    return tuple(
+        [t is not None for t in value or ()] if _is_list(argument) else value is not None
+        for value, argument in zip(tangents, op._schema.arguments, strict=True)
+    )
 
 
 def _before(inputs: tuple[Any, ...], written: set[int]) -> tuple[Any, ...]:

@@ -375,7 +375,7 @@ def split_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     ctx.shapes = [part.shape for part in output]
 
 
-def split_backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
+def split_backward(ctx: Any, grads: Sequence[Tensor | None]) -> tuple[Any, ...]:
     """The parts' gradients joined; zeros for a part that was not used."""
     return _joined_gradients(grads, ctx.shapes, ctx.dim), None, None
 
@@ -387,7 +387,7 @@ def unbind_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     ctx.shapes = [part.shape for part in output]
 
 
-def unbind_backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
+def unbind_backward(ctx: Any, grads: Sequence[Tensor | None]) -> tuple[Any, ...]:
     """The slices' gradients stacked; zeros for a slice that was not used."""
     whole = [None if grad is None else grad.unsqueeze(ctx.dim) for grad in grads]
     shapes = [(*shape[: ctx.dim], 1, *shape[ctx.dim :]) for shape in ctx.shapes]

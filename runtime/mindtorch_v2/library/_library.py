@@ -18,6 +18,7 @@ from .._core import OpOverload
 from ..errors import RegistrationError
 from ._fake import in_fake_rule
 from ._graph import UPDATE_SPECS, check_update
+from ._list_outputs import gradients_by_output, returns_lists
 from ._publishing import publish
 from ._registrations import Kernel, find_meta, formula, pop, push
 
@@ -226,8 +227,8 @@ class Library:
     ) -> None:
         """Registers a gradient: ``setup_context(ctx, inputs, output)`` after forward, ``backward(ctx, *grads)``.
 
-        ``backward`` returns one gradient (or None) for every argument of the schema. Raises RuntimeError for an out
-        variant.
+        ``backward`` gets one gradient for every output, a list of them for a list of tensors, and returns one (or None)
+        for every argument of the schema. Raises RuntimeError for an out variant.
         """
         self._require_alive()
         overload = self._resolve(op_name)
@@ -236,7 +237,10 @@ class Library:
                 f"Out variants do not support autograd. Cannot register autograd formula for non-functional operator "
                 f"{overload} with schema {overload._schema}."
             )
-        self._push(overload, "Autograd", formula(backward, setup_context, source or caller()))
+        place = source or caller()
+        if backward is not None and returns_lists(overload._schema):
+            backward, setup_context = gradients_by_output(overload._schema, backward, setup_context)
+        self._push(overload, "Autograd", formula(backward, setup_context, place))
 
     def register_graph(
         self, op_name: str | OpOverload, *, update: str | Iterable[str], source: str | None = None
