@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import opschema
-from mtcodegen.expr import Saved, SavedKind, SavedValues
+from mtcodegen.expr import Saved, SavedKind, SavedValues, output_names
 from mtcodegen.expr.nodes import Attribute, Compare, Conditional, Expr, Index, Literal, Name
 from mtcodegen.layout import bracketed, conditional
 from mtcodegen.literals import quoted
@@ -14,7 +14,7 @@ from mtcodegen.model import Backward, Derivative, place_of
 from mtcodegen.names import CONTEXT, RESERVED, Names
 from mtcodegen.plan_function import Function
 from mtcodegen.plan_kernels import OpPlan
-from mtcodegen.scopes import is_tensor_list
+from mtcodegen.scopes import is_tensor, is_tensor_list
 
 __all__ = ["NOTHING", "Gradients", "formula_of", "output_spelling", "plan_backward", "unpack"]
 
@@ -59,12 +59,30 @@ def _hand_written(op: OpPlan, backward: Backward) -> Gradients:
 
 
 def _not_differentiable(op: OpPlan, backward: Backward) -> Gradients:
-    outputs = "output" if len(op.schema.returns) == 1 else "*output"
+    marked = _marked(op.schema, [False] * len(op.schema.returns))
     nones = ", ".join("None" for _ in op.schema.arguments)
-    setup = Function(op.private("setup"), _SETUP, "None", (f"ctx.mark_non_differentiable({outputs})",))
+    setup = Function(op.private("setup"), _SETUP, "None", marked) if marked else None
     body = (f"return {nones}" if len(op.schema.arguments) > 1 else "return (None,)",)
     function = Function(op.private("backward"), ("ctx: Any", "*grads: Tensor"), "tuple[Any, ...]", body)
-    return Gradients((setup, function), (_register(op, backward, function.name, setup.name),))
+    return _registered(op, backward, setup, function)
+
+
+def _marked(schema: opschema.Schema, differentiable: Sequence[bool]) -> list[str]:
+    """The statement that says which outputs have no gradient; none where they all have one, or hold no tensors."""
+    types = [ret.type for ret in schema.returns]
+    if len(types) > 1 and all(is_tensor(type_) for type_ in types) and not any(differentiable):
+        return ["ctx.mark_non_differentiable(*output)"]
+    without = [
+        ("*" if is_tensor_list(type_) else "") + ("output" if len(types) == 1 else f"output[{i}]")
+        for i, type_ in enumerate(types)
+        if opschema.base_of(type_).name == "Tensor" and not differentiable[i]
+    ]
+    return [f"ctx.mark_non_differentiable({', '.join(without)})"] if without else []
+
+
+def _registered(op: OpPlan, backward: Backward, setup: Function | None, function: Function) -> Gradients:
+    functions = (function,) if setup is None else (setup, function)
+    return Gradients(functions, (_register(op, backward, function.name, setup.name if setup else None),))
 
 
 _SETUP = ("ctx: Any", "inputs: tuple[Any, ...]", "output: Any")
@@ -77,9 +95,7 @@ def _formulas(op: OpPlan, backward: Backward) -> Gradients:
     rule = _Rule(op, backward)
     setup_body = rule.setup()
     setup = Function(op.private("setup"), _SETUP, "None", setup_body) if setup_body else None
-    function = rule.backward()
-    functions = (function,) if setup is None else (setup, function)
-    return Gradients(functions, (_register(op, backward, function.name, setup.name if setup else None),))
+    return _registered(op, backward, setup, rule.backward())
 
 
 def formula_of(op: OpPlan, derivative: Derivative) -> Expr | None:
@@ -88,11 +104,21 @@ def formula_of(op: OpPlan, derivative: Derivative) -> Expr | None:
         return None
     expr = derivative.formula.expr
     if derivative.by_device:
-        single = len(op.schema.returns) == 1
-        device = Attribute(Index(Name("grads"), Literal(0)) if single else Name("result0"), "device")
+        device = Attribute(_tensor_output(op.schema), "device")
         for name, formula in derivative.by_device.items():
             expr = Conditional(Compare(Attribute(device, "type"), (("==", Literal(name)),)), formula.expr, expr)
     return expr
+
+
+def _tensor_output(schema: opschema.Schema) -> Expr:
+    """An output that is a tensor, or its gradient."""
+    types = [ret.type for ret in schema.returns]
+    plain = [i for i, type_ in enumerate(types) if is_tensor(type_)]
+    if plain and len(types) > 1:  # a gradient may be None: those of the others are asked for, too
+        return Name(next(name for name, i in output_names(schema).items() if i == plain[0]))
+    first = next(i for i, type_ in enumerate(types) if opschema.base_of(type_).name == "Tensor")
+    gradient = Index(Name("grads"), Literal(first))
+    return Index(gradient, Literal(0)) if is_tensor_list(types[first]) else gradient
 
 
 def output_spelling(op: OpPlan, outputs: Mapping[str, int]) -> dict[str, str]:
@@ -127,6 +153,12 @@ class _Rule:
                 (self.lists if self._is_list(item) else self.plain).append(item)
             else:
                 self.others.append((item, f"ctx.{names.unique(item.attr_name)}"))
+        self.counts = {item.attr_name: f"ctx.{names.unique(f'{item.attr_name}_count')}" for item in self.lists[:-1]}
+        self.given = {
+            item.attr_name: f"ctx.{names.unique(f'{item.attr_name}_given')}"
+            for item in self.lists
+            if isinstance(self._type(item), opschema.OptionalType)
+        }
 
     def _is_tensor(self, saved: Saved) -> bool:
         """Whether it goes through ``save_for_backward``."""
@@ -135,16 +167,18 @@ class _Rule:
         return saved.kind is SavedKind.TENSOR
 
     def _is_list(self, saved: Saved) -> bool:
-        type_ = self.types[saved.name] if saved.output is None else self.op.schema.returns[saved.output].type
-        return is_tensor_list(type_)
+        return is_tensor_list(self._type(saved))
+
+    def _type(self, saved: Saved) -> opschema.Type:
+        return self.types[saved.name] if saved.output is None else self.op.schema.returns[saved.output].type
 
     # ------------------------------------------------------------ setup
 
     def setup(self) -> list[str]:
         """The statements that save what the gradients need."""
         op, lines = self.op, []
-        without = ", ".join([f"output[{i}]" for i, flag in enumerate(op.spec.output_differentiability) if not flag])
-        marked = [f"ctx.mark_non_differentiable({without})"] if without else []
+        flags = op.spec.output_differentiability
+        marked = _marked(op.schema, flags) if flags else []
         if not self.saved.items:
             return marked
         names = Names(("ctx", "inputs", "output"), reserved=RESERVED)
@@ -163,12 +197,14 @@ class _Rule:
             value = op.python(item.expr, rename)
             when = " or ".join([needs[name] for name in readers.get(item.name, ())])
             kept.append(f"{value} if {when} else None" if when else value)
-        lists = [op.python(item.expr, rename) for item in self.lists]
-        kept += [f"*{value}" for value in lists]
+        lists = {item.attr_name: op.python(item.expr, rename) for item in self.lists}
+        filled = {name: f"{value} or ()" if name in self.given else value for name, value in lists.items()}
+        kept += [f"*({value})" if name in self.given else f"*{value}" for name, value in filled.items()]
         if kept:
             lines.append(f"ctx.save_for_backward({', '.join(kept)})")
-        for item, value in zip(self.lists[:-1], lists, strict=False):
-            lines.append(f"ctx.{item.attr_name}_count = {op.builtin('len')}({value})")
+        for name, place in self.counts.items():
+            lines.append(f"{place} = {op.builtin('len')}({filled[name]})")
+        lines += [f"{place} = {lists[name]} is not None" for name, place in self.given.items()]
         return [*lines, *marked, *[f"{place} = {op.python(item.expr, rename)}" for item, place in self.others]]
 
     def _readers(self) -> dict[str, list[str]]:
@@ -220,7 +256,8 @@ class _Rule:
             values.update({name: results[name] for name in wanted})
         returned = ", ".join(values.values())
         lines.append(f"return {returned}" if len(values) > 1 else f"return ({returned},)")
-        parameters = ["ctx: Any", *[f"{name}: Tensor" for name in grads]]
+        types = ["list[Tensor]" if is_tensor_list(ret.type) else "Tensor" for ret in op.schema.returns]
+        parameters = ["ctx: Any", *[f"{name}: {type_}" for name, type_ in zip(grads, types, strict=True)]]
         return Function(op.private("backward"), parameters, "tuple[Any, ...]", lines)
 
     def _needed(self, name: str, needs: str) -> str:
@@ -231,15 +268,18 @@ class _Rule:
         if not tensors:
             return []
         plain = [tensors[item.attr_name] for item in self.plain]
+        lists = {item.attr_name: tensors[item.attr_name] for item in self.lists}
+        items = {**lists, **{name: names.unique(f"{lists[name]}_items") for name in self.given}}
+        restored = [f"{lists[name]} = {items[name]} if {place} else None" for name, place in self.given.items()]
         if len(self.lists) <= 1:
-            return [unpack([*plain, *[f"*{tensors[item.attr_name]}" for item in self.lists]], "ctx.saved_tensors")]
+            return [unpack([*plain, *[f"*{name}" for name in items.values()]], "ctx.saved_tensors"), *restored]
         rest = names.unique("tensors")
         lines = [unpack([*plain, f"*{rest}"], "ctx.saved_tensors")]
         start = ""
-        for item in self.lists:
-            counts = [text for text in (start, f"ctx.{item.attr_name}_count") if text]
-            end = "" if item is self.lists[-1] else " + ".join(counts)
+        for name, target in items.items():
+            counts = [text for text in (start, self.counts.get(name, "")) if text]
+            end = " + ".join(counts) if name in self.counts else ""
             bounds = f"{start} : {end}".strip()
-            lines.append(f"{tensors[item.attr_name]} = {rest}[{bounds}]")
+            lines.append(f"{target} = {rest}[{bounds}]")
             start = end
-        return lines
+        return [*lines, *restored]

@@ -167,5 +167,7 @@ _OPTIONAL_TENSORS = ValueType.list_of(OPTIONAL_TENSOR)
 
 
 def _gradient_type(type_: opschema.Type) -> ValueType:
-    """A tensor or None for a tensor, a list of them for a list."""
-    return _OPTIONAL_TENSORS if is_tensor_list(type_) else OPTIONAL_TENSOR
+    """A tensor or None for a tensor, a list of them for a list, which may be None where the argument may."""
+    if not is_tensor_list(type_):
+        return OPTIONAL_TENSOR
+    return replace(_OPTIONAL_TENSORS, optional=isinstance(type_, opschema.OptionalType))

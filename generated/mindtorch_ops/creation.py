@@ -1347,20 +1347,11 @@ def _local_scalar_dense_cpu_npu_meta_kernel(self: Tensor) -> float:
     return result
 
 
-def _local_scalar_dense_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.mark_non_differentiable(output)
-
-
 def _local_scalar_dense_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd(
-    "_local_scalar_dense",
-    _local_scalar_dense_backward,
-    setup_context=_local_scalar_dense_setup,
-    source="creation.yaml:277",
-)
+_lib.register_autograd("_local_scalar_dense", _local_scalar_dense_backward, source="creation.yaml:277")
 _local_scalar_dense = torch.ops.aten._local_scalar_dense.default
 
 

@@ -767,13 +767,9 @@ def _equal_cpu_npu_meta_kernel(self: Tensor, other: Tensor) -> bool:
     return result
 
 
-def _equal_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.mark_non_differentiable(output)
-
-
 def _equal_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None
 
 
-_lib.register_autograd("equal", _equal_backward, setup_context=_equal_setup, source="reduction.yaml:197")
+_lib.register_autograd("equal", _equal_backward, source="reduction.yaml:197")
 equal = torch.ops.aten.equal.default

@@ -179,7 +179,7 @@ class SavedValues:
     def _save(self, read: Read, whole: set[str]) -> Saved | None:
         name = self._names.get(read.name, read.name)
         type_ = self._types.get(name)
-        if type_ is None:
+        if type_ is None or name == "grads":
             return None  # a gradient, or a constant of the language
         output = self.outputs.get(name)
         has_tensor = opschema.base_of(type_).name == "Tensor"

@@ -95,7 +95,9 @@ def scope_for(
         outputs = {name: type_ for name, type_ in _outputs(schema).items() if not _RESULT.fullmatch(name)}
         names = outputs | dict.fromkeys(("workspace", "tiling", "stream"), POINTER) | names
     elif purpose is Purpose.BACKWARD:
-        names = _gradients(schema) | _outputs(schema) | names
+        gradients = _gradients(schema)
+        # Those of all outputs, also of an operator that has an argument of that name.
+        names = gradients | _outputs(schema) | names | {"grads": gradients["grads"]}
         overwritten = _overwritten(schema)
     elif purpose is Purpose.FORWARD:
         names = _outputs(schema) | names
