@@ -19,13 +19,14 @@ __all__ = [
     "return_annotation",
 ]
 
-# What a generated module imports; an operator or argument of such a name is spelled with an underscore at its end.
+# What a generated module imports, and `getattr`, by which it reads what is named as a keyword. An operator or argument
+# of such a name is spelled with an underscore at its end.
 IMPORTED = frozenset(
-    {"Any", "Sequence", "Tensor", "annotations", "builtins", "library", "math", "npu", "torch", "warnings"}
+    {"Any", "Sequence", "Tensor", "annotations", "builtins", "getattr", "library", "math", "npu", "torch", "warnings"}
 )
 # Builtins that generated code calls. An operator may be exported under such a name; the code then says `builtins.min`.
 BUILTINS = frozenset(
-    {"FutureWarning", "NotImplementedError", "abs", "any", "float", "int", "len", "max", "min", "sum", "tuple"}
+    {"FutureWarning", "NotImplementedError", "abs", "any", "float", "int", "len", "max", "min", "sum", "tuple", "zip"}
 )
 
 _KEYWORDS = frozenset(keyword.kwlist)

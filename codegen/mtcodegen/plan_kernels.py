@@ -104,7 +104,7 @@ def _deprecation(op: OpPlan) -> list[str]:
     if not op.spec.deprecated:
         return []
     text = quoted(f"{_title(op)} is deprecated: {op.spec.deprecated}")
-    return [f"warnings.warn({text}, FutureWarning, stacklevel=2)"]
+    return [f"warnings.warn({text}, {op.builtin('FutureWarning')}, stacklevel=2)"]
 
 
 # ---------------------------------------------------------------- preconditions
@@ -396,7 +396,7 @@ def _fallback_function(op: OpPlan) -> Function:
     devices = {device for kernel in op.spec.kernels for device in kernel.devices}
     place = place_of(op.spec.node.entries["fallback"][0])
     decorators = [op.registered(_KEYS[device], place) for device in ("npu", "cuda", "mps") if device not in devices]
-    lines = fallback_statements(op.schema, op.parameters)
+    lines = fallback_statements(op.schema, op.parameters, op.builtin)
     if op.spec.fallback == "error":
         text = quoted(f"{_title(op)} has no kernel for this device: it has kernels for {', '.join(sorted(devices))}")
         lines = [f"raise {op.builtin('NotImplementedError')}({text})"]
@@ -433,7 +433,7 @@ class _Body:
         if isinstance(body, Mindspore):
             return self._written_back([self._primitive(body)])
         if isinstance(body, Variant):
-            return variant_statements(op.schema, body.base, op.parameters)
+            return variant_statements(op.schema, body.base, op.parameters, op.builtin)
         return self._written_back([op.python(formula.expr) for formula in body.formulas])
 
     def _written_back(self, values: list[str]) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import opschema
 from mtcodegen.autogen import tensor_options
@@ -14,6 +15,8 @@ from mtcodegen.scopes import aliased_argument, fresh_returns, is_tensor, is_tens
 from opschema import Schema, SchemaKind
 
 __all__ = ["autocast_statements", "call_of", "fallback_statements", "variant_statements"]
+
+Builtin: TypeAlias = Callable[[str], str]  # how a builtin is spelled where an operator may have its name
 
 
 def call_of(base: Schema, spelled: Mapping[str, str]) -> str:
@@ -29,7 +32,7 @@ def call_of(base: Schema, spelled: Mapping[str, str]) -> str:
     return f"{operator}({', '.join(positional + keywords)})"
 
 
-def variant_statements(schema: Schema, base: Schema, parameters: Parameters) -> list[str]:
+def variant_statements(schema: Schema, base: Schema, parameters: Parameters, builtin: Builtin) -> list[str]:
     """The body of a variant, which calls ``base``: on copies of what ``base`` writes to and the variant does not."""
     local = parameters.local_names()
     writes = {argument.name for argument in schema.arguments if argument.is_write}
@@ -48,7 +51,7 @@ def variant_statements(schema: Schema, base: Schema, parameters: Parameters) -> 
         results = list(copies.values())
         lines.append(call)
     for argument, result in zip(targets, results, strict=True):
-        lines += _copied(schema, argument, parameters, result, local)
+        lines += _copied(schema, argument, parameters.spelled[argument.name], result, local, builtin)
     back = [arg.name for ret in schema.returns if (arg := aliased_argument(schema, ret))]
     return [*lines, f"return {', '.join(parameters.spelled[name] for name in back)}"] if back else lines
 
@@ -93,20 +96,20 @@ def _functional(schema: Schema, base: Schema, copies: dict[str, str], call: str,
 
 
 def _copied(
-    schema: Schema, argument: opschema.Argument, parameters: Parameters, result: str, local: Names
+    schema: Schema, argument: opschema.Argument, target: str, result: str, local: Names, builtin: Builtin
 ) -> list[str]:
     """``result`` into an argument, which must fit, as copying would broadcast and convert silently."""
-    target, name = parameters.spelled[argument.name], argument.name
+    name, length = argument.name, builtin("len")
     title = "the output" if schema.kind is SchemaKind.OUT else "the result"
     if not is_tensor_list(argument.type):
         return _copied_tensor(schema, name, target, result, title)
     one, other = local.unique(f"{name}_item"), local.unique(f"{result}_item")
     text = quoted(f"`{name}` to have the length of {title}")
-    got = f'{{"{name}": len({target}), "result": len({result})}}'
+    got = f'{{"{name}": {length}({target}), "result": {length}({result})}}'
     return [
-        f"if len({target}) != len({result}):",
+        f"if {length}({target}) != {length}({result}):",
         f"    raise library.check_error({quoted(schema.qualname)}, {text}, {got})",
-        f"for {one}, {other} in zip({target}, {result}, strict=True):",
+        f"for {one}, {other} in {builtin('zip')}({target}, {result}, strict=True):",
         *(f"    {line}" for line in _copied_tensor(schema, name, one, other, title)),
     ]
 
@@ -127,7 +130,7 @@ def _copied_tensor(schema: Schema, name: str, target: str, result: str, title: s
 # ---------------------------------------------------------------- over the host
 
 
-def fallback_statements(schema: Schema, parameters: Parameters) -> list[str]:
+def fallback_statements(schema: Schema, parameters: Parameters, builtin: Builtin) -> list[str]:
     """The body of a kernel for any device that runs the one for cpu on copies, and brings back what that made."""
     local = parameters.local_names()
     lines, spelled = [], dict(parameters.spelled)
@@ -145,7 +148,8 @@ def fallback_statements(schema: Schema, parameters: Parameters) -> list[str]:
     lines.append(f"{', '.join(results)} = {call}" if fresh_returns(schema) else call)
     for argument in schema.arguments:
         if argument.is_write:
-            lines.append(f"{parameters.spelled[argument.name]}.copy_({spelled[argument.name]})")
+            target = parameters.spelled[argument.name]
+            lines += _written_back(argument.type, target, spelled[argument.name], local, builtin)
     values = []
     for ret, result in zip(schema.returns, results, strict=True):
         written = aliased_argument(schema, ret)
@@ -154,6 +158,19 @@ def fallback_statements(schema: Schema, parameters: Parameters) -> list[str]:
         moved = local.unique("moved")
         return [*lines, f"{moved}: {return_annotation(schema)} = {values[0]}", f"return {moved}"]
     return [*lines, f"return {', '.join(values)}"] if values else lines
+
+
+def _written_back(type_: opschema.Type, target: str, value: str, local: Names, builtin: Builtin) -> list[str]:
+    """The statements that copy ``value``, what a kernel wrote to, into ``target``."""
+    if isinstance(type_, opschema.OptionalType):
+        inner = _written_back(type_.elem, target, value, local, builtin)
+        return [f"if {target} is not None and {value} is not None:", *(f"    {line}" for line in inner)]
+    if not isinstance(type_, opschema.ListType):
+        return [f"{target}.copy_({value})"]
+    item, other = local.unique(f"{target}_item"), local.unique(f"{value}_item")
+    inner = _written_back(type_.elem, item, other, local, builtin)
+    pairs = f"{builtin('zip')}({target}, {value}, strict=True)"
+    return [f"for {item}, {other} in {pairs}:", *(f"    {line}" for line in inner)]
 
 
 # ---------------------------------------------------------------- in another dtype

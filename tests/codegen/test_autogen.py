@@ -44,6 +44,10 @@ ops:
   fallback: cpu
   kernels: [{device: cpu, compute: x + 1}]
   backward: not_implemented
+- func: gathered(Tensor(a!)[] xs, Tensor(b!)? count, Tensor y) -> ()
+  fallback: cpu
+  kernels: [{device: cpu, python: 'tests.codegen.test_autogen:gathered'}]
+  backward: not_implemented
 - func: filled(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None)
     -> Tensor
   autogen: filled.out
@@ -94,6 +98,13 @@ def each_double(xs, count):
 def scale(x, steps):
     steps.add_(1)
     return x.mul_(2)
+
+
+def gathered(xs, count, y):
+    for x in xs:
+        x.add_(y)
+    if count is not None:
+        count.add_(len(xs))
 
 
 def observed(x, total):
@@ -249,6 +260,40 @@ def test_fallback_runs_on_cpu_and_brings_results_back(ops):
     assert (result.to("cpu").tolist(), double.to("cpu").tolist()) == ([4.0, 6.0], [2.0, 4.0])
     assert ops.far_(x) is x
     assert x.to("cpu").tolist() == [2.0, 3.0]
+
+
+def test_fallback_brings_back_what_was_written_to_lists_and_optional_tensors(ops):
+    xs, count = [torch.ones(2, device="npu"), torch.zeros(1, device="npu")], torch.zeros(1, device="npu")
+    y = torch.ones(1, device="npu")
+    assert ops.gathered(xs, count, y) is None
+    assert [x.tolist() for x in (*xs, count)] == [[2.0, 2.0], [1.0], [2.0]]
+    ops.gathered(xs, None, y)
+    assert [x.tolist() for x in xs] == [[3.0, 3.0], [2.0]]
+
+
+SHADOWS = """\
+namespace: codegen_shadows
+ops:
+- func: each(Tensor[] zip, Tensor getattr) -> Tensor[]
+  deprecated: use something else
+  autogen: each.out, each_
+  kernels: [{python: 'tests.codegen.test_autogen:each_add'}]
+""" + "".join(
+    f"- func: {name}(Tensor x) -> Tensor\n  kernels: [{{compute: x}}]\n"
+    for name in ("lambda", "zip", "len", "getattr", "FutureWarning", "NotImplementedError")
+)
+
+
+def test_operators_may_be_named_as_builtins_that_variants_call(tmp_path):
+    ops = load(tmp_path, SHADOWS)
+    out = [torch.zeros(0), torch.zeros(2)]
+    xs = [torch.ones(2), torch.ones(2)]
+    with pytest.warns(FutureWarning, match="use something else"):
+        ops.each.out(xs, torch.ones(2), out=out)
+    with pytest.warns(FutureWarning, match="use something else"):
+        ops.each_(xs, torch.ones(2))
+    assert [x.tolist() for x in (*out, *xs)] == [[2.0, 2.0]] * 4
+    assert ops.lambda_(xs[0]).tolist() == ops.getattr_(xs[0]).tolist() == ops.zip(xs[0]).tolist() == [2.0, 2.0]
 
 
 def test_fallback_can_be_an_error(ops):
