@@ -32,6 +32,7 @@ from mtcodegen.model import (
 )
 from mtcodegen.names import taken
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
+from mtcodegen.validate import to_python
 
 __all__ = ["expression_fault", "parse", "read_formula", "schema_fault"]
 
@@ -295,7 +296,7 @@ class _Reader:
         return tuple(self.example(item, schema) for item in items if isinstance(item, Mapping))
 
     def example(self, node: Mapping, schema: opschema.Schema) -> Example:
-        args, expect = node.get("args"), node.get("expect")
+        args, expect, tolerance = node.get("args"), node.get("expect"), node.get("tolerance")
         entries = args.entries.items() if isinstance(args, Mapping) else ()
         read = {name: self.sample(value) for name, (_, value) in entries}
         several = len(schema.returns) > 1 and isinstance(expect, Sequence)
@@ -304,7 +305,7 @@ class _Reader:
             node,
             {name: value for name, value in read.items() if value is not None},
             tuple(value for item in expected if (value := self.sample(item)) is not None),
-            float(_text(node, "tolerance") or Example.tolerance),
+            Example.tolerance if tolerance is None else float(to_python(tolerance)),
         )
 
     def sample(self, node: Node | None) -> Sample | None:

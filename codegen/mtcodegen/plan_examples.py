@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import opschema
-from mtcodegen.expr import Name, walk
+from mtcodegen.expr import Literal, Name, walk
 from mtcodegen.expr.emit import attribute
 from mtcodegen.literals import quoted
 from mtcodegen.model import Example, File, Formula, OpSpec, Sample, Values, place_of
 from mtcodegen.names import RESERVED, Names
 from mtcodegen.plan_function import Function
 from mtcodegen.plan_kernels import OpPlan
-from mtcodegen.resolve_kernels import is_composite
-from mtcodegen.scopes import tensor_arguments
+from mtcodegen.resolve_kernels import is_composite, runs_on_meta
+from mtcodegen.scopes import fresh_returns, tensor_arguments
 
 __all__ = ["Tests", "plan_tests"]
 
@@ -84,9 +84,11 @@ class _Planned:
         return ", ".join(f"{quoted(name)}: {self._value(sample, types[name])}" for name, sample in given.items())
 
     def _value(self, sample: Sample, type_: opschema.Type) -> str:
-        if isinstance(sample, Formula):
-            return self.op.python(sample.expr)
         bare = type_.elem if isinstance(type_, opschema.OptionalType) else type_
+        if isinstance(sample, Formula):
+            code = self.op.python(sample.expr)
+            is_named_device = bare == opschema.BaseType("Device") and isinstance(sample.expr, Literal)
+            return f"torch.device({code})" if is_named_device and sample.expr != Literal(None) else code
         if isinstance(bare, opschema.ListType):
             return f"[{', '.join(self._value(item, bare.elem) for item in sample.items)}]"
         return f"torch.tensor({self._numbers(sample)})"
@@ -100,15 +102,16 @@ class _Planned:
         """What is expected, from a sample."""
         formulas = [sample for sample in self.example.expected if isinstance(sample, Formula)]
         read = {node.id for formula in formulas for node in walk(formula.expr) if isinstance(node, Name)}
+        name = self.op.parameters.local_names().unique("sample")
         lines = [
-            f"{self.op.parameters.spelled[argument.name]} = {_taken(argument)}"
+            f"{self.op.parameters.spelled[argument.name]} = {_taken(argument, name)}"
             for argument in self.op.schema.arguments
             if argument.name in read
         ]
         pairs = zip(self.example.expected, self.op.schema.returns, strict=True)
         values = [self._value(sample, ret.type) for sample, ret in pairs]
         lines.append(f"return [{', '.join(values)}]")
-        parameter = "sample: dict[str, Any]" if read else "_sample: dict[str, Any]"
+        parameter = f"{name}: dict[str, Any]" if lines[:-1] else "_sample: dict[str, Any]"
         return Function(self.expected, (parameter,), "list[Any]", lines)
 
     # ------------------------------------------------------------ rows of the tables
@@ -133,7 +136,9 @@ class _Planned:
 
     def fakes(self) -> Iterable[str]:
         """The fake rule gives the shapes and dtypes of the real result."""
-        if tensor_arguments(self.op.schema) and self.op.schema.returns and _runs_on_cpu(self.op.spec):
+        spec = self.op.spec
+        has_rule = "fake" in spec.node.entries or runs_on_meta(spec) or not fresh_returns(spec.schema)
+        if has_rule and tensor_arguments(spec.schema) and spec.schema.returns and _runs_on_cpu(spec):
             yield self._row(self.sample)
 
     def gradients(self) -> Iterable[str]:
@@ -153,12 +158,24 @@ class _Planned:
         return self.gradients() if has_rule else ()
 
 
-def _taken(argument: opschema.Argument) -> str:
+def _taken(argument: opschema.Argument, sample: str) -> str:
+    """The value of an argument in a sample, or its default."""
     if not argument.has_default:
-        return f'sample["{argument.name}"]'
+        return f'{sample}["{argument.name}"]'
+    return f'{sample}.get("{argument.name}", {_default(argument)})'
+
+
+_REDUCTIONS = {"Mean": "1", "Sum": "2"}  # constants that are numbers to Python
+
+
+def _default(argument: opschema.Argument) -> str:
     value = argument.default_value
-    default = quoted(value) if isinstance(value, str) else repr(value)
-    return f'sample.get("{argument.name}", {default})'
+    if isinstance(value, opschema.Identifier):
+        return _REDUCTIONS.get(value.name, f"torch.{value.name}")
+    if not isinstance(value, str):
+        return repr(value)
+    is_device = opschema.base_of(argument.type).name == "Device"
+    return f"torch.device({quoted(value)})" if is_device else quoted(value)
 
 
 def _runs_on_cpu(spec: OpSpec) -> bool:

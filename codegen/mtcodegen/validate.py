@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 from typing import Any
 
@@ -112,6 +113,9 @@ def _check(node: Node, schema: dict[str, Any], what: str) -> list[Diagnostic]:
         return _check_sequence(node, schema, what)
     if "pattern" in schema and not re.search(schema["pattern"], node.value):
         return [Diagnostic("MT114", f"{what} cannot be {_quote(node.value)}", node.span, _pattern_hint(schema))]
+    if "minimum" in schema and not schema["minimum"] <= to_python(node) < math.inf:  # nor is NaN
+        hint = f"expected a number that is at least {schema['minimum']}"
+        return [Diagnostic("MT114", f"{what} cannot be {_quote(node.value)}", node.span, hint)]
     if len(node.value) < schema.get("minLength", 0):
         return [Diagnostic("MT114", f"{what} is empty", node.span)]
     return []

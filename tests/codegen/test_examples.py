@@ -46,6 +46,49 @@ ops:
 """
 
 
+# Values of other kinds: defaults that the expected result reads, names that the tests have too, lists as expressions,
+# results that are no tensors, and samples that cannot be differentiated.
+KINDS = """\
+namespace: codegen_kinds
+ops:
+- func: kinds(Tensor sample, Tensor x, *, ScalarType d=float32, Device dev="cpu", str mode="a", int r=Mean, int? n=None,
+    int[2] k=1, float[] fs=[0.5, 1], Scalar alpha=1, float class=2.0, MemoryFormat f=contiguous_format) -> Tensor
+  fake: {shape: x.shape, dtype: float32}
+  kernels: [{device: cpu, compute: x + sample * alpha * class}]
+  backward: {sample: grad * alpha * class, x: grad}
+  examples:
+  - args: {sample: [1.0, 2.0], x: [3.0, 4.0]}
+    expect: x + sample * 2 * fs[1] if d == float32 and dev.type == "cpu" and mode == "a" and k[1] == r and n is None
+      else x
+  - args: {sample: [1.0, 2.0], x: [3.0, 4.0], d: float64, dev: '"cpu"', mode: '"cpu"', n: 1, r: 2, k: [1, 2],
+      alpha: 1.5}
+    expect: x + sample * 3 if d == float64 and dev.type == mode and k[1] == r and n is not None else x
+  - args: {sample: [1, 2], x: [true, false]}
+    expect: x + sample * 2.0 - 0
+- func: listed(Tensor[] xs, Tensor? w=None) -> (Tensor, Tensor[], int)
+  fake: {python: 'tests.codegen.test_examples:listed'}
+  kernels: [{device: cpu, python: 'tests.codegen.test_examples:listed'}]
+  backward: {xs: '[grads[0], grads[1][0] * 2]', w: not_differentiable}
+  examples:
+  - args: {xs: '[rand([2]), rand([2])]', w: None}
+    expect: ['xs[0]', '[xs[1] * 2]', len(xs)]
+- func: words(Tensor x) -> (str, bool, float)
+  kernels: [{device: cpu, python: 'tests.codegen.test_examples:words'}]
+  backward: not_differentiable
+  examples:
+  - args: {x: [1.0]}
+    expect: ['"a"', true, 0.5]
+"""
+
+
+def listed(xs, w):
+    return xs[0].clone(), [x * 2 for x in xs[1:]], len(xs)
+
+
+def words(x):
+    return "a", True, 0.5
+
+
 def outcome(tmp_path, child_env, text, form="mindtorch"):
     """What pytest says of the tests that are generated from ``text``."""
     files, shown = run(tmp_path, text, form=form)
@@ -62,6 +105,25 @@ def outcome(tmp_path, child_env, text, form="mindtorch"):
 def test_they_pass(tmp_path, child_env):
     summary, failed = outcome(tmp_path, child_env, TEXT)
     assert (summary.split(" in ")[0], failed) == ("17 passed", set())
+
+
+def test_values_of_every_kind(tmp_path, child_env, repo_root):
+    env = {**child_env, "PYTHONPATH": f"{child_env.get('PYTHONPATH', '')}:{repo_root}"}
+    summary, failed = outcome(tmp_path, env, KINDS)
+    assert (summary.split(" in ")[0], failed) == ("11 passed, 1 skipped", set())
+
+
+@pytest.mark.parametrize("value", ["-1", ".inf", "-.inf", ".nan"])
+def test_a_tolerance_that_is_none(tmp_path, value):
+    line, *_ = findings(tmp_path, TEXT.replace("1e-6", value)).splitlines()
+    assert line == f"ops.yaml:12:16: error[MT114]: `tolerance` cannot be `{value}`"
+
+
+@pytest.mark.parametrize(("value", "written"), [("0x1", "1.0"), ("1_0", "10.0"), ("0", "0.0"), ("2E-3", "0.002")])
+def test_a_tolerance_is_any_number_of_yaml(tmp_path, value, written):
+    files, shown = run(tmp_path, TEXT.replace("1e-6", value))
+    assert not shown
+    assert f"_scaled_example_2_expected, {written}, id=" in " ".join(files["test_ops.py"].split())
 
 
 def test_they_pass_under_pytorch(tmp_path, child_env):
