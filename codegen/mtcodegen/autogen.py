@@ -29,7 +29,7 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
     for spec in file.ops:
         ops.append(spec)
         for name, asked in _asked(spec):
-            schema = variant_named(spec.schema, name)
+            schema = variant_named(spec.schema, _bare(name, spec.schema))
             if schema is not None:
                 ops.append(_variant(spec, schema, asked))
             else:
@@ -49,7 +49,12 @@ def is_variant(spec: OpSpec) -> bool:
 def _asked(spec: OpSpec) -> Iterator[tuple[str, Scalar]]:
     for node in spec.autogen:
         for name in node.value.split(","):
-            yield name.strip().partition("::")[2] or name.strip(), node
+            yield name.strip(), node
+
+
+def _bare(name: str, schema: Schema) -> str:
+    """A name without the namespace, which is that of the operator: a variant has no other."""
+    return name.removeprefix(f"{schema.namespace}::")
 
 
 def variant_name(schema: Schema) -> str:

@@ -13,6 +13,7 @@ from mtcodegen.expr import (
     INT,
     SHAPE,
     TENSOR,
+    Call,
     Kind,
     Name,
     Purpose,
@@ -37,7 +38,7 @@ from mtcodegen.model import (
 from mtcodegen.scopes import OpScope, fresh_returns, is_tensor, tensor_arguments
 from mtcodegen.source import Mapping, Span
 
-__all__ = ["needs_fake", "resolve_fakes", "resolve_kernels"]
+__all__ = ["is_composite", "needs_fake", "resolve_fakes", "resolve_kernels", "runs_on_meta"]
 
 _OPTIONAL_DTYPE = replace(DTYPE, optional=True)
 _OPTIONAL_DEVICE = replace(DEVICE, optional=True)
@@ -250,6 +251,7 @@ def _resolve_launch(kernel: KernelSpec, body: Launch, scope: OpScope) -> Launch:
         scope.fault("MT303", f"the kernel `{body.symbol}` has neither `library` nor `source`", span, hint)
     _check_block_dim(kernel, body, scope)
     _check_outputs(body, scope, span)
+    _check_written(body, scope)
     _check_use(kernel, body, scope)
     return replace(
         body,
@@ -289,6 +291,18 @@ def _check_outputs(body: Launch, scope: OpScope, span: Span) -> None:
     if fresh_returns(spec.schema) and not spec.fakes and ("fake" in spec.node.entries or not needs_fake(spec)):
         hint = "give `fake` as `like:` or `shape:`"
         scope.fault("MT308", "nothing says how to allocate the outputs of this kernel", span, hint)
+
+
+def _check_written(body: Launch, scope: OpScope) -> None:
+    """What a kernel writes to is passed as it is: a contiguous copy would take the values with it."""
+    written = {argument.name for argument in scope.schema.arguments if argument.is_write}
+    for arg in body.args if written else ():
+        for node in walk(arg.value.expr):
+            match node:
+                case Call(function=Name(id="contiguous"), arguments=(Name(id=name),)) if name in written:
+                    message = f"`contiguous({name})` may be a copy, and what is written to that is lost"
+                    span = arg.value.node.locate(node.offset, node.length)
+                    scope.fault("MT308", message, span, f"pass `{name}`, or `desc({name})`")
 
 
 def _check_use(kernel: KernelSpec, body: Launch, scope: OpScope) -> None:

@@ -189,7 +189,7 @@ def test_of_a_text_that_cannot_be_read_nothing_more_is_said(tmp_path, change, pl
     ("change", "place"),
     [
         (("    x: grad\n", "    ' xs, x , s': grad\n"), "12:7 12:15"),
-        (("  backward", "  autogen: scaled_add.out , fused::scaled\n  backward"), "11:36"),
+        (("  backward", "  autogen: scaled_add.out , fused::scaled\n  backward"), "11:29"),
         (("namespace: fused", "namespace: __init__"), "1:12"),
         (("func: scaled_add", "func: a__init__::__init__"), "4:20"),
     ],

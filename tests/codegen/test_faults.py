@@ -136,6 +136,16 @@ CHANGES: dict[str, tuple[str, str]] = {
     "a check of what may be None": ("x.shape == y.shape", "b.shape == y.shape"),
     "a check of the output": ("x.shape == y.shape", "out.dim() == 1"),
     "a variant that cannot be made": ("autogen: mix.out", "autogen: mix.ot"),
+    "a variant of another namespace": ("autogen: mix.out", "autogen: other::mix.out"),
+    "a C type inside of an argument": ("f32(scale)]}", "'f32(scale) if scale > 0 else f32(1)']}"),
+    "a word inside of a formula": ("    x: grad\n", "    x: grad + not_implemented\n"),
+    "a copy of what is written to": (
+        "made(int n) -> Tensor\n  fake: {python: 'my.kernels:made_fake'}\n"
+        "  kernels: [{device: cpu, python: 'my.kernels:made', dtypes: float32}]",
+        "made(Tensor(a!) x) -> ()\n  kernels: [{device: cpu, symbol: made, args: [contiguous(x)]}]\n"
+        "  backward: not_implemented",
+    ),
+    "a tolerance below zero": ("tolerance: 1e-6", "tolerance: -1e-6"),
     "a fallback to somewhere": ("fallback: error", "fallback: npu"),
     "a fallback to a kernel that is not there": (
         "kernels: [{device: cpu, python: 'my.kernels:pair'}]",

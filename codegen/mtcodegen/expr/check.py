@@ -95,9 +95,17 @@ def resolve(expr: Expr, scope: Scope) -> Expr:
 def check_kernel_argument(expr: Expr, scope: Scope) -> tuple[ValueType, list[ExpressionError]]:
     """As ``check_expression``, for one of a kernel's ``args``: a tensor, a pointer, or a scalar with its C type."""
     type_, errors = check_expression(expr, scope)
-    if errors or type_.kind in (Kind.TENSOR, Kind.POINTER, Kind.C_SCALAR, Kind.NONE, Kind.ANY):
+    if errors or type_.kind in (Kind.TENSOR, Kind.POINTER, Kind.NONE, Kind.ANY):
         return type_, errors
+    if type_.kind is Kind.C_SCALAR:
+        return type_, [] if isinstance(expr, Call) else [_inner_c_type(expr, type_)]
     return type_, [_without_c_type(expr, type_)]
+
+
+def _inner_c_type(expr: Expr, type_: ValueType) -> ExpressionError:
+    """The type is declared once, where the kernel is bound, and not chosen at each call."""
+    message = f"the C type `{type_}` stands inside of the argument"
+    return ExpressionError(message, expr.offset, expr.length, f"write `{type_}(...)` around all of it", "MT215")
 
 
 def _without_c_type(expr: Expr, type_: ValueType) -> ExpressionError:

@@ -81,6 +81,8 @@ class NameChecker:
             return self.fault(f"`{name}` exists only in {_ELSEWHERE[name]}", node, "MT211")
         if name in _OTHER_SPELLINGS:
             hint = f"write `{_OTHER_SPELLINGS[name]}`"
+        elif name in _WORDS.get(self.scope.purpose, ()):
+            hint = "it stands alone, in place of a formula"
         else:
             hint = suggest(name, [*self.scope.names, *DTYPES, *_WORDS.get(self.scope.purpose, ())])
         if self.scope.purpose is Purpose.SAMPLE:
