@@ -83,14 +83,23 @@ def generate(
         there = [files[path] for path in _inputs(targets, form) if path in files]
         found += [fault for file in there for fault in narrowed(file)[1]]
     found += name_faults(targets)
-    found = in_source_order(found, [item.name for item in inputs.values()])
-    if len(found) > _MOST_SHOWN:
-        more = len(found) - _MOST_SHOWN
-        rest = f"{'at least ' if len(found) >= MOST_FINDINGS else ''}{more} more findings are not shown"
-        found = [*found[:_MOST_SHOWN], Diagnostic("MT100", rest, None, path=found[_MOST_SHOWN].file)]
+    found = _shown(found, [item.name for item in inputs.values()])
     if any(item.severity == "error" for item in found):
         return [], found
     return [_render(target, files, progress) for target in targets], found
+
+
+def _shown(found: Sequence[Diagnostic], paths: Sequence[str]) -> list[Diagnostic]:
+    """The findings that somebody will read, and how many there are beside them; no warning keeps an error out."""
+    found = in_source_order(found, paths)
+    more = len(found) - _MOST_SHOWN
+    if more <= 0:
+        return found
+    by_weight = sorted(found, key=lambda item: item.severity != "error")
+    rest = f"{'at least ' if len(found) >= MOST_FINDINGS else ''}{more} more findings are not shown"
+    hidden = by_weight[_MOST_SHOWN]
+    end = Diagnostic("MT100", rest, None, severity=hidden.severity, path=hidden.file)
+    return [*in_source_order(by_weight[:_MOST_SHOWN], paths), end]
 
 
 def _inputs(targets: Sequence[Target], form: str) -> dict[pathlib.Path, None]:

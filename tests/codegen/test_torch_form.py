@@ -333,3 +333,17 @@ ops:
         "ops.yaml:20:3: warning[MT620]: left out: PyTorch's library takes no tag `inplace` for this schema",
     ]
     assert made(tmp_path, text, "mindtorch")[1] == ""
+
+
+@pytest.mark.parametrize(("last", "errors"), [("grad", []), ("grda", ["MT204"])])
+def test_many_warnings_stand_in_nobodys_way(tmp_path: Path, last: str, errors: list[str]) -> None:
+    """A package is written however much is left out of it, and an error is shown however many warnings precede it."""
+    entry = "- func: many::f{}(Tensor x) -> Tensor\n  kernels: [{{python: 'm:f'}}]\n  backward: {{x: {}}}\n"
+    entry += "  forward: {{result: x_t}}\n"
+    path = tmp_path / "ops.yaml"
+    path.write_text("".join(entry.format(i, last if i == 249 else "grad") for i in range(250)))
+    generated, found = generate([Target((Input(path, "ops.yaml"),), tmp_path / "generated", form="torch")])
+    assert [item.code for item in found if item.severity == "error"] == errors
+    assert [item.code for item in found].count("MT620") == 200 - len(errors)
+    assert found[-1].message.endswith(" more findings are not shown")
+    assert bool(generated) == (not errors)
