@@ -234,6 +234,7 @@ def test_output_differentiability_is_carried_over(tmp_path: Path) -> None:
     entry, notes = carried(tmp_path, TWO, "output_differentiability: [True, False]", "self: grad", "values: self_t")
     assert entry["output_differentiability"] == [True, False]
     assert (entry["backward"], entry["forward"], notes) == ({"self": "grads[0]"}, {"values": "self_t"}, [])
+    assert carried(tmp_path, TWO, "self: grad", "values: self_t") == (entry, [])  # `grad` is that of the first output
     entry, notes = carried(tmp_path, TWO, "output_differentiability: [False, False]")
     assert (entry["backward"], notes) == ("not_differentiable", [])
     entry, notes = carried(tmp_path, MUL, "output_differentiability:", "- self.is_floating_point()", *BACK)

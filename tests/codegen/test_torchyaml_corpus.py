@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
+from torchgen.api import cpp
+from torchgen.api.autograd import NativeFunctionWithDifferentiabilityInfo, gen_differentiable_outputs
+from torchgen.local import parametrize
 
 from mtcodegen.load import load
 from mtcodegen.source import Source
@@ -259,6 +262,25 @@ def test_differentiability_agrees_with_torchgen(corpus: Corpus, torchgen_infos: 
 
 
 # ---------------------------------------------------------------- torch's headers
+
+
+def test_differentiable_outputs_agree_with_torchgen(corpus: Corpus, torchgen_infos: dict[str, Any]) -> None:
+    """Where no entry says so, too: formulas that read `grad` are about the first output alone."""
+    entries = {str(entry.schema): entry for entry in corpus.derivatives}
+    compared = 0
+    for schema, info in torchgen_infos.items():
+        if schema not in entries or len(entries[schema].schema.returns) < 2:
+            continue
+        function = NativeFunctionWithDifferentiabilityInfo(info["Default"].func, info, None)
+        with parametrize(use_const_ref_for_mutable_tensors=False, use_ilistref_for_tensor_lists=False):
+            theirs = [output.name for output in gen_differentiable_outputs(function)]
+            names = cpp.return_names(function.func)
+        flags = entries[schema].differentiable_outputs
+        types = [str(ret.type) for ret in entries[schema].schema.returns]
+        ours = [name for name, flag, type_ in zip(names, flags, types, strict=True) if flag and "Tensor" in type_]
+        assert ours == theirs, schema
+        compared += 1
+    assert compared > 100
 
 
 def test_helpers_are_what_the_header_declares() -> None:

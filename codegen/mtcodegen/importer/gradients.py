@@ -66,9 +66,9 @@ def _add_differentiability(imported: Imported, entry: Derivatives) -> None:
     flags = entry.differentiable_outputs
     if entry.condition is None and all(flags):
         return
-    key = entry.node.entries["output_differentiability"][0].span
     has_formula = any(item.formula != "not_differentiable" for item in imported.gradients)
     if entry.condition is not None:
+        key = entry.node.entries["output_differentiability"][0].span
         imported.notes.append(Note("output_differentiability", "a condition; every output may have a gradient", key))
     elif any(flags) and has_formula:
         imported.output_differentiability = flags

@@ -17,6 +17,7 @@ from mtcodegen.torchyaml.entries import EntryReader, part_span, split_names
 from mtcodegen.torchyaml.native import NativeFunction
 from mtcodegen.torchyaml.nodes import CppExpr
 from mtcodegen.torchyaml.parser import parse_formula
+from mtcodegen.torchyaml.saved import reads
 from mtcodegen.torchyaml.scope import output_names
 
 __all__ = ["Derivatives", "Formula", "FormulaKind", "Variant", "entries_reader", "read_derivatives"]
@@ -86,10 +87,20 @@ class Derivatives:
 
     @cached_property
     def differentiable_outputs(self) -> tuple[bool, ...]:
-        """For every output whether it is differentiable; those that the entry does not name are not."""
+        """For every output whether it is differentiable; those that the entry does not name are not.
+
+        Where nothing is said, formulas that read `grad` are about the first tensor alone, as in PyTorch.
+        """
         count = len(self.schema.returns)
+        if count > 1 and not self.output_differentiability and self._reads_grad():
+            tensors = [i for i, ret in enumerate(self.schema.returns) if opschema.base_of(ret.type).name == "Tensor"]
+            return tuple(i in tensors[:1] for i in range(count))
         flags = self.output_differentiability or (True,) * count
         return (*flags, *(False,) * (count - len(flags)))
+
+    def _reads_grad(self) -> bool:
+        formulas = [formula for variant in self.variants for formula in variant.of(FormulaKind.BACKWARD)]
+        return any(name == "grad" for formula in formulas if formula.expr for name, _, _ in reads(formula.expr))
 
 
 def read_derivatives(
