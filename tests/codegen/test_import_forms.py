@@ -42,7 +42,8 @@ def test_executorch(tmp_path: Path) -> None:
     assert made.diagnostics == ()
     found = {func.partition("(")[0]: entry for func, entry in entries(made.text).items()}
     assert found["add.out"]["kernels"] == [
-        {"device": "cpu", "python": "kernels:add_out_fast", "dtypes": ["float32", "float64"]},
+        {"device": "cpu", "python": "kernels:add_out_fast", "dtypes": ["float32"]},
+        {"device": "cpu", "python": "kernels:add_out_fast", "dtypes": ["float64"]},
         {"device": "cpu", "python": "kernels:add_out"},
     ]
     assert found["mine::f.out"]["kernels"] == [{"device": "npu", "python": "kernels:f_out"}]
@@ -58,9 +59,91 @@ def test_executorch(tmp_path: Path) -> None:
     ]
 
 
+def kernels_of(folder: Path, entry: str) -> tuple[list[tuple[str, list[str]]], list[str]]:
+    """The kernels of an ExecuTorch entry as functions and dtypes, and what of it is not carried over."""
+    path = folder / "functions.yaml"
+    path.write_text(f"- op: add.out\n{entry}")
+    made = import_files(path, schemas=NATIVE, kernels="kernels")
+    assert made.diagnostics == ()
+    assert check_imported(made.text) == []
+    kernels = [item for entry in entries(made.text).values() for item in entry["kernels"]]
+    return [(item["python"], item.get("dtypes", [])) for item in kernels], [note.text for note in made.notes]
+
+
+KERNELS = """\
+  type_alias:
+    T0: [Float, Double]
+    T1: [Double, Int]
+    T2: [Double, Float]
+    T3: [Long]
+  kernels:
+  - arg_meta: null
+    kernel_name: any
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "dtypes"),
+    [
+        ("T0 T0 T0", [["float32"], ["float64"]]),  # an alias stands for one dtype at a time
+        ("T0 T2 T0", [["float32", "float64"]]),  # and another for one of its own
+        ("T3 Long T3", [["int64"]]),
+        ("T0 T1 T0", []),
+        ("Quint8 Quint8 Quint8", []),
+    ],
+)
+def test_kernels_for_some_dtypes_come_before_those_for_all(tmp_path: Path, words: str, dtypes: list[list[str]]) -> None:
+    """ExecuTorch takes the kernel that fits best, in whatever order they are given."""
+    meta = ", ".join(f"{name}: [{word}]" for name, word in zip(("self", "other", "out"), words.split(), strict=True))
+    kernels, notes = kernels_of(tmp_path, f"{KERNELS}  - arg_meta: {{{meta}}}\n    kernel_name: some\n")
+    assert kernels == [*(("kernels:some", item) for item in dtypes), ("kernels:any", [])]
+    assert any(text.startswith("arg_meta dtypes: ") for text in notes) == (not dtypes)
+    assert {f"type_alias {name}" for name in ("T0", "T1", "T2", "T3") if name not in words} == {
+        text.partition(":")[0] for text in notes if text.startswith("type_alias")
+    }
+
+
+def test_a_kernel_for_another_device_is_none_for_cpu(tmp_path: Path) -> None:
+    entry = "  kernels:\n  - {arg_meta: null, kernel_name: a, device: vulkan}\n  - {arg_meta: null, kernel_name: b}\n"
+    kernels, notes = kernels_of(tmp_path, entry)
+    assert kernels == [("kernels:b", [])]
+    assert notes == ["device: vulkan", "kernel_name: a", "kernel_name: b"]
+    kernels, notes = kernels_of(tmp_path, "  device: vulkan\n" + entry)
+    assert kernels == []
+    assert notes[0].startswith("add.out(Tensor self, ")
+    assert notes[1:] == ["device: vulkan", "device: vulkan", "kernel_name: a", "kernel_name: b"]
+
+
+def test_of_kernels_for_orders_of_dimensions_the_first_is_carried_over(tmp_path: Path) -> None:
+    entry = "  dim_order_alias: {D0: [0, 1], D1: [1, 0]}\n  kernels:\n"
+    for name in ("D0", "D1"):
+        meta = ", ".join(f"{argument}: [Float, {name}]" for argument in ("self", "other", "out"))
+        entry += f"  - arg_meta: {{{meta}}}\n    kernel_name: {name}\n"
+    kernels, notes = kernels_of(tmp_path, entry)
+    assert kernels == [("kernels:D0", ["float32"])]
+    assert notes[-1] == "the kernel kernels:D1"
+
+
+def test_keys_of_native_functions_are_noted_in_executorch_files(tmp_path: Path) -> None:
+    entry = "  structured: True\n  ufunc_inner_loop: {Generic: add}\n  autogen: add.x\n  kernels:\n"
+    kernels, notes = kernels_of(tmp_path, f"{entry}  - {{arg_meta: null, kernel_name: a}}\n")
+    assert kernels == [("kernels:a", [])]
+    assert {"structured: True", "ufunc_inner_loop: {Generic: add}", "autogen: add.x"} <= {*notes}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("- op: add.out\n- op: add.out\n", "MT120 `add.out` is declared twice"),
+        (
+            "- op: add.out\n  kernels:\n" + "  - {arg_meta: null, kernel_name: a}\n" * 2,
+            "MT307 this kernel never runs: the one before it takes everything",
+        ),
+        (
+            "- op: add.out\n  kernels:\n  - {arg_meta: {slef: [Float]}, kernel_name: a}\n",
+            "MT606 `slef` is not an argument of add.out",
+        ),
+        ("- op: add.out\n  type_alias: T\n  kernels: []\n", "MT112 `type_alias` is a mapping, and this is a string"),
         ("- op: addd.out\n  kernels: []\n", "MT601 the schema of `addd.out` is not known"),
         ("- op: add.out\n  kernel: []\n", "MT110 unknown key `kernel`"),
         ("- kernels: []\n", "MT111 `op` or `func` is missing"),
@@ -77,7 +160,8 @@ def test_executorch(tmp_path: Path) -> None:
 def test_faults_of_executorch_files(tmp_path: Path, text: str, expected: str) -> None:
     path = tmp_path / "functions.yaml"
     path.write_text(text)
-    shown = [f"{item.code} {item.message}" for item in import_files(path, schemas=NATIVE).diagnostics]
+    found = import_files(path, schemas=NATIVE, kernels="kernels").diagnostics
+    shown = [f"{item.code} {item.message}" for item in found]
     assert shown == [expected]
 
 

@@ -143,7 +143,7 @@ def _others(
         return plugin.operators(document), lambda: plugin.left_out, plugin.diagnostics
     schemas = {function.schema.qualname: function.schema for function in functions}
     reader = ExecutorchReader(schemas, table, kernels)
-    return reader.operators(document), tuple, reader.diagnostics
+    return reader.operators(document), lambda: reader.left_out, reader.diagnostics
 
 
 def _missing(schemas: Iterable[opschema.Schema], select: Sequence[str], path: pathlib.Path) -> list[Diagnostic]:

@@ -13,14 +13,14 @@ from mtcodegen.source import Span
 from mtcodegen.torchyaml.entries import shown
 from mtcodegen.torchyaml.native import NativeFunction
 
-__all__ = ["DEVICES", "import_native", "python_kernel", "python_name"]
+__all__ = ["COMPOSITE", "CPP_KEYS", "DEVICES", "import_native", "python_kernel", "python_name"]
 
 DEVICES = {"CPU": "cpu", "CUDA": "cuda", "MPS": "mps", "Meta": "meta", "PrivateUse1": "npu"}
-_COMPOSITE = frozenset(
+COMPOSITE = frozenset(
     {"CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"}
 )
 # Keys that say how PyTorch's C++ is generated, and why each has no counterpart.
-_CPP_KEYS = {
+CPP_KEYS = {
     "structured": "kernels are not split into shape and computation",
     "structured_inherits": "a C++ base class",
     "structured_delegate": "an operator does not share the kernel of its `out` variant",
@@ -105,7 +105,7 @@ def _complete(
     """Add what no other operator depends on: tags, variants, gradients, and notes."""
     imported.add_tags(function.tags)
     _note_kernels(imported, function, kernels)
-    for name, reason in _CPP_KEYS.items():
+    for name, reason in CPP_KEYS.items():
         if name in function.node.entries:
             key, value = function.node.entries[name]
             imported.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
@@ -148,7 +148,7 @@ def _devices(function: NativeFunction) -> tuple[list[str], bool]:
     keys = [key for item in function.dispatch for key in item.keys]
     if function.ufunc_inner_loop:
         keys = ["CPU", "CUDA", *keys]
-    return list(dict.fromkeys([DEVICES[key] for key in keys if key in DEVICES])), not _COMPOSITE.isdisjoint(keys)
+    return list(dict.fromkeys([DEVICES[key] for key in keys if key in DEVICES])), not COMPOSITE.isdisjoint(keys)
 
 
 def _makes_outputs(schema: opschema.Schema) -> bool:
@@ -158,7 +158,7 @@ def _makes_outputs(schema: opschema.Schema) -> bool:
 
 def _note_kernels(imported: Imported, function: NativeFunction, kernels: str) -> None:
     for item in function.dispatch:
-        keys = [key for key in item.keys if key not in DEVICES and key not in _COMPOSITE]
+        keys = [key for key in item.keys if key not in DEVICES and key not in COMPOSITE]
         reason = "a C++ kernel"
         if kernels and not keys:
             reason = f"a C++ kernel, in place of which `{kernels}:{python_name(function.schema)}` is called"
