@@ -1,6 +1,7 @@
 """``mtcodegen import`` of other tools' files: ExecuTorch's and op-plugin's."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -252,3 +253,83 @@ def test_op_plugin(tmp_path: Path) -> None:
     assert any(note.text == "self: odd(grad)" and "`odd`" in note.reason for note in made.notes)
     # What is left to be written by hand is what there is no rule for.
     assert {item.code for item in check_imported(made.text)} == {"MT401"}
+
+
+def plugin(folder: Path, custom: str, derivatives: str = "") -> tuple[list[dict[str, Any]], list[str]]:
+    """The operators of the section ``custom``, and what is not carried over."""
+    functions, formulas = folder / "op_plugin_functions.yaml", folder / "derivatives.yaml"
+    functions.write_text(f"all_version: [v2.1, v2.2]\ncustom:\n{custom}")
+    formulas.write_text(f"all_version: [v2.1, v2.2]\nbackward:\n{derivatives}")
+    made = import_files(functions, derivatives=formulas, kernels="kernels")
+    assert made.diagnostics == ()
+    return [*entries(made.text).values()], [f"{note.text} ({note.reason})" for note in made.notes]
+
+
+def test_gradients_that_no_operator_takes_are_listed(tmp_path: Path) -> None:
+    custom = "- func: f(Tensor x) -> Tensor\n- func: g(Tensor x, Tensor y) -> Tensor\n"
+    derivatives = (
+        "- name: f(Tensor x) -> Tensor\n  x: grad * 2\n  version: v2.1\n"
+        "- name: f(Tensor x) -> Tensor\n  x: grad * 3\n  version: [v2.2, newest]\n"
+        "- name: g(Tensor x, Tensor z) -> Tensor\n  x, z: g_backward(grad)\n"
+        "- name: h(Tensor x) -> Tensor\n  x: grad\n"
+        "other: 1\n"
+    )
+    made, notes = plugin(tmp_path, custom, derivatives)
+    assert [item["backward"] for item in made] == [{"x": "grad * 3"}, "not_implemented"]
+    assert sorted(notes) == [
+        "other (not a section of formulas)",
+        "the gradients of f(Tensor x) -> Tensor (they are not for the newest version)",
+        "the gradients of g(Tensor x, Tensor z) -> Tensor (no operator has this schema)",
+        "the gradients of h(Tensor x) -> Tensor (no operator has this schema)",
+    ]
+
+
+def test_differentiable_outputs_of_op_plugin_are_carried_over(tmp_path: Path) -> None:
+    custom = "- func: f(Tensor x) -> (Tensor, Tensor)\n- func: g(Tensor x) -> Tensor\n"
+    derivatives = (
+        "- name: f(Tensor x) -> (Tensor, Tensor)\n  output_differentiability: [false, true]\n  x: grad\n"
+        "  result1: x_t\n"
+        "- name: g(Tensor x) -> Tensor\n  output_differentiability: [false]\n  x: grad\n"
+    )
+    made, notes = plugin(tmp_path, custom, derivatives)
+    assert made[0]["output_differentiability"] == [False, True]
+    assert (made[0]["backward"], made[0]["forward"]) == ({"x": "grads[1]"}, {"result1": "x_t"})
+    assert made[1]["backward"] == "not_differentiable"
+    assert notes == []
+
+
+def test_named_outputs_have_rules_too(tmp_path: Path) -> None:
+    custom = (
+        "- func: f(Tensor grad_output, Tensor x) -> Tensor\n  gen_opapi:\n"
+        "    grad_input: {size: grad_output, dtype: x, name: x}\n    new_params: {y: x}\n    exec: aclnnF\n"
+    )
+    made, notes = plugin(tmp_path, custom)
+    assert made[0]["fake"] == {"shape": "grad_output.shape", "dtype": "x.dtype"}
+    assert notes == [
+        "grad_input: name: x (dimensions have no names here)",
+        "new_params: {y: x} (a key of op-plugin's code generator)",
+        "exec: aclnnF (an aclnn function is called in two steps)",
+    ]
+
+
+def test_an_operator_on_named_dimensions_is_listed(tmp_path: Path) -> None:
+    custom = "- func: f.Dimname(Tensor x, Dimname dim) -> Tensor\n- func: f(Tensor x) -> Tensor\n"
+    made, notes = plugin(tmp_path, custom)
+    assert [item["func"] for item in made] == ["npu::f(Tensor x) -> Tensor"]
+    assert notes == ["f.Dimname(Tensor x, Dimname dim) -> Tensor (dimensions have no names here)"]
+
+
+def test_one_name_in_two_namespaces_is_two_operators(tmp_path: Path) -> None:
+    section = "- func: f(Tensor x) -> Tensor\n"
+    made, notes = plugin(tmp_path, f"{section}official:\n{section}")
+    assert [item["func"] for item in made] == ["npu::f(Tensor x) -> Tensor", "f(Tensor x) -> Tensor"]
+    assert notes == []
+
+
+def test_a_launch_that_is_no_mapping_is_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "op_plugin_functions.yaml"
+    path.write_text("custom:\n- func: f(Tensor x) -> Tensor\n  gen_opapi: True\n")
+    found = import_files(path).diagnostics
+    assert [(item.code, item.message) for item in found] == [
+        ("MT112", "`gen_opapi` is a mapping, and this is a string")
+    ]

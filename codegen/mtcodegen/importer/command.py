@@ -99,7 +99,7 @@ def import_files(
         found += faults
         functions, faults = read_native_functions(listed)
         found += faults
-    table, pending, faults = _derivatives(derivatives, functions if native else None)
+    table, pending, notes, faults = _derivatives(derivatives, functions if native else None)
     found += faults
     if pending is not None and (found or not check_later or pending.is_faulty):
         found += pending.all_faults()
@@ -118,21 +118,21 @@ def import_files(
         paths = [str(item) for item in (path, derivatives, schemas) if item is not None]
         return Import(tuple(in_source_order(found, paths)))
     sources = tuple(item.name for item in (path, derivatives) if item is not None)
-    return Import((), namespace, sources, tuple(operators), left_out, pending)
+    return Import((), namespace, sources, tuple(operators), lambda: [*left_out(), *notes], pending)
 
 
 def _derivatives(
     path: pathlib.Path | None, functions: list[NativeFunction] | None
-) -> tuple[DerivativeTable, PendingDerivatives | None, list[Diagnostic]]:
+) -> tuple[DerivativeTable, PendingDerivatives | None, list[Note], list[Diagnostic]]:
     if path is None:
-        return DerivativeTable(()), None, []
+        return DerivativeTable(()), None, [], []
     document, found = read_document(path)
-    document = newest_derivatives(document)
+    document, notes = newest_derivatives(document)
     if functions is not None:
         pending = PendingDerivatives(document, functions)
-        return DerivativeTable(pending), pending, found
+        return DerivativeTable(pending), pending, notes, found
     entries, faults = read_derivatives(document)  # their formulas are for operators that no file here declares
-    return DerivativeTable(entries), None, [*found, *faults]
+    return DerivativeTable(entries), None, notes, [*found, *faults]
 
 
 def _others(
@@ -140,7 +140,9 @@ def _others(
 ) -> tuple[list[Imported], Callable[[], Sequence[Note]], list[Diagnostic]]:
     if is_op_plugin(document):
         plugin = OpPluginReader(table, kernels)
-        return plugin.operators(document), lambda: plugin.left_out, plugin.diagnostics
+        operators = plugin.operators(document)
+        left_out = [*plugin.left_out, *table.unused(item.schema for item in operators)]
+        return operators, lambda: left_out, plugin.diagnostics
     schemas = {function.schema.qualname: function.schema for function in functions}
     reader = ExecutorchReader(schemas, table, kernels)
     return reader.operators(document), lambda: reader.left_out, reader.diagnostics

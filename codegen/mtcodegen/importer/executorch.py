@@ -166,7 +166,7 @@ class ExecutorchReader(EntryReader):
         return [Kernel(own, called, item) for item in dtypes] if called else []
 
     def dtypes(self, meta: Node | None, entry: Mapping, imported: Imported, used: set[str]) -> list[tuple[str, ...]]:
-        """For what dtypes of all its tensors a kernel is: ``()`` are all; there are none where that is not what it says.
+        """The dtypes of all its tensors that a kernel is for, ``()`` for all; none where it is for something else.
 
         Tensors of one alias have the same dtype, of which each makes a kernel; those of several may have any.
         """

@@ -34,9 +34,20 @@ class DerivativeTable:
         if own is None and schema.is_inplace_name:
             overload = f".{schema.overload}" if schema.overload else ""
             own = self.entries.get(functional_name(schema) + overload)
-            if own is not None and _types(own.schema) != _types(schema):
-                return None
-        return own
+        if own is None or own.schema is schema:
+            return own
+        return own if _types(own.schema) == _types(schema) else None
+
+    def unused(self, schemas: Iterable[opschema.Schema]) -> list[Note]:
+        """The entries that are for none of ``schemas``, where all are read."""
+        differentiable = [schema for schema in schemas if schema.kind is not opschema.SchemaKind.OUT]
+        entries = {} if isinstance(self.entries, PendingDerivatives) else self.entries
+        used = [self.of(schema.in_namespace(None)) for schema in differentiable]
+        return [
+            Note(f"the gradients of {entry.name.value}", "no operator has this schema", entry.name.span)
+            for entry in entries.values()
+            if entry not in used
+        ]
 
     def add_backward(self, imported: Imported, *, composite: bool) -> None:
         """Give ``imported`` its gradients. A ``composite`` operator without an entry has those of its parts."""

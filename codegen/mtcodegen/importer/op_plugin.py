@@ -21,7 +21,7 @@ __all__ = ["OpPluginReader", "is_op_plugin", "newest_derivatives"]
 _SECTIONS = ("official", "custom", "symint", "autograd", "quant", "sparse")
 _NAMESPACE = "npu"  # of what is not one of PyTorch's own operators
 _VERSION_KEYS = ("acl_op", "op_api", "sparse", "version")
-_OUT = re.compile(r"out\d*")
+_NAMED = re.compile(r"\bDimname\b")
 _DTYPES = {
     "at::kBool": "bool",
     "at::kByte": "uint8",
@@ -42,18 +42,36 @@ def is_op_plugin(document: Node | None) -> bool:
     return isinstance(document, Mapping) and any(name in document.entries for name in ("all_version", *_SECTIONS))
 
 
-def newest_derivatives(document: Node | None) -> Node | None:
-    """The entries of op-plugin's derivatives.yaml that hold for the newest version, as a file of PyTorch's has them."""
+def newest_derivatives(document: Node | None) -> tuple[Node | None, list[Note]]:
+    """The entries of op-plugin's derivatives.yaml that hold for the newest version, as a file of PyTorch's has them.
+
+    The notes are on the others.
+    """
     if not isinstance(document, Mapping):
-        return document
+        return document, []
     newest = _newest(document)
+    notes = [
+        Note(name, "not a section of formulas", key.span)
+        for name, (key, _) in document.entries.items()
+        if name not in ("all_version", "backward")
+    ]
     entries = document.get("backward")
-    kept: list[Node] = []
-    for item in entries.items if isinstance(entries, Sequence) else []:
-        if isinstance(item, Mapping) and _covers(item.get("version"), newest):
-            rest = {name: entry for name, entry in item.entries.items() if name != "version"}
-            kept.append(replace(item, entries=rest))
-    return Sequence(document.source, document.start, document.end, document.line, kept)
+    if not isinstance(entries, Sequence):
+        return entries, notes
+    kept = []
+    for item in entries.items:
+        name = item.get("name") if isinstance(item, Mapping) else None
+        if not isinstance(item, Mapping) or not isinstance(name, Scalar) or _covers(item.get("version"), newest):
+            kept.append(_without_version(item))
+        else:
+            notes.append(Note(f"the gradients of {name.value}", "they are not for the newest version", name.span))
+    return replace(entries, items=kept), notes
+
+
+def _without_version(item: Node) -> Node:
+    if not isinstance(item, Mapping):
+        return item
+    return replace(item, entries={name: entry for name, entry in item.entries.items() if name != "version"})
 
 
 def _newest(document: Mapping) -> str:
@@ -105,6 +123,9 @@ class OpPluginReader(EntryReader):
         if func is None:
             self.fault("MT111", "`func` is missing", node)
             return None
+        if _NAMED.search(func.value):
+            self.left_out.append(Note(func.value, "dimensions have no names here", func.span))
+            return None
         schema = self.schema(func)
         if schema is None:
             return None
@@ -113,12 +134,12 @@ class OpPluginReader(EntryReader):
         if ranges and not any(_covers(item, newest) for item in ranges):
             self.left_out.append(Note(schema.qualname, "it is not for the newest version", span))
             return None
-        if schema.qualname in self.seen:
-            self.left_out.append(Note(schema.qualname, f"it is there on line {self.seen[schema.qualname]}", span))
-            return None
-        self.seen[schema.qualname] = node.line
         own = schema if section in ("official", "symint") else schema.in_namespace(_NAMESPACE)
-        imported = Imported(own, span)
+        if own.qualname in self.seen:
+            self.left_out.append(Note(own.qualname, f"it is there on line {self.seen[own.qualname]}", span))
+            return None
+        self.seen[own.qualname] = node.line
+        imported = Imported(schema, span)
         imported.add_tags(self.tags(node))
         imported.variants = self.choices(node, "variants", VARIANTS) or ("function",)
         for name, (key, value) in node.entries.items():
@@ -128,17 +149,23 @@ class OpPluginReader(EntryReader):
         self.launch(node.get("gen_opapi"), imported)
         if self.kernels:
             imported.kernels.append(python_kernel(schema, ("npu",), self.kernels))
-        plain = replace(imported, schema=schema)  # derivatives.yaml has no namespaces
-        self.derivatives.add_backward(plain, composite=False)
-        imported.backward = plain.backward
+        self.derivatives.add_backward(imported, composite=False)
+        imported.schema = own  # only now: derivatives.yaml has no namespaces
         return imported
 
     def launch(self, node: Node | None, imported: Imported) -> None:
-        """``gen_opapi``: the outputs' shapes and dtypes, and the aclnn function."""
-        if not isinstance(node, Mapping):
+        """``gen_opapi``: the outputs' shapes and dtypes, each under its name, and the aclnn function."""
+        if node is None:
             return
-        outputs = [(name, value) for name, (_, value) in node.entries.items() if _OUT.fullmatch(name)]
-        rules = [_fake(value, imported.schema) for _, value in outputs]
+        if not isinstance(node, Mapping):
+            self.fault("MT112", f"`gen_opapi` is a mapping, and this is a {node.kind}", node)
+            return
+        outputs = {
+            name: value
+            for name, (_, value) in node.entries.items()
+            if isinstance(value, Mapping) and "size" in value.entries
+        }
+        rules = [_fake(value, imported.schema) for value in outputs.values()]
         functional = imported.schema.kind is opschema.SchemaKind.FUNCTIONAL
         carried = functional and len(rules) == len(imported.schema.returns) and None not in rules
         if carried:
@@ -148,19 +175,20 @@ class OpPluginReader(EntryReader):
             text = shown(value)
             if name == "exec":
                 imported.notes.append(Note(f"exec: {text}", "an aclnn function is called in two steps", key.span))
-            elif not _OUT.fullmatch(name):
+            elif name not in outputs:
                 imported.notes.append(Note(f"{name}: {text}", "a key of op-plugin's code generator", key.span))
             elif not carried:
                 imported.notes.append(Note(f"{name}: {text}", "a C++ rule for the output", key.span))
+            elif (names := outputs[name].get("name")) is not None:
+                imported.notes.append(
+                    Note(f"{name}: name: {shown(names)}", "dimensions have no names here", names.span)
+                )
 
 
-def _fake(node: Node, schema: opschema.Schema) -> dict[str, str] | None:
+def _fake(node: Mapping, schema: opschema.Schema) -> dict[str, str] | None:
     """A rule for one output, None where it is C++."""
-    size = node.get("size") if isinstance(node, Mapping) else None
-    dtype = node.get("dtype") if isinstance(node, Mapping) else None
-    if not isinstance(node, Mapping) or not isinstance(size, Scalar) or not isinstance(dtype, Scalar):
-        return None
-    if set(node.entries) - {"size", "dtype"}:
+    size, dtype = node.get("size"), node.get("dtype")
+    if not isinstance(size, Scalar) or not isinstance(dtype, Scalar) or set(node.entries) - {"size", "dtype", "name"}:
         return None
     tensors = [argument.name for argument in schema.arguments if str(argument.type) == "Tensor"]
     if size.value == dtype.value and size.value in tensors:
