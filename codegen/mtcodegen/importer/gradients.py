@@ -71,6 +71,13 @@ class DerivativeTable:
             imported.backward = "not_implemented"
         _add_differentiability(imported, entry)
 
+    def note_variant(self, imported: Imported, name: str) -> None:
+        """Note the formulas of ``name``, a variant: it has the gradients of the operator that it is made of."""
+        entry = self.entries.get(name)
+        reason = f"{name} has the gradients of {imported.schema.qualname}"
+        for variant in entry.variants if entry is not None else ():
+            imported.notes += [Note(_described(formula), reason, formula.key.span) for formula in variant.formulas]
+
 
 def _add_differentiability(imported: Imported, entry: Derivatives) -> None:
     """Which outputs have gradients, where that is said and matters."""

@@ -59,8 +59,17 @@ def _notes_on(left_out: Iterable[Imported]) -> list[Note]:
     found: list[Note] = []
     for item in left_out:
         item.complete()
-        variants = [Note(f"autogen: {name}", "nothing is made of what is left out", item.span) for name in item.autogen]
-        found += [Note(str(item.schema), reason, item.span), *variants, *item.notes]
+        made = [(f"autogen: {name}", item.span) for name in item.autogen]
+        made += [
+            (f"{', '.join(gradient.arguments)}: {gradient.node.value}", gradient.node.span)
+            for one in item.gradients
+            for gradient in (one, *one.by_device.values())
+            if gradient.node is not None and gradient.formula != "not_implemented"  # of those there are notes
+        ]
+        made += [(f"{tangent.output}: {tangent.node.value}", tangent.key.span) for tangent in item.forward]
+        found.append(Note(str(item.schema), reason, item.span))
+        found += [Note(text, "nothing is made of what is left out", span) for text, span in made]
+        found += item.notes
     return found
 
 
@@ -110,11 +119,13 @@ def _complete(
             key, value = function.node.entries[name]
             imported.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
     if function.autogen:
-        _carry_autogen(imported, function, makers)
+        _carry_autogen(imported, function, makers, derivatives)
     derivatives.add_backward(imported, composite=function.is_composite)
 
 
-def _carry_autogen(imported: Imported, function: NativeFunction, makers: Mapping[str, NativeFunction]) -> None:
+def _carry_autogen(
+    imported: Imported, function: NativeFunction, makers: Mapping[str, NativeFunction], derivatives: DerivativeTable
+) -> None:
     """Take over the variants that can be made here, and are not made of another entry; note the others."""
     key, value = function.node.entries["autogen"]
     possible = [name for name in function.autogen if variant_named(function.schema, name) is not None]
@@ -124,6 +135,8 @@ def _carry_autogen(imported: Imported, function: NativeFunction, makers: Mapping
         if name not in possible:
             reason = "no such variant is made of operators of this kind"
             imported.notes.append(Note(f"autogen: {name}", reason, key.span))
+    for name in imported.autogen:
+        derivatives.note_variant(imported, name)
     for name in possible:
         if name not in imported.autogen:
             reason = f"it is made of {makers[name].schema.qualname}"
