@@ -34,7 +34,7 @@ from mtcodegen.names import taken
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
 from mtcodegen.validate import to_python
 
-__all__ = ["expression_fault", "parse", "read_formula", "schema_fault"]
+__all__ = ["expression_fault", "is_special", "parse", "read_formula", "schema_fault"]
 
 _MARKERS = ("not_differentiable", "not_implemented")
 _TANGENT_MARKERS = ("auto_linear", "auto_element_wise", *_MARKERS)
@@ -121,7 +121,7 @@ class _Reader:
             schema=schema,
             doc=_documentation(node),
             tags=tuple(tag.value for tag in _scalars(node.get("tags"))),
-            variants=_variants(node.get("variants")),
+            variants=self.variants(node.get("variants"), schema),
             checks=checks,
             fakes=fakes,
             fake_function=fake_function,
@@ -164,6 +164,13 @@ class _Reader:
 
     def optional(self, node: Scalar | None) -> Formula | None:
         return None if node is None else self.formula(node)
+
+    def variants(self, node: Node | None, schema: opschema.Schema) -> tuple[str, ...]:
+        names = _variants(node)
+        if node is not None and "method" in names and is_special(schema.name):
+            message = f"`{schema.name}` cannot be a method: what Tensor has under special names is the runtime's own"
+            self.diagnostics.append(Diagnostic("MT113", message, node.span, "write `variants: function`"))
+        return names
 
     def formula(self, node: Scalar) -> Formula:
         """The expression in a text; one that cannot be read is there all the same, so that nobody finds it missing."""
@@ -388,6 +395,11 @@ def _is_cut_short(node: Scalar) -> bool:
 
 
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
+
+def is_special(name: str) -> bool:
+    """Whether Python gives a name a meaning of its own: ``__and__``."""
+    return name.startswith("__") and name.endswith("__")
 
 
 def _variants(node: Node | None) -> tuple[str, ...]:

@@ -75,8 +75,8 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
         span = spec.func.span if there is None else spec.func.locate(there.start(), len(word))
         found.append(Diagnostic("MT621", message, span, "rename it"))
     tensors = [arg.name for arg in spec.schema.kwarg_only if opschema.base_of(arg.type).name == "Tensor"]
-    differentiable = spec.backward is not None and not spec.backward.marker
-    if tensors and differentiable:
+    registered = spec.backward is not None and spec.backward.marker != "not_implemented"
+    if tensors and registered:
         message = f"{name}: PyTorch takes no gradient for an operator with the keyword-only tensor `{tensors[0]}`"
         found.append(Diagnostic("MT621", message, spec.func.span, "make it positional"))
     narrowed = [_narrowed(kernel, found) for kernel in spec.kernels]
@@ -86,7 +86,7 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
             Diagnostic("MT621", f"{name} has no kernel that PyTorch can run", spec.func.span, "add one for cpu")
         )
     changed = replace(spec, kernels=kernels, tags=_tags(spec, found))
-    if differentiable and any(argument.alias for argument in spec.schema.arguments):
+    if registered and any(argument.alias for argument in spec.schema.arguments):
         _left_out(spec, "backward", "gradients of operators that alias", found)
         changed = replace(changed, backward=None)
     if "npu" in spec.autocast:

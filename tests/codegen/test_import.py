@@ -316,3 +316,20 @@ def test_a_variant_is_in_the_module_of_its_functional_operator(tmp_path: Path, m
     assert [name for name, text in texts.items() if "__lshift__.Tensor(" in text] == [
         name for name, text in texts.items() if "__lshift__.Tensor_out(" in text
     ]
+
+
+def test_a_special_method_stays_the_runtime_s_own(tmp_path: Path) -> None:
+    """Tensor has it already, and takes no other: a module that gave it one could not be imported."""
+    native, ours = tmp_path / "native.yaml", tmp_path / "ops.yaml"
+    native.write_text("- func: __and__(Tensor self, Tensor other) -> Tensor\n  variants: function, method\n")
+    made = import_files(native, kernels="kernels", namespace="special")
+    assert ("variants: method", "special methods are the runtime's own") in [
+        (note.text, note.reason) for note in made.notes
+    ]
+    ours.write_text(made.text)
+    target = Target((Input(ours, "ops.yaml"),), tmp_path / "generated")
+    assert generate([target])[1] == []
+    ours.write_text(made.text.replace("  kernels:\n", "  variants: method\n  kernels:\n"))
+    assert [(item.code, item.message) for item in generate([target])[1]] == [
+        ("MT113", "`__and__` cannot be a method: what Tensor has under special names is the runtime's own")
+    ]

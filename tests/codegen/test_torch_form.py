@@ -335,6 +335,28 @@ ops:
     assert made(tmp_path, text, "mindtorch")[1] == ""
 
 
+@pytest.mark.parametrize(
+    ("func", "expected"),
+    [
+        ("f(Tensor(a) x) -> Tensor(a)", ["left out: PyTorch's library takes no gradients of operators that alias"]),
+        ("f_(Tensor(a!) x) -> Tensor(a!)", ["left out: PyTorch's library takes no gradients of operators that alias"]),
+        (
+            "f(Tensor x, *, Tensor y) -> Tensor",
+            ["marked::f: PyTorch takes no gradient for an operator with the keyword-only tensor `y`"],
+        ),
+        ("f(Tensor x) -> Tensor", []),
+    ],
+)
+def test_that_no_gradient_flows_is_registered_like_a_gradient(tmp_path: Path, func: str, expected: list[str]) -> None:
+    """And PyTorch refuses it where it would refuse that: such a module could not be imported."""
+    path = tmp_path / "ops.yaml"
+    path.write_text(f"- func: marked::{func}\n  kernels: [{{python: 'm:f'}}]\n  backward: not_differentiable\n")
+    generated, found = generate([Target((Input(path, "ops.yaml"),), tmp_path / "generated", form="torch")])
+    assert [item.message for item in found] == expected
+    if generated:
+        assert ("register_autograd" in generated[0].files["ops.py"]) == (not expected)
+
+
 @pytest.mark.parametrize(("last", "errors"), [("grad", []), ("grda", ["MT204"])])
 def test_many_warnings_stand_in_nobodys_way(tmp_path: Path, last: str, errors: list[str]) -> None:
     """A package is written however much is left out of it, and an error is shown however many warnings precede it."""

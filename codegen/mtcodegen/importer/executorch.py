@@ -74,8 +74,8 @@ class ExecutorchReader(EntryReader):
         first = self.seen.setdefault(schema.qualname, place)
         if first is not place:
             self.duplicate(place, schema.qualname, first)
-        variants = self.choices(node, "variants", VARIANTS) or ("function",)
-        imported = Imported(schema, place.span, variants)
+        imported = Imported(schema, place.span)
+        imported.add_variants(self.choices(node, "variants", VARIANTS))
         devices = self.devices(node, imported, ("cpu",))
         imported.add_tags(self.tags(node))
         for name, reason in _NOTED.items():

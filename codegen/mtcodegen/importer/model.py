@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import opschema
+from mtcodegen.parse import is_special
 from mtcodegen.source import Scalar, Span
 from mtcodegen.validate import json_schema
 
@@ -75,6 +76,13 @@ class Imported:
         add, self.rest = self.rest, None
         if add is not None:
             add(self)
+
+    def add_variants(self, names: tuple[str, ...]) -> None:
+        """Take over whether it is a method of Tensor, where it can be; ``names`` may be empty."""
+        if "method" in names and is_special(self.schema.name):
+            self.notes.append(Note("variants: method", "special methods are the runtime's own", self.span))
+            names = ("function",)
+        self.variants = names or self.variants
 
     def add_tags(self, names: Sequence[str]) -> None:
         """Take over the tags that there are here, and note the others."""

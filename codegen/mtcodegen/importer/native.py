@@ -9,6 +9,7 @@ import opschema
 from mtcodegen.autogen import variant_named
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
+from mtcodegen.parse import is_special
 from mtcodegen.source import Span
 from mtcodegen.torchyaml.entries import shown
 from mtcodegen.torchyaml.native import NativeFunction
@@ -112,6 +113,8 @@ def _complete(
     kernels: str,
 ) -> None:
     """Add what no other operator depends on: tags, variants, gradients, and notes."""
+    if is_special(function.schema.name):
+        imported.add_variants(function.variants)
     imported.add_tags(function.tags)
     _note_kernels(imported, function, kernels)
     for name, reason in CPP_KEYS.items():

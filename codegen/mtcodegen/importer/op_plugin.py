@@ -141,7 +141,7 @@ class OpPluginReader(EntryReader):
         self.seen[own.qualname] = node.line
         imported = Imported(schema, span)
         imported.add_tags(self.tags(node))
-        imported.variants = self.choices(node, "variants", VARIANTS) or ("function",)
+        imported.add_variants(self.choices(node, "variants", VARIANTS))
         for name, (key, value) in node.entries.items():
             if name not in ("func", "tags", "variants", "gen_opapi"):
                 reason = "versions of PyTorch" if name in _VERSION_KEYS else "a key of op-plugin's code generator"
