@@ -67,11 +67,14 @@ def check_keys(path: pathlib.Path, title: str, table: Mapping[str, Any], known: 
 
 def _read(path: pathlib.Path) -> dict[str, Any] | None:
     text = path.read_text("utf-8", "replace")
-    if "tool.mtcodegen" not in text:  # most are about other things, and reading TOML costs an import
+    if "mtcodegen" not in text:  # most are about other things, and reading TOML costs an import
         return None
     toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
-        section = toml.loads(text).get("tool", {}).get("mtcodegen")
+        tools = toml.loads(text).get("tool")
     except toml.TOMLDecodeError as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
-    return section if isinstance(section, dict) else None
+    section: dict[str, Any] | None = tools.get("mtcodegen") if isinstance(tools, dict) else None
+    if section is not None and not isinstance(section, dict):
+        raise UsageError(f"{path}: [tool.mtcodegen] must be a table; a target is a [[tool.mtcodegen.target]]")
+    return section

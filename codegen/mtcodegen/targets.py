@@ -130,11 +130,13 @@ def _configured(folder: pathlib.Path) -> Iterator[_Configured]:
 
 
 def _target(path: pathlib.Path, entry: Any) -> _Configured:
-    inputs, output = (entry.get(key) if isinstance(entry, dict) else None for key in ("inputs", "output"))
-    if not isinstance(inputs, list) or not all(isinstance(item, str) for item in inputs) or not isinstance(output, str):
+    table: dict[str, Any] = entry if isinstance(entry, dict) else {}
+    inputs, output = table.get("inputs", []), table.get("output", "")
+    names = [*inputs, output] if isinstance(inputs, list) and inputs else [""]
+    if not all(isinstance(name, str) and name and "\0" not in name for name in names):
         raise UsageError(f'{path}: a [[tool.mtcodegen.target]] needs `inputs = ["..."]` and `output = "..."`')
-    check_keys(path, "a [[tool.mtcodegen.target]]", entry, ("inputs", "output", "form"))
-    form = entry.get("form", _DEFAULT)
+    check_keys(path, "a [[tool.mtcodegen.target]]", table, ("inputs", "output", "form"))
+    form = table.get("form", _DEFAULT)
     if form not in FORMS:
         raise UsageError(f"{path}: `form` of a [[tool.mtcodegen.target]] must be one of {', '.join(FORMS)}")
     folders = tuple((path.parent / item).resolve() for item in inputs)

@@ -303,11 +303,35 @@ def test_wrong_usage_is_2(project, capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["[[tool.mtcodegen.target]]\noutput = 3\n", "[tool.mtcodegen\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[tool.mtcodegen.target]]\noutput = 3\n",
+        "[tool.mtcodegen\n",
+        "tool.mtcodegen = 3\n",
+        "[[tool.mtcodegen]]\ninputs = ['ops.yaml']\n",
+        "[[tool.mtcodegen.target]]\ninputs = []\noutput = 'out'\n",
+        "[[tool.mtcodegen.target]]\ninputs = ['']\noutput = 'out'\n",
+        "[[tool.mtcodegen.target]]\ninputs = ['ops.yaml']\noutput = ''\n",
+        '[[tool.mtcodegen.target]]\ninputs = ["ops.yaml\\u0000"]\noutput = "out"\n',
+    ],
+)
 def test_a_pyproject_that_makes_no_sense(project, capsys, text):
     (project / "pyproject.toml").write_text(text)
     assert main(["ops.yaml"]) == 2
     assert "pyproject.toml: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("head", ["[ tool . mtcodegen ]\n", '[tool."mtcodegen"]\n', "[tool]\nmtcodegen."])
+def test_the_section_however_toml_may_spell_it(project, head):
+    (project / "pyproject.toml").write_text(f'{head}target = [{{inputs = ["ops.yaml"], output = "out"}}]\n')
+    assert main([]) == 0
+    assert names(project / "out") == ["ops.py", "ops.pyi"]
+
+
+def test_a_pyproject_of_something_else(project):
+    (project / "pyproject.toml").write_text("tool = 3  # mtcodegen\n")
+    assert main(["ops.yaml"]) == 0
 
 
 @pytest.mark.parametrize("name", ["my-ops.yaml", "class.yaml", "2.yaml", "__init__.yaml", "a.y\nimport os"])

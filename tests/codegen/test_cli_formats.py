@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 
 import jsonschema
 import pytest
@@ -199,9 +202,10 @@ def test_github_has_both(twice, capsys):
 ESCAPE = re.compile(r"\x1b\[[0-9;]*[mK]")
 
 
-def on_terminal(words, env, cwd):
+def on_terminal(words, env, cwd, columns=0):
     """What is shown by the command when its standard error is a terminal."""
     parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     process = subprocess.Popen(
         [sys.executable, "-m", "mtcodegen", *words], stderr=child, stdout=subprocess.DEVNULL, env=env, cwd=cwd
     )
@@ -247,6 +251,8 @@ def test_progress_of_long_work_on_a_terminal_only(project, terminal):
     shown = on_terminal(["decl", "-o", "out"], terminal, project)
     assert "\r\x1b[Kreading decl/f3.yaml" in shown
     assert shown.endswith("\r\x1b[K")  # wiped
+    narrow = on_terminal(["decl", "-o", "another"], terminal, project, 12)
+    assert {len(line) for line in narrow.split("\r\x1b[K")} == {0, 11}  # a longer one would leave a line behind
     assert on_terminal(["ops.yaml"], terminal, project) == ""  # one file is no long work
     command = [sys.executable, "-m", "mtcodegen", "decl", "-o", "out2"]
     result = subprocess.run(command, capture_output=True, text=True, env=terminal, cwd=project, check=True)

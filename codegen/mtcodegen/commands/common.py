@@ -108,7 +108,8 @@ def progress_line(steps: int) -> Callable[[str], None]:
         return lambda text: None
 
     def show(text: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{text[:79]}")
+        width = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # a terminal may not know its own
+        sys.stderr.write(f"\r\x1b[K{text[: width - 1]}")
         sys.stderr.flush()
 
     return show
