@@ -12,7 +12,7 @@ from typing import Any
 from mtcodegen.pipeline import FORMS, Input, Target
 from mtcodegen.pyproject import UsageError, check_keys, find_section
 
-__all__ = ["UsageError", "find_targets", "package_name"]
+__all__ = ["UsageError", "find_targets", "is_listed", "package_name", "whole_folders"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,18 @@ def find_targets(files: Sequence[str], output: str | None, form: str | None = No
     ]
 
 
+def whole_folders(files: Sequence[str]) -> list[pathlib.Path]:
+    """The folders all of whose files are meant, so that one that is gone is missed."""
+    if files:
+        return [pathlib.Path(name).resolve() for name in files if pathlib.Path(name).is_dir()]
+    return [path for target in _configured(pathlib.Path.cwd()) for path in target.inputs if path.is_dir()]
+
+
+def is_listed(name: str) -> bool:
+    """Whether a folder stands for this file in it: a hidden one is a tool's, and could name no module."""
+    return name.endswith(".yaml") and not name.startswith(".")
+
+
 def _expand(path: pathlib.Path, name: str) -> list[Input]:
     """A file, or the YAML files of a folder."""
     if not path.is_dir():
@@ -59,7 +71,7 @@ def _expand(path: pathlib.Path, name: str) -> list[Input]:
         except (OSError, ValueError) as error:
             raise UsageError(f"{name}: {error.strerror if isinstance(error, OSError) else error}") from None
         return [Input(path, name)]
-    found = sorted(item for item in path.glob("*.yaml") if item.is_file())
+    found = sorted(item for item in path.iterdir() if is_listed(item.name) and item.is_file())
     if not found:
         raise UsageError(f"{name}: no *.yaml files in this folder")
     return [Input(item, os.path.join(name, item.name)) for item in found]  # noqa: PTH118  (as the user wrote it)

@@ -230,6 +230,22 @@ def test_programs_are_told_of_files_that_there_are(project, capsys):
     assert "relatedLocations" not in result
 
 
+def test_files_beside_the_one_that_is_meant_do_not_matter(project, capsys):
+    """A project's own YAML may lie beside that of other tools, and of experiments."""
+    entry = '[[tool.mtcodegen.target]]\ninputs = ["{}"]\noutput = "out"\n'
+    (project / "pyproject.toml").write_text(entry.format("decl/a.yaml"))
+    (project / "decl" / ".pre-commit-config.yaml").write_text("repos: []\n")
+    git(project, "add", "decl")
+    git(project, "commit", "-q", "-m", "another tool")
+    assert main(["breaking", "--against", "HEAD"]) == 0
+    (project / "decl" / ".pre-commit-config.yaml").unlink()
+    (project / "pyproject.toml").write_text(entry.format("decl"))
+    git(project, "commit", "-q", "-a", "-m", "gone")
+    (project / "decl" / "b.yaml").unlink()
+    assert main(["breaking", "--against", "HEAD"]) == 1
+    assert "decl/b.yaml: error[MT701]: t::h is gone" in capsys.readouterr().err
+
+
 def test_an_operator_may_move_to_another_file(project):
     moved = (project / "decl" / "b.yaml").read_text()
     (project / "decl" / "b.yaml").unlink()

@@ -61,6 +61,11 @@ def test_what_is_made(tmp_path, monkeypatch, capsys):
     assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["demo"]
     assert "jobs" in yaml.safe_load((made / ".github/workflows/ci.yml").read_text())
     monkeypatch.chdir(made)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "new"]):
+        subprocess.run([*git, *words], check=True)
+    assert main(["breaking", "--against", "HEAD"]) == main(["breaking", "--against", "HEAD", "."]) == 0
+    assert main(["lint", "."]) == 0
     assert main(["fmt", "--check"]) == main(["lint"]) == main(["generate"]) == main(["check"]) == 0
 
 

@@ -18,7 +18,7 @@ from mtcodegen.model import OpSpec
 from mtcodegen.pipeline import Input
 from mtcodegen.scopes import argument_span
 from mtcodegen.source import Scalar, Source, Span
-from mtcodegen.targets import UsageError
+from mtcodegen.targets import UsageError, is_listed, whole_folders
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 
@@ -114,7 +114,7 @@ def _old_sources(options: argparse.Namespace, inputs: Sequence[Input]) -> list[S
     path = pathlib.Path(options.against)
     if not path.exists():
         return _of_revision(options, inputs)
-    files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    files = sorted(item for item in path.iterdir() if is_listed(item.name)) if path.is_dir() else [path]
     sources = [read(file, str(file))[0] for file in files]
     if not files or None in sources:
         raise UsageError(f"{path}: cannot be read, or has no *.yaml files")
@@ -129,7 +129,7 @@ def _of_revision(options: argparse.Namespace, inputs: Sequence[Input]) -> list[S
         if _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}") is None:
             raise UsageError(f"{ref}: no such file, and no such git revision in {folder}")
     named = {item.path.resolve() for item in inputs}
-    gone = {path for folder in _whole_folders(options) for path in _files_at(folder, ref)}
+    gone = {path for folder in whole_folders(options.files) for path in _files_at(folder, ref)}
     sources = []
     for path in sorted(named | gone):
         text = _git(path.parent, "show", f"{ref}:./{path.name}")
@@ -138,16 +138,9 @@ def _of_revision(options: argparse.Namespace, inputs: Sequence[Input]) -> list[S
     return sources
 
 
-def _whole_folders(options: argparse.Namespace) -> list[pathlib.Path]:
-    """Folders all of whose files are meant, so that one that is gone is missed."""
-    if not options.files:
-        return sorted({item.path.resolve().parent for item in named_inputs([])})
-    return [pathlib.Path(name).resolve() for name in options.files if pathlib.Path(name).is_dir()]
-
-
 def _files_at(folder: pathlib.Path, ref: str) -> list[pathlib.Path]:
     names = _git(folder, "ls-tree", "--name-only", "-z", ref, "./") or ""
-    return [folder / name for name in names.split("\0") if name.endswith(".yaml")]
+    return [folder / name for name in names.split("\0") if is_listed(name)]
 
 
 def _git(folder: pathlib.Path, *words: str) -> str | None:

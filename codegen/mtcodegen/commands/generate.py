@@ -11,7 +11,7 @@ from mtcodegen.commands.common import add_format, add_inputs, path_name, progres
 from mtcodegen.diagnostics import Diagnostic
 from mtcodegen.output import Change, apply, changes
 from mtcodegen.pipeline import FORMS, Generated, Target, generate
-from mtcodegen.targets import find_targets, package_name
+from mtcodegen.targets import find_targets, is_listed, package_name
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run", "run_pipeline", "say_done", "wanted_changes"]
 
@@ -109,6 +109,6 @@ def _neighbours(targets: Sequence[Target]) -> set[str]:
     for folder in {path.parent.resolve() for path in inputs}:
         unread = {path.name for path in folder.iterdir() if path.is_file()} - read
         found |= unread
-        if any(name.endswith(".yaml") for name in unread):
+        if any(map(is_listed, unread)):
             found.add(package_name(folder))
     return found - packages
