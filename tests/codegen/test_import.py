@@ -154,10 +154,12 @@ def test_faults_are_findings_and_nothing_is_written(tmp_path: Path, capsys: pyte
         ("(-a).f()", "(-a).f()"),
         ('not_implemented("f: self")', "not_implemented"),
         ("grad * M_PI", "grad * pi"),
+        ("grad / self.size(0) * (self.numel() / 2.0) / n", "grad / self.size(0) * (self.numel() / 2.0) / n"),
+        ("grad * 010 + 0 * 0x1F", "grad * 8 + 0 * 31"),
     ],
 )
 def test_formulas_are_converted(cpp: str, ours: str) -> None:
-    assert to_expression(parse_formula(cpp)) == ours
+    assert to_expression(parse_formula(cpp), ["n"]) == ours
 
 
 @pytest.mark.parametrize(
@@ -166,6 +168,10 @@ def test_formulas_are_converted(cpp: str, ours: str) -> None:
         ("sum_backward(grad)", "`sum_backward` is a helper that PyTorch has in C++"),
         ("a & b", "`&` works on bits"),
         ("1 / 2 * grad", "a division of integers"),
+        ("grad * (-1 / 2)", "a division of integers"),
+        ("grad * (self.size(0) / 2)", "a division of integers"),
+        ("grad * ((self.sizes()[0] + 1) / *n / 2.0)", "a division of integers"),
+        ("grad * (n % 2)", "a remainder"),
         ("at::kLong", "`at::kLong` is C++"),
         ("std::vector<Tensor>(a, b)", "`std::vector<Tensor>` is C++"),
         ("fmap(a, [](int i){return i;})", "`fmap` is a helper that PyTorch has in C++"),
@@ -173,7 +179,7 @@ def test_formulas_are_converted(cpp: str, ours: str) -> None:
 )
 def test_what_is_cpp_only_is_said_so(cpp: str, reason: str) -> None:
     with pytest.raises(ConversionError, match=re.escape(reason)):
-        to_expression(parse_formula(cpp))
+        to_expression(parse_formula(cpp), ["n"])
 
 
 @pytest.mark.parametrize(
@@ -228,6 +234,16 @@ def test_without_all_tangents_there_is_no_rule(tmp_path: Path) -> None:
     entry, notes = carried(tmp_path, TWO, "self: grads[0] + grads[1]", "values: self_t")
     assert "forward" not in entry
     assert notes == ["values: self_t (there is no tangent for `indices`)"]
+
+
+def test_a_division_of_integers_is_noted(tmp_path: Path) -> None:
+    """It cuts off what is behind the point, and ours does not."""
+    func = "f(Tensor self, SymInt? n, Scalar s) -> Tensor"
+    entry, notes = carried(tmp_path, func, "self: grad * (self.size(0) / n.value())", "result: self_t * (n / 2)")
+    assert (entry["backward"], entry.get("forward")) == ({"self": "not_implemented"}, None)
+    assert [note.rpartition(" (")[2] for note in notes] == ["a division of integers)"] * 2
+    entry, notes = carried(tmp_path, func, "self: grad * (s / 2)")
+    assert (entry["backward"], notes) == ({"self": "grad * (s / 2)"}, [])
 
 
 def test_output_differentiability_is_carried_over(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ A, B, C = Name("a"), Name("b"), Name("c")
         ),
         ("1.5f + 2L", Infix("+", Literal(1.5), Literal(2))),
         ("0x1F + 1e-3", Infix("+", Literal(31), Literal(0.001))),
+        ("010 + 010.5", Infix("+", Literal(8), Literal(10.5))),
         # A comparison, since no call follows: as in C#, whose rule this is.
         ("f(a < b, c > a)", Call(Name("f"), (Infix("<", A, B), Infix(">", C, A)))),
     ],
@@ -118,6 +119,7 @@ def test_nodes_know_their_place() -> None:
         ("a + «/*» b", "a comment without its closing `*/`"),
         ("«1.0q»", "`1.0q` is not a number"),
         ("«12__3»", "`12__3` is not a number"),
+        ("«08»", "`08` is not a number"),
         ("[](int i){ «-»i; }", "expected `return`"),
         ("[](int i){ return i «}»", "expected `;`"),
         ("(a)«{»b}", "`{` follows something that is not a type"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from mtcodegen.torchyaml.nodes import (
     Braces,
@@ -20,6 +20,7 @@ from mtcodegen.torchyaml.nodes import (
     Template,
     Ternary,
     unwrapped,
+    walk,
 )
 from mtcodegen.torchyaml.printer import to_cpp
 from mtcodegen.torchyaml.vocabulary import HELPERS
@@ -33,6 +34,10 @@ _PROPERTIES = {"sym_sizes": "shape", "sizes": "shape", "scalar_type": "dtype", "
 _METHODS = {"sym_size": "size", "sym_numel": "numel", "sym_strides": "stride", "sym_stride": "stride"}
 _UNWRAPPED = frozenset({"value", "toDouble", "toFloat", "toInt", "toLong", "toSymInt"})
 _KEPT = frozenset({"dim", "numel", "size", "stride", "is_contiguous"})
+# Members that are integers, without an argument and with one, and those that are lists of them.
+_COUNTS = frozenset({"dim", "ndimension", "numel", "sym_numel", "element_size", "toInt", "toLong", "toSymInt"})
+_SIZES = frozenset({"size", "sym_size", "stride", "sym_stride"})
+_LISTS_OF_SIZES = frozenset({"sizes", "sym_sizes", "strides", "sym_strides"})
 _PRESENT = frozenset({"defined", "has_value"})
 
 
@@ -45,8 +50,14 @@ class ConversionError(Exception):
         self.node = node
 
 
-def to_expression(formula: CppExpr) -> str:
-    """``formula`` in our language. Its names are not checked. Raises ConversionError."""
+def to_expression(formula: CppExpr, integers: Collection[str] = ()) -> str:
+    """``formula`` in our language, where ``integers`` are its names of integers. They are not checked otherwise.
+
+    Raises ConversionError, also for a division of integers, which cuts off what ours does not.
+    """
+    for node in walk(formula) if integers else ():
+        if isinstance(node, Infix):
+            _check_division(node, integers)
     return _text(_simplified(unwrapped(formula)))
 
 
@@ -76,9 +87,8 @@ def _text(node: CppExpr) -> str:
             return _text(value)
         case Infix(op=op, left=left, right=right):
             if op not in _OPERATORS:
-                raise ConversionError(f"`{op}` works on bits", node)
-            if op == "/" and _is_integer(left) and _is_integer(right):
-                raise ConversionError("a division of integers", node)
+                raise ConversionError("a remainder" if op == "%" else f"`{op}` works on bits", node)
+            _check_division(node)
             return f"{_operand(left)} {_OPERATORS[op]} {_operand(right)}"
         case Prefix(op="-" | "+" as op, operand=operand):
             return f"{op}{_operand(operand)}"
@@ -103,9 +113,29 @@ def _literal(node: Literal) -> str:
     return node.text if isinstance(node.value, str) else str(node.value)
 
 
-def _is_integer(node: CppExpr) -> bool:
-    node = unwrapped(node)
-    return isinstance(node, Literal) and isinstance(node.value, int)
+def _check_division(node: Infix, integers: Collection[str] = ()) -> None:
+    if node.op == "/" and _is_integer(node.left, integers) and _is_integer(node.right, integers):
+        raise ConversionError("a division of integers", node)
+
+
+def _is_integer(node: CppExpr, integers: Collection[str]) -> bool:
+    """Whether a value is an integer by what is written: a literal, an argument, a size, or made of these."""
+    match unwrapped(node):
+        case Literal(value=value):
+            return isinstance(value, int)
+        case Name(id=name):
+            return name in integers
+        case Prefix(op="-" | "+" | "*", operand=operand):
+            return _is_integer(operand, integers)
+        case Infix(op="+" | "-" | "*" | "/" | "%", left=left, right=right):
+            return _is_integer(left, integers) and _is_integer(right, integers)
+        case Call(function=Member(value=optional, name="value"), arguments=()):
+            return _is_integer(optional, integers)
+        case Call(function=Member(name=name), arguments=arguments):
+            return name in (_COUNTS if not arguments else _SIZES)
+        case Subscript(value=Call(function=Member(name=name), arguments=())):
+            return name in _LISTS_OF_SIZES
+    return False
 
 
 def _operand(node: CppExpr) -> str:

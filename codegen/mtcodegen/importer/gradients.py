@@ -10,6 +10,7 @@ from mtcodegen.expr import ExpressionError, Name, parse_expression, walk
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 from mtcodegen.torchyaml.derivatives import Derivatives, Formula, FormulaKind, Variant
+from mtcodegen.torchyaml.nodes import CppExpr
 from mtcodegen.torchyaml.pending import PendingDerivatives
 
 __all__ = ["DerivativeTable"]
@@ -121,7 +122,7 @@ def _add_forward(imported: Imported, formulas: tuple[Formula, ...]) -> None:
     tangents = []
     for formula in formulas:
         try:
-            text = formula.kind.value if formula.expr is None else to_expression(formula.expr)
+            text = formula.kind.value if formula.expr is None else _converted(formula.expr, formula, imported)
         except ConversionError as error:
             span = formula.node.locate(error.node.offset, error.node.length)
             imported.notes.append(Note(_described(formula), error.reason, span))
@@ -148,7 +149,7 @@ def _add_variant(imported: Imported, variant: Variant, grad: str) -> None:
             reason = "there is no formula for the other devices"
         else:
             try:
-                text = _renamed(to_expression(formula.expr), "grad", grad)
+                text = _renamed(_converted(formula.expr, formula, imported), "grad", grad)
                 own.by_device[device] = Gradient(formula.names, text, formula.node)
                 continue
             except ConversionError as error:
@@ -161,11 +162,18 @@ def _gradient(imported: Imported, formula: Formula, tensors: list[str], grad: st
         names = tuple(name for name in formula.names if name in tensors)
         return Gradient(names, "not_differentiable", formula.node) if names else None
     try:
-        return Gradient(formula.names, _renamed(to_expression(formula.expr), "grad", grad), formula.node)
+        text = _renamed(_converted(formula.expr, formula, imported), "grad", grad)
+        return Gradient(formula.names, text, formula.node)
     except ConversionError as error:
         span = formula.node.locate(error.node.offset, error.node.length)
         imported.notes.append(Note(_described(formula), error.reason, span))
         return Gradient(formula.names, "not_implemented", formula.node)
+
+
+def _converted(expr: CppExpr, formula: Formula, imported: Imported) -> str:
+    """In our language. Raises ConversionError."""
+    arguments = imported.schema.arguments if "/" in formula.node.value else ()  # nothing else asks what is an integer
+    return to_expression(expr, [item.name for item in arguments if str(item.type).rstrip("?") in ("int", "SymInt")])
 
 
 def _renamed(text: str, name: str, new: str) -> str:

@@ -352,5 +352,6 @@ class _Parser:
 def _number(token: Token) -> int | float:
     if integer := _INTEGER.fullmatch(token.text):
         digits = integer.group(1)
-        return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
+        base = 16 if digits[:2] in ("0x", "0X") else 8 if digits[0] == "0" else 10
+        return int(digits, base)
     return float(token.text.rstrip("fFlL"))
