@@ -116,6 +116,19 @@ def test_a_fixed_formula_saves_only_the_shape(project, capsys, tmp_path):
     assert "save_for_backward" not in files["ops.py"]
 
 
+def test_a_list_that_would_lose_all_items_goes_and_keeps_no_other_fix_back(project):
+    text = PLAIN.replace("  - x.dim() == 2", "  - x.size(0) >= 0\n  - x.size(0) >= 0\n  - x.dim() >= 0")
+    (project / "ops.yaml").write_text(HEAD + text.replace("  doc", "  variants: function\n  doc"))
+    assert main(["lint", "--fix", "ops.yaml"]) == 0
+    assert (project / "ops.yaml").read_text() == HEAD + PLAIN.replace("  check:\n  - x.dim() == 2\n", "")
+
+
+def test_fixes_are_counted_once(project, capsys):
+    (project / "ops.yaml").write_text(HEAD + PLAIN.replace("[float64]", "[float64, float64, float64]"))
+    assert main(["lint", "--fix", "ops.yaml"]) == 0
+    assert capsys.readouterr().out == "fixed 1 finding in ops.yaml\n" * 2 + "nothing to improve\n"
+
+
 def test_many_fixes_at_once_keep_comments(project, capsys):
     text = HEAD + (
         "# about f\n- variants: function  # gone\n  func: f(Tensor x) -> Tensor  # stays\n  doc: F.\n  tags: []\n"

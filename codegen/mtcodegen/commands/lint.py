@@ -14,7 +14,7 @@ from mtcodegen.commands.common import add_format, add_inputs, named_inputs, repo
 from mtcodegen.commands.files import replace_file
 from mtcodegen.commands.lint_rules import RULES, Finding
 from mtcodegen.commands.loading import Document, load_inputs
-from mtcodegen.commands.yaml_edit import apply_edits
+from mtcodegen.commands.yaml_edit import Edit, apart, apply_edits
 from mtcodegen.diagnostics import Diagnostic, in_source_order
 from mtcodegen.front import parse_source
 from mtcodegen.pyproject import UsageError, lint_settings
@@ -100,12 +100,21 @@ def _is_ignored(item: Diagnostic) -> bool:
 
 
 def _fix(options: argparse.Namespace, document: Document, wanted: Rules) -> bool:
-    """Mend a file; False where there is nothing to mend, or what would come out is no operator file any more."""
-    edits = [edit for item in _lint(document, wanted) for edit in item.edits]
+    """Mend a file; False where there is nothing to mend."""
     source = document.node.source
-    text = apply_edits(source.text, edits)
-    if text == source.text or parse_source(Source(source.path, text))[2]:
+    edits = _safe(source, [], apart([edit for item in _lint(document, wanted) for edit in item.edits]))
+    if not edits:
         return False
-    replace_file(document.item.path, text)
+    replace_file(document.item.path, apply_edits(source.text, edits))
     say(options, f"fixed {len(edits)} finding{'' if len(edits) == 1 else 's'} in {os.path.relpath(document.item.path)}")
     return True
+
+
+def _safe(source: Source, sure: list[Edit], edits: list[Edit]) -> list[Edit]:
+    """``sure``, and those of ``edits`` that leave an operator file: a list may not lose the last of its items."""
+    if not parse_source(Source(source.path, apply_edits(source.text, [*sure, *edits])))[2]:
+        return [*sure, *edits]
+    if len(edits) == 1:
+        return sure
+    half = len(edits) // 2
+    return _safe(source, _safe(source, sure, edits[:half]), edits[half:])

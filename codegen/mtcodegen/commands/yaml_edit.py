@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mtcodegen.commands.yaml_format import end_of, first_offset, is_flow
 from mtcodegen.source import Mapping, Sequence
 
-__all__ = ["Edit", "apply_edits", "remove_entry", "remove_item"]
+__all__ = ["Edit", "apart", "apply_edits", "remove_entry", "remove_item"]
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,21 @@ class Edit:
     new: str = ""
 
 
-def apply_edits(text: str, edits: list[Edit]) -> str:
-    """The changed text; of edits that overlap, the first one is made."""
-    result, position = [], 0
+def apart(edits: list[Edit]) -> list[Edit]:
+    """The edits in order; of those that overlap, only the first one."""
+    result: list[Edit] = []
     for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
-        if edit.start >= position:
-            result += [text[position : edit.start], edit.new]
-            position = edit.end
+        if not result or edit.start >= result[-1].end:
+            result.append(edit)
+    return result
+
+
+def apply_edits(text: str, edits: list[Edit]) -> str:
+    """The text after edits that are apart."""
+    result, position = [], 0
+    for edit in edits:
+        result += [text[position : edit.start], edit.new]
+        position = edit.end
     return "".join([*result, text[position:]])
 
 
