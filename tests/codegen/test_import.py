@@ -218,6 +218,15 @@ def test_tangents_are_carried_over(tmp_path: Path) -> None:
     assert (entry["forward"], notes) == ({"result": "auto_linear"}, [])
 
 
+def test_what_is_linear_in_some_tensors_keeps_the_others(tmp_path: Path) -> None:
+    """In PyTorch, `auto_linear` is about arguments that have a gradient formula."""
+    func = "pick(Tensor self, Tensor?[] indices, *, Tensor weight, int n) -> Tensor"
+    entry, notes = carried(tmp_path, func, "self: grad", "result: auto_linear")
+    assert (entry["forward"], notes) == ({"result": "pick(self_t, indices, weight=weight, n=n)"}, [])
+    entry, notes = carried(tmp_path, func, "self: grad", "indices, weight: non_differentiable", "result: auto_linear")
+    assert (entry["forward"], notes) == ({"result": "auto_linear"}, [])
+
+
 def test_without_all_tangents_there_is_no_rule(tmp_path: Path) -> None:
     """The runtime then differentiates the gradients, which a rule with holes would keep it from."""
     entry, notes = carried(tmp_path, MUL, *BACK, "result: handle_r_to_c(self_p, self_t)")

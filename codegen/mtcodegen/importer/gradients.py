@@ -113,16 +113,29 @@ def _add_formulas(imported: Imported, variant: Variant, tensors: list[str], grad
         gradient = _gradient(imported, formula, tensors, grad)
         if gradient is not None:
             imported.gradients.append(gradient)
-    imported.gradients += [Gradient((name,), "not_implemented") for name in tensors if name not in given]
-    _add_forward(imported, variant.of(*_FORWARD))
+    others = [name for name in tensors if name not in given]
+    imported.gradients += [Gradient((name,), "not_implemented") for name in others]
+    _add_forward(imported, variant.of(*_FORWARD), _linear_call(imported.schema, variant) if others else "auto_linear")
 
 
-def _add_forward(imported: Imported, formulas: tuple[Formula, ...]) -> None:
+def _linear_call(schema: opschema.Schema, variant: Variant) -> str:
+    """What `auto_linear` is: here it would be about tensors without a formula, too, such as `indices`."""
+    names = {
+        item.name: f"{item.name}_t" if item.name in variant.differentiable else item.name for item in schema.arguments
+    }
+    keywords = [f"{item.name}={names[item.name]}" for item in schema.kwarg_only]
+    return f"{functional_name(schema)}({', '.join([*(names[item.name] for item in schema.positional), *keywords])})"
+
+
+def _add_forward(imported: Imported, formulas: tuple[Formula, ...], linear: str) -> None:
     """The tangents, where all can be carried over: without a rule, gradients are differentiated instead."""
     tangents = []
     for formula in formulas:
         try:
-            text = formula.kind.value if formula.expr is None else _converted(formula.expr, formula, imported)
+            if formula.expr is not None:
+                text = _converted(formula.expr, formula, imported)
+            else:
+                text = linear if formula.kind is FormulaKind.AUTO_LINEAR else formula.kind.value
         except ConversionError as error:
             span = formula.node.locate(error.node.offset, error.node.length)
             imported.notes.append(Note(_described(formula), error.reason, span))
