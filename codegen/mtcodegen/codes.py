@@ -281,6 +281,11 @@ CODES |= {
         "variant.",
         _op("  autogen: double.output\n" + _TAIL),
     ),
+    "MT131": Code(
+        "a method that no tensor can have",
+        "A method is called on the first argument: `x.name(y)` is `name(x, y)`. That argument is one tensor.",
+        _op("  variants: method\n" + _TAIL, func="double(int n, Tensor x) -> Tensor"),
+    ),
     "MT310": Code(
         "a fallback that does nothing or cannot work",
         "`fallback: cpu` copies tensors to cpu, runs the kernel there, and copies results back. It needs that kernel, "

@@ -169,13 +169,12 @@ _REDUCTIONS = {"Mean": "1", "Sum": "2"}  # constants that are numbers to Python
 
 
 def _default(argument: opschema.Argument) -> str:
-    value = argument.default_value
+    value, name = argument.default_value, opschema.base_of(argument.type).name
     if isinstance(value, opschema.Identifier):
-        return _REDUCTIONS.get(value.name, f"torch.{value.name}")
+        return f"torch.{value}" if name == "ScalarType" else _REDUCTIONS.get(str(value), quoted(str(value)))
     if not isinstance(value, str):
         return repr(value)
-    is_device = opschema.base_of(argument.type).name == "Device"
-    return f"torch.device({quoted(value)})" if is_device else quoted(value)
+    return f"torch.device({quoted(value)})" if name == "Device" else quoted(value)
 
 
 def _runs_on_cpu(spec: OpSpec) -> bool:

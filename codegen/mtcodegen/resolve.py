@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import opschema
 from mtcodegen.autogen import is_variant, variant_name
 from mtcodegen.diagnostics import Diagnostic, Related
 from mtcodegen.expr import BOOL, OperatorTable, Purpose
@@ -14,7 +15,7 @@ from mtcodegen.resolve_examples import resolve_examples
 from mtcodegen.resolve_forward import resolve_forward
 from mtcodegen.resolve_graph import check_graph
 from mtcodegen.resolve_kernels import resolve_fakes, resolve_kernels
-from mtcodegen.scopes import OpScope
+from mtcodegen.scopes import OpScope, is_tensor_list
 from mtcodegen.source import Span
 
 __all__ = ["duplicates", "resolve", "resolve_operator"]
@@ -36,6 +37,7 @@ def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[D
     if is_variant(spec):
         return spec, []
     scope = OpScope(spec, table)
+    _check_method(spec, scope)
     if spec.checks:
         checks = tuple(scope.formula(check, Purpose.CHECK, BOOL) for check in spec.checks)
         spec = replace(spec, checks=checks)
@@ -46,6 +48,18 @@ def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[D
     if backward is not spec.backward or forward is not spec.forward:
         spec = replace(spec, backward=backward, forward=forward)
     return resolve_examples(spec, scope), scope.diagnostics
+
+
+def _check_method(spec: OpSpec, scope: OpScope) -> None:
+    """A method is called on its first argument."""
+    if "method" not in spec.variants:
+        return
+    first = spec.schema.positional[0].type if spec.schema.positional else None
+    if first is None or opschema.base_of(first).name != "Tensor" or is_tensor_list(first):
+        found = "it has no positional argument" if first is None else f"its first argument is {first}"
+        message = f"{spec.schema.qualname} cannot be a method of tensors: {found}"
+        hint = "make a tensor the first argument, or remove `method`"
+        scope.fault("MT131", message, spec.node.entries["variants"][1].span, hint)
 
 
 def duplicates(files: Sequence[File]) -> list[Diagnostic]:

@@ -15,7 +15,7 @@ from .types import BaseType, ListType, OptionalType, Type
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """A default that names a constant: ``Mean``, ``long``, ``contiguous_format``."""
+    """A default that names a constant: ``Mean``, ``int64``, ``contiguous_format``."""
 
     name: str
 
@@ -36,8 +36,19 @@ _ESCAPE = re.compile(r"\\(.)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", '"': '"', "'": "'"}
 _INT_MAX_DIGITS = 20
 
+# The names of dtypes, each with the one that a default stands for.
+_OTHER_DTYPES = {
+    "byte": "uint8",
+    "char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+}
 _DTYPES = {
-    *("bool", "byte", "char", "short", "int", "long", "half", "float", "double"),
+    *("bool", *_OTHER_DTYPES),
     *("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
     *("float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128"),
 }
@@ -73,7 +84,8 @@ def check_default(type_: Type, text: str) -> None:
 def default_value(type_: Type, text: str) -> Default:
     """The Python value of the default ``text``.
 
-    Numbers, ``True``, ``False`` and ``None`` are themselves, strings lose their quotes, names become ``Identifier``.
+    Numbers, ``True``, ``False`` and ``None`` are themselves, strings lose their quotes, names become ``Identifier``,
+    one for all names of a dtype.
     A scalar default of a sized list stands for that many equal elements.
     """
     if isinstance(type_, OptionalType):
@@ -121,7 +133,7 @@ def _base_value(type_: BaseType, text: str) -> Default:
     if read is not None and (value := read(text)) is not None:
         return value
     if text in _IDENTIFIERS.get(name, ()):
-        return Identifier(text)
+        return Identifier(_OTHER_DTYPES.get(text, text) if name == "ScalarType" else text)
     raise _wrong(name, text)
 
 

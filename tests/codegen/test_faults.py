@@ -136,6 +136,7 @@ CHANGES: dict[str, tuple[str, str]] = {
     "a check of what may be None": ("x.shape == y.shape", "b.shape == y.shape"),
     "a check of the output": ("x.shape == y.shape", "out.dim() == 1"),
     "a variant that cannot be made": ("autogen: mix.out", "autogen: mix.ot"),
+    "a method without a tensor": ("made(int n) -> Tensor", "made(int n) -> Tensor\n  variants: method"),
     "a variant of another namespace": ("autogen: mix.out", "autogen: other::mix.out"),
     "a C type inside of an argument": ("f32(scale)]}", "'f32(scale) if scale > 0 else f32(1)']}"),
     "a word inside of a formula": ("    x: grad\n", "    x: grad + not_implemented\n"),

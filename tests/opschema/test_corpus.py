@@ -72,7 +72,7 @@ def test_every_default_has_a_value(schemas: list[Schema]) -> None:
     assert sum(text == "None" for _, text, _ in values) == sum(value is None for _, _, value in values) == 1112
     assert {value.name for _, _, value in values if isinstance(value, Identifier)} == {
         "Mean",
-        "long",
+        "int64",
         "contiguous_format",
     }
 

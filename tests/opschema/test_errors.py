@@ -157,7 +157,9 @@ def test_construction_checks_the_same_rules() -> None:
         ("int[] a=[0, 0]", [0, 0]),
         ('str[] a=["p, q","]"]', ["p, q", "]"]),
         ("int a=Mean", Identifier("Mean")),
-        ("ScalarType? a=long", Identifier("long")),
+        ("ScalarType? a=long", Identifier("int64")),
+        ("ScalarType a=half", Identifier("float16")),
+        ("ScalarType a=bfloat16", Identifier("bfloat16")),
         ('Device a="cpu"', "cpu"),
     ],
 )

@@ -117,6 +117,24 @@ def test_spacing_keeps_strings() -> None:
     assert ops.f.default._schema.arguments[1].default_value == "a,b->c"
 
 
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("short", "int16"),
+        ("int", "int32"),
+        ("long", "int64"),
+        ("half", "float16"),
+        ("double", "float64"),
+        ("bool", "bool"),
+    ],
+)
+def test_a_default_is_a_dtype_by_whatever_name(name: str, dtype: str) -> None:
+    library = Library(fresh_namespace(), "DEF")
+    library.define(f"f(ScalarType d={name}) -> ScalarType")
+    library.impl("f", lambda d: d, "CompositeExplicitAutograd")
+    assert getattr(mindtorch_v2.ops, library.ns).f() is getattr(mindtorch_v2, dtype)
+
+
 def test_define_with_the_functions() -> None:
     def case(torch: Any) -> Any:
         namespace = fresh_namespace()
