@@ -283,7 +283,7 @@ CODES |= {
     ),
     "MT131": Code(
         "a method that no tensor can have",
-        "A method is called on the first argument: `x.name(y)` is `name(x, y)`. That argument is one tensor.",
+        "A method is called on the argument that is named `self`, or else on the first one: that is one tensor.",
         _op("  variants: method\n" + _TAIL, func="double(int n, Tensor x) -> Tensor"),
     ),
     "MT310": Code(

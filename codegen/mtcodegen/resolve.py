@@ -51,15 +51,16 @@ def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[D
 
 
 def _check_method(spec: OpSpec, scope: OpScope) -> None:
-    """A method is called on its first argument."""
+    """A method is called on the argument `self`, or on the first one."""
     if "method" not in spec.variants:
         return
-    first = spec.schema.positional[0].type if spec.schema.positional else None
-    if first is None or opschema.base_of(first).name != "Tensor" or is_tensor_list(first):
-        found = "it has no positional argument" if first is None else f"its first argument is {first}"
+    positional = spec.schema.positional
+    called_on = next((argument for argument in positional if argument.name == "self"), next(iter(positional), None))
+    if called_on is None or opschema.base_of(called_on.type).name != "Tensor" or is_tensor_list(called_on.type):
+        found = f"`{called_on.name}` is {called_on.type}" if called_on else "it has no positional argument"
         message = f"{spec.schema.qualname} cannot be a method of tensors: {found}"
-        hint = "make a tensor the first argument, or remove `method`"
-        scope.fault("MT131", message, spec.node.entries["variants"][1].span, hint)
+        hint = "call a tensor `self`, or make it the first argument; or remove `method`"
+        scope.fault("MT131", message, scope.name_span, hint)
 
 
 def duplicates(files: Sequence[File]) -> list[Diagnostic]:

@@ -524,6 +524,22 @@ def test_variants_of_a_builtin_operator() -> None:
     assert mindtorch_v2.mt_variant_probe(x).tolist() == [2.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, condition, y: x.where(condition, y),
+        lambda x, condition, y: x.where(condition, 5.0),
+        lambda x, condition, y: x.where(condition, other=y),
+        lambda x, condition, y: x.where(condition=condition, other=y),
+    ],
+)
+def test_a_method_is_called_on_self_wherever_that_stands(call: Callable[..., Any]) -> None:
+    def case(torch: Any) -> Any:
+        return call(torch.tensor([1.0, 2.0]), torch.tensor([True, False]), torch.tensor([5.0, 6.0]))
+
+    agree(case)
+
+
 def test_an_operator_of_another_namespace_is_no_top_level_function() -> None:
     library(mindtorch_v2, "mt_hidden_probe(Tensor x) -> Tensor")
     with pytest.raises(AttributeError, match="has no attribute 'mt_hidden_probe'"):

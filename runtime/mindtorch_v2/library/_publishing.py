@@ -33,7 +33,7 @@ def publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> Callable[[],
     function = "function" in variants and packet.namespace == "aten" and _is_free(name)
     if method:
         _methods.setdefault(name, []).append(packet)
-        _core.install_method(name, published_form(packet))
+        _core.install_method(name, _method_form(packet))
     if function:
         _functions.setdefault(name, []).append(packet)
         setattr(sys.modules[_PACKAGE], name, published_form(packet))
@@ -59,6 +59,25 @@ def published_form(packet: OpOverloadPacket) -> Callable[..., Any]:
     return _forms[packet]
 
 
+def _method_form(packet: OpOverloadPacket) -> Callable[..., Any]:
+    """What a method calls: its tensor is the argument ``self``, as in PyTorch, or the first if none is so called."""
+    form = published_form(packet)
+    names = [[argument.name for argument in getattr(packet, name)._schema.positional] for name in packet.overloads()]
+    places = {found.index("self") for found in names if "self" in found}
+    if places <= {0} or len(places) > 1:
+        return form
+    place = places.pop()
+
+    def method(tensor: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if len(args) < place:
+            return form(*args, self=tensor, **kwargs)
+        return form(*args[:place], tensor, *args[place:], **kwargs)
+
+    method.__name__ = method.__qualname__ = packet.__name__
+    method.__doc__ = packet.__doc__
+    return method
+
+
 def _returns_lists(packet: OpOverloadPacket) -> bool:
     returns = [getattr(packet, name)._schema.returns for name in packet.overloads()]
     return all(len(found) == 1 and isinstance(found[0].type, ListType) for found in returns)
@@ -82,7 +101,7 @@ def _withdraw_method(name: str, packet: OpOverloadPacket) -> None:
     stack = _methods[name]
     stack.remove(packet)
     if stack:
-        _core.install_method(name, published_form(stack[-1]))
+        _core.install_method(name, _method_form(stack[-1]))
     else:
         del _methods[name]
         _core.uninstall_method(name)
