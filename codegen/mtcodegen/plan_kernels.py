@@ -323,7 +323,7 @@ def _entry(
     decorators = [op.registered(key, place_of(kernels[0].node)) for key in keys]
     name = op.private(suffix)
     if len(chain) == 1:
-        guard = _guard(op, kernels[0], suffix) if _needs_guard(kernels[0]) else []
+        guard = _guard(op, kernels[0], suffix) if _needs_guard(op, kernels[0]) else []
         return _function(op, name, [*prelude, *guard, *bodies[chain[0]]], decorators)
     lines = list(prelude)
     for i, kernel in zip(chain, kernels, strict=True):
@@ -336,9 +336,13 @@ def _entry(
     return _function(op, name, [*lines, f"raise {_refusal(op, kernels, suffix)}"], decorators)
 
 
-def _needs_guard(kernel: KernelSpec) -> bool:
-    """A launched kernel checks its dtypes itself."""
-    return kernel.when is not None or (bool(kernel.dtypes) and not isinstance(kernel.body, Launch))
+def _needs_guard(op: OpPlan, kernel: KernelSpec) -> bool:
+    """A launched kernel checks the dtypes of the tensors that it gets itself."""
+    body = kernel.body
+    if kernel.when is not None or not isinstance(body, Launch):
+        return kernel.when is not None or bool(kernel.dtypes)
+    passed = {name for arg in body.args if arg.type in ("ptr", "desc") for name in _names(arg)}
+    return bool(kernel.dtypes) and any(argument.name not in passed for argument in tensor_arguments(op.schema))
 
 
 def _guard(op: OpPlan, kernel: KernelSpec, suffix: str) -> list[str]:
@@ -504,16 +508,15 @@ class _Body:
         key = ("library", body.library.value) if body.library else ("source", *(item.value for item in body.sources))
         types = [f"npu.{_PASSED_AS.get(arg.type, arg.type)}" for arg in body.args]
         spelled = f"({types[0]},)" if len(types) == 1 else f"({', '.join(types)})"
-        dtypes = f", dtypes={self._checked_dtypes(body)}" if self.kernel.dtypes else ""
+        checked = self._checked_dtypes(body) if self.kernel.dtypes else []
+        dtypes = f", dtypes=({', '.join(checked)}{',' if len(checked) == 1 else ''})" if {*checked} - {"None"} else ""
         return f'{launchers[key]}.bind("{body.symbol}", {spelled}, abi="{body.abi}"{dtypes})'
 
-    def _checked_dtypes(self, body: Launch) -> str:
-        """The dtypes of all tensors; argument by argument where memory is passed that is no tensor of the operator."""
+    def _checked_dtypes(self, body: Launch) -> list[str]:
+        """The dtypes of each argument, None for what is no tensor or is made for the launch, in a known dtype."""
+        made = {"workspace", "tiling", "stream", *_new_outputs(self.op)} - {*self.op.parameters.spelled}
         dtypes = _dtypes(self.kernel)
-        if not any(_is_scratch(arg) for arg in body.args):
-            return dtypes
-        entries = [dtypes if arg.type in ("ptr", "desc") and not _is_scratch(arg) else "None" for arg in body.args]
-        return f"({', '.join(entries)})" if len(entries) > 1 else f"({entries[0]},)"
+        return [dtypes if arg.type in ("ptr", "desc") and not _names(arg) <= made else "None" for arg in body.args]
 
     def _value(self, arg: KernelArg, rename: Mapping[str, str], where: str) -> str:
         expr = arg.value.expr
@@ -526,10 +529,14 @@ class _Body:
 _PASSED_AS = {"upload": "ptr"}
 
 
-def _is_scratch(arg: KernelArg) -> bool:
-    """Whether an argument is memory that the launch itself makes."""
-    expr = arg.value.expr
-    return arg.type == "upload" or (isinstance(expr, Name) and expr.id in ("workspace", "tiling", "stream"))
+def _names(arg: KernelArg) -> set[str]:
+    return {node.id for node in walk(arg.value.expr) if isinstance(node, Name)}
+
+
+def _new_outputs(op: OpPlan) -> set[str]:
+    """All names of the outputs that are no arguments."""
+    fresh = set(fresh_returns(op.schema))
+    return {name for name, i in output_names(op.schema).items() if i in fresh}
 
 
 def _output_variables(op: OpPlan, local: Names) -> tuple[list[str], dict[str, str]]:

@@ -761,7 +761,10 @@ _lib.define(
     source="creation.yaml:128",
 )
 _fill__scalar_cpu = _libmindtorch_cpu.bind(
-    "mt_fill", (npu.desc, npu.f64), abi="c", dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64)
+    "mt_fill",
+    (npu.desc, npu.f64),
+    abi="c",
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None),
 )
 _fill__scalar_cpu_ = _libmindtorch_cpu.bind("mt_fill_i64", (npu.desc, npu.i64), abi="c")
 _fill__scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:fill_")

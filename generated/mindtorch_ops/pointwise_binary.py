@@ -110,7 +110,7 @@ _add_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_add_scalar",
     (npu.desc, npu.f64, npu.desc, npu.f64),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None, None),
 )
 _add_scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:add_scalar")
 _add_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:add")
@@ -239,7 +239,12 @@ _add__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_add_scalar",
     (npu.desc, npu.f64, npu.desc, npu.f64),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=(
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+    ),
 )
 _add__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:add_")
 
@@ -351,7 +356,7 @@ _sub_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_sub_scalar",
     (npu.desc, npu.f64, npu.desc, npu.f64),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None, None),
 )
 _sub_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:sub")
 
@@ -461,7 +466,12 @@ _sub__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_sub_scalar",
     (npu.desc, npu.f64, npu.desc, npu.f64),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=(
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+    ),
 )
 _sub__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:sub_")
 
@@ -542,7 +552,7 @@ _rsub_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_rsub_scalar",
     (npu.desc, npu.f64, npu.desc, npu.f64),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None, None),
 )
 _rsub_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:rsub")
 
@@ -654,7 +664,7 @@ _mul_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_mul_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _mul_scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:mul_scalar")
 _mul_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:mul")
@@ -744,7 +754,11 @@ _mul__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_mul_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=(
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ),
 )
 _mul__scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:mul_scalar_")
 _mul__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:mul_")
@@ -889,7 +903,7 @@ _div_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_div_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _div_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div")
 
@@ -1006,7 +1020,11 @@ _div__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_div_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=(
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ),
 )
 _div__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div_")
 
@@ -1420,7 +1438,7 @@ _remainder_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _remainder_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder")
 
@@ -1491,7 +1509,11 @@ _remainder__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=(
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ),
 )
 _remainder__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder_")
 
@@ -1623,7 +1645,7 @@ _fmod_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _fmod_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:fmod")
 
@@ -1695,7 +1717,11 @@ _fmod__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=(
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ),
 )
 _fmod__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:fmod_")
 
@@ -2144,7 +2170,7 @@ _eq_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_eq_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _eq_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:eq")
 
@@ -2240,7 +2266,7 @@ _ne_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ne_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _ne_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ne")
 
@@ -2336,7 +2362,7 @@ _lt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_lt_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _lt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:lt")
 
@@ -2432,7 +2458,7 @@ _le_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_le_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _le_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:le")
 
@@ -2528,7 +2554,7 @@ _gt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_gt_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _gt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:gt")
 
@@ -2624,7 +2650,7 @@ _ge_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ge_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _ge_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ge")
 

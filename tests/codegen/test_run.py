@@ -36,6 +36,11 @@ ops:
   - {device: cpu, source: k.c, abi: c, symbol: doubled, workspace: 4 * x.numel(), dtypes: [int32],
      args: [x, workspace, out, u64(x.numel())]}
   backward: not_differentiable
+- func: found(Tensor x, Tensor y, Tensor? index=None) -> (Tensor place, Tensor value)
+  fake: [{shape: x.shape, dtype: int64}, {shape: x.shape, dtype: float64}]
+  kernels:
+  - {device: cpu, source: k.c, symbol: found, dtypes: [float32], args: [x, place, value, index, u64(x.numel())]}
+  backward: not_differentiable
 """
 # The sum goes through the workspace, which is bytes: the kernel's dtypes are about the tensors alone.
 C = """\
@@ -43,6 +48,10 @@ C = """\
 int doubled(const int32_t* x, int32_t* workspace, int32_t* out, uint64_t n) {
   for (uint64_t i = 0; i < n; ++i) workspace[i] = x[i] + x[i];
   for (uint64_t i = 0; i < n; ++i) out[i] = workspace[i];
+  return 0;
+}
+int found(const float* x, int64_t* place, double* value, const float* index, uint64_t n) {
+  for (uint64_t i = 0; i < n; ++i) place[i] = (int64_t)i, value[i] = x[i];
   return 0;
 }
 """
@@ -75,6 +84,19 @@ def test_a_workspace_has_no_dtype_of_the_kernel(ops):
     assert ops.doubled(torch.tensor([1, 2, 3], dtype=torch.int32)).tolist() == [2, 4, 6]
     with pytest.raises(RuntimeError, match=r"argument 1 \(npu.ptr\): expected dtype int32, got int64"):
         ops.doubled(torch.tensor([1, 2, 3]))
+
+
+def test_the_dtypes_of_a_kernel_are_those_of_all_tensor_arguments_and_of_no_output(ops):
+    x = torch.tensor([1.5, 2.5])
+    assert [out.tolist() for out in ops.found(x, x, x)] == [[0, 1], [1.5, 2.5]]
+    for dtype in (torch.float64, torch.int64, torch.bool, torch.complex64):
+        for arguments in ((x.to(dtype), x), (x, x.to(dtype))):  # that are there, and one that the kernel does not get
+            with pytest.raises(RuntimeError, match="expected arguments that a cpu kernel takes: dtypes float32"):
+                ops.found(*arguments)
+        with pytest.raises(RuntimeError, match=r"argument 4 \(npu.ptr\): expected dtype"):
+            ops.found(x, x, x.to(dtype))
+        with pytest.raises(RuntimeError, match=r"argument 1 \(npu.ptr\): expected dtype"):
+            ops.doubled(x.to(dtype))
 
 
 def test_in_place_writes_to_its_argument_and_returns_it(ops):

@@ -24,10 +24,16 @@ _lib.define(
     source="ops.yaml:3",
 )
 _scaled_add_npu = _scaled_add_source.bind(
-    "scaled_add", (npu.ptr, npu.ptr, npu.ptr, npu.f32, npu.u32), abi="ascendc", dtypes=(torch.float32,)
+    "scaled_add",
+    (npu.ptr, npu.ptr, npu.ptr, npu.f32, npu.u32),
+    abi="ascendc",
+    dtypes=((torch.float32,), (torch.float32,), None, None, None),
 )
 _scaled_add_cpu = _scaled_add_cpu_source.bind(
-    "scaled_add_cpu", (npu.ptr, npu.ptr, npu.ptr, npu.f32, npu.u64), abi="c", dtypes=(torch.float32,)
+    "scaled_add_cpu",
+    (npu.ptr, npu.ptr, npu.ptr, npu.f32, npu.u64),
+    abi="c",
+    dtypes=((torch.float32,), (torch.float32,), None, None, None),
 )
 
 
@@ -85,10 +91,10 @@ _lib.define(
     source="ops.yaml:24",
 )
 _scaled_add_grad_npu = _scaled_add_source.bind(
-    "scaled_add_grad", (npu.ptr, npu.ptr, npu.f32, npu.u32), abi="ascendc", dtypes=(torch.float32,)
+    "scaled_add_grad", (npu.ptr, npu.ptr, npu.f32, npu.u32), abi="ascendc", dtypes=((torch.float32,), None, None, None)
 )
 _scaled_add_grad_cpu = _scaled_add_cpu_source.bind(
-    "scaled_add_grad_cpu", (npu.ptr, npu.ptr, npu.f32, npu.u64), abi="c", dtypes=(torch.float32,)
+    "scaled_add_grad_cpu", (npu.ptr, npu.ptr, npu.f32, npu.u64), abi="c", dtypes=((torch.float32,), None, None, None)
 )
 
 
