@@ -31,7 +31,7 @@ BUILTINS = frozenset(
 
 _KEYWORDS = frozenset(keyword.kwlist)
 # What no parameter or variable of generated code is called.
-RESERVED = IMPORTED | BUILTINS | _KEYWORDS
+RESERVED = IMPORTED | BUILTINS | _KEYWORDS | {"_"}  # which is what nobody reads
 
 # What every object of Python has, in any version: no operator can be looked up under such a name.
 OBJECT_ATTRIBUTES = frozenset(
@@ -112,7 +112,9 @@ class Parameters:
 
     def __init__(self, schema: Schema) -> None:
         names = Names(reserved=RESERVED)
-        self.spelled: Mapping[str, str] = names.each([arg.name for arg in schema.arguments])
+        # By keyword they are passed by their own names, which no other one may get.
+        found = names.each([arg.name for arg in sorted(schema.arguments, key=lambda arg: not arg.kwarg_only)])
+        self.spelled: Mapping[str, str] = {arg.name: found[arg.name] for arg in schema.arguments}
         self._kwargs = ""
         self.unbound: list[str] = []
         self.declared: list[str] = []

@@ -35,6 +35,10 @@ ops:
 - func: named_so(Tensor grad, Tensor grads) -> (Tensor, Tensor)
   kernels: [{compute: [grad * 2, grads * 3]}]
   backward: {grad: 'grads[0] * 2', grads: 'grads[1] * 3'}
+- func: spelled(Tensor _, Tensor class, *, float class_, Tensor lambda) -> Tensor
+  check: [class_ > 0 and _.shape == class.shape]
+  kernels: [{compute: _ * class * lambda * class_}]
+  backward: {_: grad * class * lambda * class_, class: grad * _ * lambda * class_, lambda: grad * _ * class * class_}
 - func: constants(Tensor x) -> (Tensor, Tensor[], int)
   kernels: [{compute: [x * 2, '[x * 3, x * 4]', x.numel()]}]
   backward: not_differentiable
@@ -81,6 +85,10 @@ CASES = {
     "by device, with outputs that are no tensors": (1, lambda ops, x: (ops.by_device(x)[1], ops.by_device(x)[2][0])),
     "by device, of a list": (1, lambda ops, x: tuple(ops.list_by_device(x))),
     "arguments named as gradients are": (2, lambda ops, x, y: ops.named_so(x, y)),
+    "arguments whose names cannot be those of parameters": (
+        3,
+        lambda ops, x, y, z: ops.spelled(x, y, class_=2.0, **{"lambda": z}),
+    ),
     "optional lists that are not there": (1, lambda ops, z: ops.some(None, None, z, 5, 7)),
     "one optional list": (2, lambda ops, x, z: ops.some([x], None, z, 5, 7)),
     "the other optional list": (2, lambda ops, y, z: ops.some(None, [y], z, 5, 7)),
