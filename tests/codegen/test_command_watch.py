@@ -86,6 +86,17 @@ def test_a_new_file_of_a_folder(watch, tmp_path):
     assert watcher.stop() == 0
 
 
+def test_the_project_of_a_file_elsewhere(watch, tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "ops.yaml").rename(tmp_path / "project" / "ops.yaml")
+    watcher = watch("project/ops.yaml")
+    watcher.until("watching for changes")
+    entry = '[[tool.mtcodegen.target]]\ninputs = ["ops.yaml"]\noutput = "out"\n'
+    (tmp_path / "project" / "pyproject.toml").write_text(entry)
+    assert "wrote project/out/ops.py" in watcher.until("watching for changes")
+    assert watcher.stop() == 0
+
+
 def test_wrong_usage(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["watch", "nowhere.yaml"]) == 2

@@ -84,7 +84,8 @@ def _snapshot(options: argparse.Namespace) -> Snapshot:
     except UsageError:
         found = []
     paths = [item.path for target in found for item in target.inputs]
-    folders = [pathlib.Path.cwd(), *pathlib.Path.cwd().parents]
+    beside = {pathlib.Path.cwd(), *(path.resolve().parent for path in paths)}
+    folders = {above for folder in beside for above in (folder, *folder.parents)}
     result: Snapshot = {}
     for path in [*paths, *(folder / "pyproject.toml" for folder in folders)]:
         try:
