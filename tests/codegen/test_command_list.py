@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
+import shutil
 import subprocess
 
 import pytest
@@ -159,11 +163,14 @@ def bash_script(tmp_path_factory):
     [
         (["br"], ["breaking"]),
         (["op"], ["ops.yaml"]),
+        (["my"], ["my ops.yaml"]),
         (["lint", "--f"], ["--fix", "--format"]),
         (["check", "--format", ""], ["text", "json", "github", "sarif"]),
         (["check", "--format", "s"], ["sarif"]),
         (["list", "--format", ""], ["text", "json"]),
-        (["fmt", "o"], ["ops.yaml"]),
+        (["check", "--format", "=", "s"], ["sarif"]),  # as bash splits --format=s
+        (["check", "--format", "="], ["text", "json", "github", "sarif"]),
+        (["fmt", "o"], [""]),  # bash itself completes files
         (["completion", ""], ["bash", "zsh", "fish"]),
         (["ops.yaml", "--tar"], ["--target"]),
         (["ops.yaml", "--target", "mind"], ["mindtorch", "mindspore"]),
@@ -174,11 +181,55 @@ def bash_script(tmp_path_factory):
 def test_bash_completes(project, capsys, bash_script, words, wanted):
     assert main(["completion", "bash"]) == 0
     bash_script.write_text(capsys.readouterr().out)
+    (project / "my ops.yaml").write_text("")
     done = subprocess.run(
         ["bash", "-c", COMPLETE, "bash", str(bash_script), *words], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == wanted
+    assert done.stdout.splitlines() == wanted
     assert done.stderr == ""
+
+
+# What the terminal shows of these as they are typed is not what they print.
+PRINT = "mtcodegen() { printf '<%s>' \"$@\" end; }; PS1='rea''dy: '; "
+SHELLS = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], f"{PRINT}source ./_mtcodegen"),
+    "zsh": (["zsh", "-f", "-i"], f"{PRINT}fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D"),
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [("che\t", "<check>"), ("check my\t", "<check><my ops.yaml>"), ("check --format=s\t", "<check><--format=sarif>")],
+)
+def test_the_first_tab_in_a_shell(project, capsys, shell, typed, wanted):
+    command, prepare = SHELLS[shell]
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell}")
+    assert main(["completion", shell]) == 0
+    (project / "_mtcodegen").write_text(capsys.readouterr().out)
+    (project / "my ops.yaml").write_text("")
+    parent, child = pty.openpty()
+    env = {**os.environ, "TERM": "dumb", "HOME": str(project)}
+    process = subprocess.Popen(command, stdin=child, stdout=child, stderr=child, env=env, start_new_session=True)
+    os.close(child)
+    try:
+        os.write(parent, f"{prepare}\n".encode())
+        assert "ready: " in _shown(parent, "ready: ")
+        os.write(parent, f"mtcodegen {typed}\n".encode())
+        assert f"{wanted}<end>" in _shown(parent, "<end>")
+    finally:
+        process.kill()
+        process.wait()
+        os.close(parent)
+
+
+def _shown(terminal, last):
+    """What a terminal shows, up to ``last`` or until nothing has come for a while."""
+    shown = ""
+    while last not in shown and select.select([terminal], [], [], 20)[0]:
+        shown += os.read(terminal, 4096).decode()
+    return shown
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -85,9 +85,13 @@ _mtcodegen() {{
   COMPREPLY=()
   local command="${{COMP_WORDS[1]}}"
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "{" ".join(COMMANDS)} --help --version" -- "$current") $(compgen -f -- "$current"))
+    mapfile -t COMPREPLY < <(compgen -W "{" ".join(COMMANDS)} --help --version" -- "$current"; compgen -f -- "$current")
     return
   fi
+  case "$previous$current" in  # --format=json is three words here
+    *=) current="" ;;
+    =*) previous="${{COMP_WORDS[COMP_CWORD-2]}}" ;;
+  esac
   case " {" ".join(COMMANDS)} " in
     *" $command "*) ;;
     *) command=generate ;;
@@ -97,11 +101,10 @@ _mtcodegen() {{
   esac
   case "$current" in
     -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
-    *) if [ -n "$words" ]; then COMPREPLY=($(compgen -W "$words" -- "$current"))
-       else COMPREPLY=($(compgen -f -- "$current")); fi ;;
+    *) COMPREPLY=($(compgen -W "$words" -- "$current")) ;;  # without any, bash completes files
   esac
 }}
-complete -o filenames -F _mtcodegen mtcodegen
+complete -o filenames -o default -F _mtcodegen mtcodegen
 """
 
 
@@ -135,14 +138,19 @@ _mtcodegen() {{
     *) {generate} ;;
   esac
 }}
-compdef _mtcodegen mtcodegen
+if [ "$funcstack[1]" = _mtcodegen ]; then
+  _mtcodegen "$@"  # loaded from a folder of $fpath, this file is the function at its first call
+else
+  compdef _mtcodegen mtcodegen
+fi
 """
 
 
 def _zsh_option(option: _Option) -> str:
     text = option.help.replace("[", "(").replace("]", ")").replace(":", " ")
     value = f":value:({' '.join(option.values)})" if option.values else ":value:_files" if option.takes_value else ""
-    return " ".join(shlex.quote(f"{name}[{text}]{value}") for name in option.names)
+    names = [f"{name}=" if value and name.startswith("--") else name for name in option.names]  # --format=json, too
+    return " ".join(shlex.quote(f"{name}[{text}]{value}") for name in names)
 
 
 def _fish() -> str:
