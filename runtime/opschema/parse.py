@@ -20,8 +20,9 @@ _Span = tuple[int, int]
 
 
 def parse_schema(text: str) -> Schema:
-    """Read ``text`` in the grammar of PyTorch's ``native_functions.yaml``; ``str()`` of the result is ``text``.
+    """Read ``text`` in the grammar of PyTorch's ``native_functions.yaml``.
 
+    ``str()`` of the result is ``text``, without the parentheses around a single return.
     Raises SchemaError with the offset and length of what is wrong. Spaces count: one after each comma, none elsewhere.
     """
     return _usual(text) or _Parser(text).schema()

@@ -154,6 +154,8 @@ def test_faults_are_findings_and_nothing_is_written(tmp_path: Path, capsys: pyte
         ("(-a).f()", "(-a).f()"),
         ('not_implemented("f: self")', "not_implemented"),
         ("grad * M_PI", "grad * pi"),
+        ("grad * M_LN2 / M_SQRT2", "grad * 0.6931471805599453 / 1.4142135623730951"),
+        ("grad.to(self.dtype())", "grad.to(self.dtype)"),
         ("grad / self.size(0) * (self.numel() / 2.0) / n", "grad / self.size(0) * (self.numel() / 2.0) / n"),
         ("grad * 010 + 0 * 0x1F", "grad * 8 + 0 * 31"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable
 
 from mtcodegen.torchyaml.nodes import (
@@ -28,9 +29,16 @@ from mtcodegen.torchyaml.vocabulary import HELPERS
 __all__ = ["ConversionError", "to_expression"]
 
 _OPERATORS = {"&&": "and", "||": "or"} | {op: op for op in ("+", "-", "*", "/", "==", "!=", "<", ">", "<=", ">=")}
-_NAMES = {"M_PI": "pi", "nullptr": "None"}
+_NAMES = {"M_PI": "pi", "nullptr": "None"} | {
+    "M_E": repr(math.e),
+    "M_LN2": repr(math.log(2)),
+    "M_LN10": repr(math.log(10)),
+    "M_PI_2": repr(math.pi / 2),
+    "M_SQRT1_2": repr(math.sqrt(0.5)),
+    "M_SQRT2": repr(math.sqrt(2)),
+}
 # Members of C++ and what reads the same in Python: properties, methods with arguments, and members of wrappers.
-_PROPERTIES = {"sym_sizes": "shape", "sizes": "shape", "scalar_type": "dtype", "device": "device"}
+_PROPERTIES = {"sym_sizes": "shape", "sizes": "shape", "scalar_type": "dtype", "dtype": "dtype", "device": "device"}
 _METHODS = {"sym_size": "size", "sym_numel": "numel", "sym_strides": "stride", "sym_stride": "stride"}
 _UNWRAPPED = frozenset({"value", "toDouble", "toFloat", "toInt", "toLong", "toSymInt"})
 _KEPT = frozenset({"dim", "numel", "size", "stride", "is_contiguous"})
