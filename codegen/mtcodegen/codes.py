@@ -149,7 +149,8 @@ CODES: dict[str, Code] = {
         "outputs that a kernel cannot make",
         "A launched kernel writes to memory that is allocated by the `fake` rule: new tensors of a known shape. "
         "Views, lists and numbers come from `compute` or `python`. A list of expressions has one for every output. "
-        "An argument that is written to is passed as it is, or by `desc`: `contiguous(x)` may be a copy of it.",
+        "Each is among the `args`. An argument that is written to is passed as it is, or by `desc`: `contiguous(x)` "
+        "may be a copy of it.",
         _op("  fake: {python: 'm:f'}\n" + _KERNEL + "  backward: not_differentiable\n"),
     ),
     "MT309": Code(

@@ -20,6 +20,7 @@ from mtcodegen.expr import (
     Unread,
     ValueType,
     check_kernel_argument,
+    output_names,
     value_type,
     walk,
 )
@@ -251,7 +252,7 @@ def _resolve_launch(kernel: KernelSpec, body: Launch, scope: OpScope) -> Launch:
         scope.fault("MT303", f"the kernel `{body.symbol}` has neither `library` nor `source`", span, hint)
     _check_block_dim(kernel, body, scope)
     _check_outputs(body, scope, span)
-    _check_written(body, scope)
+    _check_written(body, scope, span)
     _check_use(kernel, body, scope)
     return replace(
         body,
@@ -293,8 +294,15 @@ def _check_outputs(body: Launch, scope: OpScope, span: Span) -> None:
         scope.fault("MT308", "nothing says how to allocate the outputs of this kernel", span, hint)
 
 
-def _check_written(body: Launch, scope: OpScope) -> None:
-    """What a kernel writes to is passed as it is: a contiguous copy would take the values with it."""
+def _check_written(body: Launch, scope: OpScope, span: Span) -> None:
+    """What a kernel writes to is passed, and as it is: a contiguous copy would take the values with it."""
+    passed = {node.id for arg in body.args for node in walk(arg.value.expr) if isinstance(node, Name)}
+    unread = any(isinstance(arg.value.expr, Unread) for arg in body.args)
+    for i in fresh_returns(scope.schema) if not unread else ():
+        names = [name for name, position in output_names(scope.schema).items() if position == i]
+        if passed.isdisjoint(names):
+            hint = f"add `{names[0]}` where the kernel takes it"
+            scope.fault("MT308", f"nothing writes to the output `{names[0]}`: it is not among the `args`", span, hint)
     written = {argument.name for argument in scope.schema.arguments if argument.is_write}
     for arg in body.args if written else ():
         for node in walk(arg.value.expr):

@@ -139,6 +139,7 @@ CHANGES: dict[str, tuple[str, str]] = {
     "a method without a tensor": ("made(int n) -> Tensor", "made(int n) -> Tensor\n  variants: method"),
     "a variant of another namespace": ("autogen: mix.out", "autogen: other::mix.out"),
     "a C type inside of an argument": ("f32(scale)]}", "'f32(scale) if scale > 0 else f32(1)']}"),
+    "an output that a kernel does not get": ("x, y, out, f32(scale)]", "x, y, f32(scale)]"),
     "a word inside of a formula": ("    x: grad\n", "    x: grad + not_implemented\n"),
     "a copy of what is written to": (
         "made(int n) -> Tensor\n  fake: {python: 'my.kernels:made_fake'}\n"
