@@ -36,11 +36,14 @@ class Change:
         return self.old is None or _source_of(self.old) is not None
 
 
-def changes(folder: pathlib.Path, files: Mapping[str, str], neighbours: Set[str]) -> list[Change]:
+def changes(
+    folder: pathlib.Path, files: Mapping[str, str], neighbours: Set[str], partial: Set[str] = frozenset()
+) -> list[Change]:
     """What must change for ``folder`` to hold ``files``, and of their kinds nothing else that is Python or generated.
 
-    ``neighbours`` names the YAML files that are there but were not read this time, and folders of which not all files
-    were: what was generated from one of them is left alone. So are folders in ``folder``, where others may write.
+    ``neighbours`` names the YAML files that are there but were not read this time: what was generated from one of them
+    is no orphan. ``partial`` names the folders of which not all files were: the package of one of them stays as it is.
+    Folders in ``folder``, where others may write, are left alone.
     """
     found = [Change(folder / name, _read(folder / name), text) for name, text in files.items()]
     suffixes = {pathlib.PurePath(name).suffix for name in files} or _PYTHON
@@ -48,10 +51,11 @@ def changes(folder: pathlib.Path, files: Mapping[str, str], neighbours: Set[str]
         if path.suffix not in suffixes or path.name in files or not path.is_file():
             continue
         old = _read(path)
-        if path.suffix not in _PYTHON and _source_of(old or "") is None:
-            continue  # somebody's own page
+        source = _source_of(old or "")
+        if source in neighbours or (source is None and path.suffix not in _PYTHON):
+            continue  # a neighbour's, or somebody's own page
         found.append(Change(path, old, None))
-    return [change for change in found if change.old != change.new and _source_of(change.old or "") not in neighbours]
+    return [change for change in found if change.old != change.new and _source_of(change.old or "") not in partial]
 
 
 def _read(path: pathlib.Path) -> str | None:

@@ -94,21 +94,22 @@ def wanted_changes(generated: Sequence[Generated], found: list[Diagnostic]) -> l
                 )
                 return []
         try:
-            result += changes(folder, files, _neighbours([item.target for item in items]))
+            result += changes(folder, files, *_neighbours([item.target for item in items]))
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}"
             found.append(Diagnostic("MT503", message, None, path=str(error.filename or folder)))
     return result
 
 
-def _neighbours(targets: Sequence[Target]) -> set[str]:
-    """Files beside the inputs that this run does not read; folders, too, whose package it would read in part."""
+def _neighbours(targets: Sequence[Target]) -> tuple[set[str], set[str]]:
+    """The files beside the inputs that this run does not read, and the folders whose package it reads in part."""
     inputs = [item.path for target in targets for item in target.inputs]
     read, packages = {path.name for path in inputs}, {target.package for target in targets}
-    found: set[str] = set()
+    files: set[str] = set()
+    partial: set[str] = set()
     for folder in {path.parent.resolve() for path in inputs}:
         unread = {path.name for path in folder.iterdir() if path.is_file()} - read
-        found |= unread
+        files |= unread
         if any(map(is_listed, unread)):
-            found.add(package_name(folder))
-    return found - packages
+            partial.add(package_name(folder))
+    return files, partial - packages
