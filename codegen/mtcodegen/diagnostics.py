@@ -86,37 +86,14 @@ _silent: list[bool] = []
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that ``name`` most likely was meant to be."""
-    if _silent or len(name) > 200:  # the comparison is quadratic, and nobody misspells a name that long
-        return None
-    return _nearest(name, frozenset(known))
+    return None if _silent else _nearest(name, frozenset(known))
 
 
 @functools.lru_cache(maxsize=256)  # a wrong name is often there many times
 def _nearest(name: str, known: frozenset[str]) -> str | None:
-    import difflib
+    from opschema.hints import near
 
-    # Comparing takes long: first, letters that only one of two names has bound how much they can have in common.
-    letters, length = _letters(name), len(name)
-    candidates = []
-    for other in known:
-        others = _letters(other)
-        common = min(length - (letters & ~others).bit_count(), len(other) - (others & ~letters).bit_count())
-        if 2 * common >= _CUTOFF * (length + len(other)):
-            candidates.append(other)
-    matches = difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=_CUTOFF)
-    return matches[0] if matches else None
-
-
-@functools.lru_cache(maxsize=16384)
-def _letters(name: str) -> int:
-    """The set of a name's characters as bits; different characters may share one."""
-    bits = 0
-    for char in set(name):
-        bits |= 1 << ord(char) % 128
-    return bits
-
-
-_CUTOFF = 0.6  # of the characters of both are the same, in the same order
+    return near(name, known)
 
 
 _COLOURS = {

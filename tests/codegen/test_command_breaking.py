@@ -206,7 +206,7 @@ def test_an_operator_that_is_gone_is_shown_where_it_was(project, capsys):
     shown = capsys.readouterr().err
     assert shown.startswith(
         "decl/a.yaml: error[MT701]: t::g is gone\n"
-        "   = did you mean `t::f`?\n"
+        "   = keep it, marked `deprecated`\n"
         "decl/a.yaml at HEAD:8:9: note: it was declared here\n"
         "  |\n"
         "8 | - func: g"
@@ -222,7 +222,7 @@ def test_programs_are_told_of_files_that_there_are(project, capsys):
     assert main([*words, "github"]) == 1
     assert capsys.readouterr().out == (
         "::error file=decl/a.yaml,title=MT701::t::g is gone "
-        "(it was declared at decl/a.yaml at HEAD:8:9; did you mean `t::f`?)\n"
+        "(it was declared at decl/a.yaml at HEAD:8:9; keep it, marked `deprecated`)\n"
     )
     assert main([*words, "sarif"]) == 1
     (result,) = json.loads(capsys.readouterr().out)["runs"][0]["results"]
