@@ -11,6 +11,7 @@ __all__ = [
     "BUILTINS",
     "CONTEXT",
     "IMPORTED",
+    "KEYWORDS",
     "RESERVED",
     "Names",
     "Parameters",
@@ -29,9 +30,9 @@ BUILTINS = frozenset(
     {"FutureWarning", "NotImplementedError", "abs", "any", "float", "int", "len", "max", "min", "sum", "tuple", "zip"}
 )
 
-_KEYWORDS = frozenset(keyword.kwlist)
+KEYWORDS = frozenset({*keyword.kwlist, "__debug__"})  # nothing can be assigned to them
 # What no parameter or variable of generated code is called.
-RESERVED = IMPORTED | BUILTINS | _KEYWORDS | {"_"}  # which is what nobody reads
+RESERVED = IMPORTED | BUILTINS | KEYWORDS | {"_"}  # which is what nobody reads
 
 # What every object of Python has, in any version: no operator can be looked up under such a name.
 OBJECT_ATTRIBUTES = frozenset(
@@ -80,7 +81,7 @@ CONTEXT = frozenset(
 class Names:
     """The names that are taken in some scope, or ``reserved`` as in others, and new ones beside them."""
 
-    def __init__(self, taken: Iterable[str] = (), *, reserved: frozenset[str] = _KEYWORDS) -> None:
+    def __init__(self, taken: Iterable[str] = (), *, reserved: frozenset[str] = KEYWORDS) -> None:
         self._taken = {*taken}
         self._reserved = reserved
 

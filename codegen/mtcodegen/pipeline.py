@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -109,13 +108,15 @@ def _inputs(targets: Sequence[Target], form: str) -> dict[pathlib.Path, None]:
 
 def name_faults(targets: Sequence[Target]) -> list[Diagnostic]:
     """Inputs that cannot give a module its name, and those that would give it to the same module."""
+    from mtcodegen.names import KEYWORDS
+
     found = []
     for target in targets:
         modules: dict[str, Input] = {}
         for item in target.inputs:
             name = item.path.stem
             is_plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and re.fullmatch(r"(\.\w+)?", item.path.suffix)
-            if not is_plain or keyword.iskeyword(name) or name == "__init__":
+            if not is_plain or name in KEYWORDS or name == "__init__":
                 hint = "rename the file: letters, digits and `_`, and no keyword"
                 message = f"`{name}` cannot be the name of a Python module"
                 found.append(Diagnostic("MT501", message, None, hint, path=item.name))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, output_names, to_python, walk
+from mtcodegen.expr.emit import by_name
 from mtcodegen.expr.nodes import Attribute, BoolOp, Compare, Conditional, Unary
 from mtcodegen.literals import quoted
 from mtcodegen.model import (
@@ -400,8 +401,9 @@ def _fallback_function(op: OpPlan) -> Function:
     devices = {device for kernel in op.spec.kernels for device in kernel.devices}
     place = place_of(op.spec.node.entries["fallback"][0])
     decorators = [op.registered(_KEYS[device], place) for device in ("npu", "cuda", "mps") if device not in devices]
-    lines = fallback_statements(op.schema, op.parameters, op.builtin)
-    if op.spec.fallback == "error":
+    if op.spec.fallback == "cpu":
+        lines = fallback_statements(op.schema, op.parameters, op.builtin)
+    else:
         text = quoted(f"{_title(op)} has no kernel for this device: it has kernels for {', '.join(sorted(devices))}")
         lines = [f"raise {op.builtin('NotImplementedError')}({text})"]
     return _function(op, op.private("fallback"), lines, decorators)
@@ -462,8 +464,8 @@ class _Body:
 
     def _primitive(self, body: Mindspore) -> str:
         op = self.op
-        attrs = "".join(f", {name}={op.python(value.expr)}" for name, value in body.attrs.items())
-        function = f'library.mindspore_kernel("{body.primitive}"{attrs})'
+        attrs = [by_name(name, op.python(value.expr)) for name, value in body.attrs.items()]
+        function = f"library.mindspore_kernel({', '.join([quoted(body.primitive), *attrs])})"
         if not any(isinstance(node, Name) for value in body.attrs.values() for node in walk(value.expr)):
             name = op.private(f"{self.device}_mindspore")
             self.bindings.append(f"{name} = {function}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import opschema
 from mtcodegen.autogen import tensor_options
-from mtcodegen.expr.emit import attribute
+from mtcodegen.expr.emit import attribute, by_name
 from mtcodegen.literals import quoted
 from mtcodegen.names import Names, Parameters, return_annotation
 from mtcodegen.scopes import aliased_argument, fresh_returns, is_tensor, is_tensor_list, tensor_arguments
@@ -22,12 +21,7 @@ Builtin: TypeAlias = Callable[[str], str]  # how a builtin is spelled where an o
 def call_of(base: Schema, spelled: Mapping[str, str]) -> str:
     """A call of an operator with a value for each argument."""
     positional = [spelled[argument.name] for argument in base.positional]
-    keywords = [
-        f'**{{"{argument.name}": {spelled[argument.name]}}}'
-        if keyword.iskeyword(argument.name)
-        else f"{argument.name}={spelled[argument.name]}"
-        for argument in base.kwarg_only
-    ]
+    keywords = [by_name(argument.name, spelled[argument.name]) for argument in base.kwarg_only]
     operator = attribute("torch.ops", base.namespace or "", base.name, base.overload or "default")
     return f"{operator}({', '.join(positional + keywords)})"
 

@@ -296,6 +296,13 @@ def test_operators_may_be_named_as_builtins_that_variants_call(tmp_path):
     assert ops.lambda_(xs[0]).tolist() == ops.getattr_(xs[0]).tolist() == ops.zip(xs[0]).tolist() == [2.0, 2.0]
 
 
+def test_an_operator_without_a_tensor_may_refuse_other_devices(tmp_path):
+    text = "namespace: t\nops:\n- func: made(int n) -> Tensor\n  fallback: error\n  fake: {python: 'm:f'}\n"
+    files, shown = run(tmp_path, f"{text}  kernels: [{{device: cpu, python: 'm:g'}}]\n")
+    assert shown == ""
+    assert "has no kernel for this device" in files["ops.py"]
+
+
 def test_fallback_can_be_an_error(ops):
     with pytest.raises(NotImplementedError) as caught:
         ops.strict(torch.ones(1).to("npu"))

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.mutants import check
-from benchmarks.soundness import UnsoundError, check_ours, guarded, undefined_names
+from benchmarks.soundness import Outcome, UnsoundError, check_ours, guarded, undefined_names
 from tests.codegen.support import run
 
 SEEDS = 4
@@ -43,9 +43,9 @@ def test_a_rule_that_is_broken_is_seen(tmp_path: Path) -> None:
     assert undefined_names("import a\ndef f(x):\n    return a.b(x, y)\n") == {"y"}
 
 
-def assert_sound(folder: Path, text: str) -> None:
+def assert_sound(folder: Path, text: str) -> Outcome:
     with guarded(folder):
-        check_ours(text.encode("utf-8", "surrogatepass"), folder)
+        return check_ours(text.encode("utf-8", "surrogatepass"), folder)
 
 
 @given(st.text(max_size=200))
@@ -63,6 +63,38 @@ def test_any_value(tmp_path, text, key):
     good = {"func": "f(Tensor x) -> Tensor", "fake": {"like": "x"}, "kernels": [{"device": "cpu", "python": "m:f"}]}
     entry = {**good, "backward": "not_differentiable", key: text}
     assert_sound(tmp_path, json.dumps({"namespace": "n", "ops": [entry]}))
+
+
+NAMED = """\
+namespace: n
+library: l.so
+ops:
+- func: first(Tensor @, int k=0, *, float x=1.0) -> (Tensor a, Tensor b)
+  check: '@.dim() == 2'
+  fake: [{like: '@'}, {like: '@'}]
+  kernels: [{device: cpu, symbol: s, args: ['@', a, b]}]
+  backward: {'@': 'grads[0] * @ + a'}
+- func: last(Tensor x, *, int @=0) -> (Tensor @2, Tensor y)
+  autogen: last.out
+  fake: [{like: x}, {like: x}]
+  kernels: [{device: cpu, symbol: s, args: [x, '@2', y, 'i32(@)']}]
+  backward: {x: 'grads[0] * @ * @2'}
+- func: '@(Tensor x, int @) -> (Tensor c, Tensor b)'
+  variants: [function, method]
+  fake: [{like: x}, {like: x}]
+  kernels:
+  - {device: cpu, symbol: '@', args: [x, c, b, tiling], tiling: {'@': u32(@)}}
+  - {device: npu, mindspore: {primitive: Add, args: [x], attrs: {'@': 1}}}
+  - {device: cuda, python: '@.@:@'}
+  backward: {x: 'n.last(n.first(grads[0])[1], @=3)[0]'}
+  examples: [{args: {x: [[1.0]], '@': 2}}]
+"""
+
+
+@pytest.mark.parametrize("name", ["lambda", "from", "class", "__debug__", "__x", "_", "torch", "grad", "w" * 100])
+def test_any_name(tmp_path, name):
+    """What is called like a word of Python, or like something that generated code has, or is long."""
+    assert assert_sound(tmp_path, NAMED.replace("@", name)).accepted
 
 
 _LONG = "x" * 300_000

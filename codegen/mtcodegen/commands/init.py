@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import keyword
 import pathlib
 import re
 import shlex
@@ -12,7 +11,7 @@ import sys
 import tempfile
 
 from mtcodegen.commands.common import path_name
-from mtcodegen.names import taken
+from mtcodegen.names import KEYWORDS, taken
 from mtcodegen.targets import UsageError
 from mtcodegen.wholefile import umask
 
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _namespace(folder: pathlib.Path) -> str:
     name = folder.absolute().name.replace("-", "_")
-    if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name) or name == "aten" or taken(name):
+    if not (name.isidentifier() and name.isascii()) or name in KEYWORDS or name == "aten" or taken(name):
         raise UsageError(f"{folder}: `{name}` cannot name a namespace; use letters, digits and `_`")
     return name
 

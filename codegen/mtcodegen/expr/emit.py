@@ -28,6 +28,7 @@ from mtcodegen.expr.nodes import (
 )
 from mtcodegen.expr.parser import AND, ATOM, BINARY, COMPARISON, CONDITIONAL, NOT, OR, POSTFIX, POWER, SIGN
 from mtcodegen.expr.types import C_TYPES, DTYPES
+from mtcodegen.names import KEYWORDS
 
 __all__ = ["CONSTANTS", "to_python"]
 
@@ -81,7 +82,7 @@ class _Emitter:
             case Starred(value=value):
                 return f"*{self.emit(value, COMPARISON + 1)}", ATOM
             case Keyword(name=name, value=value):
-                return f"{name}={self.emit(value, 0)}", ATOM
+                return by_name(name, self.emit(value, 0)), ATOM
             case Unary(op=op, operand=operand):
                 if op == "not":
                     return f"not {self.emit(operand, NOT)}", NOT
@@ -177,6 +178,11 @@ class _Emitter:
         if name in C_TYPES:
             return "npu.bool_" if name == "bool" else f"npu.{name}"
         return name
+
+
+def by_name(name: str, value: str) -> str:
+    """An argument of a call that is passed by name, whatever the name is."""
+    return f'**{{"{name}": {value}}}' if name in KEYWORDS else f"{name}={value}"
 
 
 def attribute(value: str, *names: str) -> str:

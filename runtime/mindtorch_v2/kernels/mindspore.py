@@ -52,7 +52,7 @@ def _mindspore() -> Any:
     return mindspore
 
 
-def primitive(name: str, **attributes: Any) -> Callable[..., Any]:
+def primitive(name: str, /, **attributes: Any) -> Callable[..., Any]:
     """The primitive ``mindspore.ops.<name>(**attributes)`` as a function of tensors.
 
     Tensors must be on the CPU, not empty (MindSpore leaves such results uninitialised), and of a dtype whose memory

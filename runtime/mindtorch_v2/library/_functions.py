@@ -216,7 +216,7 @@ def python_function(reference: str) -> Callable[..., Any]:
     return call
 
 
-def mindspore_kernel(primitive: str, **attributes: Any) -> Callable[..., Any]:
+def mindspore_kernel(primitive: str, /, **attributes: Any) -> Callable[..., Any]:
     """A MindSpore primitive as a kernel on our tensors; MindSpore is imported at the first call."""
     found: list[Callable[..., Any]] = []
 
