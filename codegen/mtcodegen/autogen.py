@@ -37,7 +37,7 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
                 possible = [variant_name(variant) for variant in variants_of(spec.schema)]
                 known = f"possible are {', '.join(possible)}" if possible else "there is nothing to make of it"
                 message = f"`{name}` is not a variant of {spec.schema.qualname}"
-                found.append(Diagnostic("MT130", message, span, suggest(name, possible) or known))
+                found.append(Diagnostic("MT130", message, span, suggest(name.rpartition("::")[2], possible) or known))
     return replace(file, ops=tuple(ops)), found
 
 
@@ -95,7 +95,9 @@ def variant_named(schema: Schema, name: str) -> Schema | None:
 @functools.lru_cache(maxsize=4096)  # an import asks for it before its operators have a namespace, and then with one
 def _variant_named(schema: Schema, name: str) -> Schema | None:
     maker = _makers(schema).get(name)
-    return None if maker is None else maker(schema)
+    if maker is None or ".__" in name:  # of an overload `_`: names that begin with `__` are Python's own
+        return None
+    return maker(schema)
 
 
 def _makers(schema: Schema) -> dict[str, Callable[[Schema], Schema | None]]:

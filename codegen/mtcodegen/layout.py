@@ -50,7 +50,10 @@ def _wrap_line(line: str) -> str:
     simple = _one_bracket(code, indent)
     if simple is not None:
         return simple
-    doc = statement(code)
+    try:
+        doc = statement(code)
+    except SyntaxError:  # a line of a statement that is laid out already, with a name or a type that fits on none
+        return line
     return line if doc is None else " " * indent + render(doc, indent)
 
 

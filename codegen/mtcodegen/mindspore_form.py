@@ -115,7 +115,7 @@ def spelled_for_mindspore(expr: Expr) -> Expr:
         case Call(function=Attribute(value=value, name="element_size"), arguments=()):
             return Attribute(value, "itemsize")
         case Attribute(value=Attribute(name="device") as device, name="type"):
-            return Call(Attribute(Name("npu"), "device_type"), (device,))
+            return Call(Name("npu.device_type"), (device,))  # one name, as no argument has it
         case Attribute(name="requires_grad"):
             return Literal(True)
     return node

@@ -121,13 +121,20 @@ class Scalar:
 
     def locate_item(self, item: str) -> Span:
         """Where ``item`` stands among names with commas between; a namespace may stand before it."""
+        offset = self._items.get(item)
+        return self.span if offset is None else self.locate(offset, len(item))
+
+    @cached_property
+    def _items(self) -> dict[str, int]:
+        """Where in ``value`` the names between commas begin, with a namespace and without; the first of each."""
+        places: dict[str, int] = {}
         offset = 0
         for part in self.value.split(","):
-            name = part.strip()
-            if item in (name, name.rpartition("::")[2]):
-                return self.locate(offset + len(part.rstrip()) - len(item), len(item))
+            end = offset + len(part.rstrip())
+            for name in (part.strip(), part.strip().rpartition("::")[2]):
+                places.setdefault(name, end - len(name))
             offset += len(part) + 1
-        return self.span
+        return places
 
     @property
     def _is_as_written(self) -> bool:

@@ -355,6 +355,11 @@ def test_a_variant_that_cannot_be_made(tmp_path):
     )
 
 
+def test_no_variant_has_an_overload_that_is_not_legal(tmp_path):
+    shown = findings(tmp_path, FAULT.replace("f(", "f._(", 1) + "  autogen: f.__out\n")
+    assert "error[MT130]: `f.__out` is not a variant of my::f._\n" in shown
+
+
 def test_a_variant_that_is_declared_too(tmp_path):
     text = FAULT + "  autogen: f_\n- func: f_(Tensor(a!) x) -> Tensor(a!)\n  kernels: [{compute: x * 2}]\n"
     assert findings(tmp_path, text).splitlines()[0] == "ops.yaml:8:9: error[MT120]: my::f_ is declared twice"

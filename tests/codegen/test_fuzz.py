@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.mutants import check
-from benchmarks.soundness import Outcome, UnsoundError, check_ours, guarded, undefined_names
+from benchmarks.soundness import FORMS, Outcome, UnsoundError, check_ours, guarded, undefined_names
 from tests.codegen.support import run
 
 SEEDS = 4
@@ -43,9 +43,9 @@ def test_a_rule_that_is_broken_is_seen(tmp_path: Path) -> None:
     assert undefined_names("import a\ndef f(x):\n    return a.b(x, y)\n") == {"y"}
 
 
-def assert_sound(folder: Path, text: str) -> Outcome:
+def assert_sound(folder: Path, text: str, more: int = 0) -> Outcome:
     with guarded(folder):
-        return check_ours(text.encode("utf-8", "surrogatepass"), folder)
+        return check_ours(text.encode("utf-8", "surrogatepass"), folder, more)
 
 
 @given(st.text(max_size=200))
@@ -80,21 +80,24 @@ ops:
   kernels: [{device: cpu, symbol: s, args: [x, '@2', y, 'i32(@)']}]
   backward: {x: 'grads[0] * @ * @2'}
 - func: '@(Tensor x, int @) -> (Tensor c, Tensor b)'
-  variants: [function, method]
   fake: [{like: x}, {like: x}]
   kernels:
   - {device: cpu, symbol: '@', args: [x, c, b, tiling], tiling: {'@': u32(@)}}
   - {device: npu, mindspore: {primitive: Add, args: [x], attrs: {'@': 1}}}
   - {device: cuda, python: '@.@:@'}
-  backward: {x: 'n.last(n.first(grads[0])[1], @=3)[0]'}
+  backward: {x: {default: 'n.last(n.first(grads[0])[1], @=3)[0]', npu: 'grads[0]'}}
   examples: [{args: {x: [[1.0]], '@': 2}}]
 """
 
 
-@pytest.mark.parametrize("name", ["lambda", "from", "class", "__debug__", "__x", "_", "torch", "grad", "w" * 100])
+ODD = ["lambda", "from", "class", "__debug__", "__x", "_", "torch", "grad", "npu", "w" * 99, "w" * 130]
+
+
+@pytest.mark.parametrize("name", ODD)
 def test_any_name(tmp_path, name):
     """What is called like a word of Python, or like something that generated code has, or is long."""
-    assert assert_sound(tmp_path, NAMED.replace("@", name)).accepted
+    for more in range(len(FORMS)):
+        assert assert_sound(tmp_path, NAMED.replace("@", name), more).accepted
 
 
 _LONG = "x" * 300_000
