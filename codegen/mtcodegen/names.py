@@ -113,9 +113,12 @@ class Parameters:
 
     def __init__(self, schema: Schema) -> None:
         names = Names(reserved=RESERVED)
-        # By keyword they are passed by their own names, which no other one may get.
-        found = names.each([arg.name for arg in sorted(schema.arguments, key=lambda arg: not arg.kwarg_only)])
-        self.spelled: Mapping[str, str] = {arg.name: found[arg.name] for arg in schema.arguments}
+        wanted = [arg.name for arg in schema.arguments]
+        if RESERVED.isdisjoint(wanted):  # nearly always
+            self.spelled: Mapping[str, str] = names.each(wanted)
+        else:  # by keyword they are passed by their own names, which no other one may get
+            found = names.each([arg.name for arg in sorted(schema.arguments, key=lambda arg: not arg.kwarg_only)])
+            self.spelled = {name: found[name] for name in wanted}
         self._kwargs = ""
         self.unbound: list[str] = []
         self.declared: list[str] = []
