@@ -13,8 +13,9 @@ BIN := $(dir $(PYTHON))
 PIP := $(PYTHON) -m pip --disable-pip-version-check --no-input
 SAY := @printf '\n==> %s\n'
 NATIVE := CMakeLists.txt pyproject.toml $(shell find runtime/core runtime/kernels runtime/sim -type f 2>/dev/null)
-# The documentation page is tested in a browser; as root on Debian it is installed where it is missing.
-CHROMIUM := { [ $$(id -u) = 0 ] && command -v apt-get && apt-get update && apt-get install -y chromium-driver; } >/dev/null 2>&1
+# The documentation page is tested in a browser, completion in shells: as root on Debian what is missing is installed.
+PACKAGES := chromium-driver zsh
+INSTALL := { [ $$(id -u) = 0 ] && command -v apt-get && apt-get update && apt-get install -y $(PACKAGES); } >/dev/null 2>&1
 BUILD_TOOLS := "scikit-build-core>=0.11" "cython>=3.0" "cmake>=3.21" "ninja>=1.11"
 
 .PHONY: help demo test lint check generate bench core clean
@@ -72,8 +73,8 @@ $(VENV)/.testable: $(VENV)/.installed
 	$(SAY) "Installing what tests compare against: torch, then mindspore and the tools"
 	@$(PIP) install torch==2.13.0
 	@PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --no-build-isolation --editable ".[test,dev]"
-	@command -v chromedriver >/dev/null || $(CHROMIUM) || \
-	  echo "no chromium and chromedriver (Debian: apt-get install chromium-driver): the tests of the docs page are skipped"
+	@{ command -v chromedriver && command -v zsh; } >/dev/null || $(INSTALL) || \
+	  echo "without chromium and zsh (Debian: apt-get install $(PACKAGES)) the tests that need them are skipped"
 	@touch $@
 
 core: ## build the compiled parts in place, for PYTHONPATH=codegen:runtime:generated (incremental)
