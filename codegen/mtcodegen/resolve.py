@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import opschema
 from mtcodegen.autogen import is_variant, variant_name
 from mtcodegen.diagnostics import Diagnostic, Related
 from mtcodegen.expr import BOOL, OperatorTable, Purpose
@@ -15,7 +14,7 @@ from mtcodegen.resolve_examples import resolve_examples
 from mtcodegen.resolve_forward import resolve_forward
 from mtcodegen.resolve_graph import check_graph
 from mtcodegen.resolve_kernels import resolve_fakes, resolve_kernels
-from mtcodegen.scopes import OpScope, is_tensor_list
+from mtcodegen.scopes import OpScope, no_method
 from mtcodegen.source import Span
 
 __all__ = ["duplicates", "resolve", "resolve_operator"]
@@ -51,14 +50,9 @@ def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[D
 
 
 def _check_method(spec: OpSpec, scope: OpScope) -> None:
-    """A method is called on the argument `self`, or on the first one."""
-    if "method" not in spec.variants:
-        return
-    positional = spec.schema.positional
-    called_on = next((argument for argument in positional if argument.name == "self"), next(iter(positional), None))
-    if called_on is None or opschema.base_of(called_on.type).name != "Tensor" or is_tensor_list(called_on.type):
-        found = f"`{called_on.name}` is {called_on.type}" if called_on else "it has no positional argument"
-        message = f"{spec.schema.qualname} cannot be a method of tensors: {found}"
+    reason = no_method(spec.schema) if "method" in spec.variants else ""
+    if reason:
+        message = f"{spec.schema.qualname} cannot be a method of tensors: {reason}"
         hint = "call a tensor `self`, or make it the first argument; or remove `method`"
         scope.fault("MT131", message, scope.name_span, hint)
 

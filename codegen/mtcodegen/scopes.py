@@ -30,6 +30,7 @@ __all__ = [
     "fresh_returns",
     "is_tensor",
     "is_tensor_list",
+    "no_method",
     "tensor_arguments",
 ]
 
@@ -113,6 +114,16 @@ def is_tensor_list(type_: opschema.Type) -> bool:
 def tensor_arguments(schema: opschema.Schema) -> list[opschema.Argument]:
     """Arguments that are one tensor and always there, the ones written to included."""
     return [argument for argument in schema.arguments if is_tensor(argument.type)]
+
+
+def no_method(schema: opschema.Schema) -> str:
+    """Why an operator cannot be a method of tensors, which is called on `self`, or on the first argument; or empty."""
+    if not schema.positional:
+        return "it has no positional argument"
+    called_on = next((item for item in schema.positional if item.name == "self"), schema.positional[0])
+    if opschema.base_of(called_on.type).name == "Tensor" and not is_tensor_list(called_on.type):
+        return ""
+    return f"`{called_on.name}` is {called_on.type}"
 
 
 def aliased_argument(schema: opschema.Schema, ret: opschema.Return) -> opschema.Argument | None:

@@ -360,3 +360,13 @@ def test_a_special_method_stays_the_runtime_s_own(tmp_path: Path) -> None:
     assert [(item.code, item.message) for item in generate([target])[1]] == [
         ("MT113", "`__and__` cannot be a method: what Tensor has under special names is the runtime's own")
     ]
+
+
+@pytest.mark.parametrize("type_", ["Scalar", "Tensor[]"])
+def test_a_method_is_called_on_a_tensor(tmp_path, type_):
+    native, ours = tmp_path / "native.yaml", tmp_path / "ops.yaml"
+    native.write_text(f"- func: f({type_} self, Tensor other) -> Tensor\n  variants: function, method\n")
+    made = import_files(native, kernels="kernels", namespace="called")
+    assert ("variants: method", f"`self` is {type_}") in [(note.text, note.reason) for note in made.notes]
+    ours.write_text(made.text)
+    assert generate([Target((Input(ours, "ops.yaml"),), tmp_path / "generated")])[1] == []

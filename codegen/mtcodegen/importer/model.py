@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import opschema
 from mtcodegen.parse import is_special
+from mtcodegen.scopes import no_method
 from mtcodegen.source import Scalar, Span
 from mtcodegen.validate import json_schema
 
@@ -79,9 +80,12 @@ class Imported:
 
     def add_variants(self, names: tuple[str, ...]) -> None:
         """Take over whether it is a method of Tensor, where it can be; ``names`` may be empty."""
-        if "method" in names and is_special(self.schema.name):
-            self.notes.append(Note("variants: method", "special methods are the runtime's own", self.span))
-            names = ("function",)
+        if "method" in names:
+            special = is_special(self.schema.name)
+            reason = "special methods are the runtime's own" if special else no_method(self.schema)
+            if reason:
+                self.notes.append(Note("variants: method", reason, self.span))
+                names = ("function",)
         self.variants = names or self.variants
 
     def add_tags(self, names: Sequence[str]) -> None:

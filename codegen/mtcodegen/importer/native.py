@@ -9,7 +9,6 @@ import opschema
 from mtcodegen.autogen import variant_named
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
-from mtcodegen.parse import is_special
 from mtcodegen.source import Span
 from mtcodegen.torchyaml.entries import shown
 from mtcodegen.torchyaml.native import NativeFunction
@@ -93,7 +92,7 @@ def _imported(
 ) -> Imported:
     schema = function.schema
     span = function.func.locate(0, len(schema.qualname))
-    imported = Imported(schema, span, function.variants)
+    imported = Imported(schema, span)
     target = by_name.get(function.structured_delegate, function)
     devices, composite = _devices(target)
     composite |= function.is_composite
@@ -113,8 +112,7 @@ def _complete(
     kernels: str,
 ) -> None:
     """Add what no other operator depends on: tags, variants, gradients, and notes."""
-    if is_special(function.schema.name):
-        imported.add_variants(function.variants)
+    imported.add_variants(function.variants)
     imported.add_tags(function.tags)
     _note_kernels(imported, function, kernels)
     for name, reason in CPP_KEYS.items():
