@@ -78,10 +78,7 @@ class ExecutorchReader(EntryReader):
         imported.add_variants(self.choices(node, "variants", VARIANTS))
         devices = self.devices(node, imported, ("cpu",))
         imported.add_tags(self.tags(node))
-        for name, reason in _NOTED.items():
-            if name in node.entries:
-                key, value = node.entries[name]
-                imported.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
+        imported.note_keys(node, _NOTED)
         self.all_kernels(node, devices, imported)
         self.dispatch(node.get("dispatch"), imported)
         self.derivatives.add_backward(imported, composite=False)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 import opschema
 from mtcodegen.parse import is_special
 from mtcodegen.scopes import no_method
+from mtcodegen.source import Mapping as MappingNode
 from mtcodegen.source import Scalar, Span
+from mtcodegen.torchyaml.entries import shown
 from mtcodegen.validate import json_schema
 
 __all__ = ["Gradient", "Imported", "Kernel", "Note", "Tangent"]
@@ -87,6 +89,13 @@ class Imported:
                 self.notes.append(Note("variants: method", reason, self.span))
                 names = ("function",)
         self.variants = names or self.variants
+
+    def note_keys(self, entry: MappingNode, reasons: Mapping[str, str]) -> None:
+        """Note the keys of ``entry`` that have no counterpart here, by what is said of each in ``reasons``."""
+        for name, reason in reasons.items():
+            if name in entry.entries:
+                key, value = entry.entries[name]
+                self.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
 
     def add_tags(self, names: Sequence[str]) -> None:
         """Take over the tags that there are here, and note the others."""

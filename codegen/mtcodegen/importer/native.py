@@ -10,7 +10,6 @@ from mtcodegen.autogen import variant_named
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
 from mtcodegen.source import Span
-from mtcodegen.torchyaml.entries import shown
 from mtcodegen.torchyaml.native import NativeFunction
 
 __all__ = ["COMPOSITE", "CPP_KEYS", "DEVICES", "import_native", "python_kernel", "python_name"]
@@ -115,10 +114,7 @@ def _complete(
     imported.add_variants(function.variants)
     imported.add_tags(function.tags)
     _note_kernels(imported, function, kernels)
-    for name, reason in CPP_KEYS.items():
-        if name in function.node.entries:
-            key, value = function.node.entries[name]
-            imported.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
+    imported.note_keys(function.node, CPP_KEYS)
     if function.autogen:
         _carry_autogen(imported, function, makers, derivatives)
     derivatives.add_backward(imported, composite=function.is_composite)
