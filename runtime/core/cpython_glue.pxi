@@ -60,6 +60,21 @@ cdef extern from *:
         return 0;
     }
 
+    /* A call whose failure is looked at before it is passed on, and its result, which Cython then owns. */
+    static inline PyObject* mt_vectorcall(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) {
+        return PyObject_Vectorcall(callable, args, nargsf, kwnames);
+    }
+    static inline PyObject* mt_new_reference(PyObject* value) { return value; }
+
+    /* Tracebacks show the user's lines: frames of the core, whose source is not installed, only hide them. -DMT_CORE_FRAMES
+       shows them again. An exception that is caught in the core then may have no traceback yet, and Cython releases the one
+       it expects there without a look: hence the second definition. */
+    #ifndef MT_CORE_FRAMES
+    #define PyTraceBack_Here(frame) 0
+    #undef Py_DECREF
+    #define Py_DECREF(object) Py_XDECREF(object)
+    #endif
+
     static PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) { return type->tp_alloc(type, n); }
     """
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
@@ -71,6 +86,8 @@ cdef extern from *:
     PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) except NULL
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf) nogil
     object PyObject_Vectorcall(object callable, PyObject** args, size_t nargsf, PyObject* kwnames)
+    PyObject* mt_vectorcall(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames)
+    object mt_new_reference(PyObject* value)
     object PyMethod_New(object func, object instance)
     void raw_tuple_set "PyTuple_SET_ITEM"(PyObject* tuple, Py_ssize_t index, PyObject* value)
     object PyLong_FromLongLong(long long value)

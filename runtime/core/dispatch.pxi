@@ -394,8 +394,11 @@ cdef object key_set(uint64_t keys):
 
 
 cdef inline object run_kernel(OpOverload op, PyObject* kernel, Bound* bound):
-    return PyObject_Vectorcall(<object>kernel, bound.slots, op.sig.positional,
-                               <PyObject*>op.sig.kwnames if op.sig.kwnames is not None else NULL)
+    cdef PyObject* result = mt_vectorcall(kernel, bound.slots, op.sig.positional,
+                                          <PyObject*>op.sig.kwnames if op.sig.kwnames is not None else NULL)
+    if result == NULL:
+        explain_kernel_failure(op, bound)
+    return mt_new_reference(result)
 
 
 cdef tuple bound_to_python(Signature sig, Bound* bound):

@@ -22,6 +22,40 @@ cdef extern from "mindtorch_kernel.h":
         int32_t itemsize
 
 cdef extern from *:
+    """
+    #include <time.h>
+
+    /* What kernels ask by mt_interrupted(). Ten times a second a thread really looks: that takes the interpreter's lock.
+       A handler's exception, KeyboardInterrupt at Ctrl-C, stays pending until the launch returns; then it is raised. */
+    static volatile int mt_stopped;
+
+    static int mt_ask_interpreter(void) {
+        static __thread int64_t asked;
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        int64_t tick = (int64_t)now.tv_sec * 10 + now.tv_nsec / 100000000;
+        /* A thread that the kernel started has no Python state; its launcher may hold the lock while it waits for it. */
+        if (tick == asked || PyGILState_GetThisThreadState() == NULL) return 0;
+        asked = tick;
+        PyGILState_STATE held = PyGILState_Ensure();
+        int stop = PyErr_Occurred() != NULL || PyErr_CheckSignals() != 0;
+        if (stop) mt_stopped = 1;
+        PyGILState_Release(held);
+        return stop;
+    }
+
+    /* After a launch, with the lock: -1 where an exception waits to be raised. */
+    static int mt_check_stopped(void) {
+        if (PyErr_Occurred() == NULL) return 0;
+        mt_stopped = 0;
+        return -1;
+    }
+    """
+    int mt_stopped
+    int mt_ask_interpreter() noexcept nogil
+    int mt_check_stopped() except -1
+
+cdef extern from *:
     char* PyBytes_AS_STRING(object value)
     bint PyBytes_Check(object value)
     Py_ssize_t PyBytes_GET_SIZE(object value)
@@ -33,23 +67,6 @@ cdef enum:
     MAX_KERNEL_ARGS = 64
     MAX_BLOCK_DIM = 65535
     RELEASE_GIL_FROM = 4096    # elements: below, giving the GIL up and taking it back costs more than the kernel
-
-# What the statuses of mindtorch_kernel.h mean; a kernel may return codes of its own.
-cdef dict C_STATUS = {
-    1: "no code for this dtype, or for this combination of dtypes",
-    2: "shapes that do not fit one another, or more than 64 dimensions",
-    3: "integer division by zero",
-    4: "an index outside its dimension",
-    5: "no memory for a temporary",
-}
-
-
-# PyTorch's names of dtypes in what its kernels say.
-cdef dict SCALAR_TYPES = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
-    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-}
-
 
 cdef struct Launch:            # one call under way
     mt_frame frame
@@ -65,7 +82,7 @@ cdef class Kernel:
 
     ``abi="ascendc"``: called as ``kernel(block_dim, *args)`` on the current stream of the arguments' NPU, for a symbol
     ``uint32_t f(uint32_t block_dim, void* stream, ...)``. ``abi="c"``: called as ``kernel(*args)``, for a symbol
-    ``int f(...)`` on CPU memory. Either returns 0 for success; anything else raises RuntimeError.
+    ``int f(...)`` on CPU memory. Either returns 0 for success; anything else raises, see failures.pxi.
 
     ``address`` is the function's address, or a callable that is asked for it at the first launch; it returns the address,
     or a pair of the address and the sizes in bytes that ``host`` arguments must have, {position: size}. ``dtypes`` are those the
@@ -211,6 +228,11 @@ cdef int resolve_address(Kernel self) except -1:
     return 0
 
 
+def interrupt_poll():
+    """The address of what a library's ``mt_poll`` is to point to, see mindtorch_kernel.h."""
+    return <uintptr_t>mt_ask_interpreter
+
+
 # ---------------------------------------------------------------- the call
 cdef object call_kernel(object callable, PyObject** args, size_t nargsf, PyObject* kwnames):
     cdef Kernel self = <Kernel>callable
@@ -237,25 +259,11 @@ cdef object launch_on_cpu(Kernel self, PyObject** args, Py_ssize_t n):
     else:
         with nogil:
             status = mt_invoke(self.address, &call.frame, self.floats, self.words)
-    if status != 0:
-        raise kernel_failure(self, status, args, n)
+    if status != 0 or mt_stopped:
+        mt_check_stopped()
+        if status != 0:
+            raise kernel_failure(self, status, args, n)
     return None
-
-
-cdef object kernel_failure(Kernel self, int status, PyObject** args, Py_ssize_t n):
-    """What a status that is not 0 becomes; that there is no code for a dtype is said as PyTorch says it, too."""
-    cdef Py_ssize_t i
-    cdef dtype widest = None
-    text = f"kernel {self.name} returned {status} (" \
-           f"{C_STATUS.get(status, 'a code of its own; a kernel returns int, 0 for success')})"
-    if status == 1:
-        for i in range(n):
-            if isinstance(<object>args[i], Tensor) and (widest is None or widest.category < (<Tensor>args[i]).dt.category):
-                widest = (<Tensor>args[i]).dt
-        if widest is not None:
-            return NotImplementedError(f"\"{self.name.removeprefix('mt_')}_cpu\" not implemented for "
-                                       f"'{SCALAR_TYPES.get(widest.name, widest.name)}': {text}")
-    return RuntimeError(text)
 
 
 cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_ssize_t n, int index):
@@ -332,7 +340,7 @@ cdef int fill_arguments(Kernel self, PyObject** args, Py_ssize_t n, Launch* call
             value = untyped(self, i, <TypedScalar>value)
         status = convert_scalar(kind, value, word)
         if status != CONVERTED:
-            raise_bad_scalar(where(self, i), <CType>self.types[i], value, status)
+            raise_bad_argument(self, i, value, status)
     return 0
 
 

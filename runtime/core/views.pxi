@@ -234,7 +234,8 @@ def broadcast_shapes(*shapes):
             if given[i] == 1 or given[i] == sizes[i + shift]:
                 continue
             if sizes[i + shift] != 1:
-                raise RuntimeError(f"Shape mismatch: objects cannot be broadcast to a single shape: the sizes {sizes[i + shift]} and "
-                                   f"{given[i]} at non-singleton dimension {i + shift} differ, in {', '.join(str(tuple(s)) if not PyLong_Check(s) else str(s) for s in shapes)}")
+                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape: The size of tensor a "
+                                   f"({sizes[i + shift]}) must match the size of tensor b ({given[i]}) at non-singleton dimension "
+                                   f"{i + shift}, in {', '.join([str(s if PyLong_Check(s) else list(s)) for s in shapes])}")
             sizes[i + shift] = given[i]
     return make_size(nd, sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["CheckError", "RegistrationError", "check_error"]
+__all__ = ["CheckError", "RegistrationError", "check_error", "failed_check"]
 
 
 class CheckError(RuntimeError):
@@ -16,14 +16,19 @@ class RegistrationError(RuntimeError):
     """An operator, kernel or gradient formula could not be registered; the registry is as it was before."""
 
 
-def check_error(op: str, condition: str, values: Mapping[str, Any]) -> CheckError:
-    """The error for a precondition that failed.
+def check_error(op: str, expectation: str, values: Mapping[str, Any], error: type[Exception] = CheckError) -> Exception:
+    """The error for a precondition that failed, as a sentence.
 
-    ``op`` is the operator's qualified name, ``condition`` the precondition as declared, ``values`` what its parts
-    evaluated to, by their text.
+    ``op`` is the operator's qualified name, ``expectation`` what was expected (``"x to have 2 dimensions"``), and
+    ``values`` what was got: what the condition's parts evaluated to, by their text.
     """
     got = ", ".join(f"{text} = {_short(value)}" for text, value in values.items())
-    return CheckError(f"{op}: expected {condition}" + (f", got {got}" if got else ""))
+    return error(f"{op}: expected {expectation}" + (f", got {got}" if got else ""))
+
+
+def failed_check(text: str, *values: Any, error: type[Exception] = CheckError) -> Exception:
+    """The error for a precondition with a message of its own: ``text`` with ``{}`` for each of the values."""
+    return error(text.format(*(list(value) if isinstance(value, tuple) else value for value in values)))
 
 
 def _short(value: Any) -> str:

@@ -6,27 +6,49 @@ namespace {
 
 constexpr int64_t kTile = 32;  // elements: a tile of a transpose stays in the L1 cache
 
+// A run of elements, stretch by stretch. Where source and target overlap, from the end at which nothing is overwritten.
+int copy_run(CastFn cast, char* dst, int64_t dst_step, const char* src, int64_t src_step, int64_t dst_itemsize,
+             int64_t src_itemsize, int64_t n, Pace& pace) {
+  const bool backwards = dst > src;
+  for (int64_t done = 0; done < n;) {
+    const int64_t count = std::min(kStretch, n - done);
+    const int64_t first = backwards ? n - done - count : done;
+    cast(dst + first * dst_step * dst_itemsize, dst_step, src + first * src_step * src_itemsize, src_step, count);
+    done += count;
+    if (pace.stops(count)) return MT_ERROR_INTERRUPTED;
+  }
+  return MT_OK;
+}
+
 // A matrix whose rows are contiguous in one operand and whose columns are in the other: copied tile by tile.
-bool copy_transposed(const Walk<2>& walk, CastFn cast) {
-  if (walk.ndim != 2 || walk.strides[0][1] != 1 || walk.strides[1][0] != 1) return false;
+bool is_transposed(const Walk<2>& walk) {
+  return walk.ndim == 2 && walk.strides[0][1] == 1 && walk.strides[1][0] == 1;
+}
+
+int copy_transposed(const Walk<2>& walk, CastFn cast) {
+  Pace pace;
   for (int64_t i0 = 0; i0 < walk.shape[0]; i0 += kTile)
     for (int64_t j0 = 0; j0 < walk.shape[1]; j0 += kTile) {
       const int64_t columns = std::min(kTile, walk.shape[1] - j0);
       for (int64_t i = i0; i < std::min(i0 + kTile, walk.shape[0]); ++i)
         cast(walk.data[0] + (i * walk.strides[0][0] + j0) * walk.itemsize[0], 1,
              walk.data[1] + (i + j0 * walk.strides[1][1]) * walk.itemsize[1], walk.strides[1][1], columns);
+      if (pace.stops(kTile * kTile)) return MT_ERROR_INTERRUPTED;
     }
-  return true;
+  return MT_OK;
 }
 
 int copy(const mt_tensor* src, const mt_tensor* dst) {
   const mt_tensor* operands[] = {dst, src};
   const CastFn cast = cast_fn(dst->dtype, src->dtype);
+  Pace pace;
   if (same_shape(src, dst) && is_contiguous(src) && is_contiguous(dst))
-    return cast(dst->data, 1, src->data, 1, numel(dst));
+    return copy_run(cast, static_cast<char*>(dst->data), 1, static_cast<const char*>(src->data), 1, dst->itemsize,
+                    src->itemsize, numel(dst), pace);
   Walk<2> walk;
   if (int status = walk.init(operands)) return status;
-  if (walk.numel == 0 || copy_transposed(walk, cast)) return MT_OK;
+  if (walk.numel == 0) return MT_OK;
+  if (is_transposed(walk)) return copy_transposed(walk, cast);
   if (walk.ndim == 0) return cast(walk.data[0], 1, walk.data[1], 1, 1);
   Cursor cursor;
   const int inner = walk.ndim - 1;
@@ -35,8 +57,10 @@ int copy(const mt_tensor* src, const mt_tensor* dst) {
     int64_t offset[2] = {};
     for (int k = 0; k < 2; ++k)
       for (int d = 0; d < inner; ++d) offset[k] += cursor.index[d] * walk.strides[k][d];
-    cast(walk.data[0] + offset[0] * walk.itemsize[0], walk.strides[0][inner],
-         walk.data[1] + offset[1] * walk.itemsize[1], walk.strides[1][inner], run);
+    if (int status = copy_run(cast, walk.data[0] + offset[0] * walk.itemsize[0], walk.strides[0][inner],
+                              walk.data[1] + offset[1] * walk.itemsize[1], walk.strides[1][inner], walk.itemsize[0],
+                              walk.itemsize[1], run, pace))
+      return status;
     cursor.advance(walk, run);
   }
   return MT_OK;
@@ -48,10 +72,12 @@ int arange(const mt_tensor* out, T start, T step, int32_t dtype) {
   if (out->ndim != 1) return MT_ERROR_SHAPE;
   const CastFn cast = cast_fn(out->dtype, dtype);
   T buffer[kBlock];
+  Pace pace;
   for (int64_t done = 0; done < n; done += kBlock) {
     const int64_t count = std::min(kBlock, n - done);
     for (int64_t i = 0; i < count; ++i) buffer[i] = start + step * T(done + i);
     cast(static_cast<char*>(out->data) + done * out->strides[0] * out->itemsize, out->strides[0], buffer, 1, count);
+    if (pace.stops(count)) return MT_ERROR_INTERRUPTED;
   }
   return MT_OK;
 }

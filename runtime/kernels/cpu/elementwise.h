@@ -122,6 +122,21 @@ struct Cursor {
   }
 };
 
+// Runs `fn` over contiguous operands of its own dtypes, stretch by stretch.
+template <int N>
+int elementwise_plain(const mt_tensor* const* operands, void** pointers, BlockFn fn, const double* params) {
+  const int64_t total = numel(operands[0]);
+  Pace pace;
+  for (int64_t done = 0;;) {
+    const int64_t n = std::min(kStretch, total - done);
+    if (int status = fn(pointers, n, params)) return status;
+    done += n;
+    if (done == total) return MT_OK;
+    if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+    for (int k = 0; k < N; ++k) pointers[k] = static_cast<char*>(pointers[k]) + n * operands[k]->itemsize;
+  }
+}
+
 // Runs `fn` over all operands. `dtypes[k]` is the dtype `fn` expects operand k in.
 template <int N>
 int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn fn, const double* params) {
@@ -132,7 +147,7 @@ int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn
     plain = plain && operands[k]->dtype == dtypes[k] && is_contiguous(operands[k]) &&
             (k == 0 || same_shape(operands[0], operands[k]));
   }
-  if (plain) return fn(pointers, numel(operands[0]), params);
+  if (plain) return elementwise_plain<N>(operands, pointers, fn, params);
 
   Walk<N> walk;
   if (int status = walk.init(operands)) return status;
@@ -155,6 +170,7 @@ int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn
     for (int k = 0; k < N; ++k) walk.strides[k][0] = 1;
   }
   Cursor cursor;
+  Pace pace;
   for (int64_t done = 0; done < walk.numel; done += kBlock) {
     const int64_t n = std::min(kBlock, walk.numel - done);
     for (int k = 0; k < N; ++k) {
@@ -166,6 +182,7 @@ int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn
     if (int status = fn(pointers, n, params)) return status;
     if (mode[0] == Mode::kBuffered) cursor.transfer(walk, 0, cast[0], buffers[0], item_size(dtypes[0]), n, true);
     cursor.advance(walk, n);
+    if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
   }
   return MT_OK;
 }

@@ -37,6 +37,7 @@ template <class T>
 struct SmallProduct {
   MT_INLINE static int run(const Size* size, const Matrix<const T>* a, const Matrix<const T>* b, const Matrix<T>* c,
                            double alpha) {
+    Pace pace;
     for (int64_t i = 0; i < size->m; ++i) {
       T* row = &c->at(i, 0);
       for (int64_t k = 0; k < size->k; ++k) {
@@ -48,6 +49,7 @@ struct SmallProduct {
         } else {
           for (int64_t j = 0; j < size->n; ++j) row[j] += factor * b_row[j * b->column];
         }
+        if (pace.stops(size->n)) return MT_ERROR_INTERRUPTED;
       }
     }
     return MT_OK;
@@ -121,6 +123,7 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Matrix<c
   if (!packed) return MT_ERROR_MEMORY;
   T* const pa = packed.get();
   T* const pb = pa + rows_block * depth_block;
+  Pace pace;
   for (int64_t jc = 0; jc < size.n; jc += cols_block) {
     const int64_t cols = std::min(cols_block, size.n - jc);
     for (int64_t kc = 0; kc < size.k; kc += depth_block) {
@@ -133,6 +136,7 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Matrix<c
           for (int64_t i = 0; i < rows; i += mr)
             TileT::run(depth, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row,
                        std::min<int64_t>(mr, rows - i), std::min<int64_t>(nr, cols - j));
+        if (pace.stops(rows * cols)) return MT_ERROR_INTERRUPTED;
       }
     }
   }

@@ -33,14 +33,15 @@ struct Dims {
   }
   int64_t inner_stride() const { return n == 0 ? 0 : std::abs(in[n - 1]); }
 
-  // Calls f(in offset, out offset) for every index of the dimensions but the last `skip`.
+  // Calls f(in offset, out offset), until it returns another status than MT_OK, for every index of the dimensions but the
+  // last `skip`.
   template <class F>
-  void each(int skip, F&& f) const {
+  int each(int skip, F&& f) const {
     int64_t index[kMaxDims] = {};
     const int outer = std::max(n - skip, 0);
     int64_t in_offset = 0, out_offset = 0;
     for (;;) {
-      f(in_offset, out_offset);
+      if (int status = f(in_offset, out_offset)) return status;
       int d = outer - 1;
       for (; d >= 0; --d) {
         in_offset += in[d];
@@ -50,7 +51,7 @@ struct Dims {
         out_offset -= out[d] * shape[d];
         index[d] = 0;
       }
-      if (d < 0) return;
+      if (d < 0) return MT_OK;
     }
   }
 };
@@ -233,44 +234,50 @@ int reduce_as(const mt_tensor* self, const mt_tensor* out, const Dims& kept, con
   const CastFn store = cast_fn(out->dtype, dtype_of<Result>());
   char* out_data = static_cast<char*>(out->data);
   const int64_t count = reduced.numel;
+  Pace pace;
 
   if (kept.n > 0 && count > 0 && (reduced.n == 0 || kept.inner_stride() < reduced.inner_stride())) {
     const int last = kept.n - 1;
     Acc acc[kBlock];
     Result results[kBlock];
-    kept.each(1, [&](int64_t in_offset, int64_t out_offset) {
+    return kept.each(1, [&](int64_t in_offset, int64_t out_offset) -> int {
       for (int64_t j = 0; j < kept.shape[last]; j += kBlock) {
         const int64_t n = std::min(kBlock, kept.shape[last] - j);
         for (int64_t i = 0; i < n; ++i) acc[i] = Op::init();
         int64_t position = 0;
-        reduced.each(0, [&](int64_t offset, int64_t) {
+        const int status = reduced.each(0, [&](int64_t offset, int64_t) -> int {
           row_loop(acc, reader.read(in_offset + offset + j * kept.in[last], kept.in[last], n), n, position++);
+          return pace.stops(n) ? MT_ERROR_INTERRUPTED : MT_OK;
         });
+        if (status) return status;
         for (int64_t i = 0; i < n; ++i) results[i] = Op::finish(acc[i], count);
         store(out_data + (out_offset + j * kept.out[last]) * out->itemsize, kept.out[last], results, 1, n);
       }
+      return MT_OK;
     });
-    return MT_OK;
   }
   const int64_t length = reduced.n == 0 ? count : reduced.shape[reduced.n - 1];
   const int64_t stride = reduced.n == 0 ? 1 : reduced.in[reduced.n - 1];
-  kept.each(0, [&](int64_t in_offset, int64_t out_offset) {
+  return kept.each(0, [&](int64_t in_offset, int64_t out_offset) -> int {
     Acc acc = Op::init();
     int64_t position = 0;
     if (count > 0) {
-      reduced.each(1, [&](int64_t offset, int64_t) {
-        const int64_t step = reader.direct(stride) ? length : kBlock;
+      const int status = reduced.each(1, [&](int64_t offset, int64_t) -> int {
+        const int64_t step = reader.direct(stride) ? kStretch : kBlock;
         for (int64_t i = 0; i < length; i += step) {
           const int64_t n = std::min(step, length - i);
           run_loop(&acc, reader.read(in_offset + offset + i * stride, stride, n), n, position);
           position += n;
+          if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
         }
+        return MT_OK;
       });
+      if (status) return status;
     }
     const Result result = Op::finish(acc, count);
     store(out_data + out_offset * out->itemsize, 1, &result, 1, 1);
+    return pace.stops(1) ? MT_ERROR_INTERRUPTED : MT_OK;
   });
-  return MT_OK;
 }
 
 template <template <class> class Op>

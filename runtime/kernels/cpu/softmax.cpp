@@ -9,15 +9,31 @@
 namespace mt {
 namespace {
 
+// Calls f(first, count) for the stretches of a row, whose passes are as long as it is.
+template <class F>
+MT_INLINE int stretches(int64_t n, Pace& pace, F&& f) {
+  for (int64_t first = 0; first < n; first += kStretch) {
+    const int64_t count = std::min(kStretch, n - first);
+    f(first, count);
+    if (pace.stops(count)) return MT_ERROR_INTERRUPTED;
+  }
+  return MT_OK;
+}
+// A part of a row function, which must be compiled with it for its instruction set.
+#define STRETCH(...) [__VA_ARGS__](int64_t first, int64_t count) __attribute__((always_inline))
+
 template <class T>
-MT_INLINE T row_max(const T* x, int64_t n) {
+MT_INLINE int row_max(const T* x, int64_t n, Pace& pace, T* result) {
   T m = -std::numeric_limits<T>::infinity();
-  for (int64_t i = 0; i < n; ++i) m = (x[i] > m) | (x[i] != x[i]) ? x[i] : m;
-  return m;
+  const int status = stretches(n, pace, STRETCH(&) {
+    for (int64_t i = first; i < first + count; ++i) m = (x[i] > m) | (x[i] != x[i]) ? x[i] : m;
+  });
+  *result = m;
+  return status;
 }
 
 template <class T>
-MT_INLINE double row_sum(const T* x, int64_t n) {
+MT_INLINE double block_sum(const T* x, int64_t n) {
   double lanes[16] = {};
   int64_t i = 0;
   for (; i + 16 <= n; i += 16)
@@ -27,71 +43,96 @@ MT_INLINE double row_sum(const T* x, int64_t n) {
   return lanes[0];
 }
 
+template <class T>
+MT_INLINE int row_sum(const T* x, int64_t n, Pace& pace, double* result) {
+  double total = 0;
+  const int status = stretches(n, pace, STRETCH(&) { total += block_sum(x + first, count); });
+  *result = total;
+  return status;
+}
+
 // Each row function: `out` from `a` (and `b`), all contiguous rows of n; out may be a.
 template <class T>
 struct Softmax {
-  MT_INLINE static int run(void* out_, const void* a_, const void*, int64_t n) {
+  MT_INLINE static int run(void* out_, const void* a_, const void*, int64_t n, Pace* pace) {
     T* out = static_cast<T*>(out_);
     const T* x = static_cast<const T*>(a_);
-    const T m = row_max(x, n);
-    for (int64_t i = 0; i < n; ++i) out[i] = vexp(x[i] - m);
-    const T scale = T(1.0 / row_sum(out, n));
-    for (int64_t i = 0; i < n; ++i) out[i] *= scale;
-    return MT_OK;
+    T m;
+    if (int status = row_max(x, n, *pace, &m)) return status;
+    if (int status = stretches(n, *pace, STRETCH(=) {
+          for (int64_t i = first; i < first + count; ++i) out[i] = vexp(x[i] - m);
+        }))
+      return status;
+    double total;
+    if (int status = row_sum(out, n, *pace, &total)) return status;
+    const T scale = T(1.0 / total);
+    return stretches(n, *pace, STRETCH(=) {
+      for (int64_t i = first; i < first + count; ++i) out[i] *= scale;
+    });
   }
 };
 
 template <class T>
 struct LogSoftmax {
-  MT_INLINE static int run(void* out_, const void* a_, const void*, int64_t n) {
+  MT_INLINE static int run(void* out_, const void* a_, const void*, int64_t n, Pace* pace) {
     T* out = static_cast<T*>(out_);
     const T* x = static_cast<const T*>(a_);
-    const T m = row_max(x, n);
+    T m;
+    if (int status = row_max(x, n, *pace, &m)) return status;
     double total = 0;
     T block[kBlock];  // the exponentials are needed for their sum only
     for (int64_t start = 0; start < n; start += kBlock) {
       const int64_t count = std::min(kBlock, n - start);
       for (int64_t i = 0; i < count; ++i) block[i] = vexp(x[start + i] - m);
-      total += row_sum(block, count);
+      total += block_sum(block, count);
+      if (pace->stops(count)) return MT_ERROR_INTERRUPTED;
     }
     const T log_total = T(std::log(total));
-    for (int64_t i = 0; i < n; ++i) out[i] = x[i] - m - log_total;
-    return MT_OK;
+    return stretches(n, *pace, STRETCH(=) {
+      for (int64_t i = first; i < first + count; ++i) out[i] = x[i] - m - log_total;
+    });
   }
 };
 
 // a: gradient, b: the softmax itself. out = b * (a - sum(a * b))
 template <class T>
 struct SoftmaxBackward {
-  MT_INLINE static int run(void* out_, const void* a_, const void* b_, int64_t n) {
+  MT_INLINE static int run(void* out_, const void* a_, const void* b_, int64_t n, Pace* pace) {
     T* out = static_cast<T*>(out_);
     const T* grad = static_cast<const T*>(a_);
     const T* y = static_cast<const T*>(b_);
     double dot = 0;
-    for (int64_t i = 0; i < n; ++i) dot += double(grad[i]) * double(y[i]);
+    if (int status = stretches(n, *pace, STRETCH(&) {
+          for (int64_t i = first; i < first + count; ++i) dot += double(grad[i]) * double(y[i]);
+        }))
+      return status;
     const T d = T(dot);
-    for (int64_t i = 0; i < n; ++i) out[i] = y[i] * (grad[i] - d);
-    return MT_OK;
+    return stretches(n, *pace, STRETCH(=) {
+      for (int64_t i = first; i < first + count; ++i) out[i] = y[i] * (grad[i] - d);
+    });
   }
 };
 
 // a: gradient, b: the log-softmax itself. out = a - exp(b) * sum(a)
 template <class T>
 struct LogSoftmaxBackward {
-  MT_INLINE static int run(void* out_, const void* a_, const void* b_, int64_t n) {
+  MT_INLINE static int run(void* out_, const void* a_, const void* b_, int64_t n, Pace* pace) {
     T* out = static_cast<T*>(out_);
     const T* grad = static_cast<const T*>(a_);
     const T* y = static_cast<const T*>(b_);
-    const T total = T(row_sum(grad, n));
-    for (int64_t i = 0; i < n; ++i) out[i] = grad[i] - vexp(y[i]) * total;
-    return MT_OK;
+    double sum;
+    if (int status = row_sum(grad, n, *pace, &sum)) return status;
+    const T total = T(sum);
+    return stretches(n, *pace, STRETCH(=) {
+      for (int64_t i = first; i < first + count; ++i) out[i] = grad[i] - vexp(y[i]) * total;
+    });
   }
 };
 
 // Applies a row function along `dim` of operands of one shape: [0] the output, then one or two inputs.
 template <template <class> class Row, class T>
 int rows(const mt_tensor* const* operands, int count, int64_t dim) {
-  static const auto fn = PerIsa<Row<T>, void*, const void*, const void*, int64_t>::pick();
+  static const auto fn = PerIsa<Row<T>, void*, const void*, const void*, int64_t, Pace*>::pick();
   const int32_t dtype = sizeof(T) == 4 ? MT_F32 : MT_F64;
   const mt_tensor* out = operands[0];
   const int64_t n = out->ndim == 0 ? 1 : out->shape[dim];
@@ -100,6 +141,7 @@ int rows(const mt_tensor* const* operands, int count, int64_t dim) {
   bool direct[3] = {};
   std::vector<T> buffers[3];
   CastFn cast[3] = {};
+  Pace pace;
   for (int k = 0; k < count; ++k) {
     stride[k] = out->ndim == 0 ? 1 : operands[k]->strides[dim];
     direct[k] = operands[k]->dtype == dtype && (stride[k] == 1 || n == 1);
@@ -114,7 +156,7 @@ int rows(const mt_tensor* const* operands, int count, int64_t dim) {
       p[k] = direct[k] ? static_cast<void*>(address[k]) : buffers[k].data();
       if (!direct[k] && k > 0) cast[k](p[k], 1, address[k], stride[k], n);
     }
-    fn(p[0], p[1], p[2], n);
+    if (int status = fn(p[0], p[1], p[2], n, &pace)) return status;
     if (!direct[0]) cast[0](address[0], stride[0], p[0], 1, n);
     int64_t d = out->ndim - 1;
     for (; d >= 0; --d) {

@@ -12,7 +12,22 @@
 namespace mt {
 
 constexpr int kMaxDims = 64;
+constexpr int64_t kStretch = 1 << 20;  // elements between two looks at whether to stop: a millisecond or a few
 constexpr int64_t kBlock = 1024;  // elements converted at a time: a few such buffers fit the L1 cache
+
+// Ends long kernels at Ctrl-C: counts elements, and asks the runtime after every stretch of them.
+class Pace {
+ public:
+  // Whether to return MT_ERROR_INTERRUPTED, now that `n` more elements are done.
+  MT_INLINE bool stops(int64_t n) { return __builtin_expect((left_ -= n) <= 0, 0) && asks(); }
+
+ private:
+  __attribute__((noinline)) bool asks() {
+    left_ = kStretch;
+    return mt_interrupted();
+  }
+  int64_t left_ = kStretch;
+};
 
 inline int64_t numel(const mt_tensor* t) {
   int64_t n = 1;

@@ -46,8 +46,20 @@ enum mt_status {
   MT_ERROR_SHAPE = 2,     /* shapes that do not fit one another, or more than 64 dimensions */
   MT_ERROR_DIVISION = 3,  /* integer division by zero */
   MT_ERROR_INDEX = 4,     /* an index outside its dimension */
-  MT_ERROR_MEMORY = 5     /* no memory for a temporary */
+  MT_ERROR_MEMORY = 5,    /* no memory for a temporary */
+  MT_ERROR_INTERRUPTED = 6 /* mt_interrupted() said so */
 };
+
+/* Ctrl-C in a kernel that runs for long: between blocks of some milliseconds of work,
+ *
+ *   if (mt_interrupted()) return MT_ERROR_INTERRUPTED;
+ *
+ * The exception of Python's signal handler is then raised where the kernel was called. It costs a look at the clock; ten
+ * times a second it takes the interpreter's lock. Threads that the kernel starts always get 0. The runtime sets `mt_poll`
+ * when it loads the library.
+ */
+__attribute__((weak, visibility("default"))) int (*mt_poll)(void);
+static inline int mt_interrupted(void) { return mt_poll != 0 && mt_poll(); }
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..errors import CheckError, RegistrationError, check_error
+from .._core import KernelError
+from ..errors import CheckError, RegistrationError, check_error, failed_check
 from ._custom_op import CustomOpHandle, custom_op
 from ._fake import get_ctx
 from ._functions import (
@@ -30,6 +31,7 @@ __all__ = [
     "CheckError",
     "CustomOpDef",
     "CustomOpHandle",
+    "KernelError",
     "Library",
     "OpCheckError",
     "RegistrationError",
@@ -37,6 +39,7 @@ __all__ = [
     "check_error",
     "custom_op",
     "define",
+    "failed_check",
     "fallthrough_kernel",
     "get_ctx",
     "get_kernel",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._core import CType, Kernel, argument_types, dtype
+from .._core import CType, Kernel, argument_types, dtype, interrupt_poll
 from . import build, elf, paths, runtime
 from .streams import Stream
 
@@ -144,6 +144,9 @@ class _Library:
 
     def __init__(self, path: Path, handle: ctypes.CDLL) -> None:
         self.path, self._handle = path, handle
+        poll = self.address("mt_poll")  # of a library with kernels that include mindtorch_kernel.h
+        if poll is not None:
+            ctypes.c_void_p.from_address(poll).value = interrupt_poll()
 
     def address(self, symbol: str) -> int | None:
         try:

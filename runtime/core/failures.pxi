@@ -1,0 +1,150 @@
+"""What a kernel's status becomes: PyTorch's error, made where the operator is known, here and nowhere else.
+
+A launch that fails raises a KernelError, which names kernel and status. Where the kernel was an operator's, `run_kernel`
+comes here: the statuses of mindtorch_kernel.h become PyTorch's class and words about the operator's arguments; a status of
+the kernel's own keeps both, with the operator before them.
+"""
+
+cdef extern from "mindtorch_kernel.h":
+    enum:
+        MT_ERROR_DTYPE, MT_ERROR_SHAPE, MT_ERROR_DIVISION, MT_ERROR_INDEX, MT_ERROR_MEMORY
+
+cdef extern from *:
+    """
+    /* The exception that is being raised, for `try ... except` to look at. */
+    static int mt_raise_pending(void) { return -1; }
+    """
+    int mt_raise_pending() except -1
+
+# What the statuses of mindtorch_kernel.h mean where no operator is known; a kernel may return codes of its own.
+cdef dict C_STATUS = {
+    MT_ERROR_DTYPE: "no code for this dtype, or for this combination of dtypes",
+    MT_ERROR_SHAPE: "shapes that do not fit one another, or more than 64 dimensions",
+    MT_ERROR_DIVISION: "integer division by zero",
+    MT_ERROR_INDEX: "an index outside its dimension",
+    MT_ERROR_MEMORY: "no memory for a temporary",
+}
+
+# PyTorch's names of dtypes in what its kernels say.
+cdef dict SCALAR_TYPES = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
+    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}
+
+# C's names of types where a number does not fit one.
+cdef dict C_NAMES = {"i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "u8": "uint8_t", "u16": "uint16_t",
+                     "u32": "uint32_t", "u64": "uint64_t", "f32": "float", "f64": "double"}
+
+
+class KernelError(RuntimeError):
+    """A kernel returned another status than 0. ``kernel`` is its name, ``status`` what it returned."""
+
+    def __init__(self, message, kernel="", status=0, dtypes=()):
+        super().__init__(message)
+        self.kernel, self.status, self._dtypes = kernel, status, dtypes
+
+
+class KernelArgumentError(TypeError):
+    """A value of another kind than the C type that a kernel declares; ``value`` is what it got."""
+
+    def __init__(self, message, value=None):
+        super().__init__(message)
+        self.value = value
+
+
+class KernelOverflowError(OverflowError):
+    """A number beyond the C type that a kernel declares; ``ctype`` names the type."""
+
+    def __init__(self, message, ctype=""):
+        super().__init__(message)
+        self.ctype = ctype
+
+
+cdef int raise_bad_argument(Kernel self, int i, object value, int status) except -1:
+    try:
+        raise_bad_scalar(where(self, i), <CType>self.types[i], value, status)
+    except TypeError as error:
+        raise KernelArgumentError(str(error), value) from None
+    except OverflowError as error:
+        raise KernelOverflowError(str(error), (<CType>self.types[i]).name) from None
+    return 0
+
+
+cdef object kernel_failure(Kernel self, int status, PyObject** args, Py_ssize_t n):
+    """The error for a status that is not 0, as it is where no operator is known."""
+    cdef Py_ssize_t i
+    cdef list given = []
+    for i in range(n):
+        if is_tensor(args[i]) and (<Tensor>args[i]).dt not in given:
+            given.append((<Tensor>args[i]).dt)
+    text = f"kernel {self.name} returned {status} " \
+           f"({C_STATUS.get(status, 'a code of its own; a kernel returns int, 0 for success')})"
+    return KernelError(text, self.name, status, given)
+
+
+cdef int explain_kernel_failure(OpOverload op, Bound* bound) except -1:
+    """Replaces the error of a launch by the operator's; any other exception passes."""
+    try:
+        mt_raise_pending()
+    except KernelError as error:
+        if error.status in C_STATUS:
+            raise status_error(op, bound, error.status, error._dtypes) from None
+        error.args = (f"{op.sig.qualname}: {error}",)
+        raise
+    except KernelArgumentError as error:
+        if op._defined_in_python or not isinstance(error.value, complex):
+            raise
+        raise not_implemented(op, [dtype_c64]) from None
+    except KernelOverflowError as error:
+        if op._defined_in_python:
+            raise
+        raise RuntimeError(f"value cannot be converted to type {C_NAMES.get(error.ctype, error.ctype)} without overflow") from None
+    return 0
+
+
+cdef object status_error(OpOverload op, Bound* bound, int status, list given):
+    """PyTorch's error for a status of mindtorch_kernel.h."""
+    if status == MT_ERROR_DTYPE:
+        return not_implemented(op, given)
+    if status == MT_ERROR_SHAPE:
+        return RuntimeError(shapes_that_do_not_fit(op, bound))
+    if status == MT_ERROR_DIVISION:
+        return RuntimeError("ZeroDivisionError")
+    if status == MT_ERROR_INDEX:
+        return IndexError(f"{op.sig.qualname}: index out of range: {listed_shapes(op, bound)}")
+    return MemoryError(f"{op.sig.qualname}: out of memory: no room for a temporary of the size of its arguments: "
+                       f"{listed_shapes(op, bound)}")
+
+
+cdef str scalar_type(dtype dt):
+    return f"'{SCALAR_TYPES.get(dt.name, dt.name)}'"
+
+
+cdef object not_implemented(OpOverload op, list given):
+    """`given`: the dtypes that the kernel got."""
+    cdef list names = [name for _, name in sorted([(-(<dtype>dt).category, scalar_type(<dtype>dt)) for dt in given])]
+    others = f" with {' and '.join(names[1:])}" if len(names) > 1 else ""
+    return NotImplementedError(f"\"{op._schema.name.strip('_')}_cpu\" not implemented for {names[0] if names else 'these arguments'}{others}")
+
+
+cdef str shapes_that_do_not_fit(OpOverload op, Bound* bound):
+    """As PyTorch says it of operands that are broadcast against one another, and into one that is written to."""
+    cdef int i
+    cdef list shapes = [(<Tensor>bound.slots[i]).shape for i in range(op.sig.count) if is_tensor(bound.slots[i])]
+    for i in range(op.sig.count):
+        if op.aliases[i].written and is_tensor(bound.slots[i]):
+            try:
+                whole = broadcast_shapes(*shapes)
+            except RuntimeError as error:
+                return str(error)
+            if whole != (<Tensor>bound.slots[i]).shape:
+                return (f"output with shape {list((<Tensor>bound.slots[i]).shape)} doesn't match the broadcast shape "
+                        f"{list(whole)}")
+    return f"{op.sig.qualname}: the shapes of its arguments do not fit one another: {listed_shapes(op, bound)}"
+
+
+cdef str listed_shapes(OpOverload op, Bound* bound):
+    cdef int i
+    return ", ".join([f"{op.sig.names[i]} {list((<Tensor>bound.slots[i]).shape)}" for i in range(op.sig.count)
+                      if is_tensor(bound.slots[i])])
