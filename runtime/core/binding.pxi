@@ -181,7 +181,7 @@ cdef object convert_number(int kind, object value):
         if (<Tensor>value).nd != 0 or needs_grad(<Tensor>value):
             return NO_DEFAULT
         value = trace_hooks().number_taken(value) if tracing() else value.item()
-    elif hasattr(value, "dtype") and hasattr(value, "item"):          # a NumPy scalar
+    elif hasattr(value, "dtype") and hasattr(value, "item") and not is_stranger(value):          # a NumPy scalar
         value = value.item()
     elif kind == ARG_INT and PyIndex_Check(value):
         value = value.__index__()
@@ -311,17 +311,35 @@ class ArgumentError(TypeError, RuntimeError):
     """A call does not fit an operator's schema. PyTorch raises TypeError from functions, RuntimeError from torch.ops."""
 
 
+cdef bint is_stranger(object value):
+    """Whether a value stands for a tensor without being one of ours: it defines ``__torch_function__``."""
+    return not isinstance(value, Tensor) and hasattr(type(value), "__torch_function__")
+
+
+cdef str stranger_name(object value):
+    cls = type(value)
+    return f"{cls.__module__}.{cls.__qualname__}" if is_stranger(value) else cls.__name__
+
+
+cdef str stranger_hint(tuple values):
+    """What to do with another library's tensor, where there is one among the values."""
+    if not any([is_stranger(v) and hasattr(v, "__array__") for v in values]):
+        return ""
+    return "\n  another library's tensor is no Tensor here: take it in as `from_numpy(numpy.asarray(t))`, over the same memory"
+
+
 cdef object wrong_type(Signature sig, int at, object value):
     spec = sig.args[at]
     expected = KIND_NAMES.get(spec.kind, str(sig.schema.arguments[at].type))
     if spec.optional:
         expected += " or None"
-    got = _type_name(value)
-    if isinstance(value, (list, tuple)) and value:
-        got += " of " + ", ".join(sorted({_type_name(v) for v in value}))
+    got = stranger_name(value)
+    items = value if isinstance(value, (list, tuple)) else ()
+    if items:
+        got += " of " + ", ".join(sorted({stranger_name(v) for v in items}))
     where = f"position {at + 1}" if at < sig.positional else "keyword-only"
-    return ArgumentError(f"{sig.qualname}(): argument '{sig.names[at]}' ({where}) must be {expected}, not {got}\n"
-                     f"  schema: {sig.schema}")
+    return ArgumentError(f"{sig.qualname}(): argument '{sig.names[at]}' ({where}) must be {expected}, not {got}"
+                     f"{stranger_hint((value, *items))}\n  schema: {sig.schema}")
 
 
 cdef object too_many(Signature sig, Py_ssize_t nargs):

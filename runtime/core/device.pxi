@@ -15,26 +15,30 @@ cdef class device:
     cdef readonly int index_code   # -1: no index
 
     def __init__(self, type not None, index=None):
-        if isinstance(type, device):
+        if isinstance(type, device) and index is None:
             self.type_code, self.index_code = (<device>type).type_code, (<device>type).index_code
             return
-        if PyLong_Check(type) and index is None:
+        if PyLong_Check(type) and not PyBool_Check(type) and index is None:
             type, index = "npu", type       # an int is an index of the accelerator
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, int or device, not {_type_name(type)}")
+        if index is not None and (PyBool_Check(index) or not PyIndex_Check(index)):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {_type_name(index)}")
+        if not type:
+            raise RuntimeError("Device string must not be empty")
         name, colon, number = type.partition(":")
         if colon:
             if index is not None:
                 raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
-            if not number.isdecimal():
+            if not (number.isascii() and number.isdecimal()) or (number[0] == "0" and number != "0"):
                 raise RuntimeError(f"Invalid device string: '{type}'")
             index = int(number)
         if name not in DEVICE_CODES:
             raise RuntimeError(f"Expected one of {', '.join(DEVICE_TYPES)} device type at start of device string: {name}")
         self.type_code = DEVICE_CODES[name]
-        self.index_code = -1 if index is None else index
-        if self.index_code < -1:
+        if index is not None and index < 0:
             raise RuntimeError(f"Device index must not be negative, got {index}")
+        self.index_code = -1 if index is None else index
 
     @property
     def type(self):

@@ -202,7 +202,7 @@ def set_python_dispatchers(dispatcher, override, stranger):
     """Sets what runs at the Python key and for ``__torch_function__``: ``f(op, args, kwargs)`` each.
 
     ``stranger(packet, args, kwargs)`` runs for arguments that fit no schema; it returns NotImplemented where none of
-    them defines ``__torch_function__``.
+    them defines ``__torch_function__``, or what does has the call already and only gives it back.
     """
     global python_dispatcher, function_dispatcher, stranger_dispatcher
     python_dispatcher, function_dispatcher, stranger_dispatcher = dispatcher, override, stranger
@@ -270,8 +270,7 @@ cdef object ask_strangers(object packet, PyObject** args, Py_ssize_t nargs, PyOb
     names = () if kwnames == NULL else <object>kwnames
     values = [<object>args[i] for i in range(nargs + len(names))]
     for value in values:
-        if any([not isinstance(item, Tensor) and hasattr(type(item), "__torch_function__")
-                for item in (value if isinstance(value, (list, tuple)) else (value,))]):
+        if any([is_stranger(item) for item in (value if isinstance(value, (list, tuple)) else (value,))]):
             return stranger_dispatcher(packet, tuple(values[:nargs]), dict(zip(names, values[nargs:])))
     return NotImplemented
 

@@ -251,10 +251,10 @@ cdef list take_gradients(NodeState* state):
 
 
 cdef int run_output_hooks(Node node, list grads) except -1:
-    for output, hooks in node.hooks.tensor.items():
+    for output, hooks in list(node.hooks.tensor.items()):         # a hook may add others, to outputs that had none
         if grads[output] is not None:
             grads[output] = run_hooks(hooks, grads[output])
-    for output, reference in node.hooks.retained.items():
+    for output, reference in list(node.hooks.retained.items()):
         tensor = reference()
         if tensor is not None and grads[output] is not None:
             accumulate(<Tensor>tensor, grads[output])

@@ -81,9 +81,10 @@ cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, P
 
 
 cdef object no_overload(OpOverloadPacket packet, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
-    given = [_type_name(<object>args[i]) for i in range(nargs)]
+    given = [stranger_name(<object>args[i]) for i in range(nargs)]
     if kwnames != NULL:
-        given += [f"{name}={_type_name(<object>args[nargs + i])}" for i, name in enumerate(<object>kwnames)]
+        given += [f"{name}={stranger_name(<object>args[nargs + i])}" for i, name in enumerate(<object>kwnames)]
     schemas = "\n".join([f"  {op._schema}" for op in packet.ops])
+    hint = stranger_hint(tuple([<object>args[i] for i in range(nargs + (0 if kwnames == NULL else len(<object>kwnames)))]))
     return ArgumentError(f"{packet.namespace}::{packet.__name__}() received an invalid combination of arguments - got "
-                     f"({', '.join(given)}), but expected one of:\n{schemas}")
+                     f"({', '.join(given)}), but expected one of:\n{schemas}{hint}")

@@ -412,6 +412,9 @@ cdef class Tensor:
     def __format__(self, spec):
         return protocols().format_tensor(self, spec)
 
+    def __copy__(self):
+        return protocols().shallow_copy(self)
+
     def __deepcopy__(self, memo):
         return protocols().deepcopy(self, memo)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from . import _core
@@ -83,7 +84,7 @@ def _pick(self: Tensor, item: bool | Tensor) -> tuple[Tensor, int]:
     if isinstance(item, bool):
         result: Tensor = ops.aten.arange(1 if item else 0, device=self.device)
         return result, 1
-    if item.dtype is _core.dtypes["bool"]:
+    if _is_mask(item):
         return (item.reshape((1,)), 1) if item.dim() == 0 else (item, item.dim())
     return item, 1
 
@@ -102,6 +103,8 @@ def _plain(item: Any) -> Any:
         return int(item.item())
     if item is None or item is Ellipsis or isinstance(item, (Tensor, int, slice)):
         return item
+    if isinstance(item, (str, bytes)):  # sequences, but of no numbers
+        raise TypeError(f"new(): invalid data type '{type(item).__name__}'")
     if hasattr(item, "__array_interface__") and item.ndim > 0:
         return _as_tensor(item)
     if hasattr(item, "__index__"):
@@ -113,7 +116,16 @@ def _plain(item: Any) -> Any:
 
 
 def _is_integer(item: Tensor) -> bool:
-    return not item.is_floating_point() and not item.is_complex() and item.dtype is not _core.dtypes["bool"]
+    """Whether an index tensor holds positions."""
+    return not item.is_floating_point() and not item.is_complex() and not _is_mask(item)
+
+
+def _is_mask(item: Any) -> bool:
+    """Whether an index is a tensor of truth values; uint8 stands for them too, as it did before there was bool."""
+    return isinstance(item, Tensor) and item.dtype in _MASKS
+
+
+_MASKS = (_core.dtypes["bool"], _core.dtypes["uint8"])
 
 
 def _as_tensor(value: Any) -> Tensor:
@@ -127,9 +139,7 @@ def _consumed(item: Any) -> int:
     """How many dimensions of the tensor an index stands for."""
     if item is None or item is Ellipsis or isinstance(item, bool):
         return 0
-    if isinstance(item, Tensor) and item.dtype is _core.dtypes["bool"]:
-        return item.dim()
-    return 1
+    return item.dim() if _is_mask(item) else 1
 
 
 def _with_ellipsis(self: Tensor, items: tuple[Any, ...]) -> list[Any]:
@@ -151,16 +161,26 @@ def _with_ellipsis(self: Tensor, items: tuple[Any, ...]) -> list[Any]:
 def _sliced(view: Tensor, dim: int, item: slice) -> Tensor:
     if item == slice(None):
         return view
-    step = 1 if item.step is None else int(item.step)
-    if step <= 0:
+    step = 1 if item.step is None else int(_bound(item.step))
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
         raise ValueError("step must be greater than zero")
     result: Tensor = ops.aten.slice.Tensor(view, dim, _bound(item.start), _bound(item.stop), step)
     return result
 
 
 def _bound(value: Any) -> Any:
-    """A slice's end; a tensor stays one, so that a trace sees where it comes from."""
-    return value if value is None or isinstance(value, Tensor) else int(value)
+    """A slice's end as an integer; a tensor stays one, so that a trace sees where it comes from."""
+    if value is None:
+        return None
+    if isinstance(value, Tensor):
+        if value.numel() != 1 or value.is_floating_point() or value.is_complex():
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return value if value.dim() == 0 else value.reshape(())
+    if not hasattr(type(value), "__index__"):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    return operator.index(value)
 
 
 def _selected(self: Tensor, view: Tensor, dim: int, index: int) -> Tensor:

@@ -31,6 +31,7 @@ class _Stacks(threading.local):
         self.function: list[TorchFunctionMode] = []
         self.subclasses_off = False  # of __torch_function__: those of subclasses
         self.function_off = False  # modes, too
+        self.handed_on: set[tuple[Any, ...]] = set()  # calls that a __torch_function__ has; see `handed_on`
 
 
 stacks = _Stacks()
@@ -140,6 +141,27 @@ def without_innermost(stack: list[Any]) -> Iterator[Any]:
     finally:
         stack.append(mode)
         _follow_stacks()
+
+
+class handed_on:  # noqa: N801  (reads as a word: `with handed_on(...)`)
+    """Inside, ``who`` has the call, to answer it by ``__torch_function__``; False where it has it already.
+
+    Then the call came back as it was, and would for ever: another library's tensor calls the function itself.
+    """
+
+    __slots__ = ("_call", "_first")
+
+    def __init__(self, who: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> None:
+        self._call = (who, id(func), *map(id, args), *[(name, id(value)) for name, value in (kwargs or {}).items()])
+
+    def __enter__(self) -> bool:
+        self._first = self._call not in stacks.handed_on
+        stacks.handed_on.add(self._call)
+        return self._first
+
+    def __exit__(self, *exc: object) -> None:
+        if self._first:
+            stacks.handed_on.discard(self._call)
 
 
 def _follow_stacks() -> None:

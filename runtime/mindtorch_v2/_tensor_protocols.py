@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import Tensor
+from ._modes import DisableTorchFunctionSubclass, handed_on
+from ._ops import ops
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,11 +41,11 @@ def torch_function(
     cls: type[Tensor], func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: Any = None
 ) -> Any:
     """The default ``__torch_function__``: calls ``func``, and gives tensors in its result the class ``cls``."""
-    from .overrides import DisableTorchFunctionSubclass
-
     if not all(issubclass(cls, other) for other in types):
         return NotImplemented
-    with DisableTorchFunctionSubclass():
+    with handed_on(cls, func, args, kwargs) as first, DisableTorchFunctionSubclass():
+        if not first:
+            return NotImplemented
         result = func(*args, **(kwargs or {}))
     return result if func in _KEEPS_CLASS else _as_class(result, cls)
 
@@ -58,10 +60,16 @@ def _as_class(value: Any, cls: type[Tensor]) -> Any:
     return _core.change_class(value, cls) if type(value) is Tensor else value
 
 
-def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf of the same class with its own memory, flags, gradient and attributes.
+def shallow_copy(tensor: Tensor) -> Tensor:
+    """What ``copy.copy`` gives: a leaf of the same class over the same memory, with the same flags and attributes."""
+    return _with_attributes(Tensor._make_subclass(type(tensor), tensor.detach(), tensor.requires_grad), vars(tensor))
 
-    Raises RuntimeError for a tensor that an operation made: its graph cannot be copied.
+
+def deepcopy(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
+    """A leaf of the same class, flags, gradient and attributes, over memory of its own.
+
+    Tensors that share memory still do in one copy: it is copied once, whole. Raises RuntimeError for a tensor that an
+    operation made: its graph cannot be copied.
     """
     import copy
 
@@ -73,20 +81,43 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment; "
             "copy `tensor.detach()` instead"
         )
-    result: Tensor = Tensor._make_subclass(type(tensor), tensor.detach().clone(), tensor.requires_grad)
+    wraps = hasattr(type(tensor), "__torch_dispatch__")  # what has its memory in other tensors
+    data = tensor.detach().clone() if wraps else _over_copied_memory(tensor.detach(), memo)
+    result: Tensor = Tensor._make_subclass(type(tensor), data, tensor.requires_grad)
     memo[id(tensor)] = result
     if tensor.grad is not None:
         result.grad = copy.deepcopy(tensor.grad, memo)
-    for name, value in vars(tensor).items():
-        setattr(result, name, copy.deepcopy(value, memo))
+    return _with_attributes(result, {name: copy.deepcopy(value, memo) for name, value in vars(tensor).items()})
+
+
+def _over_copied_memory(data: Tensor, memo: dict[Any, Any]) -> Tensor:
+    """``data`` over a copy of its whole storage; the memo has the copies that there are."""
+    storage = data.untyped_storage()
+    if storage.nbytes() == 0:
+        cloned: Tensor = data.clone()
+        return cloned
+    # Storages over the same bytes are one: `.data` has a storage of its own. On meta there are no bytes.
+    key = ("memory", storage.data_ptr() or id(storage), storage.nbytes(), data.dtype, data.device)
+    if key not in memo:
+        whole = ops.aten.as_strided(data, (storage.nbytes() // data.element_size(),), (1,), 0)
+        memo[key] = whole.clone(), data  # the original is kept: no other memory gets its address meanwhile
+    copied, _ = memo[key]
+    result: Tensor = ops.aten.as_strided(copied, data.shape, data.stride(), data.storage_offset())
     return result
 
 
+def _with_attributes(tensor: Tensor, attributes: dict[str, Any]) -> Tensor:
+    for name, value in attributes.items():
+        setattr(tensor, name, value)
+    return tensor
+
+
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
-    """How pickle stores a tensor: class, dtype, shape, bytes, device, flags and attributes."""
-    data = tensor.detach().cpu().contiguous()
+    """How pickle stores a tensor: class, dtype, shape and strides, bytes, device, flags and attributes."""
+    data = tensor.detach().cpu().clone()  # without gaps, and with the order of its strides
     raw = b"" if data.numel() == 0 else bytes(_core.as_memoryview(_as_bytes(data)))
-    state = (tensor.dtype, tuple(tensor.shape), raw, str(tensor.device), tensor.requires_grad, dict(vars(tensor)))
+    geometry = tuple(tensor.shape), data.stride()
+    state = (tensor.dtype, *geometry, raw, str(tensor.device), tensor.requires_grad, dict(vars(tensor)))
     return rebuild_tensor, (type(tensor), *state)
 
 
@@ -94,6 +125,7 @@ def rebuild_tensor(
     cls: type[Tensor],
     dtype: _core.dtype,
     shape: tuple[int, ...],
+    stride: tuple[int, ...],
     raw: bytes,
     device: str,
     requires_grad: bool,
@@ -103,13 +135,11 @@ def rebuild_tensor(
     data = _core.alloc(shape, dtype, "cpu")
     if raw:
         _core.as_memoryview(_as_bytes(data))[:] = raw
-    tensor: Tensor = Tensor._make_subclass(cls, data.to(device), requires_grad)
-    for name, value in attributes.items():
-        setattr(tensor, name, value)
-    return tensor
+        data = ops.aten.as_strided(data, shape, stride)
+    return _with_attributes(Tensor._make_subclass(cls, data.to(device), requires_grad), attributes)
 
 
 def _as_bytes(tensor: Tensor) -> Tensor:
-    """A contiguous tensor's memory as uint8."""
+    """The memory of a tensor without gaps as uint8."""
     size = tensor.numel() * tensor.element_size()
     return _core.from_buffer(tensor, tensor.data_ptr(), (size,), (1,), _core.dtypes["uint8"])

@@ -19,6 +19,7 @@ from ._modes import (
     DisableTorchFunctionSubclass,
     TorchDispatchMode,
     TorchFunctionMode,
+    handed_on,
     stacks,
     without_innermost,
 )
@@ -139,7 +140,10 @@ def _override_call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     name = f"torch.{func.__name__}" if func.namespace == "aten" else f"torch.ops.{func}"
     from .library._publishing import published_form
 
-    return _call_function(name, published_form(func), types, args, kwargs or None)
+    if stacks.function:  # a mode is out of the way while it is asked
+        return _call_function(name, published_form(func), types, args, kwargs or None)
+    with handed_on(types, func, args, kwargs) as first:
+        return _call_function(name, published_form(func), types, args, kwargs or None) if first else NotImplemented
 
 
 def _call_function(name: str, func: Any, types: Types, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:

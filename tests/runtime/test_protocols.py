@@ -47,6 +47,94 @@ def test_a_module_is_copied_with_its_parameters():
     agree(case)
 
 
+SHARED = {
+    "a slice after it": lambda w: (w, w[:1]),
+    "a slice before it": lambda w: (w[:1], w),
+    "slices alone": lambda w: (w[1:3], w[2:]),
+    "shapes": lambda w: (w, w.reshape(2, 2), w[None], w.reshape(2, 2).t()),
+    "inside": lambda w: ({"a": [w]}, [[w[1:]]]),
+    "detached and data": lambda w: (w, w.detach(), w.data),
+    "one element many times": lambda w: (w[:1].expand(4), w),
+    "twice itself": lambda w: (w, w),
+    "nothing of it": lambda w: (w, w[4:]),
+}
+
+
+def tensors(value):
+    if isinstance(value, (list, tuple)):
+        return [t for item in value for t in tensors(item)]
+    return [t for item in value.values() for t in tensors(item)] if isinstance(value, dict) else [value]
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_copies_of_tensors_that_share_memory_share_it_too(name):
+    def case(torch):
+        w = torch.arange(4.0)
+        given = SHARED[name](w)
+        copied = tensors(copy.deepcopy(given))
+        geometry = [(tuple(t.shape), t.stride(), t.storage_offset(), t._base is None) for t in copied]
+        copied[0].fill_(9.0)
+        sizes = [t.untyped_storage().nbytes() for t in copied if t.numel()]
+        return copied, geometry, sizes, w
+
+    agree(case)
+
+
+def test_a_copied_gradient_that_is_copied_beside_its_tensor():
+    def case(torch):
+        w = torch.ones(3)
+        w.grad = torch.zeros(3)
+        grad, twin = copy.deepcopy((w.grad, w))
+        grad[0] = 5.0
+        return twin.grad is grad, twin.grad, w.grad
+
+    agree(case)
+
+
+def test_copies_on_other_devices_share_memory_too():
+    w = mindtorch_v2.arange(4.0).to("npu")
+    twin, part = copy.deepcopy((w, w[1:]))
+    twin.fill_(2.0)
+    assert (w.tolist(), part.tolist(), part.device) == ([0.0, 1.0, 2.0, 3.0], [2.0, 2.0, 2.0], w.device)
+    agree(lambda torch: [t.device.type for t in copy.deepcopy([torch.empty(3, device="meta")] * 2)])
+
+
+def test_a_copied_parameter_is_apart_from_everything():
+    def case(torch):
+        layer = torch.nn.Linear(2, 1)
+        layer.weight.data.fill_(1.0)
+        layer.part = layer.weight.detach()[0]
+        layer.weight.sum().backward()
+        layer.weight.label = "a"
+        twin = copy.deepcopy(layer)
+        twin.part.fill_(7.0)
+        return twin.weight, twin.weight.grad, hasattr(twin.weight, "label"), layer.part, type(twin.weight).__name__
+
+    agree(case)
+
+
+COPIED = {
+    "a leaf": lambda torch: torch.ones(2),
+    "a leaf that requires grad": lambda torch: torch.ones(2, requires_grad=True),
+    "a parameter": lambda torch: torch.nn.Parameter(torch.ones(2)),
+    "a result": lambda torch: torch.ones(2, requires_grad=True) * 2,
+    "a part": lambda torch: torch.ones(3)[1:],
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_a_shallow_copy_has_the_same_memory(name):
+    def case(torch):
+        x = COPIED[name](torch)
+        x.label = ["a"]
+        y = copy.copy(x)
+        with torch.no_grad():
+            y[0] = 9.0
+        return x, y, y is x, y.label is x.label, y.is_leaf, y._base is None, y.storage_offset(), type(y).__name__
+
+    agree(case)
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
 @pytest.mark.parametrize("name", ["float32", "int64", "bool", "float16"])
 def test_pickling_gives_an_equal_tensor(shape, name):
@@ -56,6 +144,17 @@ def test_pickling_gives_an_equal_tensor(shape, name):
     assert y.shape == x.shape
     assert np.array_equal(y.numpy(), x.numpy())
     assert y.data_ptr() != x.data_ptr() or x.numel() == 0
+
+
+def test_pickling_keeps_strides():
+    def case(torch):
+        x = torch.arange(6.0).reshape(2, 3)
+        return [
+            (y, y.stride())
+            for y in (pickle.loads(pickle.dumps(t)) for t in (x, x.t(), torch.ones(2, 3, 4).permute(2, 0, 1)))
+        ]
+
+    agree(case)
 
 
 def test_pickling_keeps_flags_attributes_and_device():
@@ -84,3 +183,22 @@ def test_numpy_shares_the_memory():
     array[1] = 5.0
     assert x.tolist() == [0.0, 5.0, 0.0]
     assert np.asarray(x, dtype=np.float64).dtype == np.float64
+
+
+@pytest.mark.parametrize("read", [lambda x: x.numpy(), np.asarray])
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+def test_numpy_where_nothing_is_recorded(mode, read):
+    """A tensor that requires grad shares its memory there, too."""
+
+    def case(torch):
+        x = torch.ones(2, requires_grad=True)
+        with getattr(torch, mode)():
+            read(x)[0] = 5.0
+        return x
+
+    agree(case)
+
+
+@pytest.mark.parametrize("read", [lambda x: x.numpy(), np.asarray])
+def test_numpy_of_what_is_recorded(read):
+    agree(lambda torch: read(torch.ones(2, requires_grad=True)), "Can't call numpy() on Tensor that requires grad.")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from .. import _core
 from .._core import Tensor
 from . import _forward, _forward_functions
+from ._decorators import ContextDecorator
 from ._levels import ForwardLevel, hidden_from
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -43,8 +44,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
     close_level(_open.pop())
 
 
-class dual_level:  # noqa: N801  (PyTorch's name)
-    """``with dual_level():`` opens the level, and closes it whatever happens."""
+class dual_level(ContextDecorator):  # noqa: N801  (PyTorch's name)
+    """``with dual_level():`` or ``@dual_level()`` opens the level, and closes it whatever happens."""
 
     def __enter__(self) -> int:
         return enter_dual_level()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
 from .._core import is_grad_enabled, set_grad_enabled_, set_inference_mode_
 from .._core import is_inference_mode as is_inference_mode_enabled
+from ._decorators import ContextDecorator
 
 __all__ = [
     "enable_grad",
@@ -23,7 +24,7 @@ __all__ = [
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _GradMode:
+class _GradMode(ContextDecorator):
     """Sets grad mode while inside ``with``, or while a decorated function or generator runs."""
 
     mode: bool
@@ -41,10 +42,9 @@ class _GradMode:
 
     def __call__(self, function: Function) -> Function:
         """Decorates a function or a generator function: the mode holds while its body runs."""
-        mode = self.mode
         if inspect.isgeneratorfunction(function):
-            generator: Function = _decorate_generator(function, mode)
-            return generator
+            return super().__call__(function)
+        mode = self.mode
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -91,6 +91,10 @@ class set_grad_enabled(_GradMode):  # noqa: N801
         self.mode = bool(mode)
         self._before = set_grad_enabled_(self.mode)
 
+    def clone(self) -> set_grad_enabled:
+        """The same mode, set at once."""
+        return set_grad_enabled(self.mode)
+
     def __enter__(self) -> None:
         self._outer.append(self._before)
         set_grad_enabled_(self.mode)
@@ -101,7 +105,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801
         return super().__call__(function)
 
 
-class inference_mode:  # noqa: N801
+class inference_mode(ContextDecorator):  # noqa: N801
     """Like `no_grad`, and new tensors never take part in autograd: no version, and no saving for backward.
 
     ``with inference_mode():``, ``@inference_mode()`` or ``@inference_mode``; ``inference_mode(False)`` turns it off
@@ -121,10 +125,8 @@ class inference_mode:  # noqa: N801
         self._outer: list[tuple[bool, bool]] = []
 
     def __enter__(self) -> None:
-        outer = set_inference_mode_(self.mode)
-        # Inside, grad mode is the opposite of inference mode; a mode that changes nothing leaves it alone.
-        grad = is_grad_enabled() if outer == self.mode else set_grad_enabled_(not self.mode)
-        self._outer.append((outer, grad))
+        # Inside, grad mode is the opposite of inference mode, whatever it was.
+        self._outer.append((set_inference_mode_(self.mode), set_grad_enabled_(not self.mode)))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -133,42 +135,6 @@ class inference_mode:  # noqa: N801
         set_inference_mode_(outer)
         set_grad_enabled_(grad)
 
-    def __call__(self, function: Function) -> Function:
-        """Decorates a function: the mode holds while it runs."""
-
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
-
-        return wrapper  # type: ignore[return-value]
-
-
-def _decorate_generator(function: Any, mode: bool) -> Any:
-    """The mode holds while the generator's body runs, not while its consumer does."""
-
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        generator = function(*args, **kwargs)
-        resume: Callable[[], Any] = functools.partial(next, generator)
-        try:
-            while True:
-                outer = set_grad_enabled_(mode)
-                try:
-                    value = resume()
-                except StopIteration as stop:
-                    return stop.value
-                finally:
-                    set_grad_enabled_(outer)
-                try:
-                    sent = yield value
-                except GeneratorExit:
-                    raise
-                except BaseException as error:  # belongs into the generator, which may handle it
-                    resume = functools.partial(generator.throw, error)
-                else:
-                    resume = functools.partial(generator.send, sent)
-        finally:
-            generator.close()
-
-    return wrapper
+    def clone(self) -> inference_mode:
+        """The same mode."""
+        return inference_mode(self.mode)

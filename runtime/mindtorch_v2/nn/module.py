@@ -14,11 +14,19 @@ from .parameter import Parameter
 __all__ = ["IncompatibleKeys", "Module"]
 
 
+_EXTRA_STATE = "_extra_state"  # the name of a module's extra state
+
+
 class IncompatibleKeys(NamedTuple):
     """What `load_state_dict` did not find, and what it did not expect."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
 class Module:
@@ -290,15 +298,15 @@ class Module:
         fn(self)
         return self
 
-    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Any:
-        for module in self.modules():
-            for parameter in module._parameters.values():
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        """Puts ``fn`` of every parameter, gradient and buffer in its place; parameters stay the objects they are.
+
+        ``fn`` is given the tensors themselves: what it changes in place counts as changed.
+        """
+        for module in self.modules() if recurse else [self]:
+            for name, parameter in module._parameters.items():
                 if parameter is not None:
-                    parameter.data = fn(parameter.data)
-                    if parameter.grad is not None:
-                        grad = fn(parameter.grad.detach())
-                        parameter.grad = None
-                        parameter.grad = grad
+                    module._parameters[name] = _applied(fn, parameter)
             for name, buffer in module._buffers.items():
                 if buffer is not None:
                     module._buffers[name] = fn(buffer)
@@ -348,11 +356,21 @@ class Module:
         return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
 
     # ---- state
+    def get_extra_state(self) -> Any:
+        """What `state_dict` keeps besides tensors; a subclass that has it defines `set_extra_state`, too."""
+        raise RuntimeError(f"{type(self).__name__} has no extra state: define get_extra_state()")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Takes back what `get_extra_state` gave, in `load_state_dict`."""
+        raise RuntimeError(f"{type(self).__name__} takes no extra state: define set_extra_state(state)")
+
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """Parameters and persistent buffers by name, detached unless ``keep_vars``."""
+        """Parameters and persistent buffers by name, detached unless ``keep_vars``; and extra state."""
         state = OrderedDict() if destination is None else destination
         for name, value in self._own_state():
             state[prefix + name] = value if keep_vars else value.detach()
+        if type(self).get_extra_state is not Module.get_extra_state:
+            state[prefix + _EXTRA_STATE] = self.get_extra_state()
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
@@ -363,12 +381,24 @@ class Module:
             if value is not None and name not in self._non_persistent:
                 yield name, value
 
-    def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> IncompatibleKeys:
-        """Copies values into parameters and buffers of the same names.
+    def _expected_state(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """What `load_state_dict` looks for, by name: tensors to copy into, and methods that take extra state."""
+        for name, value in self._own_state():
+            yield prefix + name, value
+        if type(self).set_extra_state is not Module.set_extra_state:
+            yield prefix + _EXTRA_STATE, self.set_extra_state
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module._expected_state(f"{prefix}{name}.")
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+        """Copies values into parameters and buffers of the same names, and gives modules their extra state.
 
         Raises RuntimeError for a size that does not match, and with ``strict`` for missing and unexpected names.
         """
-        own = self.state_dict(keep_vars=True)
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        own = dict(self._expected_state())
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
         faults = []
@@ -376,18 +406,10 @@ class Module:
             faults.append("Missing key(s) in state_dict: {}. ".format(", ".join(f'"{name}"' for name in missing)))
         if strict and unexpected:
             faults.append("Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{name}"' for name in unexpected)))
-        with no_grad():
-            for name, value in own.items():
-                given = state_dict.get(name)
-                if given is None:
-                    continue
-                if given.shape != value.shape:
-                    faults.append(
-                        f"size mismatch for {name}: copying a param with shape {given.shape} from checkpoint, the "
-                        f"shape in current model is {value.shape}."
-                    )
-                    continue
-                value.copy_(given)
+        for name, target in own.items():
+            if name in state_dict:
+                fault = _load(name, target, state_dict[name])
+                faults += [fault] if fault else []
         if faults:
             raise RuntimeError(
                 "Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(faults))
@@ -408,6 +430,57 @@ class Module:
         if not lines and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join([*extra, *lines]) + "\n)"
+
+
+def _applied(fn: Callable[[Tensor], Tensor], parameter: Parameter) -> Parameter:
+    """The parameter with ``fn`` of its value and of its gradient; another one where the value has left for meta."""
+    grad = parameter.grad
+    with no_grad():
+        value = fn(parameter)
+        result = (
+            _with_value(parameter, value) if _holds(parameter, value) else Parameter(value, parameter.requires_grad)
+        )
+        if grad is not None:
+            value = fn(grad)
+            result.grad = None
+            result.grad = _with_value(grad, value) if _holds(grad, value) else value.requires_grad_(grad.requires_grad)
+    return result
+
+
+def _holds(tensor: Tensor, value: Tensor) -> bool:
+    """Whether a tensor can take over another one's memory: on meta there is none.
+
+    Raises TypeError for what is no tensor.
+    """
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Module._apply(): the function must return a Tensor, not {type(value).__name__}")
+    return tensor.is_meta == value.is_meta
+
+
+def _with_value(tensor: Any, value: Tensor) -> Any:
+    if value is not tensor:
+        tensor.data = value
+    return tensor
+
+
+def _load(name: str, target: Any, given: Any) -> str | None:
+    """Gives a tensor, or a method that takes extra state, what a state dict has for it; or says why not."""
+    if not isinstance(target, Tensor):
+        target(given)
+        return None
+    if not isinstance(given, Tensor):
+        return (
+            f'While copying the parameter named "{name}", expected torch.Tensor or Tensor-like object from checkpoint '
+            f"but received {type(given)}"
+        )
+    if given.shape != target.shape:
+        return (
+            f"size mismatch for {name}: copying a param with shape {given.shape} from checkpoint, the shape in current "
+            f"model is {target.shape}."
+        )
+    with no_grad():
+        target.copy_(given)
+    return None
 
 
 def _type(value: Any) -> str:

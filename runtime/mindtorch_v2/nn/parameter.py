@@ -20,3 +20,9 @@ class Parameter(Tensor, metaclass=_ParameterType):
     """``Parameter(data=None, requires_grad=True)``: a leaf tensor; as a module's attribute, its parameter."""
 
     __torch_function__ = _core.disabled_torch_function
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A parameter with a copy of the values: without the gradient and the attributes, and apart from all views."""
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
+        return memo[id(self)]
