@@ -1,4 +1,4 @@
-"""``mtcodegen watch``: a real process, real changes, a real Ctrl-C."""
+"""``mtcodegen watch``: a real process, real changes, real signals."""
 
 from __future__ import annotations
 
@@ -15,13 +15,20 @@ from tests.codegen.test_generated import DOUBLE
 
 
 class Watcher:
-    """A running ``mtcodegen watch``, and the lines it says."""
+    """A running ``mtcodegen watch``, and the lines it says; ``on_interrupt`` is what it finds Ctrl-C set to.
 
-    def __init__(self, folder, env, *words):
+    A child inherits which signals are ignored, and Ctrl-C is in a shell's background, where tests may run, too.
+    """
+
+    def __init__(self, folder, env, *words, on_interrupt=signal.SIG_DFL):
         command = [sys.executable, "-m", "mtcodegen", "watch", "--interval", "0.05", *words]
-        self.process = subprocess.Popen(
-            command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        inherited = signal.signal(signal.SIGINT, on_interrupt)
+        try:
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
+        finally:
+            signal.signal(signal.SIGINT, inherited)
         self.lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -36,11 +43,9 @@ class Watcher:
             said.append(self.lines.get(timeout=60))
         return said
 
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(60)
-        self.process.stdout.close()
-        return self.process.returncode
+    def stop(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+        return self.process.wait(60)
 
 
 @pytest.fixture
@@ -48,8 +53,8 @@ def watch(tmp_path, child_env):
     (tmp_path / "ops.yaml").write_text(DOUBLE)
     started = []
 
-    def start(*words):
-        started.append(Watcher(tmp_path, child_env, *words))
+    def start(*words, **options):
+        started.append(Watcher(tmp_path, child_env, *words, **options))
         return started[-1]
 
     yield start
@@ -57,6 +62,7 @@ def watch(tmp_path, child_env):
         if watcher.process.poll() is None:
             watcher.process.kill()
             watcher.process.wait()
+        watcher.process.stdout.close()
 
 
 def test_generates_after_a_change_and_stops_cleanly(watch, tmp_path):
@@ -95,6 +101,23 @@ def test_the_project_of_a_file_elsewhere(watch, tmp_path):
     (tmp_path / "project" / "pyproject.toml").write_text(entry)
     assert "wrote project/out/ops.py" in watcher.until("watching for changes")
     assert watcher.stop() == 0
+
+
+def test_sigterm_ends_it_as_ctrl_c_does(watch):
+    watcher = watch("ops.yaml")
+    watcher.until("watching for changes")
+    watcher.process.send_signal(signal.SIGTERM)
+    assert watcher.until("stopped")[-1] == "stopped"
+    assert watcher.process.wait(60) == 0
+
+
+def test_sigterm_ends_it_where_ctrl_c_is_ignored(watch, tmp_path):
+    watcher = watch("ops.yaml", on_interrupt=signal.SIG_IGN)
+    watcher.until("watching for changes")
+    watcher.process.send_signal(signal.SIGINT)
+    (tmp_path / "ops.yaml").write_text(DOUBLE.replace("scale=1.0", "scale=1.5"))
+    assert "wrote generated/ops.py" in watcher.until("watching for changes")
+    assert watcher.stop(signal.SIGTERM) == 0
 
 
 def test_wrong_usage(tmp_path, monkeypatch, capsys):

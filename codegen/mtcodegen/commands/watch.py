@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import pathlib
+import signal
 import sys
 import time
+from collections.abc import Iterator
 
 from mtcodegen.commands import generate
 from mtcodegen.targets import UsageError, find_targets
@@ -13,8 +16,8 @@ from mtcodegen.targets import UsageError, find_targets
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 
 DESCRIPTION = """\
-Generate, then again whenever one of the files, or pyproject.toml, changes, until Ctrl-C. Changes that follow each other
-quickly, as when an editor saves many files, are one."""
+Generate, then again whenever one of the files, or pyproject.toml, changes, until Ctrl-C or SIGTERM, which end it with
+exit status 0. Changes that follow each other quickly, as when an editor saves many files, are one."""
 EXAMPLES = (("mtcodegen watch", "all targets of pyproject.toml"), ("mtcodegen watch ops.yaml", "one file"))
 
 Snapshot = dict[pathlib.Path, tuple[int, int, int]]
@@ -39,17 +42,28 @@ def _seconds(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Watch until Ctrl-C, which is no failure."""
+    """Watch until Ctrl-C or SIGTERM, which are no failures."""
     find_targets(options.files, options.output, options.target)  # what is wrong now would be wrong for ever
     try:
-        while True:
-            before = _snapshot(options)
-            _generate(options)
-            _say("watching for changes; Ctrl-C stops")
-            _wait_for_change(options, before)
+        with _interrupted_by(signal.SIGTERM):
+            while True:
+                before = _snapshot(options)
+                _generate(options)
+                _say("watching for changes; Ctrl-C stops")
+                _wait_for_change(options, before)
     except KeyboardInterrupt:
         _say("\nstopped")
         return 0
+
+
+@contextlib.contextmanager
+def _interrupted_by(number: signal.Signals) -> Iterator[None]:
+    """Take a signal for Ctrl-C, which a shell withholds from the jobs in its background."""
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def _generate(options: argparse.Namespace) -> None:
