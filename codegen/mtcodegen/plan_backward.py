@@ -31,10 +31,12 @@ NOTHING = Gradients()
 
 
 def plan_backward(op: OpPlan) -> Gradients:
-    """The gradient of ``op``; nothing where it has none, which makes ``backward`` through it an error."""
+    """The gradient of ``op``; that there is none is registered, too, so that ``backward`` through it is an error."""
     backward = op.spec.backward
-    if backward is None or backward.marker == "not_implemented":
+    if backward is None:
         return NOTHING
+    if backward.marker == "not_implemented":
+        return Gradients((), (_register(op, backward, "None", None),))
     if backward.function is not None:
         return _hand_written(op, backward)
     markers = {backward.marker} if backward.marker else {item.marker for item in backward.derivatives}

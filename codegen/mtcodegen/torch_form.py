@@ -9,7 +9,7 @@ from dataclasses import replace
 import opschema
 from mtcodegen.autogen import is_variant
 from mtcodegen.diagnostics import Diagnostic
-from mtcodegen.model import File, KernelSpec, Launch, Mindspore, OpSpec
+from mtcodegen.model import Backward, File, KernelSpec, Launch, Mindspore, OpSpec
 from mtcodegen.scopes import is_tensor
 from mtcodegen.source import Mapping, Span
 
@@ -86,9 +86,9 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
             Diagnostic("MT621", f"{name} has no kernel that PyTorch can run", spec.func.span, "add one for cpu")
         )
     changed = replace(spec, kernels=kernels, tags=_tags(spec, found))
-    if registered and any(argument.alias for argument in spec.schema.arguments):
+    if spec.backward is not None and registered and any(argument.alias for argument in spec.schema.arguments):
         _left_out(spec, "backward", "gradients of operators that alias", found)
-        changed = replace(changed, backward=None)
+        changed = replace(changed, backward=Backward(spec.backward.node, spec.backward.key, marker="not_implemented"))
     if "npu" in spec.autocast:
         _left_out(spec, "autocast", "casts on npu", found)
         changed = replace(changed, autocast={key: value for key, value in spec.autocast.items() if key != "npu"})

@@ -192,6 +192,49 @@ def test_an_operator_is_a_cell_that_trains_in_a_network(modules):
     np.testing.assert_allclose(net.weight.asnumpy(), [1, 0, -1], atol=1e-3)
 
 
+TWICE = """\
+namespace: codegen_twice
+ops:
+- func: twice(Tensor x) -> Tensor
+  fake: {like: x}
+  kernels: [{compute: x * 2}]
+  backward: {x: twice(grad)}
+- func: twice.times(Tensor x, float factor) -> Tensor
+  fake: {like: x}
+  kernels: [{compute: x * 2 * factor}]
+  backward: {x: 'twice(grad, factor)'}
+- func: fourfold(Tensor x) -> Tensor
+  fake: {like: x}
+  kernels: [{compute: 'twice(twice(x, 1.0))'}]
+  backward: {x: twice(grad) * 2}
+- func: lost(Tensor x) -> Tensor
+  fake: {like: x}
+  kernels: [{compute: twice(x)}]
+  backward: not_implemented
+"""
+
+
+def test_expressions_that_call_declared_operators(tmp_path):
+    files, shown = made(tmp_path, TWICE, "mindspore")
+    assert "error" not in shown
+    write(tmp_path / "codegen_twice_mindspore", files)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        theirs = importlib.import_module("codegen_twice_mindspore.ops")
+    finally:
+        sys.path.remove(str(tmp_path))
+    x = Numbers.tensor(np.float32([1, 2]))
+    assert theirs.fourfold(x).tolist() == [4.0, 8.0]
+    assert mindspore.grad(lambda x: theirs.fourfold(x).sum())(x).tolist() == [4.0, 4.0]
+    assert theirs.twice(x).tolist() == [2.0, 4.0]
+    assert theirs.twice(x, 3.0).tolist() == theirs.twice(x, factor=3).tolist() == [6.0, 12.0]
+    assert mindspore.grad(lambda x: theirs.twice(x, 3.0).sum())(x).tolist() == [6.0, 6.0]
+    with pytest.raises(TypeError, match=r"no overload takes these arguments; .*\n.*twice\(Tensor x\).*\n.*twice.times"):
+        theirs.twice(x, "3")
+    with pytest.raises(RuntimeError, match="codegen_twice::lost has no gradient"):
+        mindspore.grad(lambda x: theirs.lost(x).sum())(x)
+
+
 def test_mistakes(modules):
     theirs, ours = modules
     x = Numbers.tensor(np.float32([1, 2]))

@@ -194,6 +194,65 @@ def test_a_strided_tensor_reaches_a_kernel_as_it_is(modules):
         assert module.diagonal(x).tolist() == [1.0, 4.0]
 
 
+SQUARE = """\
+namespace: NAME
+ops:
+- func: slope(Tensor grad, Tensor x) -> Tensor
+  fake: {like: x}
+  kernels: [{compute: grad * 2 * x}]
+  backward: not_implemented
+- func: square(Tensor x) -> Tensor
+  fake: {like: x}
+  kernels: [{compute: x * x}]
+  backward: {x: 'slope(grad, x)'}
+- func: mixed(Tensor x, *, Tensor y) -> Tensor
+  fake: {like: x}
+  kernels: [{compute: x * y}]
+  backward: not_implemented
+- func: square_(Tensor(a!) x) -> Tensor(a!)
+  kernels: [{compute: x * x}]
+  backward: {x: grad}
+"""
+
+
+@pytest.fixture(scope="module")
+def squares(tmp_path_factory):
+    """Operators without a gradient, for PyTorch."""
+    folder = tmp_path_factory.mktemp("squares")
+    files, shown = made(folder, SQUARE.replace("NAME", "codegen_squares"))
+    assert "error" not in shown
+    write(folder / "codegen_squares_torch", files)
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module("codegen_squares_torch.ops")
+    finally:
+        sys.path.remove(str(folder))
+
+
+def test_a_gradient_that_there_is_none_for_is_an_error(squares, tmp_path):
+    for torch, module in ((oracle, squares), (mindtorch, load(tmp_path, SQUARE.replace("NAME", "codegen_squares")))):
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        (first,) = torch.autograd.grad(module.square(x).sum(), x, create_graph=True)
+        assert first.tolist() == [2.0, 4.0]
+        with pytest.raises(RuntimeError, match="derivative for codegen_squares::slope is not implemented"):
+            first.sum().backward()
+        with torch.no_grad():
+            assert module.slope(first, x).tolist() == [4.0, 16.0]
+
+
+def test_what_pytorch_registers_no_gradient_for_is_refused_where_one_would_be_needed(squares):
+    x, y = oracle.tensor([1.0, 2.0], requires_grad=True), oracle.tensor([3.0, 4.0])
+    with pytest.raises(RuntimeError, match="derivative for codegen_squares::mixed is not implemented, and an argument"):
+        squares.mixed(x, y=y)
+    with pytest.raises(RuntimeError, match="derivative for codegen_squares::square_ is not implemented, and an arg"):
+        squares.square_(x * 1)
+    assert squares.mixed(x.detach(), y=y).tolist() == [3.0, 8.0]
+    with oracle.no_grad():
+        version = y._version
+        assert squares.square_(y) is y
+        assert (y.tolist(), y._version) == ([9.0, 16.0], version + 1)
+
+
 def test_variants(modules):
     for torch in (oracle, mindtorch):
         x, y = torch.tensor([1.0]), torch.tensor([2.0])
@@ -354,7 +413,8 @@ def test_that_no_gradient_flows_is_registered_like_a_gradient(tmp_path: Path, fu
     generated, found = generate([Target((Input(path, "ops.yaml"),), tmp_path / "generated", form="torch")])
     assert [item.message for item in found] == expected
     if generated:
-        assert ("register_autograd" in generated[0].files["ops.py"]) == (not expected)
+        registered = 'register_autograd("f_", None' if "f_" in func else 'register_autograd("f", None'
+        assert (registered in generated[0].files["ops.py"]) == bool(expected)
 
 
 @pytest.mark.parametrize(("last", "errors"), [("grad", []), ("grda", ["MT204"])])

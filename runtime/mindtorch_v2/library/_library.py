@@ -228,11 +228,12 @@ class Library:
         """Registers a gradient: ``setup_context(ctx, inputs, output)`` after forward, ``backward(ctx, *grads)``.
 
         ``backward`` gets one gradient for every output, a list of them for a list of tensors, and returns one (or None)
-        for every argument of the schema. Raises RuntimeError for an out variant.
+        for every argument of the schema; None in its place says that there is no gradient, and asking for it raises.
+        Raises RuntimeError for the gradient of an out variant.
         """
         self._require_alive()
         overload = self._resolve(op_name)
-        if overload._schema.kind is SchemaKind.OUT:
+        if backward is not None and overload._schema.kind is SchemaKind.OUT:
             raise RegistrationError(
                 f"Out variants do not support autograd. Cannot register autograd formula for non-functional operator "
                 f"{overload} with schema {overload._schema}."
