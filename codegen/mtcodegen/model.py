@@ -11,6 +11,7 @@ from mtcodegen.source import Mapping, Node, Scalar, Sequence
 
 __all__ = [
     "Backward",
+    "Check",
     "Compute",
     "Derivative",
     "Example",
@@ -38,6 +39,15 @@ class Formula:
 
     node: Scalar
     expr: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """A precondition. ``message`` is a text's parts, with expressions between; without one a sentence is made."""
+
+    condition: Formula
+    error: str = ""  # the exception's class; empty: the library's own
+    message: tuple[str | Formula, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +214,7 @@ class OpSpec:
     doc: str = ""
     tags: tuple[str, ...] = ()
     variants: tuple[str, ...] = ("function",)
-    checks: tuple[Formula, ...] = ()
+    checks: tuple[Check, ...] = ()
     fakes: tuple[FakeRule, ...] = ()
     fake_function: PythonFunction | None = None
     kernels: tuple[KernelSpec, ...] = ()

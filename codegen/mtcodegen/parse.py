@@ -12,6 +12,7 @@ from mtcodegen.expr import nodes as tree
 from mtcodegen.expr.types import C_TYPES
 from mtcodegen.model import (
     Backward,
+    Check,
     Compute,
     Derivative,
     Example,
@@ -40,6 +41,7 @@ _MARKERS = ("not_differentiable", "not_implemented")
 _TANGENT_MARKERS = ("auto_linear", "auto_element_wise", *_MARKERS)
 _LAUNCH_KEYS = ("library", "source", "symbol", "abi", "block_dim", "args", "workspace", "tiling")
 _LONGEST = 10_000  # characters of an expression
+_MESSAGE_PART = re.compile(r"((?:[^{}]|\{\{|\}\})+)|\{([^{}]+)\}|[{}]")
 _BODIES = ("symbol", "python", "mindspore", "compute")
 
 
@@ -112,7 +114,7 @@ class _Reader:
         items = kernels.items if isinstance(kernels, Sequence) else []
         specs = [self.kernel(item, library) for item in items if isinstance(item, Mapping)]
         backward, forward = self.backward(node, schema), self.forward(node, schema)
-        checks = self.formulas(_scalars(node.get("check")))
+        checks = self.checks(node.get("check"))
         if schema is None:
             return None
         return OpSpec(
@@ -186,6 +188,43 @@ class _Reader:
         except ExpressionError as error:
             if _is_cut_short(node):
                 error.hint = "quote the value: between [ ] or { } a comma ends it"
+            self.diagnostics.append(expression_fault(node, error))
+            return Formula(node, Unread())
+
+    def checks(self, node: Node | None) -> tuple[Check, ...]:
+        items = node.items if isinstance(node, Sequence) else [node]
+        checks = [self.check(item) for item in items if isinstance(item, (Scalar, Mapping))]
+        return tuple(check for check in checks if check is not None)
+
+    def check(self, node: Scalar | Mapping) -> Check | None:
+        if isinstance(node, Scalar):
+            return Check(self.formula(node))
+        condition, message = _scalar(node, "that"), _scalar(node, "message")
+        if condition is None:
+            return None
+        parts = () if message is None else self.message(message)
+        return Check(self.formula(condition), _text(node, "error"), parts)
+
+    def message(self, node: Scalar) -> tuple[str | Formula, ...]:
+        """A text in which ``{expression}`` stands for a value; ``{{`` is a brace."""
+        parts: list[str | Formula] = []
+        for found in _MESSAGE_PART.finditer(node.value):
+            text, inner = found[1], found[2]
+            if text is not None:
+                parts.append(text.replace("{{", "{").replace("}}", "}"))
+            elif inner is not None:
+                parts.append(self.part(node, inner, found.start(2)))
+            else:
+                span = node.locate(found.start(), 1)
+                hint = "write an expression between { and }, or {{ for a brace"
+                self.diagnostics.append(Diagnostic("MT201", "a brace without its other half", span, hint))
+        return tuple(parts)
+
+    def part(self, node: Scalar, text: str, offset: int) -> Formula:
+        """An expression within a text, whose places are the text's."""
+        try:
+            return Formula(node, parse_expression(" " * offset + text))
+        except ExpressionError as error:
             self.diagnostics.append(expression_fault(node, error))
             return Formula(node, Unread())
 

@@ -75,7 +75,7 @@ def _entry(spec: OpSpec) -> Entry:
         deprecated=spec.deprecated,
         place=spec.place,
         facts=tuple(_facts(spec)),
-        checks=tuple(_text(check) for check in spec.checks),
+        checks=tuple(_text(check.condition) for check in spec.checks),
         kernels=tuple(_kernel(kernel) for kernel in spec.kernels),
         outputs=tuple(_outputs(spec)),
         gradients=(*_gradients(spec), *_tangents(spec)),

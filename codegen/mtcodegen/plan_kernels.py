@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-from mtcodegen.expr import Call, Expr, Literal, Name, Operator, output_names, to_python, walk
+from mtcodegen.conditions import clauses, expectation, negated, operands, written
+from mtcodegen.expr import Call, Expr, Name, Operator, output_names, to_python, walk
 from mtcodegen.expr.emit import by_name
-from mtcodegen.expr.nodes import Attribute, BoolOp, Compare, Conditional, Unary
+from mtcodegen.expr.nodes import Attribute, BoolOp, Conditional
 from mtcodegen.literals import quoted
 from mtcodegen.model import (
+    Check,
     Compute,
     FakeRule,
     Formula,
@@ -112,69 +114,47 @@ def _deprecation(op: OpPlan) -> list[str]:
 
 
 def _check_function(op: OpPlan) -> Function:
-    body = [line for check in op.spec.checks for clause in _clauses(check.expr) for line in _checked(op, check, clause)]
+    body = [line for check in op.spec.checks for line in _checked(op, check)]
     return Function(op.private("check"), op.parameters.unbound, "None", body)
 
 
-def _clauses(expr: Expr) -> Iterator[Expr]:
-    """``a and b`` is two conditions: the message is about the one that fails, after the ones that do not."""
-    if isinstance(expr, BoolOp) and expr.op == "and":
-        for value in expr.values:
-            yield from _clauses(value)
-    else:
-        yield expr
+def _checked(op: OpPlan, check: Check) -> list[str]:
+    condition = check.condition
+    if check.message:
+        return [f"if {op.python(negated(condition.expr))}:", f"    raise {_worded(op, check)}"]
+    lines = []
+    for clause in clauses(condition.expr):
+        text = quoted(expectation(clause, partial(written, condition)))
+        values = _values(op, condition, clause)
+        error = f", {op.builtin(check.error)}" if check.error else ""
+        lines += [
+            f"if {op.python(negated(clause))}:",
+            f"    raise library.check_error({quoted(_title(op))}, {text}, {values}{error})",
+        ]
+    return lines
 
 
-def _checked(op: OpPlan, check: Formula, clause: Expr) -> list[str]:
-    text = _written(check, clause)
-    values = _values(op, check, clause)
-    error = f"library.check_error({quoted(_title(op))}, {quoted(text)}, {values})"
-    return [f"if {op.python(_negated(clause))}:", f"    raise {error}"]
+def _worded(op: OpPlan, check: Check) -> str:
+    """The error of a check with a message of its own: its text, and the values between."""
+    text, values = "", []
+    for part in check.message:
+        if isinstance(part, str):
+            text += part.replace("{", "{{").replace("}", "}}")
+        else:
+            text += "{}"
+            values.append(op.python(part.expr))
+    error = f"error={op.builtin(check.error)}" if check.error else ""
+    return f"library.failed_check({', '.join(part for part in (quoted(text), *values, error) if part)})"
 
 
 def _title(op: OpPlan) -> str:
     return op.schema.qualname
 
 
-def _written(formula: Formula, expr: Expr) -> str:
-    """The part of a formula's text that ``expr`` was read from, on one line."""
-    return " ".join(formula.node.value[expr.offset : expr.offset + expr.length].split())
-
-
-_OPPOSITES = {"==": "!=", "!=": "==", "in": "not in", "not in": "in", "is": "is not", "is not": "is"}
-
-
-def _negated(expr: Expr) -> Expr:
-    if isinstance(expr, Compare) and len(expr.rest) == 1 and expr.rest[0][0] in _OPPOSITES:
-        op, operand = expr.rest[0]
-        return replace(expr, rest=((_OPPOSITES[op], operand),))
-    if isinstance(expr, Unary) and expr.op == "not":
-        return expr.operand
-    return Unary("not", expr)
-
-
-def _values(op: OpPlan, formula: Formula, *clauses: Expr) -> str:
+def _values(op: OpPlan, formula: Formula, *conditions: Expr) -> str:
     """A dict of what the parts of failed conditions evaluated to, by their text."""
-    parts = {_written(formula, part): op.python(part) for clause in clauses for part in _operands(clause, False)}
+    parts = {written(formula, part): op.python(part) for item in conditions for part in operands(item, False)}
     return "{" + ", ".join(f"{quoted(text)}: {code}" for text, code in parts.items()) + "}"
-
-
-def _operands(expr: Expr, outcome: bool) -> Iterator[Expr]:
-    """What was evaluated on the way to ``outcome``, without constants."""
-    match expr:
-        case BoolOp(op=op, values=values):
-            for value in values if (op == "and") is outcome else values[:1]:
-                yield from _operands(value, outcome)
-        case Unary(op="not", operand=operand):
-            yield from _operands(operand, not outcome)
-        case Conditional(condition=condition):
-            yield condition
-        case Compare(rest=((_, Literal(value=None)), *_)):
-            yield expr
-        case Compare(first=first, rest=((_, second), *_)):
-            yield from (part for part in (first, second) if any(isinstance(node, Name) for node in walk(part)))
-        case _:
-            yield expr
 
 
 # ---------------------------------------------------------------- outputs
@@ -352,7 +332,7 @@ def _guard(op: OpPlan, kernel: KernelSpec, suffix: str) -> list[str]:
         return []
     opposite = f"not ({condition})"
     if kernel.when is not None and not kernel.dtypes:
-        opposite = op.python(_negated(kernel.when.expr))
+        opposite = op.python(negated(kernel.when.expr))
     elif kernel.when is None and " and " not in condition:
         opposite = condition.replace(" in ", " not in ").replace(" == ", " != ")
     return [f"if {opposite}:", f"    raise {_refusal(op, [kernel], suffix)}"]
@@ -383,9 +363,9 @@ def _refusal(op: OpPlan, kernels: Sequence[KernelSpec], suffix: str) -> str:
     for kernel in kernels:
         reasons = [f"dtypes {', '.join(kernel.dtypes)}"] if kernel.dtypes else []
         if kernel.when is not None:
-            reasons.append(f"`{_written(kernel.when, kernel.when.expr)}`")
-            for part in _operands(kernel.when.expr, False):
-                got[_written(kernel.when, part)] = op.python(part)
+            reasons.append(f"`{written(kernel.when, kernel.when.expr)}`")
+            for part in operands(kernel.when.expr, False):
+                got[written(kernel.when, part)] = op.python(part)
         if kernel.dtypes:
             for argument in tensor_arguments(op.schema):
                 got[f"{argument.name}.dtype"] = f"{op.parameters.spelled[argument.name]}.dtype"

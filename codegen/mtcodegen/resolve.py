@@ -8,7 +8,7 @@ from dataclasses import replace
 from mtcodegen.autogen import is_variant, variant_name
 from mtcodegen.diagnostics import Diagnostic, Related
 from mtcodegen.expr import BOOL, OperatorTable, Purpose
-from mtcodegen.model import File, OpSpec
+from mtcodegen.model import Check, File, OpSpec
 from mtcodegen.resolve_backward import resolve_backward
 from mtcodegen.resolve_examples import resolve_examples
 from mtcodegen.resolve_forward import resolve_forward
@@ -38,8 +38,7 @@ def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[D
     scope = OpScope(spec, table)
     _check_method(spec, scope)
     if spec.checks:
-        checks = tuple(scope.formula(check, Purpose.CHECK, BOOL) for check in spec.checks)
-        spec = replace(spec, checks=checks)
+        spec = replace(spec, checks=tuple(_resolve_check(check, scope) for check in spec.checks))
     spec = resolve_fakes(spec, scope)
     spec = resolve_kernels(spec, scope)
     check_graph(spec, scope)
@@ -47,6 +46,12 @@ def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[D
     if backward is not spec.backward or forward is not spec.forward:
         spec = replace(spec, backward=backward, forward=forward)
     return resolve_examples(spec, scope), scope.diagnostics
+
+
+def _resolve_check(check: Check, scope: OpScope) -> Check:
+    condition = scope.formula(check.condition, Purpose.CHECK, BOOL)
+    message = [part if isinstance(part, str) else scope.formula(part, Purpose.CHECK) for part in check.message]
+    return replace(check, condition=condition, message=tuple(message))
 
 
 def _check_method(spec: OpSpec, scope: OpScope) -> None:

@@ -28,20 +28,24 @@ _mm_cpu = _libmindtorch_cpu.bind("mt_matmul", (npu.desc, npu.desc, npu.desc), ab
 
 def _mm_check(self: Tensor, mat2: Tensor) -> None:
     if self.dim() != 2:
-        raise library.check_error("aten::mm", "self.dim() == 2", {"self.dim()": self.dim()})
+        raise library.failed_check("self must be a matrix, got {}-D tensor", self.dim())
     if mat2.dim() != 2:
-        raise library.check_error("aten::mm", "mat2.dim() == 2", {"mat2.dim()": mat2.dim()})
+        raise library.failed_check("mat2 must be a matrix, got {}-D tensor", mat2.dim())
     if self.size(1) != mat2.size(0):
-        raise library.check_error(
-            "aten::mm", "self.size(1) == mat2.size(0)", {"self.size(1)": self.size(1), "mat2.size(0)": mat2.size(0)}
+        raise library.failed_check(
+            "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
+            self.size(0),
+            self.size(1),
+            mat2.size(0),
+            mat2.size(1),
         )
     if self.dtype != mat2.dtype:
-        raise library.check_error(
-            "aten::mm", "self.dtype == mat2.dtype", {"self.dtype": self.dtype, "mat2.dtype": mat2.dtype}
+        raise library.failed_check(
+            "expected m1 and m2 to have the same dtype, but got: {} != {}", self.dtype, mat2.dtype
         )
 
 
-@library.register(_lib, "mm", "Meta", source="linalg.yaml:13")
+@library.register(_lib, "mm", "Meta", source="linalg.yaml:18")
 def _mm_fake(self: Tensor, mat2: Tensor) -> Tensor:
     _mm_check(self, mat2)
     return npu.alloc((self.size(0), mat2.size(1)), self.dtype, self.device)
@@ -58,7 +62,7 @@ def _mm_kernel_2(self: Tensor, mat2: Tensor) -> Tensor:
     return out
 
 
-@library.register(_lib, "mm", "CPU", source="linalg.yaml:15")
+@library.register(_lib, "mm", "CPU", source="linalg.yaml:20")
 def _mm_cpu_kernel(self: Tensor, mat2: Tensor) -> Tensor:
     _mm_check(self, mat2)
     if self.dtype == torch.float32 and mat2.dtype == torch.float32 and self.numel() * mat2.size(1) >= 16777216:
@@ -80,17 +84,17 @@ def _mm_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_mat2
 
 
-_lib.register_autograd("mm", _mm_backward, setup_context=_mm_setup, source="linalg.yaml:22")
+_lib.register_autograd("mm", _mm_backward, setup_context=_mm_setup, source="linalg.yaml:27")
 mm = torch.ops.aten.mm.default
 
 
-# ---------------------------------------------------------------- bmm (linalg.yaml:25)
+# ---------------------------------------------------------------- bmm (linalg.yaml:30)
 _lib.define(
     "bmm(Tensor self, Tensor mat2) -> Tensor",
     doc="The products of two batches of matrices.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:25",
+    source="linalg.yaml:30",
 )
 _bmm_cpu_python = library.python_function("mindtorch_v2.kernels.mindspore:matmul")
 _bmm_cpu = _libmindtorch_cpu.bind("mt_matmul", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -98,24 +102,22 @@ _bmm_cpu = _libmindtorch_cpu.bind("mt_matmul", (npu.desc, npu.desc, npu.desc), a
 
 def _bmm_check(self: Tensor, mat2: Tensor) -> None:
     if self.dim() != 3:
-        raise library.check_error("aten::bmm", "self.dim() == 3", {"self.dim()": self.dim()})
+        raise library.failed_check("batch1 must be a 3D tensor, got {}D", self.dim())
     if mat2.dim() != 3:
-        raise library.check_error("aten::bmm", "mat2.dim() == 3", {"mat2.dim()": mat2.dim()})
-    if self.size(0) != mat2.size(0):
-        raise library.check_error(
-            "aten::bmm", "self.size(0) == mat2.size(0)", {"self.size(0)": self.size(0), "mat2.size(0)": mat2.size(0)}
-        )
-    if self.size(2) != mat2.size(1):
-        raise library.check_error(
-            "aten::bmm", "self.size(2) == mat2.size(1)", {"self.size(2)": self.size(2), "mat2.size(1)": mat2.size(1)}
+        raise library.failed_check("batch2 must be a 3D tensor, got {}D", mat2.dim())
+    if not (self.size(0) == mat2.size(0) and self.size(2) == mat2.size(1)):
+        raise library.failed_check(
+            "Expected size for first two dimensions of batch2 tensor to be: [{}, {}] but got: [{}, {}].",
+            self.size(0),
+            self.size(2),
+            mat2.size(0),
+            mat2.size(1),
         )
     if self.dtype != mat2.dtype:
-        raise library.check_error(
-            "aten::bmm", "self.dtype == mat2.dtype", {"self.dtype": self.dtype, "mat2.dtype": mat2.dtype}
-        )
+        raise library.failed_check("expected scalar type {} but found {}", self.dtype, mat2.dtype)
 
 
-@library.register(_lib, "bmm", "Meta", source="linalg.yaml:32")
+@library.register(_lib, "bmm", "Meta", source="linalg.yaml:42")
 def _bmm_fake(self: Tensor, mat2: Tensor) -> Tensor:
     _bmm_check(self, mat2)
     return npu.alloc((self.size(0), self.size(1), mat2.size(2)), self.dtype, self.device)
@@ -132,7 +134,7 @@ def _bmm_kernel_2(self: Tensor, mat2: Tensor) -> Tensor:
     return out
 
 
-@library.register(_lib, "bmm", "CPU", source="linalg.yaml:34")
+@library.register(_lib, "bmm", "CPU", source="linalg.yaml:44")
 def _bmm_cpu_kernel(self: Tensor, mat2: Tensor) -> Tensor:
     _bmm_check(self, mat2)
     if self.dtype == torch.float32 and mat2.dtype == torch.float32 and self.numel() * mat2.size(2) >= 16777216:
@@ -154,17 +156,17 @@ def _bmm_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_mat2
 
 
-_lib.register_autograd("bmm", _bmm_backward, setup_context=_bmm_setup, source="linalg.yaml:41")
+_lib.register_autograd("bmm", _bmm_backward, setup_context=_bmm_setup, source="linalg.yaml:51")
 bmm = torch.ops.aten.bmm.default
 
 
-# ---------------------------------------------------------------- addmm (linalg.yaml:44)
+# ---------------------------------------------------------------- addmm (linalg.yaml:54)
 _lib.define(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc="beta * self + alpha * mat1 @ mat2, with self broadcast to the product.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:44",
+    source="linalg.yaml:54",
 )
 _addmm_cpu_python = library.python_function("mindtorch_v2.kernels.mindspore:addmm")
 _addmm_cpu = _libmindtorch_cpu.bind("mt_addmm", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64, npu.f64), abi="c")
@@ -172,24 +174,26 @@ _addmm_cpu = _libmindtorch_cpu.bind("mt_addmm", (npu.desc, npu.desc, npu.desc, n
 
 def _addmm_check(self: Tensor, mat1: Tensor, mat2: Tensor, beta: float, alpha: float) -> None:
     if mat1.dim() != 2:
-        raise library.check_error("aten::addmm", "mat1.dim() == 2", {"mat1.dim()": mat1.dim()})
+        raise library.failed_check("mat1 must be a matrix, got {}-D tensor", mat1.dim())
     if mat2.dim() != 2:
-        raise library.check_error("aten::addmm", "mat2.dim() == 2", {"mat2.dim()": mat2.dim()})
+        raise library.failed_check("mat2 must be a matrix, got {}-D tensor", mat2.dim())
     if mat1.size(1) != mat2.size(0):
-        raise library.check_error(
-            "aten::addmm", "mat1.size(1) == mat2.size(0)", {"mat1.size(1)": mat1.size(1), "mat2.size(0)": mat2.size(0)}
+        raise library.failed_check(
+            "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
+            mat1.size(0),
+            mat1.size(1),
+            mat2.size(0),
+            mat2.size(1),
         )
     if mat1.dtype != mat2.dtype:
-        raise library.check_error(
-            "aten::addmm", "mat1.dtype == mat2.dtype", {"mat1.dtype": mat1.dtype, "mat2.dtype": mat2.dtype}
+        raise library.failed_check(
+            "expected m1 and m2 to have the same dtype, but got: {} != {}", mat1.dtype, mat2.dtype
         )
     if self.dtype != mat1.dtype:
-        raise library.check_error(
-            "aten::addmm", "self.dtype == mat1.dtype", {"self.dtype": self.dtype, "mat1.dtype": mat1.dtype}
-        )
+        raise library.failed_check("self and mat2 must have the same dtype, but got {} and {}", self.dtype, mat1.dtype)
 
 
-@library.register(_lib, "addmm", "Meta", source="linalg.yaml:51")
+@library.register(_lib, "addmm", "Meta", source="linalg.yaml:68")
 def _addmm_fake(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, alpha: float) -> Tensor:
     _addmm_check(self, mat1, mat2, beta, alpha)
     return npu.alloc((mat1.size(0), mat2.size(1)), self.dtype, self.device)
@@ -206,7 +210,7 @@ def _addmm_kernel_2(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, al
     return out
 
 
-@library.register(_lib, "addmm", "CPU", source="linalg.yaml:53")
+@library.register(_lib, "addmm", "CPU", source="linalg.yaml:70")
 def _addmm_cpu_kernel(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, alpha: float) -> Tensor:
     _addmm_check(self, mat1, mat2, beta, alpha)
     if (
@@ -236,21 +240,21 @@ def _addmm_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_mat1, grad_mat2, None, None
 
 
-_lib.register_autograd("addmm", _addmm_backward, setup_context=_addmm_setup, source="linalg.yaml:60")
+_lib.register_autograd("addmm", _addmm_backward, setup_context=_addmm_setup, source="linalg.yaml:77")
 addmm = torch.ops.aten.addmm.default
 
 
-# ---------------------------------------------------------------- baddbmm (linalg.yaml:64)
+# ---------------------------------------------------------------- baddbmm (linalg.yaml:81)
 _lib.define(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc="beta * self + alpha * batch1 @ batch2.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:64",
+    source="linalg.yaml:81",
 )
 
 
-@library.register(_lib, "baddbmm", "CompositeImplicitAutograd", source="linalg.yaml:68")
+@library.register(_lib, "baddbmm", "CompositeImplicitAutograd", source="linalg.yaml:85")
 def _baddbmm_kernel(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float, alpha: float) -> Tensor:
     result: Tensor = self * beta + batch1.bmm(batch2) * alpha
     return result
@@ -259,21 +263,21 @@ def _baddbmm_kernel(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float
 baddbmm = torch.ops.aten.baddbmm.default
 
 
-# ---------------------------------------------------------------- matmul (linalg.yaml:69)
+# ---------------------------------------------------------------- matmul (linalg.yaml:86)
 _lib.define(
     "matmul(Tensor self, Tensor other) -> Tensor",
     doc="The product of vectors, matrices or batches of matrices, by NumPy's rules.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:69",
+    source="linalg.yaml:86",
 )
 
 
 def _matmul_check(self: Tensor, other: Tensor) -> None:
-    if not self.dim() >= 1:
-        raise library.check_error("aten::matmul", "self.dim() >= 1", {"self.dim()": self.dim()})
-    if not other.dim() >= 1:
-        raise library.check_error("aten::matmul", "other.dim() >= 1", {"other.dim()": other.dim()})
+    if not (self.dim() >= 1 and other.dim() >= 1):
+        raise library.failed_check(
+            "both arguments to matmul need to be at least 1D, but they are {}D and {}D", self.dim(), other.dim()
+        )
 
 
 def _matmul_kernel_1(self: Tensor, other: Tensor) -> Tensor:
@@ -311,7 +315,7 @@ def _matmul_kernel_6(self: Tensor, other: Tensor) -> Tensor:
     return result
 
 
-@library.register(_lib, "matmul", "CompositeImplicitAutograd", source="linalg.yaml:75")
+@library.register(_lib, "matmul", "CompositeImplicitAutograd", source="linalg.yaml:93")
 def _matmul_kernel(self: Tensor, other: Tensor) -> Tensor:
     _matmul_check(self, other)
     if self.dim() == 1 and other.dim() == 1:
@@ -330,28 +334,30 @@ def _matmul_kernel(self: Tensor, other: Tensor) -> Tensor:
 matmul = torch.ops.aten.matmul.default
 
 
-# ---------------------------------------------------------------- mv (linalg.yaml:89)
+# ---------------------------------------------------------------- mv (linalg.yaml:107)
 _lib.define(
     "mv(Tensor self, Tensor vec) -> Tensor",
     doc="The product of a matrix and a vector.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:89",
+    source="linalg.yaml:107",
 )
 
 
 def _mv_check(self: Tensor, vec: Tensor) -> None:
-    if self.dim() != 2:
-        raise library.check_error("aten::mv", "self.dim() == 2", {"self.dim()": self.dim()})
-    if vec.dim() != 1:
-        raise library.check_error("aten::mv", "vec.dim() == 1", {"vec.dim()": vec.dim()})
+    if not (self.dim() == 2 and vec.dim() == 1):
+        raise library.failed_check("vector + matrix @ vector expected, got 1, {}, {}", self.dim(), vec.dim())
     if self.size(1) != vec.size(0):
-        raise library.check_error(
-            "aten::mv", "self.size(1) == vec.size(0)", {"self.size(1)": self.size(1), "vec.size(0)": vec.size(0)}
+        raise library.failed_check(
+            "size mismatch, got input ({}), mat ({}x{}), vec ({})",
+            self.size(0),
+            self.size(0),
+            self.size(1),
+            vec.size(0),
         )
 
 
-@library.register(_lib, "mv", "CompositeImplicitAutograd", source="linalg.yaml:96")
+@library.register(_lib, "mv", "CompositeImplicitAutograd", source="linalg.yaml:116")
 def _mv_kernel(self: Tensor, vec: Tensor) -> Tensor:
     _mv_check(self, vec)
     result: Tensor = self.mm(vec.unsqueeze(1)).squeeze(1)
@@ -361,30 +367,31 @@ def _mv_kernel(self: Tensor, vec: Tensor) -> Tensor:
 mv = torch.ops.aten.mv.default
 
 
-# ---------------------------------------------------------------- dot (linalg.yaml:97)
+# ---------------------------------------------------------------- dot (linalg.yaml:117)
 _lib.define(
     "dot(Tensor self, Tensor tensor) -> Tensor",
     doc="The sum of the products of two vectors' elements.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:97",
+    source="linalg.yaml:117",
 )
 
 
 def _dot_check(self: Tensor, tensor: Tensor) -> None:
-    if self.dim() != 1:
-        raise library.check_error("aten::dot", "self.dim() == 1", {"self.dim()": self.dim()})
-    if tensor.dim() != 1:
-        raise library.check_error("aten::dot", "tensor.dim() == 1", {"tensor.dim()": tensor.dim()})
+    if not (self.dim() == 1 and tensor.dim() == 1):
+        raise library.failed_check("1D tensors expected, but got {}D and {}D tensors", self.dim(), tensor.dim())
     if self.size(0) != tensor.size(0):
-        raise library.check_error(
-            "aten::dot",
-            "self.size(0) == tensor.size(0)",
-            {"self.size(0)": self.size(0), "tensor.size(0)": tensor.size(0)},
+        raise library.failed_check(
+            "inconsistent tensor size, expected tensor {} and src {} to have the same number of elements, but got "
+            "{} and {} elements respectively",
+            self.shape,
+            tensor.shape,
+            self.size(0),
+            tensor.size(0),
         )
 
 
-@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:104")
+@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:126")
 def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
     _dot_check(self, tensor)
     result: Tensor = (self * tensor).sum()
@@ -394,24 +401,24 @@ def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
 dot = torch.ops.aten.dot.default
 
 
-# ---------------------------------------------------------------- outer (linalg.yaml:105)
+# ---------------------------------------------------------------- outer (linalg.yaml:127)
 _lib.define(
     "outer(Tensor self, Tensor vec2) -> Tensor",
     doc="The products of all pairs of two vectors' elements.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:105",
+    source="linalg.yaml:127",
 )
 
 
 def _outer_check(self: Tensor, vec2: Tensor) -> None:
     if self.dim() != 1:
-        raise library.check_error("aten::outer", "self.dim() == 1", {"self.dim()": self.dim()})
+        raise library.failed_check("outer: Expected 1-D argument self, but got {}-D", self.dim())
     if vec2.dim() != 1:
-        raise library.check_error("aten::outer", "vec2.dim() == 1", {"vec2.dim()": vec2.dim()})
+        raise library.failed_check("outer: Expected 1-D argument vec2, but got {}-D", vec2.dim())
 
 
-@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:111")
+@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:136")
 def _outer_kernel(self: Tensor, vec2: Tensor) -> Tensor:
     _outer_check(self, vec2)
     result: Tensor = self.unsqueeze(1) * vec2

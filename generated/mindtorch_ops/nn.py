@@ -60,17 +60,25 @@ _softmax_cpu = _libmindtorch_cpu.bind("mt_softmax", (npu.desc, npu.desc, npu.i64
 
 
 def _softmax_check(self: Tensor, dim: int, half_to_float: bool) -> None:
+    if not (-self.dim() <= dim < self.dim() or (self.dim() == 0 and -1 <= dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(self.dim(), 1),
+            max(self.dim(), 1) - 1,
+            dim,
+            error=IndexError,
+        )
     if half_to_float:
-        raise library.check_error("aten::_softmax", "not half_to_float", {"half_to_float": half_to_float})
+        raise library.failed_check("softmax with half to float conversion is not supported on CPU")
 
 
-@library.register(_lib, "_softmax", "Meta", source="nn.yaml:17")
+@library.register(_lib, "_softmax", "Meta", source="nn.yaml:21")
 def _softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     _softmax_check(self, dim, half_to_float)
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "_softmax", "CPU", source="nn.yaml:19")
+@library.register(_lib, "_softmax", "CPU", source="nn.yaml:23")
 def _softmax_cpu_kernel(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     _softmax_check(self, dim, half_to_float)
     out = npu.alloc_like(self)
@@ -92,32 +100,45 @@ def _softmax_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("_softmax", _softmax_backward, setup_context=_softmax_setup, source="nn.yaml:22")
+_lib.register_autograd("_softmax", _softmax_backward, setup_context=_softmax_setup, source="nn.yaml:26")
 _softmax = torch.ops.aten._softmax.default
 
 
-# ---------------------------------------------------------------- _softmax_backward_data (nn.yaml:24)
+# ---------------------------------------------------------------- _softmax_backward_data (nn.yaml:28)
 _lib.define(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     doc="The gradient of `softmax` from its output.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:24",
+    source="nn.yaml:28",
 )
 _softmax_backward_data_cpu = _libmindtorch_cpu.bind(
     "mt_softmax_backward", (npu.desc, npu.desc, npu.desc, npu.i64), abi="c"
 )
 
 
-@library.register(_lib, "_softmax_backward_data", "Meta", source="nn.yaml:26")
+def _softmax_backward_data_check(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> None:
+    if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(grad_output.dim(), 1),
+            max(grad_output.dim(), 1) - 1,
+            dim,
+            error=IndexError,
+        )
+
+
+@library.register(_lib, "_softmax_backward_data", "Meta", source="nn.yaml:34")
 def _softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
+    _softmax_backward_data_check(grad_output, output, dim, input_dtype)
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "_softmax_backward_data", "CPU", source="nn.yaml:28")
+@library.register(_lib, "_softmax_backward_data", "CPU", source="nn.yaml:36")
 def _softmax_backward_data_cpu_kernel(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype
 ) -> Tensor:
+    _softmax_backward_data_check(grad_output, output, dim, input_dtype)
     out = npu.alloc_like(grad_output)
     _softmax_backward_data_cpu(grad_output, output, out, dim)
     return out
@@ -147,22 +168,22 @@ _lib.register_autograd(
     "_softmax_backward_data",
     _softmax_backward_data_backward,
     setup_context=_softmax_backward_data_setup,
-    source="nn.yaml:31",
+    source="nn.yaml:39",
 )
 _softmax_backward_data = torch.ops.aten._softmax_backward_data.default
 
 
-# ---------------------------------------------------------------- log_softmax.int (nn.yaml:34)
+# ---------------------------------------------------------------- log_softmax.int (nn.yaml:42)
 _lib.define(
     "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
     doc="x - log(sum(exp(x))) along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="nn.yaml:34",
+    source="nn.yaml:42",
 )
 
 
-@library.register(_lib, "log_softmax.int", "CompositeImplicitAutograd", source="nn.yaml:38")
+@library.register(_lib, "log_softmax.int", "CompositeImplicitAutograd", source="nn.yaml:46")
 def _log_softmax_int_kernel(self: Tensor, dim: int, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = torch.ops.aten._log_softmax(
         self if dtype is None else torch.ops.aten._to_copy(self, dtype=dtype), dim, False
@@ -173,29 +194,37 @@ def _log_softmax_int_kernel(self: Tensor, dim: int, dtype: torch.dtype | None) -
 log_softmax = torch.ops.aten.log_softmax.int
 
 
-# ---------------------------------------------------------------- _log_softmax (nn.yaml:39)
+# ---------------------------------------------------------------- _log_softmax (nn.yaml:47)
 _lib.define(
     "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
     doc="x - log(sum(exp(x))) along a dimension.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:39",
+    source="nn.yaml:47",
 )
 _log_softmax_cpu = _libmindtorch_cpu.bind("mt_log_softmax", (npu.desc, npu.desc, npu.i64), abi="c")
 
 
 def _log_softmax_check(self: Tensor, dim: int, half_to_float: bool) -> None:
+    if not (-self.dim() <= dim < self.dim() or (self.dim() == 0 and -1 <= dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(self.dim(), 1),
+            max(self.dim(), 1) - 1,
+            dim,
+            error=IndexError,
+        )
     if half_to_float:
-        raise library.check_error("aten::_log_softmax", "not half_to_float", {"half_to_float": half_to_float})
+        raise library.failed_check("softmax with half to float conversion is not supported on CPU")
 
 
-@library.register(_lib, "_log_softmax", "Meta", source="nn.yaml:43")
+@library.register(_lib, "_log_softmax", "Meta", source="nn.yaml:55")
 def _log_softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     _log_softmax_check(self, dim, half_to_float)
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "_log_softmax", "CPU", source="nn.yaml:45")
+@library.register(_lib, "_log_softmax", "CPU", source="nn.yaml:57")
 def _log_softmax_cpu_kernel(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     _log_softmax_check(self, dim, half_to_float)
     out = npu.alloc_like(self)
@@ -217,32 +246,45 @@ def _log_softmax_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("_log_softmax", _log_softmax_backward, setup_context=_log_softmax_setup, source="nn.yaml:48")
+_lib.register_autograd("_log_softmax", _log_softmax_backward, setup_context=_log_softmax_setup, source="nn.yaml:60")
 _log_softmax = torch.ops.aten._log_softmax.default
 
 
-# ---------------------------------------------------------------- _log_softmax_backward_data (nn.yaml:50)
+# ---------------------------------------------------------------- _log_softmax_backward_data (nn.yaml:62)
 _lib.define(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     doc="The gradient of `log_softmax` from its output.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:50",
+    source="nn.yaml:62",
 )
 _log_softmax_backward_data_cpu = _libmindtorch_cpu.bind(
     "mt_log_softmax_backward", (npu.desc, npu.desc, npu.desc, npu.i64), abi="c"
 )
 
 
-@library.register(_lib, "_log_softmax_backward_data", "Meta", source="nn.yaml:52")
+def _log_softmax_backward_data_check(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> None:
+    if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(grad_output.dim(), 1),
+            max(grad_output.dim(), 1) - 1,
+            dim,
+            error=IndexError,
+        )
+
+
+@library.register(_lib, "_log_softmax_backward_data", "Meta", source="nn.yaml:68")
 def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
+    _log_softmax_backward_data_check(grad_output, output, dim, input_dtype)
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "_log_softmax_backward_data", "CPU", source="nn.yaml:54")
+@library.register(_lib, "_log_softmax_backward_data", "CPU", source="nn.yaml:70")
 def _log_softmax_backward_data_cpu_kernel(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype
 ) -> Tensor:
+    _log_softmax_backward_data_check(grad_output, output, dim, input_dtype)
     out = npu.alloc_like(grad_output)
     _log_softmax_backward_data_cpu(grad_output, output, out, dim)
     return out
@@ -267,22 +309,22 @@ _lib.register_autograd(
     "_log_softmax_backward_data",
     _log_softmax_backward_data_backward,
     setup_context=_log_softmax_backward_data_setup,
-    source="nn.yaml:57",
+    source="nn.yaml:73",
 )
 _log_softmax_backward_data = torch.ops.aten._log_softmax_backward_data.default
 
 
-# ---------------------------------------------------------------- mse_loss (nn.yaml:62)
+# ---------------------------------------------------------------- mse_loss (nn.yaml:78)
 _lib.define(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     doc="(self - target) ** 2, reduced.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:62",
+    source="nn.yaml:78",
 )
 
 
-@library.register(_lib, "mse_loss", "CompositeImplicitAutograd", source="nn.yaml:65")
+@library.register(_lib, "mse_loss", "CompositeImplicitAutograd", source="nn.yaml:81")
 def _mse_loss_kernel(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     result: Tensor = (
         torch.ops.aten.square(self - target)
@@ -297,20 +339,20 @@ def _mse_loss_kernel(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 mse_loss = torch.ops.aten.mse_loss.default
 
 
-# ---------------------------------------------------------------- nll_loss_forward (nn.yaml:66)
+# ---------------------------------------------------------------- nll_loss_forward (nn.yaml:82)
 _lib.define(
     "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor "
     "output, Tensor total_weight)",
     doc="The negative of each row's element at its target, weighted and reduced; and the weights' sum.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:66",
+    source="nn.yaml:82",
 )
 _nll_loss_forward_fake_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_fake")
 _nll_loss_forward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_forward")
 
 
-@library.register(_lib, "nll_loss_forward", "Meta", source="nn.yaml:68")
+@library.register(_lib, "nll_loss_forward", "Meta", source="nn.yaml:84")
 def _nll_loss_forward_fake(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -318,7 +360,7 @@ def _nll_loss_forward_fake(
     return result
 
 
-@library.register(_lib, "nll_loss_forward", "CPU", source="nn.yaml:70")
+@library.register(_lib, "nll_loss_forward", "CPU", source="nn.yaml:86")
 def _nll_loss_forward_cpu_kernel(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -345,24 +387,24 @@ def _nll_loss_forward_backward(ctx: Any, grad0: Tensor, grad1: Tensor) -> tuple[
 
 
 _lib.register_autograd(
-    "nll_loss_forward", _nll_loss_forward_backward, setup_context=_nll_loss_forward_setup, source="nn.yaml:72"
+    "nll_loss_forward", _nll_loss_forward_backward, setup_context=_nll_loss_forward_setup, source="nn.yaml:88"
 )
 nll_loss_forward = torch.ops.aten.nll_loss_forward.default
 
 
-# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:76)
+# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:92)
 _lib.define(
     "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
     "ignore_index, Tensor total_weight) -> Tensor",
     doc="The gradient of `nll_loss`.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:76",
+    source="nn.yaml:92",
 )
 _nll_loss_backward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_backward")
 
 
-@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:78")
+@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:94")
 def _nll_loss_backward_fake(
     grad_output: Tensor,
     self: Tensor,
@@ -375,7 +417,7 @@ def _nll_loss_backward_fake(
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:80")
+@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:96")
 def _nll_loss_backward_cpu_kernel(
     grad_output: Tensor,
     self: Tensor,
@@ -410,22 +452,22 @@ def _nll_loss_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "nll_loss_backward", _nll_loss_backward_backward, setup_context=_nll_loss_backward_setup, source="nn.yaml:82"
+    "nll_loss_backward", _nll_loss_backward_backward, setup_context=_nll_loss_backward_setup, source="nn.yaml:98"
 )
 nll_loss_backward = torch.ops.aten.nll_loss_backward.default
 
 
-# ---------------------------------------------------------------- nll_loss (nn.yaml:88)
+# ---------------------------------------------------------------- nll_loss (nn.yaml:104)
 _lib.define(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor",
     doc="The negative of each row's element at its target, weighted and reduced.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:88",
+    source="nn.yaml:104",
 )
 
 
-@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:91")
+@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:107")
 def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     result: Tensor = torch.ops.aten.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
     return result
@@ -434,17 +476,17 @@ def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduct
 nll_loss = torch.ops.aten.nll_loss.default
 
 
-# ---------------------------------------------------------------- linear (nn.yaml:94)
+# ---------------------------------------------------------------- linear (nn.yaml:110)
 _lib.define(
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     doc="input @ weight.T + bias",
     tags=(),
     variants=("function",),
-    source="nn.yaml:94",
+    source="nn.yaml:110",
 )
 
 
-@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:97")
+@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:113")
 def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     result: Tensor = (
         torch.ops.aten.matmul(input, weight.t())
@@ -459,22 +501,22 @@ def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
 linear = torch.ops.aten.linear.default
 
 
-# ---------------------------------------------------------------- dropout (nn.yaml:98)
+# ---------------------------------------------------------------- dropout (nn.yaml:114)
 _lib.define(
     "dropout(Tensor input, float p, bool train) -> Tensor",
     doc="With `train`, elements zeroed with probability p and the rest scaled by 1 / (1 - p).",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="nn.yaml:98",
+    source="nn.yaml:114",
 )
 
 
 def _dropout_check(input: Tensor, p: float, train: bool) -> None:
     if not 0 <= p <= 1:
-        raise library.check_error("aten::dropout", "0 <= p <= 1", {"p": p})
+        raise library.failed_check("dropout probability has to be between 0 and 1, but got {}", p)
 
 
-@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:104")
+@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:121")
 def _dropout_kernel(input: Tensor, p: float, train: bool) -> Tensor:
     _dropout_check(input, p, train)
     result: Tensor = (

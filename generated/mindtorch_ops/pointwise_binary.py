@@ -179,14 +179,8 @@ _add__tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:add_
 
 def _add__tensor_check(self: Tensor, other: Tensor, alpha: float) -> None:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.check_error(
-            "aten::add_.Tensor",
-            "can_cast(result_type(self, other), self.dtype)",
-            {
-                "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
-                    torch.result_type(self, other), self.dtype
-                )
-            },
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
 
 
@@ -196,14 +190,14 @@ def _add__tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     return self
 
 
-@library.register(_lib, "add_.Tensor", "CPU", source="pointwise_binary.yaml:46")
+@library.register(_lib, "add_.Tensor", "CPU", source="pointwise_binary.yaml:47")
 def _add__tensor_cpu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     _add__tensor_check(self, other, alpha)
     _add__tensor_cpu(self, other, self, alpha)
     return self
 
 
-@library.register(_lib, "add_.Tensor", "NPU", source="pointwise_binary.yaml:49")
+@library.register(_lib, "add_.Tensor", "NPU", source="pointwise_binary.yaml:50")
 def _add__tensor_npu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     _add__tensor_check(self, other, alpha)
     result: Tensor = _add__tensor_npu_python(self, other, alpha=alpha)
@@ -223,17 +217,17 @@ def _add__tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "add_.Tensor", _add__tensor_backward, setup_context=_add__tensor_setup, source="pointwise_binary.yaml:51"
+    "add_.Tensor", _add__tensor_backward, setup_context=_add__tensor_setup, source="pointwise_binary.yaml:52"
 )
 
 
-# ---------------------------------------------------------------- add_.Scalar (pointwise_binary.yaml:54)
+# ---------------------------------------------------------------- add_.Scalar (pointwise_binary.yaml:55)
 _lib.define(
     "add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)",
     doc="`add` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:54",
+    source="pointwise_binary.yaml:55",
 )
 _add__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_add_scalar",
@@ -251,14 +245,8 @@ _add__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbe
 
 def _add__scalar_check(self: Tensor, other: float, alpha: float) -> None:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.check_error(
-            "aten::add_.Scalar",
-            "can_cast(result_type(self, other), self.dtype)",
-            {
-                "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
-                    torch.result_type(self, other), self.dtype
-                )
-            },
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
 
 
@@ -272,7 +260,7 @@ def _add__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "add_.Scalar", "CPU", source="pointwise_binary.yaml:61")
+@library.register(_lib, "add_.Scalar", "CPU", source="pointwise_binary.yaml:63")
 def _add__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     _add__scalar_check(self, other, alpha)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -280,7 +268,7 @@ def _add__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     return _add__scalar_kernel_2(self, other, alpha)
 
 
-@library.register(_lib, "add_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:65")
+@library.register(_lib, "add_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:67")
 def _add__scalar_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     _add__scalar_check(self, other, alpha)
     result: Tensor = _add__scalar_kernel_python(self, other, alpha)
@@ -293,35 +281,35 @@ def _add__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("add_.Scalar", _add__scalar_backward, source="pointwise_binary.yaml:66")
+_lib.register_autograd("add_.Scalar", _add__scalar_backward, source="pointwise_binary.yaml:68")
 add_ = torch.ops.aten.add_
 
 
-# ---------------------------------------------------------------- sub.Tensor (pointwise_binary.yaml:68)
+# ---------------------------------------------------------------- sub.Tensor (pointwise_binary.yaml:70)
 _lib.define(
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     doc="self - alpha * other",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:68",
+    source="pointwise_binary.yaml:70",
 )
 _sub_tensor_cpu = _libmindtorch_cpu.bind("mt_sub", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 _sub_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:sub")
 
 
-@library.register(_lib, "sub.Tensor", "Meta", source="pointwise_binary.yaml:72")
+@library.register(_lib, "sub.Tensor", "Meta", source="pointwise_binary.yaml:74")
 def _sub_tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "sub.Tensor", "CPU", source="pointwise_binary.yaml:74")
+@library.register(_lib, "sub.Tensor", "CPU", source="pointwise_binary.yaml:76")
 def _sub_tensor_cpu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _sub_tensor_cpu(self, other, out, alpha)
     return out
 
 
-@library.register(_lib, "sub.Tensor", "NPU", source="pointwise_binary.yaml:77")
+@library.register(_lib, "sub.Tensor", "NPU", source="pointwise_binary.yaml:79")
 def _sub_tensor_npu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     result: Tensor = _sub_tensor_npu_python(self, other, alpha=alpha)
     return result
@@ -340,17 +328,17 @@ def _sub_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "sub.Tensor", _sub_tensor_backward, setup_context=_sub_tensor_setup, source="pointwise_binary.yaml:79"
+    "sub.Tensor", _sub_tensor_backward, setup_context=_sub_tensor_setup, source="pointwise_binary.yaml:81"
 )
 
 
-# ---------------------------------------------------------------- sub.Scalar (pointwise_binary.yaml:82)
+# ---------------------------------------------------------------- sub.Scalar (pointwise_binary.yaml:84)
 _lib.define(
     "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
     doc="`sub` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:82",
+    source="pointwise_binary.yaml:84",
 )
 _sub_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_sub_scalar",
@@ -361,7 +349,7 @@ _sub_scalar_cpu = _libmindtorch_cpu.bind(
 _sub_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:sub")
 
 
-@library.register(_lib, "sub.Scalar", "Meta", source="pointwise_binary.yaml:86")
+@library.register(_lib, "sub.Scalar", "Meta", source="pointwise_binary.yaml:88")
 def _sub_scalar_fake(self: Tensor, other: float, alpha: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -377,14 +365,14 @@ def _sub_scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "sub.Scalar", "CPU", source="pointwise_binary.yaml:88")
+@library.register(_lib, "sub.Scalar", "CPU", source="pointwise_binary.yaml:90")
 def _sub_scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _sub_scalar_kernel_1(self, other, alpha)
     return _sub_scalar_kernel_2(self, other, alpha)
 
 
-@library.register(_lib, "sub.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:92")
+@library.register(_lib, "sub.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:94")
 def _sub_scalar_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     result: Tensor = _sub_scalar_kernel_python(self, other, alpha)
     return result
@@ -396,41 +384,35 @@ def _sub_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("sub.Scalar", _sub_scalar_backward, source="pointwise_binary.yaml:93")
+_lib.register_autograd("sub.Scalar", _sub_scalar_backward, source="pointwise_binary.yaml:95")
 sub = torch.ops.aten.sub
 
 
-# ---------------------------------------------------------------- sub_.Tensor (pointwise_binary.yaml:95)
+# ---------------------------------------------------------------- sub_.Tensor (pointwise_binary.yaml:97)
 _lib.define(
     "sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
     doc="`sub` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:95",
+    source="pointwise_binary.yaml:97",
 )
 _sub__tensor_cpu = _libmindtorch_cpu.bind("mt_sub", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
 
 def _sub__tensor_check(self: Tensor, other: Tensor, alpha: float) -> None:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.check_error(
-            "aten::sub_.Tensor",
-            "can_cast(result_type(self, other), self.dtype)",
-            {
-                "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
-                    torch.result_type(self, other), self.dtype
-                )
-            },
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
 
 
-@library.register(_lib, "sub_.Tensor", "Meta", source="pointwise_binary.yaml:95")
+@library.register(_lib, "sub_.Tensor", "Meta", source="pointwise_binary.yaml:97")
 def _sub__tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     _sub__tensor_check(self, other, alpha)
     return self
 
 
-@library.register(_lib, "sub_.Tensor", "CPU", source="pointwise_binary.yaml:102")
+@library.register(_lib, "sub_.Tensor", "CPU", source="pointwise_binary.yaml:105")
 def _sub__tensor_cpu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     _sub__tensor_check(self, other, alpha)
     _sub__tensor_cpu(self, other, self, alpha)
@@ -450,17 +432,17 @@ def _sub__tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "sub_.Tensor", _sub__tensor_backward, setup_context=_sub__tensor_setup, source="pointwise_binary.yaml:105"
+    "sub_.Tensor", _sub__tensor_backward, setup_context=_sub__tensor_setup, source="pointwise_binary.yaml:108"
 )
 
 
-# ---------------------------------------------------------------- sub_.Scalar (pointwise_binary.yaml:108)
+# ---------------------------------------------------------------- sub_.Scalar (pointwise_binary.yaml:111)
 _lib.define(
     "sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)",
     doc="`sub` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:108",
+    source="pointwise_binary.yaml:111",
 )
 _sub__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_sub_scalar",
@@ -478,14 +460,8 @@ _sub__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbe
 
 def _sub__scalar_check(self: Tensor, other: float, alpha: float) -> None:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.check_error(
-            "aten::sub_.Scalar",
-            "can_cast(result_type(self, other), self.dtype)",
-            {
-                "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
-                    torch.result_type(self, other), self.dtype
-                )
-            },
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
 
 
@@ -499,7 +475,7 @@ def _sub__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "sub_.Scalar", "CPU", source="pointwise_binary.yaml:115")
+@library.register(_lib, "sub_.Scalar", "CPU", source="pointwise_binary.yaml:119")
 def _sub__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     _sub__scalar_check(self, other, alpha)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -507,7 +483,7 @@ def _sub__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     return _sub__scalar_kernel_2(self, other, alpha)
 
 
-@library.register(_lib, "sub_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:119")
+@library.register(_lib, "sub_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:123")
 def _sub__scalar_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     _sub__scalar_check(self, other, alpha)
     result: Tensor = _sub__scalar_kernel_python(self, other, alpha)
@@ -520,33 +496,33 @@ def _sub__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("sub_.Scalar", _sub__scalar_backward, source="pointwise_binary.yaml:120")
+_lib.register_autograd("sub_.Scalar", _sub__scalar_backward, source="pointwise_binary.yaml:124")
 sub_ = torch.ops.aten.sub_
 
 
-# ---------------------------------------------------------------- rsub.Tensor (pointwise_binary.yaml:122)
+# ---------------------------------------------------------------- rsub.Tensor (pointwise_binary.yaml:126)
 _lib.define(
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     doc="other - alpha * self",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:122",
+    source="pointwise_binary.yaml:126",
 )
 
 
-@library.register(_lib, "rsub.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:126")
+@library.register(_lib, "rsub.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:130")
 def _rsub_tensor_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     result: Tensor = torch.ops.aten.sub(other, self, alpha=alpha)
     return result
 
 
-# ---------------------------------------------------------------- rsub.Scalar (pointwise_binary.yaml:127)
+# ---------------------------------------------------------------- rsub.Scalar (pointwise_binary.yaml:131)
 _lib.define(
     "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
     doc="other - alpha * self, for a number.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:127",
+    source="pointwise_binary.yaml:131",
 )
 _rsub_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_rsub_scalar",
@@ -557,7 +533,7 @@ _rsub_scalar_cpu = _libmindtorch_cpu.bind(
 _rsub_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:rsub")
 
 
-@library.register(_lib, "rsub.Scalar", "Meta", source="pointwise_binary.yaml:130")
+@library.register(_lib, "rsub.Scalar", "Meta", source="pointwise_binary.yaml:134")
 def _rsub_scalar_fake(self: Tensor, other: float, alpha: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -573,14 +549,14 @@ def _rsub_scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "rsub.Scalar", "CPU", source="pointwise_binary.yaml:132")
+@library.register(_lib, "rsub.Scalar", "CPU", source="pointwise_binary.yaml:136")
 def _rsub_scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _rsub_scalar_kernel_1(self, other, alpha)
     return _rsub_scalar_kernel_2(self, other, alpha)
 
 
-@library.register(_lib, "rsub.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:136")
+@library.register(_lib, "rsub.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:140")
 def _rsub_scalar_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     result: Tensor = _rsub_scalar_kernel_python(self, other, alpha)
     return result
@@ -598,36 +574,36 @@ def _rsub_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "rsub.Scalar", _rsub_scalar_backward, setup_context=_rsub_scalar_setup, source="pointwise_binary.yaml:137"
+    "rsub.Scalar", _rsub_scalar_backward, setup_context=_rsub_scalar_setup, source="pointwise_binary.yaml:141"
 )
 rsub = torch.ops.aten.rsub
 
 
-# ---------------------------------------------------------------- mul.Tensor (pointwise_binary.yaml:139)
+# ---------------------------------------------------------------- mul.Tensor (pointwise_binary.yaml:143)
 _lib.define(
     "mul.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self * other",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:139",
+    source="pointwise_binary.yaml:143",
 )
 _mul_tensor_cpu = _libmindtorch_cpu.bind("mt_mul", (npu.desc, npu.desc, npu.desc), abi="c")
 _mul_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:mul")
 
 
-@library.register(_lib, "mul.Tensor", "Meta", source="pointwise_binary.yaml:143")
+@library.register(_lib, "mul.Tensor", "Meta", source="pointwise_binary.yaml:147")
 def _mul_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "mul.Tensor", "CPU", source="pointwise_binary.yaml:145")
+@library.register(_lib, "mul.Tensor", "CPU", source="pointwise_binary.yaml:149")
 def _mul_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _mul_tensor_cpu(self, other, out)
     return out
 
 
-@library.register(_lib, "mul.Tensor", "NPU", source="pointwise_binary.yaml:148")
+@library.register(_lib, "mul.Tensor", "NPU", source="pointwise_binary.yaml:152")
 def _mul_tensor_npu_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = _mul_tensor_npu_python(self, other)
     return result
@@ -648,17 +624,17 @@ def _mul_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "mul.Tensor", _mul_tensor_backward, setup_context=_mul_tensor_setup, source="pointwise_binary.yaml:150"
+    "mul.Tensor", _mul_tensor_backward, setup_context=_mul_tensor_setup, source="pointwise_binary.yaml:154"
 )
 
 
-# ---------------------------------------------------------------- mul.Scalar (pointwise_binary.yaml:153)
+# ---------------------------------------------------------------- mul.Scalar (pointwise_binary.yaml:157)
 _lib.define(
     "mul.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`mul` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:153",
+    source="pointwise_binary.yaml:157",
 )
 _mul_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_mul_scalar",
@@ -670,7 +646,7 @@ _mul_scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:mul_s
 _mul_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:mul")
 
 
-@library.register(_lib, "mul.Scalar", "Meta", source="pointwise_binary.yaml:157")
+@library.register(_lib, "mul.Scalar", "Meta", source="pointwise_binary.yaml:161")
 def _mul_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -691,19 +667,19 @@ def _mul_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "mul.Scalar", "CPU", source="pointwise_binary.yaml:159")
+@library.register(_lib, "mul.Scalar", "CPU", source="pointwise_binary.yaml:163")
 def _mul_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _mul_scalar_kernel_1(self, other)
     return _mul_scalar_kernel_3(self, other)
 
 
-@library.register(_lib, "mul.Scalar", "NPU", source="pointwise_binary.yaml:163")
+@library.register(_lib, "mul.Scalar", "NPU", source="pointwise_binary.yaml:167")
 def _mul_scalar_npu_kernel(self: Tensor, other: float) -> Tensor:
     return _mul_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "mul.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:165")
+@library.register(_lib, "mul.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:169")
 def _mul_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _mul_scalar_kernel_python(self, other)
     return result
@@ -721,34 +697,34 @@ def _mul_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "mul.Scalar", _mul_scalar_backward, setup_context=_mul_scalar_setup, source="pointwise_binary.yaml:166"
+    "mul.Scalar", _mul_scalar_backward, setup_context=_mul_scalar_setup, source="pointwise_binary.yaml:170"
 )
 mul = torch.ops.aten.mul
 
 
-# ---------------------------------------------------------------- mul_.Tensor (pointwise_binary.yaml:168)
+# ---------------------------------------------------------------- mul_.Tensor (pointwise_binary.yaml:172)
 _lib.define(
     "mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`mul` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:168",
+    source="pointwise_binary.yaml:172",
 )
 
 
-@library.register(_lib, "mul_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:173")
+@library.register(_lib, "mul_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:177")
 def _mul__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.mul(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- mul_.Scalar (pointwise_binary.yaml:174)
+# ---------------------------------------------------------------- mul_.Scalar (pointwise_binary.yaml:178)
 _lib.define(
     "mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`mul` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:174",
+    source="pointwise_binary.yaml:178",
 )
 _mul__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_mul_scalar",
@@ -766,14 +742,8 @@ _mul__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbe
 
 def _mul__scalar_check(self: Tensor, other: float) -> None:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.check_error(
-            "aten::mul_.Scalar",
-            "can_cast(result_type(self, other), self.dtype)",
-            {
-                "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
-                    torch.result_type(self, other), self.dtype
-                )
-            },
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
 
 
@@ -792,7 +762,7 @@ def _mul__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "mul_.Scalar", "CPU", source="pointwise_binary.yaml:181")
+@library.register(_lib, "mul_.Scalar", "CPU", source="pointwise_binary.yaml:186")
 def _mul__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _mul__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -800,13 +770,13 @@ def _mul__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _mul__scalar_kernel_3(self, other)
 
 
-@library.register(_lib, "mul_.Scalar", "NPU", source="pointwise_binary.yaml:185")
+@library.register(_lib, "mul_.Scalar", "NPU", source="pointwise_binary.yaml:190")
 def _mul__scalar_npu_kernel(self: Tensor, other: float) -> Tensor:
     _mul__scalar_check(self, other)
     return _mul__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "mul_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:187")
+@library.register(_lib, "mul_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:192")
 def _mul__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _mul__scalar_check(self, other)
     result: Tensor = _mul__scalar_kernel_python(self, other)
@@ -825,24 +795,24 @@ def _mul__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "mul_.Scalar", _mul__scalar_backward, setup_context=_mul__scalar_setup, source="pointwise_binary.yaml:188"
+    "mul_.Scalar", _mul__scalar_backward, setup_context=_mul__scalar_setup, source="pointwise_binary.yaml:193"
 )
 mul_ = torch.ops.aten.mul_
 
 
-# ---------------------------------------------------------------- div.Tensor (pointwise_binary.yaml:190)
+# ---------------------------------------------------------------- div.Tensor (pointwise_binary.yaml:195)
 _lib.define(
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self / other; of integers too a floating-point quotient.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:190",
+    source="pointwise_binary.yaml:195",
 )
 _div_tensor_cpu = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, npu.desc), abi="c")
 _div_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:div")
 
 
-@library.register(_lib, "div.Tensor", "Meta", source="pointwise_binary.yaml:194")
+@library.register(_lib, "div.Tensor", "Meta", source="pointwise_binary.yaml:199")
 def _div_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(
         self,
@@ -853,7 +823,7 @@ def _div_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "div.Tensor", "CPU", source="pointwise_binary.yaml:197")
+@library.register(_lib, "div.Tensor", "CPU", source="pointwise_binary.yaml:202")
 def _div_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(
         self,
@@ -866,7 +836,7 @@ def _div_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     return out
 
 
-@library.register(_lib, "div.Tensor", "NPU", source="pointwise_binary.yaml:200")
+@library.register(_lib, "div.Tensor", "NPU", source="pointwise_binary.yaml:205")
 def _div_tensor_npu_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = _div_tensor_npu_python(self, other)
     return result
@@ -887,17 +857,17 @@ def _div_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div.Tensor", _div_tensor_backward, setup_context=_div_tensor_setup, source="pointwise_binary.yaml:202"
+    "div.Tensor", _div_tensor_backward, setup_context=_div_tensor_setup, source="pointwise_binary.yaml:207"
 )
 
 
-# ---------------------------------------------------------------- div.Scalar (pointwise_binary.yaml:205)
+# ---------------------------------------------------------------- div.Scalar (pointwise_binary.yaml:210)
 _lib.define(
     "div.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`div` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:205",
+    source="pointwise_binary.yaml:210",
 )
 _div_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_div_scalar",
@@ -908,7 +878,7 @@ _div_scalar_cpu = _libmindtorch_cpu.bind(
 _div_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div")
 
 
-@library.register(_lib, "div.Scalar", "Meta", source="pointwise_binary.yaml:209")
+@library.register(_lib, "div.Scalar", "Meta", source="pointwise_binary.yaml:214")
 def _div_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
@@ -924,14 +894,14 @@ def _div_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "div.Scalar", "CPU", source="pointwise_binary.yaml:211")
+@library.register(_lib, "div.Scalar", "CPU", source="pointwise_binary.yaml:216")
 def _div_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _div_scalar_kernel_1(self, other)
     return _div_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "div.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:215")
+@library.register(_lib, "div.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:220")
 def _div_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _div_scalar_kernel_python(self, other)
     return result
@@ -949,41 +919,35 @@ def _div_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div.Scalar", _div_scalar_backward, setup_context=_div_scalar_setup, source="pointwise_binary.yaml:216"
+    "div.Scalar", _div_scalar_backward, setup_context=_div_scalar_setup, source="pointwise_binary.yaml:221"
 )
 
 
-# ---------------------------------------------------------------- div_.Tensor (pointwise_binary.yaml:218)
+# ---------------------------------------------------------------- div_.Tensor (pointwise_binary.yaml:223)
 _lib.define(
     "div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`div` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:218",
+    source="pointwise_binary.yaml:223",
 )
 _div__tensor_cpu = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
 def _div__tensor_check(self: Tensor, other: Tensor) -> None:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.check_error(
-            "aten::div_.Tensor",
-            "can_cast(result_type(self, other), self.dtype)",
-            {
-                "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
-                    torch.result_type(self, other), self.dtype
-                )
-            },
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
 
 
-@library.register(_lib, "div_.Tensor", "Meta", source="pointwise_binary.yaml:218")
+@library.register(_lib, "div_.Tensor", "Meta", source="pointwise_binary.yaml:223")
 def _div__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     _div__tensor_check(self, other)
     return self
 
 
-@library.register(_lib, "div_.Tensor", "CPU", source="pointwise_binary.yaml:225")
+@library.register(_lib, "div_.Tensor", "CPU", source="pointwise_binary.yaml:231")
 def _div__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _div__tensor_check(self, other)
     _div__tensor_cpu(self, other, self)
@@ -1004,17 +968,17 @@ def _div__tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div_.Tensor", _div__tensor_backward, setup_context=_div__tensor_setup, source="pointwise_binary.yaml:228"
+    "div_.Tensor", _div__tensor_backward, setup_context=_div__tensor_setup, source="pointwise_binary.yaml:234"
 )
 
 
-# ---------------------------------------------------------------- div_.Scalar (pointwise_binary.yaml:231)
+# ---------------------------------------------------------------- div_.Scalar (pointwise_binary.yaml:237)
 _lib.define(
     "div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`div` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:231",
+    source="pointwise_binary.yaml:237",
 )
 _div__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_div_scalar",
@@ -1031,14 +995,8 @@ _div__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbe
 
 def _div__scalar_check(self: Tensor, other: float) -> None:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.check_error(
-            "aten::div_.Scalar",
-            "can_cast(result_type(self, other), self.dtype)",
-            {
-                "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
-                    torch.result_type(self, other), self.dtype
-                )
-            },
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
 
 
@@ -1052,7 +1010,7 @@ def _div__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "div_.Scalar", "CPU", source="pointwise_binary.yaml:238")
+@library.register(_lib, "div_.Scalar", "CPU", source="pointwise_binary.yaml:245")
 def _div__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _div__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -1060,7 +1018,7 @@ def _div__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _div__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "div_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:242")
+@library.register(_lib, "div_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:249")
 def _div__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _div__scalar_check(self, other)
     result: Tensor = _div__scalar_kernel_python(self, other)
@@ -1079,18 +1037,18 @@ def _div__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div_.Scalar", _div__scalar_backward, setup_context=_div__scalar_setup, source="pointwise_binary.yaml:243"
+    "div_.Scalar", _div__scalar_backward, setup_context=_div__scalar_setup, source="pointwise_binary.yaml:250"
 )
 div_ = torch.ops.aten.div_
 
 
-# ---------------------------------------------------------------- div.Tensor_mode (pointwise_binary.yaml:245)
+# ---------------------------------------------------------------- div.Tensor_mode (pointwise_binary.yaml:252)
 _lib.define(
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     doc="self / other, rounded by `rounding_mode`: None, `floor` or `trunc`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:245",
+    source="pointwise_binary.yaml:252",
 )
 _div_tensor_mode_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 _div_tensor_mode_cpu_ = _libmindtorch_cpu.bind("mt_div_trunc", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -1098,15 +1056,13 @@ _div_tensor_mode_cpu_2 = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, n
 
 
 def _div_tensor_mode_check(self: Tensor, other: Tensor, rounding_mode: str | None) -> None:
-    if not (rounding_mode is None or rounding_mode == "floor" or rounding_mode == "trunc"):
-        raise library.check_error(
-            "aten::div.Tensor_mode",
-            "rounding_mode is None or rounding_mode == 'floor' or rounding_mode == 'trunc'",
-            {"rounding_mode is None": rounding_mode is None, "rounding_mode": rounding_mode},
+    if not (rounding_mode is None or rounding_mode in ("floor", "trunc")):
+        raise library.failed_check(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'", rounding_mode
         )
 
 
-@library.register(_lib, "div.Tensor_mode", "Meta", source="pointwise_binary.yaml:251")
+@library.register(_lib, "div.Tensor_mode", "Meta", source="pointwise_binary.yaml:259")
 def _div_tensor_mode_fake(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
     _div_tensor_mode_check(self, other, rounding_mode)
     return npu.alloc_broadcast(
@@ -1154,7 +1110,7 @@ def _div_tensor_mode_kernel_3(self: Tensor, other: Tensor, *, rounding_mode: str
     return out
 
 
-@library.register(_lib, "div.Tensor_mode", "CPU", source="pointwise_binary.yaml:254")
+@library.register(_lib, "div.Tensor_mode", "CPU", source="pointwise_binary.yaml:262")
 def _div_tensor_mode_cpu_kernel(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
     _div_tensor_mode_check(self, other, rounding_mode)
     if rounding_mode == "floor":
@@ -1187,31 +1143,29 @@ _lib.register_autograd(
     "div.Tensor_mode",
     _div_tensor_mode_backward,
     setup_context=_div_tensor_mode_setup,
-    source="pointwise_binary.yaml:265",
+    source="pointwise_binary.yaml:273",
 )
 
 
-# ---------------------------------------------------------------- div.Scalar_mode (pointwise_binary.yaml:268)
+# ---------------------------------------------------------------- div.Scalar_mode (pointwise_binary.yaml:276)
 _lib.define(
     "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
     doc="self / other for a number, rounded by `rounding_mode`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:268",
+    source="pointwise_binary.yaml:276",
 )
 _div_scalar_mode_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div_mode")
 
 
 def _div_scalar_mode_check(self: Tensor, other: float, rounding_mode: str | None) -> None:
-    if not (rounding_mode is None or rounding_mode == "floor" or rounding_mode == "trunc"):
-        raise library.check_error(
-            "aten::div.Scalar_mode",
-            "rounding_mode is None or rounding_mode == 'floor' or rounding_mode == 'trunc'",
-            {"rounding_mode is None": rounding_mode is None, "rounding_mode": rounding_mode},
+    if not (rounding_mode is None or rounding_mode in ("floor", "trunc")):
+        raise library.failed_check(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'", rounding_mode
         )
 
 
-@library.register(_lib, "div.Scalar_mode", "Meta", source="pointwise_binary.yaml:274")
+@library.register(_lib, "div.Scalar_mode", "Meta", source="pointwise_binary.yaml:283")
 def _div_scalar_mode_fake(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
     _div_scalar_mode_check(self, other, rounding_mode)
     return npu.alloc(
@@ -1221,7 +1175,7 @@ def _div_scalar_mode_fake(self: Tensor, other: float, *, rounding_mode: str | No
     )
 
 
-@library.register(_lib, "div.Scalar_mode", "CompositeExplicitAutograd", source="pointwise_binary.yaml:276")
+@library.register(_lib, "div.Scalar_mode", "CompositeExplicitAutograd", source="pointwise_binary.yaml:285")
 def _div_scalar_mode_kernel(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
     _div_scalar_mode_check(self, other, rounding_mode)
     result: Tensor = _div_scalar_mode_kernel_python(self, other, rounding_mode=rounding_mode)
@@ -1246,28 +1200,28 @@ _lib.register_autograd(
     "div.Scalar_mode",
     _div_scalar_mode_backward,
     setup_context=_div_scalar_mode_setup,
-    source="pointwise_binary.yaml:277",
+    source="pointwise_binary.yaml:286",
 )
 div = torch.ops.aten.div
 
 
-# ---------------------------------------------------------------- floor_divide (pointwise_binary.yaml:279)
+# ---------------------------------------------------------------- floor_divide (pointwise_binary.yaml:288)
 _lib.define(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     doc="self / other, rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:279",
+    source="pointwise_binary.yaml:288",
 )
 _floor_divide_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_divide", "Meta", source="pointwise_binary.yaml:283")
+@library.register(_lib, "floor_divide", "Meta", source="pointwise_binary.yaml:292")
 def _floor_divide_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "floor_divide", "CPU", source="pointwise_binary.yaml:285")
+@library.register(_lib, "floor_divide", "CPU", source="pointwise_binary.yaml:294")
 def _floor_divide_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _floor_divide_cpu(self, other, out)
@@ -1283,27 +1237,27 @@ def _floor_divide_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "floor_divide", _floor_divide_backward, setup_context=_floor_divide_setup, source="pointwise_binary.yaml:288"
+    "floor_divide", _floor_divide_backward, setup_context=_floor_divide_setup, source="pointwise_binary.yaml:297"
 )
 
 
-# ---------------------------------------------------------------- floor_divide.Scalar (pointwise_binary.yaml:289)
+# ---------------------------------------------------------------- floor_divide.Scalar (pointwise_binary.yaml:298)
 _lib.define(
     "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="self / other for a number, rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:289",
+    source="pointwise_binary.yaml:298",
 )
 _floor_divide_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:floor_divide")
 
 
-@library.register(_lib, "floor_divide.Scalar", "Meta", source="pointwise_binary.yaml:293")
+@library.register(_lib, "floor_divide.Scalar", "Meta", source="pointwise_binary.yaml:302")
 def _floor_divide_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "floor_divide.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:295")
+@library.register(_lib, "floor_divide.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:304")
 def _floor_divide_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _floor_divide_scalar_kernel_python(self, other)
     return result
@@ -1321,44 +1275,44 @@ _lib.register_autograd(
     "floor_divide.Scalar",
     _floor_divide_scalar_backward,
     setup_context=_floor_divide_scalar_setup,
-    source="pointwise_binary.yaml:296",
+    source="pointwise_binary.yaml:305",
 )
 floor_divide = torch.ops.aten.floor_divide
 
 
-# ---------------------------------------------------------------- floor_divide_.Scalar (pointwise_binary.yaml:297)
+# ---------------------------------------------------------------- floor_divide_.Scalar (pointwise_binary.yaml:306)
 _lib.define(
     "floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`floor_divide` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:297",
+    source="pointwise_binary.yaml:306",
 )
 
 
-@library.register(_lib, "floor_divide_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:302")
+@library.register(_lib, "floor_divide_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:311")
 def _floor_divide__scalar_kernel(self: Tensor, other: float) -> Tensor:
     self.copy_(torch.ops.aten.floor_divide(self, other))
     return self
 
 
-# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:303)
+# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:312)
 _lib.define(
     "floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`floor_divide` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:303",
+    source="pointwise_binary.yaml:312",
 )
 _floor_divide__tensor_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:303")
+@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:312")
 def _floor_divide__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:308")
+@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:317")
 def _floor_divide__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _floor_divide__tensor_cpu(self, other, self)
     return self
@@ -1376,28 +1330,28 @@ _lib.register_autograd(
     "floor_divide_.Tensor",
     _floor_divide__tensor_backward,
     setup_context=_floor_divide__tensor_setup,
-    source="pointwise_binary.yaml:311",
+    source="pointwise_binary.yaml:320",
 )
 floor_divide_ = torch.ops.aten.floor_divide_
 
 
-# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:312)
+# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:321)
 _lib.define(
     "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded down: its sign is that of `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:312",
+    source="pointwise_binary.yaml:321",
 )
 _remainder_tensor_cpu = _libmindtorch_cpu.bind("mt_remainder", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:316")
+@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:325")
 def _remainder_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:318")
+@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:327")
 def _remainder_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _remainder_tensor_cpu(self, other, out)
@@ -1422,17 +1376,17 @@ _lib.register_autograd(
     "remainder.Tensor",
     _remainder_tensor_backward,
     setup_context=_remainder_tensor_setup,
-    source="pointwise_binary.yaml:321",
+    source="pointwise_binary.yaml:330",
 )
 
 
-# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:324)
+# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:333)
 _lib.define(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`remainder` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:324",
+    source="pointwise_binary.yaml:333",
 )
 _remainder_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
@@ -1443,7 +1397,7 @@ _remainder_scalar_cpu = _libmindtorch_cpu.bind(
 _remainder_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder")
 
 
-@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:328")
+@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:337")
 def _remainder_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1459,14 +1413,14 @@ def _remainder_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:330")
+@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:339")
 def _remainder_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _remainder_scalar_kernel_1(self, other)
     return _remainder_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:334")
+@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:343")
 def _remainder_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _remainder_scalar_kernel_python(self, other)
     return result
@@ -1478,32 +1432,32 @@ def _remainder_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:335")
+_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:344")
 
 
-# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:337)
+# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:346)
 _lib.define(
     "remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`remainder` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:337",
+    source="pointwise_binary.yaml:346",
 )
 
 
-@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:342")
+@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:351")
 def _remainder__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.remainder(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:343)
+# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:352)
 _lib.define(
     "remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`remainder` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:343",
+    source="pointwise_binary.yaml:352",
 )
 _remainder__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
@@ -1520,14 +1474,8 @@ _remainder__scalar_kernel_python = library.python_function("mindtorch_v2.kernels
 
 def _remainder__scalar_check(self: Tensor, other: float) -> None:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.check_error(
-            "aten::remainder_.Scalar",
-            "can_cast(result_type(self, other), self.dtype)",
-            {
-                "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
-                    torch.result_type(self, other), self.dtype
-                )
-            },
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
 
 
@@ -1541,7 +1489,7 @@ def _remainder__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:350")
+@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:360")
 def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _remainder__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -1549,7 +1497,7 @@ def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _remainder__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:354")
+@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:364")
 def _remainder__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _remainder__scalar_check(self, other)
     result: Tensor = _remainder__scalar_kernel_python(self, other)
@@ -1562,27 +1510,27 @@ def _remainder__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:355")
+_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:365")
 remainder_ = torch.ops.aten.remainder_
 
 
-# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:357)
+# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:367)
 _lib.define(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
     doc="`remainder` of a number by a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:357",
+    source="pointwise_binary.yaml:367",
 )
 _remainder_scalar_tensor_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder_of")
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:360")
+@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:370")
 def _remainder_scalar_tensor_fake(self: float, other: Tensor) -> Tensor:
     return npu.alloc(other.shape, torch.result_type(other, self), other.device)
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:362")
+@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:372")
 def _remainder_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
     result: Tensor = _remainder_scalar_tensor_kernel_python(self, other)
     return result
@@ -1592,23 +1540,23 @@ _lib.register_autograd("remainder.Scalar_Tensor", None, source="pointwise_binary
 remainder = torch.ops.aten.remainder
 
 
-# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:364)
+# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:374)
 _lib.define(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded towards 0: its sign is that of `self`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:364",
+    source="pointwise_binary.yaml:374",
 )
 _fmod_tensor_cpu = _libmindtorch_cpu.bind("mt_fmod", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:368")
+@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:378")
 def _fmod_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:370")
+@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:380")
 def _fmod_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _fmod_tensor_cpu(self, other, out)
@@ -1630,17 +1578,17 @@ def _fmod_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:373"
+    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:383"
 )
 
 
-# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:376)
+# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:386)
 _lib.define(
     "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`fmod` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:376",
+    source="pointwise_binary.yaml:386",
 )
 _fmod_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
@@ -1651,7 +1599,7 @@ _fmod_scalar_cpu = _libmindtorch_cpu.bind(
 _fmod_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:fmod")
 
 
-@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:380")
+@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:390")
 def _fmod_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1667,14 +1615,14 @@ def _fmod_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:382")
+@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:392")
 def _fmod_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _fmod_scalar_kernel_1(self, other)
     return _fmod_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:386")
+@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:396")
 def _fmod_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _fmod_scalar_kernel_python(self, other)
     return result
@@ -1686,33 +1634,33 @@ def _fmod_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:387")
+_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:397")
 fmod = torch.ops.aten.fmod
 
 
-# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:389)
+# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:399)
 _lib.define(
     "fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`fmod` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:389",
+    source="pointwise_binary.yaml:399",
 )
 
 
-@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:394")
+@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:404")
 def _fmod__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.fmod(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:395)
+# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:405)
 _lib.define(
     "fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`fmod` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:395",
+    source="pointwise_binary.yaml:405",
 )
 _fmod__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
@@ -1729,14 +1677,8 @@ _fmod__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numb
 
 def _fmod__scalar_check(self: Tensor, other: float) -> None:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.check_error(
-            "aten::fmod_.Scalar",
-            "can_cast(result_type(self, other), self.dtype)",
-            {
-                "can_cast(result_type(self, other), self.dtype)": torch.can_cast(
-                    torch.result_type(self, other), self.dtype
-                )
-            },
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
 
 
@@ -1750,7 +1692,7 @@ def _fmod__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:402")
+@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:413")
 def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _fmod__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -1758,7 +1700,7 @@ def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _fmod__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:406")
+@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:417")
 def _fmod__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _fmod__scalar_check(self, other)
     result: Tensor = _fmod__scalar_kernel_python(self, other)
@@ -1771,27 +1713,27 @@ def _fmod__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:407")
+_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:418")
 fmod_ = torch.ops.aten.fmod_
 
 
-# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:409)
+# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:420)
 _lib.define(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     doc="self to the power of exponent.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:409",
+    source="pointwise_binary.yaml:420",
 )
 _pow_tensor_tensor_cpu = _libmindtorch_cpu.bind("mt_pow", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:413")
+@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:424")
 def _pow_tensor_tensor_fake(self: Tensor, exponent: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, exponent)
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:415")
+@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:426")
 def _pow_tensor_tensor_cpu_kernel(self: Tensor, exponent: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, exponent)
     _pow_tensor_tensor_cpu(self, exponent, out)
@@ -1829,23 +1771,23 @@ _lib.register_autograd(
     "pow.Tensor_Tensor",
     _pow_tensor_tensor_backward,
     setup_context=_pow_tensor_tensor_setup,
-    source="pointwise_binary.yaml:418",
+    source="pointwise_binary.yaml:429",
 )
 
 
-# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:421)
+# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:432)
 _lib.define(
     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     doc="self to the power of a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:421",
+    source="pointwise_binary.yaml:432",
 )
 _pow_tensor_scalar_cpu = _libmindtorch_cpu.bind("mt_square", (npu.desc, npu.desc), abi="c")
 _pow_tensor_scalar_cpu_ = _libmindtorch_cpu.bind("mt_pow_scalar", (npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:425")
+@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:436")
 def _pow_tensor_scalar_fake(self: Tensor, exponent: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
 
@@ -1862,7 +1804,7 @@ def _pow_tensor_scalar_kernel_2(self: Tensor, exponent: float) -> Tensor:
     return out
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:427")
+@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:438")
 def _pow_tensor_scalar_cpu_kernel(self: Tensor, exponent: float) -> Tensor:
     if exponent == 2:
         return _pow_tensor_scalar_kernel_1(self, exponent)
@@ -1894,27 +1836,27 @@ _lib.register_autograd(
     "pow.Tensor_Scalar",
     _pow_tensor_scalar_backward,
     setup_context=_pow_tensor_scalar_setup,
-    source="pointwise_binary.yaml:434",
+    source="pointwise_binary.yaml:445",
 )
 
 
-# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:436)
+# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:447)
 _lib.define(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
     doc="A number to the power of a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:436",
+    source="pointwise_binary.yaml:447",
 )
 _pow_scalar_cpu = _libmindtorch_cpu.bind("mt_rpow_scalar", (npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:439")
+@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:450")
 def _pow_scalar_fake(self: float, exponent: Tensor) -> Tensor:
     return npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
 
 
-@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:441")
+@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:452")
 def _pow_scalar_cpu_kernel(self: float, exponent: Tensor) -> Tensor:
     out = npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
     _pow_scalar_cpu(exponent, self, out)
@@ -1947,38 +1889,38 @@ def _pow_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:444"
+    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:455"
 )
 pow = torch.ops.aten.pow
 
 
-# ---------------------------------------------------------------- pow_.Tensor (pointwise_binary.yaml:446)
+# ---------------------------------------------------------------- pow_.Tensor (pointwise_binary.yaml:457)
 _lib.define(
     "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:446",
+    source="pointwise_binary.yaml:457",
 )
 
 
-@library.register(_lib, "pow_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:451")
+@library.register(_lib, "pow_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:462")
 def _pow__tensor_kernel(self: Tensor, exponent: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.pow(self.clone(), exponent))
     return self
 
 
-# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:452)
+# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:463)
 _lib.define(
     "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:452",
+    source="pointwise_binary.yaml:463",
 )
 
 
-@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:457")
+@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:468")
 def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
     self.copy_(torch.ops.aten.pow(self.clone(), exponent))
     return self
@@ -1987,23 +1929,23 @@ def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
 pow_ = torch.ops.aten.pow_
 
 
-# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:458)
+# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:469)
 _lib.define(
     "maximum(Tensor self, Tensor other) -> Tensor",
     doc="The larger of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:458",
+    source="pointwise_binary.yaml:469",
 )
 _maximum_cpu = _libmindtorch_cpu.bind("mt_maximum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:462")
+@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:473")
 def _maximum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:464")
+@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:475")
 def _maximum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _maximum_cpu(self, other, out)
@@ -2025,27 +1967,27 @@ def _maximum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:467")
+_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:478")
 maximum = torch.ops.aten.maximum.default
 
 
-# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:470)
+# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:481)
 _lib.define(
     "minimum(Tensor self, Tensor other) -> Tensor",
     doc="The smaller of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:470",
+    source="pointwise_binary.yaml:481",
 )
 _minimum_cpu = _libmindtorch_cpu.bind("mt_minimum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:474")
+@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:485")
 def _minimum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:476")
+@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:487")
 def _minimum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _minimum_cpu(self, other, out)
@@ -2067,22 +2009,22 @@ def _minimum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:479")
+_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:490")
 minimum = torch.ops.aten.minimum.default
 
 
-# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:482)
+# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:493)
 _lib.define(
     "atan2(Tensor self, Tensor other) -> Tensor",
     doc="The angle of the point (other, self), in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:482",
+    source="pointwise_binary.yaml:493",
 )
 _atan2_cpu = _libmindtorch_cpu.bind("mt_atan2", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:486")
+@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:497")
 def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(
         self,
@@ -2093,7 +2035,7 @@ def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:489")
+@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:500")
 def _atan2_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(
         self,
@@ -2119,27 +2061,27 @@ def _atan2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:492")
+_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:503")
 atan2 = torch.ops.aten.atan2.default
 
 
-# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:497)
+# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:508)
 _lib.define(
     "eq.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self == other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:497",
+    source="pointwise_binary.yaml:508",
 )
 _eq_tensor_cpu = _libmindtorch_cpu.bind("mt_eq", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:501")
+@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:512")
 def _eq_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:503")
+@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:514")
 def _eq_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _eq_tensor_cpu(self, other, out)
@@ -2155,17 +2097,17 @@ def _eq_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:506"
+    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:517"
 )
 
 
-# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:507)
+# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:518)
 _lib.define(
     "eq.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`eq` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:507",
+    source="pointwise_binary.yaml:518",
 )
 _eq_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_eq_scalar",
@@ -2176,7 +2118,7 @@ _eq_scalar_cpu = _libmindtorch_cpu.bind(
 _eq_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:eq")
 
 
-@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:511")
+@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:522")
 def _eq_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2192,14 +2134,14 @@ def _eq_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:513")
+@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:524")
 def _eq_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _eq_scalar_kernel_1(self, other)
     return _eq_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:517")
+@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:528")
 def _eq_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _eq_scalar_kernel_python(self, other)
     return result
@@ -2214,28 +2156,28 @@ def _eq_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:518"
+    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:529"
 )
 eq = torch.ops.aten.eq
 
 
-# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:519)
+# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:530)
 _lib.define(
     "ne.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self != other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:519",
+    source="pointwise_binary.yaml:530",
 )
 _ne_tensor_cpu = _libmindtorch_cpu.bind("mt_ne", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:523")
+@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:534")
 def _ne_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:525")
+@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:536")
 def _ne_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _ne_tensor_cpu(self, other, out)
@@ -2251,17 +2193,17 @@ def _ne_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:528"
+    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:539"
 )
 
 
-# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:529)
+# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:540)
 _lib.define(
     "ne.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ne` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:529",
+    source="pointwise_binary.yaml:540",
 )
 _ne_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ne_scalar",
@@ -2272,7 +2214,7 @@ _ne_scalar_cpu = _libmindtorch_cpu.bind(
 _ne_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ne")
 
 
-@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:533")
+@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:544")
 def _ne_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2288,14 +2230,14 @@ def _ne_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:535")
+@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:546")
 def _ne_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _ne_scalar_kernel_1(self, other)
     return _ne_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:539")
+@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:550")
 def _ne_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ne_scalar_kernel_python(self, other)
     return result
@@ -2310,28 +2252,28 @@ def _ne_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:540"
+    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:551"
 )
 ne = torch.ops.aten.ne
 
 
-# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:541)
+# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:552)
 _lib.define(
     "lt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self < other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:541",
+    source="pointwise_binary.yaml:552",
 )
 _lt_tensor_cpu = _libmindtorch_cpu.bind("mt_lt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:545")
+@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:556")
 def _lt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:547")
+@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:558")
 def _lt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _lt_tensor_cpu(self, other, out)
@@ -2347,17 +2289,17 @@ def _lt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:550"
+    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:561"
 )
 
 
-# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:551)
+# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:562)
 _lib.define(
     "lt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`lt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:551",
+    source="pointwise_binary.yaml:562",
 )
 _lt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_lt_scalar",
@@ -2368,7 +2310,7 @@ _lt_scalar_cpu = _libmindtorch_cpu.bind(
 _lt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:lt")
 
 
-@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:555")
+@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:566")
 def _lt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2384,14 +2326,14 @@ def _lt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:557")
+@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:568")
 def _lt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _lt_scalar_kernel_1(self, other)
     return _lt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:561")
+@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:572")
 def _lt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _lt_scalar_kernel_python(self, other)
     return result
@@ -2406,28 +2348,28 @@ def _lt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:562"
+    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:573"
 )
 lt = torch.ops.aten.lt
 
 
-# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:563)
+# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:574)
 _lib.define(
     "le.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self <= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:563",
+    source="pointwise_binary.yaml:574",
 )
 _le_tensor_cpu = _libmindtorch_cpu.bind("mt_le", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:567")
+@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:578")
 def _le_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:569")
+@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:580")
 def _le_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _le_tensor_cpu(self, other, out)
@@ -2443,17 +2385,17 @@ def _le_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:572"
+    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:583"
 )
 
 
-# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:573)
+# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:584)
 _lib.define(
     "le.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`le` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:573",
+    source="pointwise_binary.yaml:584",
 )
 _le_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_le_scalar",
@@ -2464,7 +2406,7 @@ _le_scalar_cpu = _libmindtorch_cpu.bind(
 _le_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:le")
 
 
-@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:577")
+@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:588")
 def _le_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2480,14 +2422,14 @@ def _le_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:579")
+@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:590")
 def _le_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _le_scalar_kernel_1(self, other)
     return _le_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:583")
+@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:594")
 def _le_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _le_scalar_kernel_python(self, other)
     return result
@@ -2502,28 +2444,28 @@ def _le_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:584"
+    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:595"
 )
 le = torch.ops.aten.le
 
 
-# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:585)
+# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:596)
 _lib.define(
     "gt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self > other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:585",
+    source="pointwise_binary.yaml:596",
 )
 _gt_tensor_cpu = _libmindtorch_cpu.bind("mt_gt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:589")
+@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:600")
 def _gt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:591")
+@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:602")
 def _gt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _gt_tensor_cpu(self, other, out)
@@ -2539,17 +2481,17 @@ def _gt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:594"
+    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:605"
 )
 
 
-# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:595)
+# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:606)
 _lib.define(
     "gt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`gt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:595",
+    source="pointwise_binary.yaml:606",
 )
 _gt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_gt_scalar",
@@ -2560,7 +2502,7 @@ _gt_scalar_cpu = _libmindtorch_cpu.bind(
 _gt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:gt")
 
 
-@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:599")
+@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:610")
 def _gt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2576,14 +2518,14 @@ def _gt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:601")
+@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:612")
 def _gt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _gt_scalar_kernel_1(self, other)
     return _gt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:605")
+@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:616")
 def _gt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _gt_scalar_kernel_python(self, other)
     return result
@@ -2598,28 +2540,28 @@ def _gt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:606"
+    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:617"
 )
 gt = torch.ops.aten.gt
 
 
-# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:607)
+# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:618)
 _lib.define(
     "ge.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self >= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:607",
+    source="pointwise_binary.yaml:618",
 )
 _ge_tensor_cpu = _libmindtorch_cpu.bind("mt_ge", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:611")
+@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:622")
 def _ge_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:613")
+@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:624")
 def _ge_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _ge_tensor_cpu(self, other, out)
@@ -2635,17 +2577,17 @@ def _ge_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:616"
+    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:627"
 )
 
 
-# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:617)
+# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:628)
 _lib.define(
     "ge.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ge` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:617",
+    source="pointwise_binary.yaml:628",
 )
 _ge_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ge_scalar",
@@ -2656,7 +2598,7 @@ _ge_scalar_cpu = _libmindtorch_cpu.bind(
 _ge_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ge")
 
 
-@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:621")
+@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:632")
 def _ge_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2672,14 +2614,14 @@ def _ge_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:623")
+@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:634")
 def _ge_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _ge_scalar_kernel_1(self, other)
     return _ge_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:627")
+@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:638")
 def _ge_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ge_scalar_kernel_python(self, other)
     return result
@@ -2694,28 +2636,28 @@ def _ge_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:628"
+    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:639"
 )
 ge = torch.ops.aten.ge
 
 
-# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:631)
+# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:642)
 _lib.define(
     "logical_and(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:631",
+    source="pointwise_binary.yaml:642",
 )
 _logical_and_cpu = _libmindtorch_cpu.bind("mt_logical_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:635")
+@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:646")
 def _logical_and_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:637")
+@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:648")
 def _logical_and_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_and_cpu(self, other, out)
@@ -2731,28 +2673,28 @@ def _logical_and_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:640"
+    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:651"
 )
 logical_and = torch.ops.aten.logical_and.default
 
 
-# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:641)
+# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:652)
 _lib.define(
     "logical_or(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:641",
+    source="pointwise_binary.yaml:652",
 )
 _logical_or_cpu = _libmindtorch_cpu.bind("mt_logical_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:645")
+@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:656")
 def _logical_or_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:647")
+@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:658")
 def _logical_or_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_or_cpu(self, other, out)
@@ -2768,28 +2710,28 @@ def _logical_or_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:650"
+    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:661"
 )
 logical_or = torch.ops.aten.logical_or.default
 
 
-# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:651)
+# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:662)
 _lib.define(
     "logical_xor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:651",
+    source="pointwise_binary.yaml:662",
 )
 _logical_xor_cpu = _libmindtorch_cpu.bind("mt_logical_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:655")
+@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:666")
 def _logical_xor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:657")
+@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:668")
 def _logical_xor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_xor_cpu(self, other, out)
@@ -2805,28 +2747,28 @@ def _logical_xor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:660"
+    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:671"
 )
 logical_xor = torch.ops.aten.logical_xor.default
 
 
-# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:661)
+# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:672)
 _lib.define(
     "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:661",
+    source="pointwise_binary.yaml:672",
 )
 _bitwise_and_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:665")
+@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:676")
 def _bitwise_and_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:667")
+@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:678")
 def _bitwise_and_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _bitwise_and_tensor_cpu(self, other, out)
@@ -2845,27 +2787,27 @@ _lib.register_autograd(
     "bitwise_and.Tensor",
     _bitwise_and_tensor_backward,
     setup_context=_bitwise_and_tensor_setup,
-    source="pointwise_binary.yaml:670",
+    source="pointwise_binary.yaml:681",
 )
 
 
-# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:671)
+# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:682)
 _lib.define(
     "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_and` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:671",
+    source="pointwise_binary.yaml:682",
 )
 _bitwise_and_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_and")
 
 
-@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:675")
+@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:686")
 def _bitwise_and_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:677")
+@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:688")
 def _bitwise_and_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_and_scalar_kernel_python(self, other)
     return result
@@ -2883,44 +2825,44 @@ _lib.register_autograd(
     "bitwise_and.Scalar",
     _bitwise_and_scalar_backward,
     setup_context=_bitwise_and_scalar_setup,
-    source="pointwise_binary.yaml:678",
+    source="pointwise_binary.yaml:689",
 )
 bitwise_and = torch.ops.aten.bitwise_and
 
 
-# ---------------------------------------------------------------- bitwise_and_.Scalar (pointwise_binary.yaml:679)
+# ---------------------------------------------------------------- bitwise_and_.Scalar (pointwise_binary.yaml:690)
 _lib.define(
     "bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_and` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:679",
+    source="pointwise_binary.yaml:690",
 )
 
 
-@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:684")
+@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:695")
 def _bitwise_and__scalar_kernel(self: Tensor, other: float) -> Tensor:
     self.copy_(torch.ops.aten.bitwise_and(self, other))
     return self
 
 
-# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:685)
+# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:696)
 _lib.define(
     "bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_and` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:685",
+    source="pointwise_binary.yaml:696",
 )
 _bitwise_and__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:685")
+@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:696")
 def _bitwise_and__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:690")
+@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:701")
 def _bitwise_and__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_and__tensor_cpu(self, other, self)
     return self
@@ -2938,28 +2880,28 @@ _lib.register_autograd(
     "bitwise_and_.Tensor",
     _bitwise_and__tensor_backward,
     setup_context=_bitwise_and__tensor_setup,
-    source="pointwise_binary.yaml:693",
+    source="pointwise_binary.yaml:704",
 )
 bitwise_and_ = torch.ops.aten.bitwise_and_
 
 
-# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:694)
+# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:705)
 _lib.define(
     "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:694",
+    source="pointwise_binary.yaml:705",
 )
 _bitwise_or_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:698")
+@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:709")
 def _bitwise_or_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:700")
+@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:711")
 def _bitwise_or_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _bitwise_or_tensor_cpu(self, other, out)
@@ -2978,27 +2920,27 @@ _lib.register_autograd(
     "bitwise_or.Tensor",
     _bitwise_or_tensor_backward,
     setup_context=_bitwise_or_tensor_setup,
-    source="pointwise_binary.yaml:703",
+    source="pointwise_binary.yaml:714",
 )
 
 
-# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:704)
+# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:715)
 _lib.define(
     "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_or` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:704",
+    source="pointwise_binary.yaml:715",
 )
 _bitwise_or_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_or")
 
 
-@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:708")
+@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:719")
 def _bitwise_or_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:710")
+@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:721")
 def _bitwise_or_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_or_scalar_kernel_python(self, other)
     return result
@@ -3016,44 +2958,44 @@ _lib.register_autograd(
     "bitwise_or.Scalar",
     _bitwise_or_scalar_backward,
     setup_context=_bitwise_or_scalar_setup,
-    source="pointwise_binary.yaml:711",
+    source="pointwise_binary.yaml:722",
 )
 bitwise_or = torch.ops.aten.bitwise_or
 
 
-# ---------------------------------------------------------------- bitwise_or_.Scalar (pointwise_binary.yaml:712)
+# ---------------------------------------------------------------- bitwise_or_.Scalar (pointwise_binary.yaml:723)
 _lib.define(
     "bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_or` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:712",
+    source="pointwise_binary.yaml:723",
 )
 
 
-@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:717")
+@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:728")
 def _bitwise_or__scalar_kernel(self: Tensor, other: float) -> Tensor:
     self.copy_(torch.ops.aten.bitwise_or(self, other))
     return self
 
 
-# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:718)
+# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:729)
 _lib.define(
     "bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_or` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:718",
+    source="pointwise_binary.yaml:729",
 )
 _bitwise_or__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:718")
+@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:729")
 def _bitwise_or__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:723")
+@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:734")
 def _bitwise_or__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_or__tensor_cpu(self, other, self)
     return self
@@ -3071,28 +3013,28 @@ _lib.register_autograd(
     "bitwise_or_.Tensor",
     _bitwise_or__tensor_backward,
     setup_context=_bitwise_or__tensor_setup,
-    source="pointwise_binary.yaml:726",
+    source="pointwise_binary.yaml:737",
 )
 bitwise_or_ = torch.ops.aten.bitwise_or_
 
 
-# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:727)
+# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:738)
 _lib.define(
     "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:727",
+    source="pointwise_binary.yaml:738",
 )
 _bitwise_xor_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:731")
+@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:742")
 def _bitwise_xor_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:733")
+@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:744")
 def _bitwise_xor_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _bitwise_xor_tensor_cpu(self, other, out)
@@ -3111,27 +3053,27 @@ _lib.register_autograd(
     "bitwise_xor.Tensor",
     _bitwise_xor_tensor_backward,
     setup_context=_bitwise_xor_tensor_setup,
-    source="pointwise_binary.yaml:736",
+    source="pointwise_binary.yaml:747",
 )
 
 
-# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:737)
+# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:748)
 _lib.define(
     "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_xor` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:737",
+    source="pointwise_binary.yaml:748",
 )
 _bitwise_xor_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_xor")
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:741")
+@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:752")
 def _bitwise_xor_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:743")
+@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:754")
 def _bitwise_xor_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_xor_scalar_kernel_python(self, other)
     return result
@@ -3149,44 +3091,44 @@ _lib.register_autograd(
     "bitwise_xor.Scalar",
     _bitwise_xor_scalar_backward,
     setup_context=_bitwise_xor_scalar_setup,
-    source="pointwise_binary.yaml:744",
+    source="pointwise_binary.yaml:755",
 )
 bitwise_xor = torch.ops.aten.bitwise_xor
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Scalar (pointwise_binary.yaml:745)
+# ---------------------------------------------------------------- bitwise_xor_.Scalar (pointwise_binary.yaml:756)
 _lib.define(
     "bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_xor` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:745",
+    source="pointwise_binary.yaml:756",
 )
 
 
-@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:750")
+@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:761")
 def _bitwise_xor__scalar_kernel(self: Tensor, other: float) -> Tensor:
     self.copy_(torch.ops.aten.bitwise_xor(self, other))
     return self
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:751)
+# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:762)
 _lib.define(
     "bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_xor` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_binary.yaml:751",
+    source="pointwise_binary.yaml:762",
 )
 _bitwise_xor__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:751")
+@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:762")
 def _bitwise_xor__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:756")
+@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:767")
 def _bitwise_xor__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _bitwise_xor__tensor_cpu(self, other, self)
     return self
@@ -3204,6 +3146,6 @@ _lib.register_autograd(
     "bitwise_xor_.Tensor",
     _bitwise_xor__tensor_backward,
     setup_context=_bitwise_xor__tensor_setup,
-    source="pointwise_binary.yaml:759",
+    source="pointwise_binary.yaml:770",
 )
 bitwise_xor_ = torch.ops.aten.bitwise_xor_

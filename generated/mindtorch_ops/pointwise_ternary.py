@@ -548,18 +548,16 @@ _masked_fill_scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, np
 
 def _masked_fill_scalar_check(self: Tensor, mask: Tensor, value: float) -> None:
     if mask.dtype != torch.bool:
-        raise library.check_error(
-            "aten::masked_fill.Scalar", "mask.dtype == bool", {"mask.dtype": mask.dtype, "bool": torch.bool}
-        )
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
 
 
-@library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:148")
+@library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:149")
 def _masked_fill_scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill_scalar_check(self, mask, value)
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
-@library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:150")
+@library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:151")
 def _masked_fill_scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill_scalar_check(self, mask, value)
     out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
@@ -583,35 +581,33 @@ _lib.register_autograd(
     "masked_fill.Scalar",
     _masked_fill_scalar_backward,
     setup_context=_masked_fill_scalar_setup,
-    source="pointwise_ternary.yaml:153",
+    source="pointwise_ternary.yaml:154",
 )
 
 
-# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:156)
+# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:157)
 _lib.define(
     "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_ternary.yaml:156",
+    source="pointwise_ternary.yaml:157",
 )
 _masked_fill__scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
 
 def _masked_fill__scalar_check(self: Tensor, mask: Tensor, value: float) -> None:
     if mask.dtype != torch.bool:
-        raise library.check_error(
-            "aten::masked_fill_.Scalar", "mask.dtype == bool", {"mask.dtype": mask.dtype, "bool": torch.bool}
-        )
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
 
 
-@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:156")
+@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:157")
 def _masked_fill__scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill__scalar_check(self, mask, value)
     return self
 
 
-@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:163")
+@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:165")
 def _masked_fill__scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill__scalar_check(self, mask, value)
     _masked_fill__scalar_cpu(self, mask, value, self)
@@ -634,37 +630,37 @@ _lib.register_autograd(
     "masked_fill_.Scalar",
     _masked_fill__scalar_backward,
     setup_context=_masked_fill__scalar_setup,
-    source="pointwise_ternary.yaml:166",
+    source="pointwise_ternary.yaml:168",
 )
 
 
-# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:169)
+# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:171)
 _lib.define(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     doc="`self` with `value`, a tensor without dimensions, where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:169",
+    source="pointwise_ternary.yaml:171",
 )
 _masked_fill_tensor_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
 
 def _masked_fill_tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None:
     if mask.dtype != torch.bool:
-        raise library.check_error(
-            "aten::masked_fill.Tensor", "mask.dtype == bool", {"mask.dtype": mask.dtype, "bool": torch.bool}
-        )
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     if value.dim() != 0:
-        raise library.check_error("aten::masked_fill.Tensor", "value.dim() == 0", {"value.dim()": value.dim()})
+        raise library.failed_check(
+            "masked_fill only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).", value.dim()
+        )
 
 
-@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:176")
+@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:180")
 def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
-@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:178")
+@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:182")
 def _masked_fill_tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
     out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
@@ -689,38 +685,38 @@ _lib.register_autograd(
     "masked_fill.Tensor",
     _masked_fill_tensor_backward,
     setup_context=_masked_fill_tensor_setup,
-    source="pointwise_ternary.yaml:181",
+    source="pointwise_ternary.yaml:185",
 )
 masked_fill = torch.ops.aten.masked_fill
 
 
-# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:185)
+# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:189)
 _lib.define(
     "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_ternary.yaml:185",
+    source="pointwise_ternary.yaml:189",
 )
 _masked_fill__tensor_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
 
 def _masked_fill__tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None:
     if mask.dtype != torch.bool:
-        raise library.check_error(
-            "aten::masked_fill_.Tensor", "mask.dtype == bool", {"mask.dtype": mask.dtype, "bool": torch.bool}
-        )
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     if value.dim() != 0:
-        raise library.check_error("aten::masked_fill_.Tensor", "value.dim() == 0", {"value.dim()": value.dim()})
+        raise library.failed_check(
+            "masked_fill only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).", value.dim()
+        )
 
 
-@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:185")
+@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:189")
 def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
     return self
 
 
-@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:193")
+@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:199")
 def _masked_fill__tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
     _masked_fill__tensor_cpu(mask, value, self, self)
@@ -744,18 +740,18 @@ _lib.register_autograd(
     "masked_fill_.Tensor",
     _masked_fill__tensor_backward,
     setup_context=_masked_fill__tensor_setup,
-    source="pointwise_ternary.yaml:196",
+    source="pointwise_ternary.yaml:202",
 )
 masked_fill_ = torch.ops.aten.masked_fill_
 
 
-# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:200)
+# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:206)
 _lib.define(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     doc="Each element moved into the range from `min` to `max`; either limit may be None.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:200",
+    source="pointwise_ternary.yaml:206",
 )
 _clamp_cpu = _libmindtorch_cpu.bind(
     "mt_clamp_scalar", (npu.desc, npu.i32, npu.f64, npu.i32, npu.f64, npu.desc), abi="c"
@@ -764,14 +760,10 @@ _clamp_cpu = _libmindtorch_cpu.bind(
 
 def _clamp_check(self: Tensor, min_: float | None, max_: float | None) -> None:
     if not (min_ is not None or max_ is not None):
-        raise library.check_error(
-            "aten::clamp",
-            "min is not None or max is not None",
-            {"min is not None": min_ is not None, "max is not None": max_ is not None},
-        )
+        raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
 
 
-@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:206")
+@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:213")
 def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     _clamp_check(self, min_, max_)
     return npu.alloc(
@@ -787,7 +779,7 @@ def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     )
 
 
-@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:209")
+@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:216")
 def _clamp_cpu_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     _clamp_check(self, min_, max_)
     out = npu.alloc(
@@ -836,21 +828,21 @@ def _clamp_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:213")
+_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:220")
 clamp = torch.ops.aten.clamp.default
 
 
-# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:215)
+# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:222)
 _lib.define(
     "clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
     doc="`clamp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:215",
+    source="pointwise_ternary.yaml:222",
 )
 
 
-@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:220")
+@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:227")
 def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     self.copy_(torch.ops.aten.clamp(self.clone(), min_, max_))
     return self
@@ -859,17 +851,17 @@ def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tenso
 clamp_ = torch.ops.aten.clamp_.default
 
 
-# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:221)
+# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:228)
 _lib.define(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     doc="Each element, at least `min`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:221",
+    source="pointwise_ternary.yaml:228",
 )
 
 
-@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:226")
+@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:233")
 def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, min_, None)
     return result
@@ -878,17 +870,17 @@ def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
 clamp_min = torch.ops.aten.clamp_min.default
 
 
-# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:227)
+# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:234)
 _lib.define(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     doc="Each element, at most `max`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:227",
+    source="pointwise_ternary.yaml:234",
 )
 
 
-@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:232")
+@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:239")
 def _clamp_max_kernel(self: Tensor, max_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, None, max_)
     return result

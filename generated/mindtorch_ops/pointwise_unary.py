@@ -2096,13 +2096,11 @@ _gelu_cpu_ = _libmindtorch_cpu.bind("mt_gelu", (npu.desc, npu.desc), abi="c")
 
 
 def _gelu_check(self: Tensor, approximate: str) -> None:
-    if not (approximate == "none" or approximate == "tanh"):
-        raise library.check_error(
-            "aten::gelu", "approximate == 'none' or approximate == 'tanh'", {"approximate": approximate}
-        )
+    if approximate not in ("none", "tanh"):
+        raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
 
 
-@library.register(_lib, "gelu", "Meta", source="pointwise_unary.yaml:601")
+@library.register(_lib, "gelu", "Meta", source="pointwise_unary.yaml:602")
 def _gelu_fake(self: Tensor, *, approximate: str) -> Tensor:
     _gelu_check(self, approximate)
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
@@ -2120,7 +2118,7 @@ def _gelu_kernel_2(self: Tensor, *, approximate: str) -> Tensor:
     return out
 
 
-@library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:603")
+@library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:604")
 def _gelu_cpu_kernel(self: Tensor, *, approximate: str) -> Tensor:
     _gelu_check(self, approximate)
     if approximate == "tanh":
@@ -2141,27 +2139,27 @@ def _gelu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("gelu", _gelu_backward, setup_context=_gelu_setup, source="pointwise_unary.yaml:610")
+_lib.register_autograd("gelu", _gelu_backward, setup_context=_gelu_setup, source="pointwise_unary.yaml:611")
 gelu = torch.ops.aten.gelu.default
 
 
-# ---------------------------------------------------------------- logical_not (pointwise_unary.yaml:614)
+# ---------------------------------------------------------------- logical_not (pointwise_unary.yaml:615)
 _lib.define(
     "logical_not(Tensor self) -> Tensor",
     doc="Whether each element is 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:614",
+    source="pointwise_unary.yaml:615",
 )
 _logical_not_cpu = _libmindtorch_cpu.bind("mt_logical_not", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_not", "Meta", source="pointwise_unary.yaml:618")
+@library.register(_lib, "logical_not", "Meta", source="pointwise_unary.yaml:619")
 def _logical_not_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "logical_not", "CPU", source="pointwise_unary.yaml:620")
+@library.register(_lib, "logical_not", "CPU", source="pointwise_unary.yaml:621")
 def _logical_not_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _logical_not_cpu(self, out)
@@ -2177,28 +2175,28 @@ def _logical_not_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_not", _logical_not_backward, setup_context=_logical_not_setup, source="pointwise_unary.yaml:623"
+    "logical_not", _logical_not_backward, setup_context=_logical_not_setup, source="pointwise_unary.yaml:624"
 )
 logical_not = torch.ops.aten.logical_not.default
 
 
-# ---------------------------------------------------------------- isnan (pointwise_unary.yaml:624)
+# ---------------------------------------------------------------- isnan (pointwise_unary.yaml:625)
 _lib.define(
     "isnan(Tensor self) -> Tensor",
     doc="Whether each element is NaN.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:624",
+    source="pointwise_unary.yaml:625",
 )
 _isnan_cpu = _libmindtorch_cpu.bind("mt_isnan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isnan", "Meta", source="pointwise_unary.yaml:628")
+@library.register(_lib, "isnan", "Meta", source="pointwise_unary.yaml:629")
 def _isnan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isnan", "CPU", source="pointwise_unary.yaml:630")
+@library.register(_lib, "isnan", "CPU", source="pointwise_unary.yaml:631")
 def _isnan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isnan_cpu(self, out)
@@ -2213,27 +2211,27 @@ def _isnan_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isnan", _isnan_backward, setup_context=_isnan_setup, source="pointwise_unary.yaml:633")
+_lib.register_autograd("isnan", _isnan_backward, setup_context=_isnan_setup, source="pointwise_unary.yaml:634")
 isnan = torch.ops.aten.isnan.default
 
 
-# ---------------------------------------------------------------- isinf (pointwise_unary.yaml:634)
+# ---------------------------------------------------------------- isinf (pointwise_unary.yaml:635)
 _lib.define(
     "isinf(Tensor self) -> Tensor",
     doc="Whether each element is infinite.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:634",
+    source="pointwise_unary.yaml:635",
 )
 _isinf_cpu = _libmindtorch_cpu.bind("mt_isinf", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isinf", "Meta", source="pointwise_unary.yaml:638")
+@library.register(_lib, "isinf", "Meta", source="pointwise_unary.yaml:639")
 def _isinf_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isinf", "CPU", source="pointwise_unary.yaml:640")
+@library.register(_lib, "isinf", "CPU", source="pointwise_unary.yaml:641")
 def _isinf_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isinf_cpu(self, out)
@@ -2248,27 +2246,27 @@ def _isinf_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isinf", _isinf_backward, setup_context=_isinf_setup, source="pointwise_unary.yaml:643")
+_lib.register_autograd("isinf", _isinf_backward, setup_context=_isinf_setup, source="pointwise_unary.yaml:644")
 isinf = torch.ops.aten.isinf.default
 
 
-# ---------------------------------------------------------------- isfinite (pointwise_unary.yaml:644)
+# ---------------------------------------------------------------- isfinite (pointwise_unary.yaml:645)
 _lib.define(
     "isfinite(Tensor self) -> Tensor",
     doc="Whether each element is a finite number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:644",
+    source="pointwise_unary.yaml:645",
 )
 _isfinite_cpu = _libmindtorch_cpu.bind("mt_isfinite", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isfinite", "Meta", source="pointwise_unary.yaml:648")
+@library.register(_lib, "isfinite", "Meta", source="pointwise_unary.yaml:649")
 def _isfinite_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isfinite", "CPU", source="pointwise_unary.yaml:650")
+@library.register(_lib, "isfinite", "CPU", source="pointwise_unary.yaml:651")
 def _isfinite_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isfinite_cpu(self, out)
@@ -2283,27 +2281,27 @@ def _isfinite_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isfinite", _isfinite_backward, setup_context=_isfinite_setup, source="pointwise_unary.yaml:653")
+_lib.register_autograd("isfinite", _isfinite_backward, setup_context=_isfinite_setup, source="pointwise_unary.yaml:654")
 isfinite = torch.ops.aten.isfinite.default
 
 
-# ---------------------------------------------------------------- bitwise_not (pointwise_unary.yaml:654)
+# ---------------------------------------------------------------- bitwise_not (pointwise_unary.yaml:655)
 _lib.define(
     "bitwise_not(Tensor self) -> Tensor",
     doc="The complement of each element's bits; of bool, the logical one.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:654",
+    source="pointwise_unary.yaml:655",
 )
 _bitwise_not_cpu = _libmindtorch_cpu.bind("mt_bitwise_not", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_not", "Meta", source="pointwise_unary.yaml:658")
+@library.register(_lib, "bitwise_not", "Meta", source="pointwise_unary.yaml:659")
 def _bitwise_not_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "bitwise_not", "CPU", source="pointwise_unary.yaml:660")
+@library.register(_lib, "bitwise_not", "CPU", source="pointwise_unary.yaml:661")
 def _bitwise_not_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _bitwise_not_cpu(self, out)
@@ -2319,18 +2317,18 @@ def _bitwise_not_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "bitwise_not", _bitwise_not_backward, setup_context=_bitwise_not_setup, source="pointwise_unary.yaml:663"
+    "bitwise_not", _bitwise_not_backward, setup_context=_bitwise_not_setup, source="pointwise_unary.yaml:664"
 )
 bitwise_not = torch.ops.aten.bitwise_not.default
 
 
-# ---------------------------------------------------------------- threshold_backward (pointwise_unary.yaml:666)
+# ---------------------------------------------------------------- threshold_backward (pointwise_unary.yaml:667)
 _lib.define(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
     doc="`grad_output` where `self > threshold`, else 0.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:666",
+    source="pointwise_unary.yaml:667",
 )
 _threshold_backward_cpu = _libmindtorch_cpu.bind(
     "mt_threshold_backward", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c"
@@ -2338,19 +2336,19 @@ _threshold_backward_cpu = _libmindtorch_cpu.bind(
 _threshold_backward_npu_python = library.python_function("mindtorch_v2.kernels.npu:threshold_backward")
 
 
-@library.register(_lib, "threshold_backward", "Meta", source="pointwise_unary.yaml:669")
+@library.register(_lib, "threshold_backward", "Meta", source="pointwise_unary.yaml:670")
 def _threshold_backward_fake(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "threshold_backward", "CPU", source="pointwise_unary.yaml:671")
+@library.register(_lib, "threshold_backward", "CPU", source="pointwise_unary.yaml:672")
 def _threshold_backward_cpu_kernel(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     out = npu.alloc_like(grad_output)
     _threshold_backward_cpu(grad_output, self, out, threshold)
     return out
 
 
-@library.register(_lib, "threshold_backward", "NPU", source="pointwise_unary.yaml:674")
+@library.register(_lib, "threshold_backward", "NPU", source="pointwise_unary.yaml:675")
 def _threshold_backward_npu_kernel(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     result: Tensor = _threshold_backward_npu_python(grad_output, self, threshold)
     return result
@@ -2375,28 +2373,28 @@ _lib.register_autograd(
     "threshold_backward",
     _threshold_backward_backward,
     setup_context=_threshold_backward_setup,
-    source="pointwise_unary.yaml:676",
+    source="pointwise_unary.yaml:677",
 )
 threshold_backward = torch.ops.aten.threshold_backward.default
 
 
-# ---------------------------------------------------------------- sigmoid_backward (pointwise_unary.yaml:679)
+# ---------------------------------------------------------------- sigmoid_backward (pointwise_unary.yaml:680)
 _lib.define(
     "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
     doc="The gradient of `sigmoid` from its output.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:679",
+    source="pointwise_unary.yaml:680",
 )
 _sigmoid_backward_cpu = _libmindtorch_cpu.bind("mt_sigmoid_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid_backward", "Meta", source="pointwise_unary.yaml:682")
+@library.register(_lib, "sigmoid_backward", "Meta", source="pointwise_unary.yaml:683")
 def _sigmoid_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "sigmoid_backward", "CPU", source="pointwise_unary.yaml:684")
+@library.register(_lib, "sigmoid_backward", "CPU", source="pointwise_unary.yaml:685")
 def _sigmoid_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _sigmoid_backward_cpu(grad_output, output, out)
@@ -2421,28 +2419,28 @@ _lib.register_autograd(
     "sigmoid_backward",
     _sigmoid_backward_backward,
     setup_context=_sigmoid_backward_setup,
-    source="pointwise_unary.yaml:687",
+    source="pointwise_unary.yaml:688",
 )
 sigmoid_backward = torch.ops.aten.sigmoid_backward.default
 
 
-# ---------------------------------------------------------------- tanh_backward (pointwise_unary.yaml:690)
+# ---------------------------------------------------------------- tanh_backward (pointwise_unary.yaml:691)
 _lib.define(
     "tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
     doc="The gradient of `tanh` from its output.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:690",
+    source="pointwise_unary.yaml:691",
 )
 _tanh_backward_cpu = _libmindtorch_cpu.bind("mt_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh_backward", "Meta", source="pointwise_unary.yaml:693")
+@library.register(_lib, "tanh_backward", "Meta", source="pointwise_unary.yaml:694")
 def _tanh_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "tanh_backward", "CPU", source="pointwise_unary.yaml:695")
+@library.register(_lib, "tanh_backward", "CPU", source="pointwise_unary.yaml:696")
 def _tanh_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _tanh_backward_cpu(grad_output, output, out)
@@ -2464,28 +2462,28 @@ def _tanh_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "tanh_backward", _tanh_backward_backward, setup_context=_tanh_backward_setup, source="pointwise_unary.yaml:698"
+    "tanh_backward", _tanh_backward_backward, setup_context=_tanh_backward_setup, source="pointwise_unary.yaml:699"
 )
 tanh_backward = torch.ops.aten.tanh_backward.default
 
 
-# ---------------------------------------------------------------- silu_backward (pointwise_unary.yaml:701)
+# ---------------------------------------------------------------- silu_backward (pointwise_unary.yaml:702)
 _lib.define(
     "silu_backward(Tensor grad_output, Tensor self) -> Tensor",
     doc="The gradient of `silu` from its input.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:701",
+    source="pointwise_unary.yaml:702",
 )
 _silu_backward_cpu = _libmindtorch_cpu.bind("mt_silu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "silu_backward", "Meta", source="pointwise_unary.yaml:704")
+@library.register(_lib, "silu_backward", "Meta", source="pointwise_unary.yaml:705")
 def _silu_backward_fake(grad_output: Tensor, self: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "silu_backward", "CPU", source="pointwise_unary.yaml:706")
+@library.register(_lib, "silu_backward", "CPU", source="pointwise_unary.yaml:707")
 def _silu_backward_cpu_kernel(grad_output: Tensor, self: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _silu_backward_cpu(grad_output, self, out)
@@ -2511,24 +2509,24 @@ def _silu_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "silu_backward", _silu_backward_backward, setup_context=_silu_backward_setup, source="pointwise_unary.yaml:709"
+    "silu_backward", _silu_backward_backward, setup_context=_silu_backward_setup, source="pointwise_unary.yaml:710"
 )
 silu_backward = torch.ops.aten.silu_backward.default
 
 
-# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:712)
+# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:713)
 _lib.define(
     "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
     doc="The gradient of `gelu` from its input.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:712",
+    source="pointwise_unary.yaml:713",
 )
 _gelu_backward_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 _gelu_backward_cpu_ = _libmindtorch_cpu.bind("mt_gelu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:715")
+@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:716")
 def _gelu_backward_fake(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     return npu.alloc_like(grad_output)
 
@@ -2545,7 +2543,7 @@ def _gelu_backward_kernel_2(grad_output: Tensor, self: Tensor, *, approximate: s
     return out
 
 
-@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:717")
+@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:718")
 def _gelu_backward_cpu_kernel(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     if approximate == "tanh":
         return _gelu_backward_kernel_1(grad_output, self, approximate=approximate)
@@ -2556,6 +2554,6 @@ _lib.register_autograd(
     "gelu_backward",
     library.python_function("mindtorch_v2.kernels.activation:gelu_backward_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.activation:gelu_backward_setup"),
-    source="pointwise_unary.yaml:724",
+    source="pointwise_unary.yaml:725",
 )
 gelu_backward = torch.ops.aten.gelu_backward.default

@@ -591,28 +591,24 @@ _lib.define(
 
 
 def _flatten_using_ints_check(self: Tensor, start_dim: int, end_dim: int) -> None:
-    if not -max(self.dim(), 1) <= start_dim < max(self.dim(), 1):
-        raise library.check_error(
-            "aten::flatten.using_ints",
-            "-max(self.dim(), 1) <= start_dim < max(self.dim(), 1)",
-            {"-max(self.dim(), 1)": -max(self.dim(), 1), "start_dim": start_dim},
+    if not (-self.dim() <= start_dim < self.dim() or (self.dim() == 0 and -1 <= start_dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(self.dim(), 1),
+            max(self.dim(), 1) - 1,
+            start_dim,
+            error=IndexError,
         )
-    if not -max(self.dim(), 1) <= end_dim < max(self.dim(), 1):
-        raise library.check_error(
-            "aten::flatten.using_ints",
-            "-max(self.dim(), 1) <= end_dim < max(self.dim(), 1)",
-            {"-max(self.dim(), 1)": -max(self.dim(), 1), "end_dim": end_dim},
+    if not (-self.dim() <= end_dim < self.dim() or (self.dim() == 0 and -1 <= end_dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(self.dim(), 1),
+            max(self.dim(), 1) - 1,
+            end_dim,
+            error=IndexError,
         )
     if not (self.dim() == 0 or start_dim % max(self.dim(), 1) <= end_dim % max(self.dim(), 1)):
-        raise library.check_error(
-            "aten::flatten.using_ints",
-            "self.dim() == 0 or start_dim % max(self.dim(), 1) <= end_dim % max(self.dim(), 1)",
-            {
-                "self.dim()": self.dim(),
-                "start_dim % max(self.dim(), 1)": start_dim % max(self.dim(), 1),
-                "end_dim % max(self.dim(), 1)": end_dim % max(self.dim(), 1),
-            },
-        )
+        raise library.failed_check("flatten() has invalid args: start_dim cannot come after end_dim")
 
 
 def _flatten_using_ints_kernel_1(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
@@ -631,7 +627,7 @@ def _flatten_using_ints_kernel_2(self: Tensor, start_dim: int, end_dim: int) -> 
     return result
 
 
-@library.register(_lib, "flatten.using_ints", "CompositeImplicitAutograd", source="shape.yaml:147")
+@library.register(_lib, "flatten.using_ints", "CompositeImplicitAutograd", source="shape.yaml:152")
 def _flatten_using_ints_kernel(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
     _flatten_using_ints_check(self, start_dim, end_dim)
     if self.dim() == 0:
@@ -642,40 +638,36 @@ def _flatten_using_ints_kernel(self: Tensor, start_dim: int, end_dim: int) -> Te
 flatten = torch.ops.aten.flatten.using_ints
 
 
-# ---------------------------------------------------------------- narrow (shape.yaml:153)
+# ---------------------------------------------------------------- narrow (shape.yaml:158)
 _lib.define(
     "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
     doc="`length` elements of a dimension from `start` on.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:153",
+    source="shape.yaml:158",
 )
 
 
 def _narrow_check(self: Tensor, dim: int, start: int, length: int) -> None:
+    if not self.dim() > 0:
+        raise library.failed_check("narrow() cannot be applied to a 0-dim tensor.")
     if not length >= 0:
-        raise library.check_error("aten::narrow", "length >= 0", {"length": length})
+        raise library.failed_check("narrow(): length must be non-negative, got {}.", length)
     if not -self.size(dim) <= start <= self.size(dim):
-        raise library.check_error(
-            "aten::narrow",
-            "-self.size(dim) <= start <= self.size(dim)",
-            {"-self.size(dim)": -self.size(dim), "start": start},
+        raise library.failed_check(
+            "start out of range (expected to be in range of [{}, {}], but got {})",
+            -self.size(dim),
+            self.size(dim),
+            start,
+            error=IndexError,
         )
     if not (start + self.size(dim) if start < 0 else start) + length <= self.size(dim):
-        raise library.check_error(
-            "aten::narrow",
-            "start + self.size(dim) if start < 0 else start) + length <= self.size(dim)",
-            {
-                "start + self.size(dim) if start < 0 else start) + length": (
-                    start + self.size(dim) if start < 0 else start
-                )
-                + length,
-                "self.size(dim)": self.size(dim),
-            },
+        raise library.failed_check(
+            "start ({}) + length ({}) exceeds dimension size ({}).", start, length, self.size(dim)
         )
 
 
-@library.register(_lib, "narrow", "CompositeImplicitAutograd", source="shape.yaml:161")
+@library.register(_lib, "narrow", "CompositeImplicitAutograd", source="shape.yaml:172")
 def _narrow_kernel(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     _narrow_check(self, dim, start, length)
     result: Tensor = self.slice(
@@ -690,17 +682,17 @@ def _narrow_kernel(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 narrow = torch.ops.aten.narrow.default
 
 
-# ---------------------------------------------------------------- view_as (shape.yaml:162)
+# ---------------------------------------------------------------- view_as (shape.yaml:173)
 _lib.define(
     "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     doc="As `view`, to other's shape.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:162",
+    source="shape.yaml:173",
 )
 
 
-@library.register(_lib, "view_as", "CompositeImplicitAutograd", source="shape.yaml:166")
+@library.register(_lib, "view_as", "CompositeImplicitAutograd", source="shape.yaml:177")
 def _view_as_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = self.view(other.shape)
     return result
@@ -709,17 +701,17 @@ def _view_as_kernel(self: Tensor, other: Tensor) -> Tensor:
 view_as = torch.ops.aten.view_as.default
 
 
-# ---------------------------------------------------------------- reshape_as (shape.yaml:167)
+# ---------------------------------------------------------------- reshape_as (shape.yaml:178)
 _lib.define(
     "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     doc="As `reshape`, to other's shape.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:167",
+    source="shape.yaml:178",
 )
 
 
-@library.register(_lib, "reshape_as", "CompositeImplicitAutograd", source="shape.yaml:171")
+@library.register(_lib, "reshape_as", "CompositeImplicitAutograd", source="shape.yaml:182")
 def _reshape_as_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = self.reshape(other.shape)
     return result
@@ -728,17 +720,17 @@ def _reshape_as_kernel(self: Tensor, other: Tensor) -> Tensor:
 reshape_as = torch.ops.aten.reshape_as.default
 
 
-# ---------------------------------------------------------------- expand_as (shape.yaml:172)
+# ---------------------------------------------------------------- expand_as (shape.yaml:183)
 _lib.define(
     "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     doc="As `expand`, to other's shape.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:172",
+    source="shape.yaml:183",
 )
 
 
-@library.register(_lib, "expand_as", "CompositeImplicitAutograd", source="shape.yaml:176")
+@library.register(_lib, "expand_as", "CompositeImplicitAutograd", source="shape.yaml:187")
 def _expand_as_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = self.expand(other.shape)
     return result
@@ -747,20 +739,20 @@ def _expand_as_kernel(self: Tensor, other: Tensor) -> Tensor:
 expand_as = torch.ops.aten.expand_as.default
 
 
-# ---------------------------------------------------------------- movedim.int (shape.yaml:177)
+# ---------------------------------------------------------------- movedim.int (shape.yaml:188)
 _lib.define(
     "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
     doc="A dimension moved to another position.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:177",
+    source="shape.yaml:188",
 )
 _movedim_int_cpu_python = library.python_function("mindtorch_v2.kernels.shape:movedim")
 
 
-@library.register(_lib, "movedim.int", "CPU", source="shape.yaml:181")
-@library.register(_lib, "movedim.int", "NPU", source="shape.yaml:181")
-@library.register(_lib, "movedim.int", "Meta", source="shape.yaml:181")
+@library.register(_lib, "movedim.int", "CPU", source="shape.yaml:192")
+@library.register(_lib, "movedim.int", "NPU", source="shape.yaml:192")
+@library.register(_lib, "movedim.int", "Meta", source="shape.yaml:192")
 def _movedim_int_cpu_npu_meta_kernel(self: Tensor, source: int, destination: int) -> Tensor:
     result: Tensor = _movedim_int_cpu_python(self, source, destination)
     return result
@@ -778,24 +770,24 @@ def _movedim_int_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("movedim.int", _movedim_int_backward, setup_context=_movedim_int_setup, source="shape.yaml:183")
+_lib.register_autograd("movedim.int", _movedim_int_backward, setup_context=_movedim_int_setup, source="shape.yaml:194")
 movedim = torch.ops.aten.movedim.int
 
 
-# ---------------------------------------------------------------- unbind.int (shape.yaml:185)
+# ---------------------------------------------------------------- unbind.int (shape.yaml:196)
 _lib.define(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     doc="The slices along a dimension, which is left out.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:185",
+    source="shape.yaml:196",
 )
 _unbind_int_cpu_python = library.python_function("mindtorch_v2.kernels.shape:unbind")
 
 
-@library.register(_lib, "unbind.int", "CPU", source="shape.yaml:189")
-@library.register(_lib, "unbind.int", "NPU", source="shape.yaml:189")
-@library.register(_lib, "unbind.int", "Meta", source="shape.yaml:189")
+@library.register(_lib, "unbind.int", "CPU", source="shape.yaml:200")
+@library.register(_lib, "unbind.int", "NPU", source="shape.yaml:200")
+@library.register(_lib, "unbind.int", "Meta", source="shape.yaml:200")
 def _unbind_int_cpu_npu_meta_kernel(self: Tensor, dim: int) -> list[Tensor]:
     result: list[Tensor] = _unbind_int_cpu_python(self, dim)
     return result
@@ -805,25 +797,25 @@ _lib.register_autograd(
     "unbind.int",
     library.python_function("mindtorch_v2.kernels.shape:unbind_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:unbind_setup"),
-    source="shape.yaml:191",
+    source="shape.yaml:202",
 )
 unbind = torch.ops.aten.unbind.int
 
 
-# ---------------------------------------------------------------- split.Tensor (shape.yaml:194)
+# ---------------------------------------------------------------- split.Tensor (shape.yaml:205)
 _lib.define(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
     doc="Parts of `split_size` along a dimension; the last may be smaller.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:194",
+    source="shape.yaml:205",
 )
 _split_tensor_cpu_python = library.python_function("mindtorch_v2.kernels.shape:split")
 
 
-@library.register(_lib, "split.Tensor", "CPU", source="shape.yaml:198")
-@library.register(_lib, "split.Tensor", "NPU", source="shape.yaml:198")
-@library.register(_lib, "split.Tensor", "Meta", source="shape.yaml:198")
+@library.register(_lib, "split.Tensor", "CPU", source="shape.yaml:209")
+@library.register(_lib, "split.Tensor", "NPU", source="shape.yaml:209")
+@library.register(_lib, "split.Tensor", "Meta", source="shape.yaml:209")
 def _split_tensor_cpu_npu_meta_kernel(self: Tensor, split_size: int, dim: int) -> list[Tensor]:
     result: list[Tensor] = _split_tensor_cpu_python(self, split_size, dim)
     return result
@@ -833,24 +825,24 @@ _lib.register_autograd(
     "split.Tensor",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:200",
+    source="shape.yaml:211",
 )
 
 
-# ---------------------------------------------------------------- split_with_sizes (shape.yaml:203)
+# ---------------------------------------------------------------- split_with_sizes (shape.yaml:214)
 _lib.define(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
     doc="Parts of the given sizes along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:203",
+    source="shape.yaml:214",
 )
 _split_with_sizes_cpu_python = library.python_function("mindtorch_v2.kernels.shape:split_with_sizes")
 
 
-@library.register(_lib, "split_with_sizes", "CPU", source="shape.yaml:207")
-@library.register(_lib, "split_with_sizes", "NPU", source="shape.yaml:207")
-@library.register(_lib, "split_with_sizes", "Meta", source="shape.yaml:207")
+@library.register(_lib, "split_with_sizes", "CPU", source="shape.yaml:218")
+@library.register(_lib, "split_with_sizes", "NPU", source="shape.yaml:218")
+@library.register(_lib, "split_with_sizes", "Meta", source="shape.yaml:218")
 def _split_with_sizes_cpu_npu_meta_kernel(self: Tensor, split_sizes: Sequence[int], dim: int) -> list[Tensor]:
     result: list[Tensor] = _split_with_sizes_cpu_python(self, split_sizes, dim)
     return result
@@ -860,25 +852,25 @@ _lib.register_autograd(
     "split_with_sizes",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:209",
+    source="shape.yaml:220",
 )
 split_with_sizes = torch.ops.aten.split_with_sizes.default
 
 
-# ---------------------------------------------------------------- split.sizes (shape.yaml:212)
+# ---------------------------------------------------------------- split.sizes (shape.yaml:223)
 _lib.define(
     "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
     doc="Parts of the given sizes along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:212",
+    source="shape.yaml:223",
 )
 _split_sizes_cpu_python = library.python_function("mindtorch_v2.kernels.shape:split_with_sizes")
 
 
-@library.register(_lib, "split.sizes", "CPU", source="shape.yaml:216")
-@library.register(_lib, "split.sizes", "NPU", source="shape.yaml:216")
-@library.register(_lib, "split.sizes", "Meta", source="shape.yaml:216")
+@library.register(_lib, "split.sizes", "CPU", source="shape.yaml:227")
+@library.register(_lib, "split.sizes", "NPU", source="shape.yaml:227")
+@library.register(_lib, "split.sizes", "Meta", source="shape.yaml:227")
 def _split_sizes_cpu_npu_meta_kernel(self: Tensor, split_size: Sequence[int], dim: int) -> list[Tensor]:
     result: list[Tensor] = _split_sizes_cpu_python(self, split_size, dim)
     return result
@@ -888,25 +880,25 @@ _lib.register_autograd(
     "split.sizes",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:218",
+    source="shape.yaml:229",
 )
 split = torch.ops.aten.split
 
 
-# ---------------------------------------------------------------- chunk (shape.yaml:221)
+# ---------------------------------------------------------------- chunk (shape.yaml:232)
 _lib.define(
     "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
     doc="At most `chunks` parts of equal size along a dimension; the last may be smaller.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:221",
+    source="shape.yaml:232",
 )
 _chunk_cpu_python = library.python_function("mindtorch_v2.kernels.shape:chunk")
 
 
-@library.register(_lib, "chunk", "CPU", source="shape.yaml:225")
-@library.register(_lib, "chunk", "NPU", source="shape.yaml:225")
-@library.register(_lib, "chunk", "Meta", source="shape.yaml:225")
+@library.register(_lib, "chunk", "CPU", source="shape.yaml:236")
+@library.register(_lib, "chunk", "NPU", source="shape.yaml:236")
+@library.register(_lib, "chunk", "Meta", source="shape.yaml:236")
 def _chunk_cpu_npu_meta_kernel(self: Tensor, chunks: int, dim: int) -> list[Tensor]:
     result: list[Tensor] = _chunk_cpu_python(self, chunks, dim)
     return result
@@ -916,29 +908,29 @@ _lib.register_autograd(
     "chunk",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:227",
+    source="shape.yaml:238",
 )
 chunk = torch.ops.aten.chunk.default
 
 
-# ---------------------------------------------------------------- select_backward (shape.yaml:232)
+# ---------------------------------------------------------------- select_backward (shape.yaml:243)
 _lib.define(
     "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
     doc="Zeros of the given size, with `grad_output` at one index of a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:232",
+    source="shape.yaml:243",
 )
 _select_backward_cpu_python = library.python_function("mindtorch_v2.kernels.shape:select_backward")
 
 
-@library.register(_lib, "select_backward", "Meta", source="shape.yaml:234")
+@library.register(_lib, "select_backward", "Meta", source="shape.yaml:245")
 def _select_backward_fake(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
     return npu.alloc(input_sizes, grad_output.dtype, grad_output.device)
 
 
-@library.register(_lib, "select_backward", "CPU", source="shape.yaml:236")
-@library.register(_lib, "select_backward", "NPU", source="shape.yaml:236")
+@library.register(_lib, "select_backward", "CPU", source="shape.yaml:247")
+@library.register(_lib, "select_backward", "NPU", source="shape.yaml:247")
 def _select_backward_cpu_npu_kernel(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
     result: Tensor = _select_backward_cpu_python(grad_output, input_sizes, dim, index)
     return result
@@ -957,32 +949,32 @@ def _select_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "select_backward", _select_backward_backward, setup_context=_select_backward_setup, source="shape.yaml:238"
+    "select_backward", _select_backward_backward, setup_context=_select_backward_setup, source="shape.yaml:249"
 )
 select_backward = torch.ops.aten.select_backward.default
 
 
-# ---------------------------------------------------------------- slice_backward (shape.yaml:240)
+# ---------------------------------------------------------------- slice_backward (shape.yaml:251)
 _lib.define(
     "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> "
     "Tensor",
     doc="Zeros of the given size, with `grad_output` in a range of a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:240",
+    source="shape.yaml:251",
 )
 _slice_backward_cpu_python = library.python_function("mindtorch_v2.kernels.shape:slice_backward")
 
 
-@library.register(_lib, "slice_backward", "Meta", source="shape.yaml:242")
+@library.register(_lib, "slice_backward", "Meta", source="shape.yaml:253")
 def _slice_backward_fake(
     grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
 ) -> Tensor:
     return npu.alloc(input_sizes, grad_output.dtype, grad_output.device)
 
 
-@library.register(_lib, "slice_backward", "CPU", source="shape.yaml:244")
-@library.register(_lib, "slice_backward", "NPU", source="shape.yaml:244")
+@library.register(_lib, "slice_backward", "CPU", source="shape.yaml:255")
+@library.register(_lib, "slice_backward", "NPU", source="shape.yaml:255")
 def _slice_backward_cpu_npu_kernel(
     grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
 ) -> Tensor:
@@ -1005,31 +997,31 @@ def _slice_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "slice_backward", _slice_backward_backward, setup_context=_slice_backward_setup, source="shape.yaml:246"
+    "slice_backward", _slice_backward_backward, setup_context=_slice_backward_setup, source="shape.yaml:257"
 )
 slice_backward = torch.ops.aten.slice_backward.default
 
 
-# ---------------------------------------------------------------- cat (shape.yaml:250)
+# ---------------------------------------------------------------- cat (shape.yaml:261)
 _lib.define(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     doc="Tensors joined along a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:250",
+    source="shape.yaml:261",
 )
 _cat_fake_python = library.python_function("mindtorch_v2.kernels.shape:cat_fake")
 _cat_cpu_python = library.python_function("mindtorch_v2.kernels.shape:cat")
 
 
-@library.register(_lib, "cat", "Meta", source="shape.yaml:252")
+@library.register(_lib, "cat", "Meta", source="shape.yaml:263")
 def _cat_fake(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _cat_fake_python(tensors, dim)
     return result
 
 
-@library.register(_lib, "cat", "CPU", source="shape.yaml:254")
-@library.register(_lib, "cat", "NPU", source="shape.yaml:254")
+@library.register(_lib, "cat", "CPU", source="shape.yaml:265")
+@library.register(_lib, "cat", "NPU", source="shape.yaml:265")
 def _cat_cpu_npu_kernel(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _cat_cpu_python(tensors, dim)
     return result
@@ -1039,31 +1031,31 @@ _lib.register_autograd(
     "cat",
     library.python_function("mindtorch_v2.kernels.shape:cat_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:cat_setup"),
-    source="shape.yaml:256",
+    source="shape.yaml:267",
 )
 cat = torch.ops.aten.cat.default
 
 
-# ---------------------------------------------------------------- stack (shape.yaml:259)
+# ---------------------------------------------------------------- stack (shape.yaml:270)
 _lib.define(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     doc="Tensors joined along a new dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:259",
+    source="shape.yaml:270",
 )
 _stack_fake_python = library.python_function("mindtorch_v2.kernels.shape:stack_fake")
 _stack_cpu_python = library.python_function("mindtorch_v2.kernels.shape:stack")
 
 
-@library.register(_lib, "stack", "Meta", source="shape.yaml:261")
+@library.register(_lib, "stack", "Meta", source="shape.yaml:272")
 def _stack_fake(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _stack_fake_python(tensors, dim)
     return result
 
 
-@library.register(_lib, "stack", "CPU", source="shape.yaml:263")
-@library.register(_lib, "stack", "NPU", source="shape.yaml:263")
+@library.register(_lib, "stack", "CPU", source="shape.yaml:274")
+@library.register(_lib, "stack", "NPU", source="shape.yaml:274")
 def _stack_cpu_npu_kernel(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _stack_cpu_python(tensors, dim)
     return result
@@ -1073,25 +1065,25 @@ _lib.register_autograd(
     "stack",
     library.python_function("mindtorch_v2.kernels.shape:stack_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:stack_setup"),
-    source="shape.yaml:265",
+    source="shape.yaml:276",
 )
 stack = torch.ops.aten.stack.default
 
 
-# ---------------------------------------------------------------- repeat (shape.yaml:268)
+# ---------------------------------------------------------------- repeat (shape.yaml:279)
 _lib.define(
     "repeat(Tensor self, SymInt[] repeats) -> Tensor",
     doc="The tensor repeated along its dimensions, in memory of its own.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:268",
+    source="shape.yaml:279",
 )
 _repeat_cpu_python = library.python_function("mindtorch_v2.kernels.shape:repeat")
 
 
-@library.register(_lib, "repeat", "CPU", source="shape.yaml:272")
-@library.register(_lib, "repeat", "NPU", source="shape.yaml:272")
-@library.register(_lib, "repeat", "Meta", source="shape.yaml:272")
+@library.register(_lib, "repeat", "CPU", source="shape.yaml:283")
+@library.register(_lib, "repeat", "NPU", source="shape.yaml:283")
+@library.register(_lib, "repeat", "Meta", source="shape.yaml:283")
 def _repeat_cpu_npu_meta_kernel(self: Tensor, repeats: Sequence[int]) -> Tensor:
     result: Tensor = _repeat_cpu_python(self, repeats)
     return result
@@ -1101,6 +1093,6 @@ _lib.register_autograd(
     "repeat",
     library.python_function("mindtorch_v2.kernels.shape:repeat_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:repeat_setup"),
-    source="shape.yaml:274",
+    source="shape.yaml:285",
 )
 repeat = torch.ops.aten.repeat.default

@@ -123,7 +123,7 @@ def test_the_first_kernel_that_fits_runs_and_none_is_an_error(ops):
 def test_a_precondition_names_the_values(ops):
     with pytest.raises(RuntimeError) as caught:
         ops.choose(torch.tensor([1.0]), 12)
-    assert str(caught.value) == "codegen_run::choose: expected n < 10, got n = 12"
+    assert str(caught.value) == "codegen_run::choose: expected n to be less than 10, got n = 12"
 
 
 def test_several_outputs_of_which_one_is_used(ops):

@@ -97,7 +97,7 @@ def _fake_defaults(spec: OpSpec) -> Iterator[tuple[Mapping, str]]:
 
 def _constant_conditions(spec: OpSpec, document: Node) -> Iterator[Finding]:
     for i, check in enumerate(spec.checks):
-        yield from _constant(spec, check, _without_check(spec, i), "is never called: it always fails")
+        yield from _constant(spec, check.condition, _without_check(spec, i), "is never called: it always fails")
     for kernel in spec.kernels:
         if kernel.when is not None:
             yield from _constant(spec, kernel.when, remove_entry(kernel.node, "when"), "is never run")
@@ -119,11 +119,12 @@ def _without_check(spec: OpSpec, index: int) -> Edit | None:
 
 def _repeated_checks(spec: OpSpec, document: Node) -> Iterator[Finding]:
     for i, check in enumerate(spec.checks):
-        first = next((item for item in spec.checks[:i] if item.expr == check.expr), None)
+        condition = check.condition
+        first = next((item.condition for item in spec.checks[:i] if item.condition.expr == condition.expr), None)
         if first is not None:
             there = Related(first.node.span, "first checked here")
             yield _finding(
-                "MT808", "this is checked twice", check.node.span, "remove it", _without_check(spec, i), [there]
+                "MT808", "this is checked twice", condition.node.span, "remove it", _without_check(spec, i), [there]
             )
 
 
@@ -183,7 +184,9 @@ def _unused_arguments(spec: OpSpec, document: Node) -> Iterator[Finding]:
 
 def _formulas(spec: OpSpec) -> Iterator[Formula]:
     """Every expression of an entry."""
-    yield from spec.checks
+    for check in spec.checks:
+        yield check.condition
+        yield from (part for part in check.message if isinstance(part, Formula))
     for rule in spec.fakes:
         shape = rule.shape if isinstance(rule.shape, tuple) else (rule.shape,)
         yield from (item for item in (rule.like, *shape, rule.dtype, rule.device) if item is not None)

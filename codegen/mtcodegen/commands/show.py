@@ -59,7 +59,7 @@ def _object(spec: OpSpec) -> dict[str, Any]:
         "name": spec.schema.qualname,
         "schema": str(spec.schema),
         "doc": spec.doc,
-        "checks": [check.node.value for check in spec.checks],
+        "checks": [check.condition.node.value for check in spec.checks],
         "fake": [] if "fake" not in spec.node.entries else _written(spec.node.entries["fake"][1]),
         "kernels": [_kernel(kernel) for kernel in spec.kernels],
         "gradient": gradient_of(spec),

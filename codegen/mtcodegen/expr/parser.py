@@ -100,9 +100,10 @@ class _Parser:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise _too_deep(self.token.offset)
+        start = self.token.offset  # of a parenthesis too, which no node has: what follows one begins with it
         left = self._prefix()
         while (power := _INFIX.get(self.token.text, 0)) > binding:
-            left = self._infix(left, power)
+            left = self._infix(left, power, start)
         self.depth -= 1
         return left
 
@@ -217,33 +218,33 @@ class _Parser:
 
     # ------------------------------------------------------------ what continues one
 
-    def _infix(self, left: Expr, power: int) -> Expr:
+    def _infix(self, left: Expr, power: int, start: int) -> Expr:
         text = self.token.text
         if power == POSTFIX:
-            return self._postfix(left)
+            return self._postfix(left, start)
         if power == COMPARISON:
-            return self._comparison(left)
+            return self._comparison(left, start)
         if text == "if":
-            return self._conditional(left)
+            return self._conditional(left, start)
         if text in ("and", "or"):
-            return self._bool_op(left, text, power)
+            return self._bool_op(left, text, power, start)
         self._advance()
         # `**` binds to the right, and its exponent may have a sign: `2 ** -x ** y`.
         right = self.expression(SIGN - 1 if text == "**" else power)
-        return Binary(text, left, right, offset=left.offset, length=self.last_end - left.offset)
+        return Binary(text, left, right, offset=start, length=self.last_end - start)
 
-    def _bool_op(self, left: Expr, text: str, power: int) -> Expr:
+    def _bool_op(self, left: Expr, text: str, power: int, start: int) -> Expr:
         values = [left]
         while self._accept(text):
             values.append(self.expression(power))
-        return BoolOp(text, tuple(values), offset=left.offset, length=self.last_end - left.offset)
+        return BoolOp(text, tuple(values), offset=start, length=self.last_end - start)
 
-    def _comparison(self, left: Expr) -> Expr:
+    def _comparison(self, left: Expr, start: int) -> Expr:
         rest: list[tuple[str, Expr]] = []
         while _INFIX.get(self.token.text) == COMPARISON:
             op = self._comparison_operator()
             rest.append((op, self.expression(COMPARISON)))
-        return Compare(left, tuple(rest), offset=left.offset, length=self.last_end - left.offset)
+        return Compare(left, tuple(rest), offset=start, length=self.last_end - start)
 
     def _comparison_operator(self) -> str:
         op = self._advance().text
@@ -255,29 +256,29 @@ class _Parser:
             return "not in"
         return op
 
-    def _conditional(self, body: Expr) -> Expr:
+    def _conditional(self, body: Expr, start: int) -> Expr:
         self._advance()
         condition = self.expression(CONDITIONAL)
         if not self._accept("else"):
             raise self._error("expected `else`", "write `a if condition else b`")
         orelse = self.expression(CONDITIONAL - 1)
-        return Conditional(condition, body, orelse, offset=body.offset, length=self.last_end - body.offset)
+        return Conditional(condition, body, orelse, offset=start, length=self.last_end - start)
 
-    def _postfix(self, left: Expr) -> Expr:
+    def _postfix(self, left: Expr, start: int) -> Expr:
         opening = self._advance()
         if opening.text == ".":
             name = self.token
             if name.kind is not TokenKind.NAME:
                 raise self._error("expected a name after `.`")
             self._advance()
-            return Attribute(left, name.text, name.offset, offset=left.offset, length=self.last_end - left.offset)
+            return Attribute(left, name.text, name.offset, offset=start, length=self.last_end - start)
         if opening.text == "(":
-            return self._call(left, opening)
+            return self._call(left, opening, start)
         index = self._index(opening)
         self._close("]", opening)
-        return Index(left, index, offset=left.offset, length=self.last_end - left.offset)
+        return Index(left, index, offset=start, length=self.last_end - start)
 
-    def _call(self, function: Expr, opening: Token) -> Expr:
+    def _call(self, function: Expr, opening: Token, start: int) -> Expr:
         arguments: list[Expr] = []
         keywords: list[Keyword] = []
         while not self._at(")"):
@@ -292,8 +293,8 @@ class _Parser:
             if not self._accept(","):
                 break
         self._close(")", opening)
-        length = self.last_end - function.offset
-        return Call(function, tuple(arguments), tuple(keywords), offset=function.offset, length=length)
+        length = self.last_end - start
+        return Call(function, tuple(arguments), tuple(keywords), offset=start, length=length)
 
     def _keyword(self, name: Expr) -> Keyword:
         if not isinstance(name, Name):

@@ -39,7 +39,9 @@ _scaled_add_cpu = _scaled_add_cpu_source.bind(
 
 def _scaled_add_check(x: Tensor, y: Tensor, scale: float) -> None:
     if x.shape != y.shape:
-        raise library.check_error("fused::scaled_add", "x.shape == y.shape", {"x.shape": x.shape, "y.shape": y.shape})
+        raise library.check_error(
+            "fused::scaled_add", "x and y to have the same shape", {"x.shape": x.shape, "y.shape": y.shape}
+        )
 
 
 @library.register(_lib, "scaled_add", "Meta", source="ops.yaml:7")

@@ -1,0 +1,120 @@
+"""What a failed check says: a sentence made of its condition, or its own words."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import mindtorch_v2 as torch
+from mtcodegen.conditions import expectation, written
+from mtcodegen.expr import parse_expression
+from mtcodegen.model import Formula
+from mtcodegen.source import Scalar, Source
+from tests.codegen.support import run
+
+SENTENCES = {
+    "x.dim() == 1": "x to have 1 dimension",
+    "x.dim() == 3": "x to have 3 dimensions",
+    "x.dim() == y.dim()": "x.dim() to equal y.dim()",
+    "x.shape == y.shape": "x and y to have the same shape",
+    "x.dtype == y.dtype": "x and y to have the same dtype",
+    "x.dtype == float32": "x.dtype to be float32",
+    "mode == 'tanh'": "mode to be 'tanh'",
+    "mode == 'none' or mode == 'tanh'": "mode to be 'none' or to be 'tanh'",
+    "mode in ['none', 'tanh']": "mode to be one of 'none', 'tanh'",
+    "x.dtype not in [bool, int8]": "x.dtype to be none of bool, int8",
+    "n != 0": "n not to be 0",
+    "n != m": "n to differ from m",
+    "n > 0": "n to be greater than 0",
+    "0 <= n <= x.size(0)": "n to be at least 0 and to be at most x.size(0)",
+    "5 > n >= m": "n to be less than 5 and to be at least m",
+    "not n < 3": "n to be at least 3",
+    "not n == 3": "n not to be 3",
+    "not flag": "flag to be False",
+    "flag": "flag to be True",
+    "bias is None": "bias to be None",
+    "low is not None or high is not None": "low to be given, or high to be given",
+    "can_cast(x.dtype, y.dtype)": "can_cast(x.dtype, y.dtype) to be True",
+    "(n + 1 if n < 0 else n) + m <= x.size(0)": "(n + 1 if n < 0 else n) + m to be at most x.size(0)",
+    "n == 3 or (m > 2 and n > 2)": "n to be 3, or m to be greater than 2 and n to be greater than 2",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_a_condition_as_a_sentence(text: str) -> None:
+    node = Scalar(Source("ops.yaml", text), 0, len(text), 1, text, "")
+    expr = parse_expression(text)
+    assert expectation(expr, partial(written, Formula(node, expr))) == SENTENCES[text]
+
+
+TEXT = """\
+namespace: conditions
+ops:
+- func: head(Tensor x, int count, str mode='low') -> Tensor
+  check:
+  - x.dim() == 1
+  - that: 0 <= count <= x.size(0)
+    error: IndexError
+    message: "head(): count is {count}, but x has {x.size(0)} elements of {x.shape}; {{braces}}"
+  - {that: "mode in ['low', 'high'] and x.numel() < 10", error: ValueError}
+  - {that: "x.dtype != bool", message: no bools}
+  kernels: [{compute: 'x.narrow(0, 0, count)'}]
+"""
+
+
+@pytest.fixture(scope="module")
+def ops(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    files, shown = run(tmp_path_factory.mktemp("conditions"), TEXT)
+    assert shown == ""
+    return loaded("conditions_ops", files["ops.py"], tmp_path_factory.mktemp("loaded"))
+
+
+def loaded(name: str, text: str, folder: Path) -> ModuleType:
+    path = folder / "conditions_ops.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_a_check_says(ops: ModuleType) -> None:
+    assert ops.head(torch.ones(3), 2).tolist() == [1, 1]
+    for arguments, kind, message in (
+        ((torch.ones(2, 3), 1), RuntimeError, "{op}: expected x to have 1 dimension, got x.dim() = 2"),
+        ((torch.ones(3), 4), IndexError, "head(): count is 4, but x has 3 elements of [3]; {braces}"),
+        ((torch.ones(3), 1, "no"), ValueError, "{op}: expected mode to be one of 'low', 'high', got mode = 'no'"),
+        ((torch.ones(12), 1), ValueError, "{op}: expected x.numel() to be less than 10, got x.numel() = 12"),
+        ((torch.ones(2).bool(), 1), RuntimeError, "no bools"),
+    ):  # fmt: skip
+        with pytest.raises(kind) as caught:
+            ops.head(*arguments)
+        assert str(caught.value) == message.replace("{op}", "conditions::head")
+        with pytest.raises(kind):
+            ops.head(*(a.to("meta") if isinstance(a, torch.Tensor) else a for a in arguments))
+
+
+WRONG = {
+    "message: '{count'": ("MT201", "a brace without its other half"),
+    "message: 'of {cuont}'": ("MT204", "`cuont`"),
+    "message: 'of {count +}'": ("MT200", "the expression ends too early"),
+    "message: ''": ("MT114", "`message` is empty"),
+    "error: KeyError": ("MT113", "`error` cannot be `KeyError`"),
+    "mesage: no": ("MT110", "`mesage`"),
+}
+
+
+@pytest.mark.parametrize("entry", WRONG)
+def test_what_is_wrong_with_a_check(entry: str, tmp_path: Path) -> None:
+    code, message = WRONG[entry]
+    head = TEXT.partition("  check:")[0]
+    kernels = "  kernels: [{compute: x * count}]\n"
+    _, shown = run(tmp_path, f"{head}  check:\n  - that: count > 0\n    {entry}\n{kernels}")
+    assert code in shown
+    assert message in shown
