@@ -1536,7 +1536,7 @@ def _remainder_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
     return result
 
 
-_lib.register_autograd("remainder.Scalar_Tensor", None, source="pointwise_binary.yaml:363")
+_lib.register_autograd("remainder.Scalar_Tensor", None, source="pointwise_binary.yaml:373")
 remainder = torch.ops.aten.remainder
 
 
