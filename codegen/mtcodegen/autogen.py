@@ -75,6 +75,8 @@ def _variant(spec: OpSpec, schema: Schema, asked: Scalar) -> OpSpec:
         doc=f"{_WORDS.get(schema.kind, 'The functional variant')} of ``{variant_name(spec.schema)}``.",
         tags=("generated", *_EXTRA_TAGS.get(schema.kind, ()), *kept),
         variants=("function",),
+        device_check=spec.device_check,
+        overlap_check=spec.overlap_check,
         kernels=(KernelSpec(node, (), (), None, Variant(spec.schema)),),
         backward=backward,
     )

@@ -53,7 +53,8 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
         found.append(
             Diagnostic("MT623", f"{name} has no kernel that MindSpore can run", span, "add one for cpu or npu")
         )
-    return replace(spec, kernels=kernels, autocast={}, fallback="", forward=None, graph_update=())
+    unchecked = replace(spec, device_check="NoCheck", overlap_check=())  # MindSpore's tensors are where it puts them
+    return replace(unchecked, kernels=kernels, autocast={}, fallback="", forward=None, graph_update=())
 
 
 def _left_out(what: str, span: Span) -> Diagnostic:

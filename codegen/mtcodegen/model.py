@@ -214,6 +214,8 @@ class OpSpec:
     doc: str = ""
     tags: tuple[str, ...] = ()
     variants: tuple[str, ...] = ("function",)
+    device_check: str = "NoCheck"  # which devices its tensors may be on together
+    overlap_check: tuple[str, ...] = ()  # what is refused of memory that it writes to
     checks: tuple[Check, ...] = ()
     fakes: tuple[FakeRule, ...] = ()
     fake_function: PythonFunction | None = None

@@ -122,8 +122,10 @@ class _Reader:
             func=func,
             schema=schema,
             doc=_documentation(node),
-            tags=tuple(tag.value for tag in _scalars(node.get("tags"))),
+            tags=_tags(node),
             variants=self.variants(node.get("variants"), schema),
+            device_check=_device_check(node),
+            overlap_check=_overlap_check(node),
             checks=checks,
             fakes=fakes,
             fake_function=fake_function,
@@ -444,6 +446,23 @@ def is_special(name: str) -> bool:
 def _variants(node: Node | None) -> tuple[str, ...]:
     names = [name.strip() for item in _scalars(node) for name in item.value.split(",")]
     return tuple(dict.fromkeys(names)) or ("function",)
+
+
+def _tags(node: Mapping) -> tuple[str, ...]:
+    return tuple(tag.value for tag in _scalars(node.get("tags")))
+
+
+def _device_check(node: Mapping) -> str:
+    """What is declared; else the rule of PyTorch's iterator over elements, or that of its other operators."""
+    return _text(node, "device_check") or ("CPUScalars" if "pointwise" in _tags(node) else "ExactSame")
+
+
+def _overlap_check(node: Mapping) -> tuple[str, ...]:
+    """What is declared; else that of every operator that writes elements, and not only changes how they are seen."""
+    declared = tuple(item.value for item in _scalars(node.get("overlap_check")))
+    if not declared:
+        return () if "inplace_view" in _tags(node) else ("Internal", "Partial")
+    return () if declared == ("NoCheck",) else declared
 
 
 def _graph_update(node: Node | None) -> tuple[Scalar, ...]:

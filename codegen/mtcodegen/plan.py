@@ -17,9 +17,10 @@ from mtcodegen.names import BUILTINS, IMPORTED, RESERVED, Names
 from mtcodegen.plan_backward import plan_backward
 from mtcodegen.plan_forward import plan_forward
 from mtcodegen.plan_function import Function
-from mtcodegen.plan_kernels import OpPlan, plan_kernels
+from mtcodegen.plan_kernels import OpPlan, is_implicit, plan_kernels
 from mtcodegen.plan_stub import Stub, plan_stubs
 from mtcodegen.pretty import WIDTH
+from mtcodegen.scopes import is_tensor_list
 from mtcodegen.source import Scalar
 
 __all__ = ["Module", "plan_module"]
@@ -188,9 +189,24 @@ def _definition(op: OpPlan, place: str) -> str:
         f"{doc}"
         f"    tags={strings(spec.tags)},\n"
         f"    variants={strings(spec.variants)},\n"
+        f"{_argument_checks(op)}"
         f'    source="{place}",\n'
         ")"
     )
+
+
+def _argument_checks(op: OpPlan) -> str:
+    """What the runtime checks of the arguments, where there is something to check."""
+    spec = op.spec
+    tensors = [argument for argument in spec.schema.arguments if opschema.base_of(argument.type).name == "Tensor"]
+    several = len(tensors) > 1 or any(is_tensor_list(argument.type) for argument in tensors)
+    # What an operator is composed of checks its own arguments.
+    composed = is_implicit(op) and not any(kernel.devices for kernel in spec.kernels)
+    checked = several and not composed and spec.device_check != "NoCheck"
+    devices = f'    device_check="{spec.device_check}",\n' if checked else ""
+    written = any(argument.is_write for argument in tensors)
+    overlap = f"    overlap_check={strings(spec.overlap_check)},\n" if written and spec.overlap_check else ""
+    return devices + overlap
 
 
 def _literal(text: str, prefix: str = "") -> str:

@@ -31,7 +31,7 @@ from mtcodegen.plan_variants import autocast_statements, fallback_statements, va
 from mtcodegen.resolve_kernels import is_composite, runs_on_meta
 from mtcodegen.scopes import aliased_argument, fresh_returns, tensor_arguments
 
-__all__ = ["OpPlan", "plan_kernels"]
+__all__ = ["OpPlan", "is_implicit", "plan_kernels"]
 
 _KEYS = {"cpu": "CPU", "npu": "NPU", "cuda": "CUDA", "mps": "MPS", "meta": "Meta"}
 
@@ -285,9 +285,13 @@ def _kernel_functions(op: OpPlan, bodies: Sequence[Sequence[str]], prelude: list
 _OTHER = ""  # any device that no kernel is for
 
 
+def is_implicit(op: OpPlan) -> bool:
+    """Whether an operator is differentiated through the operators that it is composed of."""
+    return op.spec.backward is None and is_composite(op.spec)
+
+
 def _composite_key(op: OpPlan) -> str:
-    implicit = op.spec.backward is None and is_composite(op.spec)
-    return "CompositeImplicitAutograd" if implicit else "CompositeExplicitAutograd"
+    return "CompositeImplicitAutograd" if is_implicit(op) else "CompositeExplicitAutograd"
 
 
 def _entry(

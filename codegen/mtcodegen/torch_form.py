@@ -85,7 +85,9 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
         found.append(
             Diagnostic("MT621", f"{name} has no kernel that PyTorch can run", spec.func.span, "add one for cpu")
         )
-    changed = replace(spec, kernels=kernels, tags=_tags(spec, found))
+    changed = replace(
+        spec, kernels=kernels, tags=_tags(spec, found), device_check="NoCheck", overlap_check=()
+    )  # PyTorch's library has no such checks; kernels refuse tensors that are not on cpu
     if spec.backward is not None and registered and any(argument.alias for argument in spec.schema.arguments):
         _left_out(spec, "backward", "gradients of operators that alias", found)
         changed = replace(changed, backward=Backward(spec.backward.node, spec.backward.key, marker="not_implemented"))

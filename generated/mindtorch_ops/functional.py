@@ -301,6 +301,7 @@ _lib.define(
     doc="`src` at one index of a dimension of a copy.",
     tags=(),
     variants=("function", "method"),
+    device_check="ExactSame",
     source="functional.yaml:65",
 )
 _select_scatter_cpu_python = library.python_function("mindtorch_v2.kernels.functional:select_scatter")
@@ -352,6 +353,7 @@ _lib.define(
     doc="`src` in a range of a dimension of a copy.",
     tags=(),
     variants=("function", "method"),
+    device_check="ExactSame",
     source="functional.yaml:75",
 )
 _slice_scatter_cpu_python = library.python_function("mindtorch_v2.kernels.functional:slice_scatter")
@@ -413,6 +415,7 @@ _lib.define(
     doc="`src` where `as_strided` would show it in a copy.",
     tags=(),
     variants=("function", "method"),
+    device_check="ExactSame",
     source="functional.yaml:85",
 )
 _as_strided_scatter_cpu_python = library.python_function("mindtorch_v2.kernels.functional:as_strided_scatter")

@@ -20,6 +20,7 @@ _lib.define(
     doc="The product of two matrices.",
     tags=(),
     variants=("function", "method"),
+    device_check="ExactSame",
     source="linalg.yaml:6",
 )
 _mm_cpu_python = library.python_function("mindtorch_v2.kernels.mindspore:matmul")
@@ -94,6 +95,7 @@ _lib.define(
     doc="The products of two batches of matrices.",
     tags=(),
     variants=("function", "method"),
+    device_check="ExactSame",
     source="linalg.yaml:30",
 )
 _bmm_cpu_python = library.python_function("mindtorch_v2.kernels.mindspore:matmul")
@@ -166,6 +168,7 @@ _lib.define(
     doc="beta * self + alpha * mat1 @ mat2, with self broadcast to the product.",
     tags=(),
     variants=("function", "method"),
+    device_check="ExactSame",
     source="linalg.yaml:54",
 )
 _addmm_cpu_python = library.python_function("mindtorch_v2.kernels.mindspore:addmm")

@@ -110,6 +110,7 @@ _lib.define(
     doc="The gradient of `softmax` from its output.",
     tags=(),
     variants=("function",),
+    device_check="ExactSame",
     source="nn.yaml:28",
 )
 _softmax_backward_data_cpu = _libmindtorch_cpu.bind(
@@ -256,6 +257,7 @@ _lib.define(
     doc="The gradient of `log_softmax` from its output.",
     tags=(),
     variants=("function",),
+    device_check="ExactSame",
     source="nn.yaml:62",
 )
 _log_softmax_backward_data_cpu = _libmindtorch_cpu.bind(
@@ -346,6 +348,7 @@ _lib.define(
     doc="The negative of each row's element at its target, weighted and reduced; and the weights' sum.",
     tags=(),
     variants=("function",),
+    device_check="ExactSame",
     source="nn.yaml:82",
 )
 _nll_loss_forward_fake_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_fake")
@@ -399,6 +402,7 @@ _lib.define(
     doc="The gradient of `nll_loss`.",
     tags=(),
     variants=("function",),
+    device_check="ExactSame",
     source="nn.yaml:92",
 )
 _nll_loss_backward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_backward")

@@ -57,6 +57,7 @@ _lib.define(
     doc="self + alpha * other",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:10",
 )
 _add_tensor_cpu = _libmindtorch_cpu.bind("mt_add", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
@@ -171,6 +172,8 @@ _lib.define(
     doc="`add` in place.",
     tags=("pointwise",),
     variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:39",
 )
 _add__tensor_cpu = _libmindtorch_cpu.bind("mt_add", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
@@ -227,6 +230,7 @@ _lib.define(
     doc="`add` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:55",
 )
 _add__scalar_cpu = _libmindtorch_cpu.bind(
@@ -291,6 +295,7 @@ _lib.define(
     doc="self - alpha * other",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:70",
 )
 _sub_tensor_cpu = _libmindtorch_cpu.bind("mt_sub", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
@@ -394,6 +399,8 @@ _lib.define(
     doc="`sub` in place.",
     tags=("pointwise",),
     variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:97",
 )
 _sub__tensor_cpu = _libmindtorch_cpu.bind("mt_sub", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
@@ -442,6 +449,7 @@ _lib.define(
     doc="`sub` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:111",
 )
 _sub__scalar_cpu = _libmindtorch_cpu.bind(
@@ -585,6 +593,7 @@ _lib.define(
     doc="self * other",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:143",
 )
 _mul_tensor_cpu = _libmindtorch_cpu.bind("mt_mul", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -708,6 +717,7 @@ _lib.define(
     doc="`mul` in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:172",
 )
 
@@ -724,6 +734,7 @@ _lib.define(
     doc="`mul` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:178",
 )
 _mul__scalar_cpu = _libmindtorch_cpu.bind(
@@ -806,6 +817,7 @@ _lib.define(
     doc="self / other; of integers too a floating-point quotient.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:195",
 )
 _div_tensor_cpu = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -929,6 +941,8 @@ _lib.define(
     doc="`div` in place.",
     tags=("pointwise",),
     variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:223",
 )
 _div__tensor_cpu = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -978,6 +992,7 @@ _lib.define(
     doc="`div` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:237",
 )
 _div__scalar_cpu = _libmindtorch_cpu.bind(
@@ -1048,6 +1063,7 @@ _lib.define(
     doc="self / other, rounded by `rounding_mode`: None, `floor` or `trunc`.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:252",
 )
 _div_tensor_mode_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -1211,6 +1227,7 @@ _lib.define(
     doc="self / other, rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:288",
 )
 _floor_divide_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -1286,6 +1303,7 @@ _lib.define(
     doc="`floor_divide` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:306",
 )
 
@@ -1302,6 +1320,8 @@ _lib.define(
     doc="`floor_divide` in place.",
     tags=("pointwise",),
     variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:312",
 )
 _floor_divide__tensor_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -1341,6 +1361,7 @@ _lib.define(
     doc="The remainder of the division rounded down: its sign is that of `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:321",
 )
 _remainder_tensor_cpu = _libmindtorch_cpu.bind("mt_remainder", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -1441,6 +1462,7 @@ _lib.define(
     doc="`remainder` in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:346",
 )
 
@@ -1457,6 +1479,7 @@ _lib.define(
     doc="`remainder` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:352",
 )
 _remainder__scalar_cpu = _libmindtorch_cpu.bind(
@@ -1546,6 +1569,7 @@ _lib.define(
     doc="The remainder of the division rounded towards 0: its sign is that of `self`.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:374",
 )
 _fmod_tensor_cpu = _libmindtorch_cpu.bind("mt_fmod", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -1644,6 +1668,7 @@ _lib.define(
     doc="`fmod` in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:399",
 )
 
@@ -1660,6 +1685,7 @@ _lib.define(
     doc="`fmod` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:405",
 )
 _fmod__scalar_cpu = _libmindtorch_cpu.bind(
@@ -1723,6 +1749,7 @@ _lib.define(
     doc="self to the power of exponent.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:420",
 )
 _pow_tensor_tensor_cpu = _libmindtorch_cpu.bind("mt_pow", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -1900,6 +1927,7 @@ _lib.define(
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:457",
 )
 
@@ -1916,6 +1944,7 @@ _lib.define(
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:463",
 )
 
@@ -1935,6 +1964,7 @@ _lib.define(
     doc="The larger of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:469",
 )
 _maximum_cpu = _libmindtorch_cpu.bind("mt_maximum", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -1977,6 +2007,7 @@ _lib.define(
     doc="The smaller of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:481",
 )
 _minimum_cpu = _libmindtorch_cpu.bind("mt_minimum", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2019,6 +2050,7 @@ _lib.define(
     doc="The angle of the point (other, self), in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:493",
 )
 _atan2_cpu = _libmindtorch_cpu.bind("mt_atan2", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2071,6 +2103,7 @@ _lib.define(
     doc="self == other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:508",
 )
 _eq_tensor_cpu = _libmindtorch_cpu.bind("mt_eq", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2167,6 +2200,7 @@ _lib.define(
     doc="self != other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:530",
 )
 _ne_tensor_cpu = _libmindtorch_cpu.bind("mt_ne", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2263,6 +2297,7 @@ _lib.define(
     doc="self < other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:552",
 )
 _lt_tensor_cpu = _libmindtorch_cpu.bind("mt_lt", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2359,6 +2394,7 @@ _lib.define(
     doc="self <= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:574",
 )
 _le_tensor_cpu = _libmindtorch_cpu.bind("mt_le", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2455,6 +2491,7 @@ _lib.define(
     doc="self > other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:596",
 )
 _gt_tensor_cpu = _libmindtorch_cpu.bind("mt_gt", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2551,6 +2588,7 @@ _lib.define(
     doc="self >= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:618",
 )
 _ge_tensor_cpu = _libmindtorch_cpu.bind("mt_ge", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2647,6 +2685,7 @@ _lib.define(
     doc="`and` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:642",
 )
 _logical_and_cpu = _libmindtorch_cpu.bind("mt_logical_and", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2684,6 +2723,7 @@ _lib.define(
     doc="`or` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:652",
 )
 _logical_or_cpu = _libmindtorch_cpu.bind("mt_logical_or", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2721,6 +2761,7 @@ _lib.define(
     doc="`xor` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:662",
 )
 _logical_xor_cpu = _libmindtorch_cpu.bind("mt_logical_xor", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2758,6 +2799,7 @@ _lib.define(
     doc="`and` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:672",
 )
 _bitwise_and_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2836,6 +2878,7 @@ _lib.define(
     doc="`bitwise_and` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:690",
 )
 
@@ -2852,6 +2895,8 @@ _lib.define(
     doc="`bitwise_and` in place.",
     tags=("pointwise",),
     variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:696",
 )
 _bitwise_and__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2891,6 +2936,7 @@ _lib.define(
     doc="`or` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:705",
 )
 _bitwise_or_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2969,6 +3015,7 @@ _lib.define(
     doc="`bitwise_or` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:723",
 )
 
@@ -2985,6 +3032,8 @@ _lib.define(
     doc="`bitwise_or` in place.",
     tags=("pointwise",),
     variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:729",
 )
 _bitwise_or__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -3024,6 +3073,7 @@ _lib.define(
     doc="`xor` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_binary.yaml:738",
 )
 _bitwise_xor_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -3102,6 +3152,7 @@ _lib.define(
     doc="`bitwise_xor` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:756",
 )
 
@@ -3118,6 +3169,8 @@ _lib.define(
     doc="`bitwise_xor` in place.",
     tags=("pointwise",),
     variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
     source="pointwise_binary.yaml:762",
 )
 _bitwise_xor__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")

@@ -34,6 +34,7 @@ _lib.define(
     doc="self + value * tensor1 * tensor2",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_ternary.yaml:6",
 )
 _addcmul_cpu = _libmindtorch_cpu.bind("mt_addcmul", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
@@ -85,6 +86,8 @@ _lib.define(
     doc="`addcmul` in place.",
     tags=("pointwise",),
     variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
     source="pointwise_ternary.yaml:20",
 )
 _addcmul_cpu_ = _libmindtorch_cpu.bind("mt_addcmul", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
@@ -129,6 +132,7 @@ _lib.define(
     doc="self + value * tensor1 / tensor2",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_ternary.yaml:32",
 )
 _addcdiv_cpu = _libmindtorch_cpu.bind("mt_addcdiv", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
@@ -180,6 +184,8 @@ _lib.define(
     doc="`addcdiv` in place.",
     tags=("pointwise",),
     variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
     source="pointwise_ternary.yaml:46",
 )
 _addcdiv_cpu_ = _libmindtorch_cpu.bind("mt_addcdiv", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
@@ -224,6 +230,7 @@ _lib.define(
     doc="self + weight * (end - self)",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_ternary.yaml:58",
 )
 _lerp_scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
@@ -264,6 +271,8 @@ _lib.define(
     doc="`lerp` in place.",
     tags=("pointwise",),
     variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
     source="pointwise_ternary.yaml:70",
 )
 _lerp__scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
@@ -303,6 +312,7 @@ _lib.define(
     doc="self + weight * (end - self)",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_ternary.yaml:81",
 )
 _lerp_tensor_cpu = _libmindtorch_cpu.bind("mt_lerp", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
@@ -353,6 +363,7 @@ _lib.define(
     doc="`lerp` in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_ternary.yaml:94",
 )
 
@@ -372,6 +383,7 @@ _lib.define(
     doc="Elements of `self` where `condition` holds, else of `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_ternary.yaml:102",
 )
 _where_self_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
@@ -421,6 +433,7 @@ _lib.define(
     doc="`where` with a number for `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_ternary.yaml:115",
 )
 _where_scalarother_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_other")
@@ -463,6 +476,7 @@ _lib.define(
     doc="`where` with a number for `self`.",
     tags=("pointwise",),
     variants=("function",),
+    device_check="CPUScalars",
     source="pointwise_ternary.yaml:125",
 )
 _where_scalarself_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_self")
@@ -541,6 +555,7 @@ _lib.define(
     doc="`self` with `value` where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
+    device_check="CPUScalars",
     source="pointwise_ternary.yaml:142",
 )
 _masked_fill_scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
@@ -591,6 +606,8 @@ _lib.define(
     doc="`masked_fill` in place.",
     tags=("pointwise",),
     variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Partial",),
     source="pointwise_ternary.yaml:157",
 )
 _masked_fill__scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
@@ -607,7 +624,7 @@ def _masked_fill__scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tenso
     return self
 
 
-@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:165")
+@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:166")
 def _masked_fill__scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill__scalar_check(self, mask, value)
     _masked_fill__scalar_cpu(self, mask, value, self)
@@ -630,17 +647,18 @@ _lib.register_autograd(
     "masked_fill_.Scalar",
     _masked_fill__scalar_backward,
     setup_context=_masked_fill__scalar_setup,
-    source="pointwise_ternary.yaml:168",
+    source="pointwise_ternary.yaml:169",
 )
 
 
-# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:171)
+# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:172)
 _lib.define(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     doc="`self` with `value`, a tensor without dimensions, where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:171",
+    device_check="CPUScalars",
+    source="pointwise_ternary.yaml:172",
 )
 _masked_fill_tensor_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
@@ -654,13 +672,13 @@ def _masked_fill_tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None
         )
 
 
-@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:180")
+@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:181")
 def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
-@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:182")
+@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:183")
 def _masked_fill_tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
     out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
@@ -685,18 +703,20 @@ _lib.register_autograd(
     "masked_fill.Tensor",
     _masked_fill_tensor_backward,
     setup_context=_masked_fill_tensor_setup,
-    source="pointwise_ternary.yaml:185",
+    source="pointwise_ternary.yaml:186",
 )
 masked_fill = torch.ops.aten.masked_fill
 
 
-# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:189)
+# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:190)
 _lib.define(
     "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
     tags=("pointwise",),
     variants=("method",),
-    source="pointwise_ternary.yaml:189",
+    device_check="CPUScalars",
+    overlap_check=("Partial",),
+    source="pointwise_ternary.yaml:190",
 )
 _masked_fill__tensor_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
@@ -710,13 +730,13 @@ def _masked_fill__tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> Non
         )
 
 
-@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:189")
+@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:190")
 def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
     return self
 
 
-@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:199")
+@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:201")
 def _masked_fill__tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
     _masked_fill__tensor_cpu(mask, value, self, self)
@@ -740,18 +760,18 @@ _lib.register_autograd(
     "masked_fill_.Tensor",
     _masked_fill__tensor_backward,
     setup_context=_masked_fill__tensor_setup,
-    source="pointwise_ternary.yaml:202",
+    source="pointwise_ternary.yaml:204",
 )
 masked_fill_ = torch.ops.aten.masked_fill_
 
 
-# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:206)
+# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:208)
 _lib.define(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     doc="Each element moved into the range from `min` to `max`; either limit may be None.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:206",
+    source="pointwise_ternary.yaml:208",
 )
 _clamp_cpu = _libmindtorch_cpu.bind(
     "mt_clamp_scalar", (npu.desc, npu.i32, npu.f64, npu.i32, npu.f64, npu.desc), abi="c"
@@ -763,7 +783,7 @@ def _clamp_check(self: Tensor, min_: float | None, max_: float | None) -> None:
         raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
 
 
-@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:213")
+@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:215")
 def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     _clamp_check(self, min_, max_)
     return npu.alloc(
@@ -779,7 +799,7 @@ def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     )
 
 
-@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:216")
+@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:218")
 def _clamp_cpu_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     _clamp_check(self, min_, max_)
     out = npu.alloc(
@@ -828,21 +848,22 @@ def _clamp_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:220")
+_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:222")
 clamp = torch.ops.aten.clamp.default
 
 
-# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:222)
+# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:224)
 _lib.define(
     "clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
     doc="`clamp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:222",
+    overlap_check=("Internal", "Partial"),
+    source="pointwise_ternary.yaml:224",
 )
 
 
-@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:227")
+@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:229")
 def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     self.copy_(torch.ops.aten.clamp(self.clone(), min_, max_))
     return self
@@ -851,17 +872,17 @@ def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tenso
 clamp_ = torch.ops.aten.clamp_.default
 
 
-# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:228)
+# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:230)
 _lib.define(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     doc="Each element, at least `min`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:228",
+    source="pointwise_ternary.yaml:230",
 )
 
 
-@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:233")
+@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:235")
 def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, min_, None)
     return result
@@ -870,17 +891,17 @@ def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
 clamp_min = torch.ops.aten.clamp_min.default
 
 
-# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:234)
+# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:236)
 _lib.define(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     doc="Each element, at most `max`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:234",
+    source="pointwise_ternary.yaml:236",
 )
 
 
-@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:239")
+@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:241")
 def _clamp_max_kernel(self: Tensor, max_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, None, max_)
     return result

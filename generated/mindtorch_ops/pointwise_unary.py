@@ -132,6 +132,7 @@ _lib.define(
     doc="`neg` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:21",
 )
 _neg_cpu_ = _libmindtorch_cpu.bind("mt_neg", (npu.desc, npu.desc), abi="c")
@@ -203,6 +204,7 @@ _lib.define(
     doc="`abs` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:42",
 )
 
@@ -255,6 +257,7 @@ _lib.define(
     doc="`sign` in place.",
     tags=("pointwise",),
     variants=("method",),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:59",
 )
 _sign_cpu_ = _libmindtorch_cpu.bind("mt_sign", (npu.desc, npu.desc), abi="c")
@@ -359,6 +362,7 @@ _lib.define(
     doc="`floor` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:91",
 )
 _floor_cpu_ = _libmindtorch_cpu.bind("mt_floor", (npu.desc, npu.desc), abi="c")
@@ -424,6 +428,7 @@ _lib.define(
     doc="`ceil` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:112",
 )
 _ceil_cpu_ = _libmindtorch_cpu.bind("mt_ceil", (npu.desc, npu.desc), abi="c")
@@ -489,6 +494,7 @@ _lib.define(
     doc="`round` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:133",
 )
 _round_cpu_ = _libmindtorch_cpu.bind("mt_round", (npu.desc, npu.desc), abi="c")
@@ -554,6 +560,7 @@ _lib.define(
     doc="`trunc` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:154",
 )
 _trunc_cpu_ = _libmindtorch_cpu.bind("mt_trunc", (npu.desc, npu.desc), abi="c")
@@ -631,6 +638,7 @@ _lib.define(
     doc="`relu` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:177",
 )
 _relu_cpu_ = _libmindtorch_cpu.bind("mt_relu", (npu.desc, npu.desc), abi="c")
@@ -713,6 +721,7 @@ _lib.define(
     doc="`exp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:202",
 )
 _exp_cpu_ = _libmindtorch_cpu.bind("mt_exp", (npu.desc, npu.desc), abi="c")
@@ -788,6 +797,7 @@ _lib.define(
     doc="`exp2` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:223",
 )
 _exp2_cpu_ = _libmindtorch_cpu.bind("mt_exp2", (npu.desc, npu.desc), abi="c")
@@ -863,6 +873,7 @@ _lib.define(
     doc="`expm1` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:244",
 )
 _expm1_cpu_ = _libmindtorch_cpu.bind("mt_expm1", (npu.desc, npu.desc), abi="c")
@@ -939,6 +950,7 @@ _lib.define(
     doc="`log` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:265",
 )
 
@@ -997,6 +1009,7 @@ _lib.define(
     doc="`log2` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:282",
 )
 
@@ -1055,6 +1068,7 @@ _lib.define(
     doc="`log10` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:299",
 )
 
@@ -1113,6 +1127,7 @@ _lib.define(
     doc="`log1p` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:316",
 )
 
@@ -1170,6 +1185,7 @@ _lib.define(
     doc="`sqrt` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:333",
 )
 _sqrt_cpu_ = _libmindtorch_cpu.bind("mt_sqrt", (npu.desc, npu.desc), abi="c")
@@ -1245,6 +1261,7 @@ _lib.define(
     doc="`rsqrt` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:354",
 )
 _rsqrt_cpu_ = _libmindtorch_cpu.bind("mt_rsqrt", (npu.desc, npu.desc), abi="c")
@@ -1322,6 +1339,7 @@ _lib.define(
     doc="`reciprocal` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:375",
 )
 _reciprocal_cpu_ = _libmindtorch_cpu.bind("mt_reciprocal", (npu.desc, npu.desc), abi="c")
@@ -1399,6 +1417,7 @@ _lib.define(
     doc="`sigmoid` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:396",
 )
 _sigmoid_cpu_ = _libmindtorch_cpu.bind("mt_sigmoid", (npu.desc, npu.desc), abi="c")
@@ -1474,6 +1493,7 @@ _lib.define(
     doc="`tanh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:417",
 )
 _tanh_cpu_ = _libmindtorch_cpu.bind("mt_tanh", (npu.desc, npu.desc), abi="c")
@@ -1550,6 +1570,7 @@ _lib.define(
     doc="`sin` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:438",
 )
 
@@ -1608,6 +1629,7 @@ _lib.define(
     doc="`cos` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:455",
 )
 
@@ -1665,6 +1687,7 @@ _lib.define(
     doc="`tan` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:472",
 )
 _tan_cpu_ = _libmindtorch_cpu.bind("mt_tan", (npu.desc, npu.desc), abi="c")
@@ -1741,6 +1764,7 @@ _lib.define(
     doc="`asin` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:493",
 )
 
@@ -1799,6 +1823,7 @@ _lib.define(
     doc="`acos` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:510",
 )
 
@@ -1857,6 +1882,7 @@ _lib.define(
     doc="`atan` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:527",
 )
 
@@ -1915,6 +1941,7 @@ _lib.define(
     doc="`sinh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:544",
 )
 
@@ -1973,6 +2000,7 @@ _lib.define(
     doc="`cosh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:561",
 )
 
@@ -2031,6 +2059,7 @@ _lib.define(
     doc="`erf` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
     source="pointwise_unary.yaml:578",
 )
 
@@ -2328,6 +2357,7 @@ _lib.define(
     doc="`grad_output` where `self > threshold`, else 0.",
     tags=("pointwise",),
     variants=("function",),
+    device_check="CPUScalars",
     source="pointwise_unary.yaml:667",
 )
 _threshold_backward_cpu = _libmindtorch_cpu.bind(
@@ -2384,6 +2414,7 @@ _lib.define(
     doc="The gradient of `sigmoid` from its output.",
     tags=("pointwise",),
     variants=("function",),
+    device_check="CPUScalars",
     source="pointwise_unary.yaml:680",
 )
 _sigmoid_backward_cpu = _libmindtorch_cpu.bind("mt_sigmoid_backward", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2430,6 +2461,7 @@ _lib.define(
     doc="The gradient of `tanh` from its output.",
     tags=("pointwise",),
     variants=("function",),
+    device_check="CPUScalars",
     source="pointwise_unary.yaml:691",
 )
 _tanh_backward_cpu = _libmindtorch_cpu.bind("mt_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2473,6 +2505,7 @@ _lib.define(
     doc="The gradient of `silu` from its input.",
     tags=("pointwise",),
     variants=("function",),
+    device_check="CPUScalars",
     source="pointwise_unary.yaml:702",
 )
 _silu_backward_cpu = _libmindtorch_cpu.bind("mt_silu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -2520,6 +2553,7 @@ _lib.define(
     doc="The gradient of `gelu` from its input.",
     tags=("pointwise",),
     variants=("function",),
+    device_check="CPUScalars",
     source="pointwise_unary.yaml:713",
 )
 _gelu_backward_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")

@@ -754,6 +754,7 @@ _lib.define(
     doc="Whether two tensors have the same size and the same elements.",
     tags=(),
     variants=("function", "method"),
+    device_check="ExactSame",
     source="reduction.yaml:191",
 )
 _equal_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:equal")

@@ -519,16 +519,16 @@ detach = torch.ops.aten.detach.default
 _lib.define(
     "detach_(Tensor(a!) self) -> Tensor(a!)",
     doc="Takes the tensor out of the graph, in place.",
-    tags=(),
+    tags=("inplace_view",),
     variants=("function", "method"),
     source="shape.yaml:122",
 )
 _detach_cpu_python_ = library.python_function("mindtorch_v2.kernels.shape:detach_")
 
 
-@library.register(_lib, "detach_", "CPU", source="shape.yaml:126")
-@library.register(_lib, "detach_", "NPU", source="shape.yaml:126")
-@library.register(_lib, "detach_", "Meta", source="shape.yaml:126")
+@library.register(_lib, "detach_", "CPU", source="shape.yaml:127")
+@library.register(_lib, "detach_", "NPU", source="shape.yaml:127")
+@library.register(_lib, "detach_", "Meta", source="shape.yaml:127")
 def _detach_cpu_npu_meta_kernel_(self: Tensor) -> Tensor:
     result: Tensor = _detach_cpu_python_(self)
     return result
@@ -542,24 +542,24 @@ def _detach_backward_(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("detach_", _detach_backward_, setup_context=_detach_setup_, source="shape.yaml:128")
+_lib.register_autograd("detach_", _detach_backward_, setup_context=_detach_setup_, source="shape.yaml:129")
 detach_ = torch.ops.aten.detach_.default
 
 
-# ---------------------------------------------------------------- reshape (shape.yaml:131)
+# ---------------------------------------------------------------- reshape (shape.yaml:132)
 _lib.define(
     "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
     doc="The same elements in another shape, as a view where that is possible.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:131",
+    source="shape.yaml:132",
 )
 _reshape_cpu_python = library.python_function("mindtorch_v2.kernels.shape:reshape")
 
 
-@library.register(_lib, "reshape", "CPU", source="shape.yaml:135")
-@library.register(_lib, "reshape", "NPU", source="shape.yaml:135")
-@library.register(_lib, "reshape", "Meta", source="shape.yaml:135")
+@library.register(_lib, "reshape", "CPU", source="shape.yaml:136")
+@library.register(_lib, "reshape", "NPU", source="shape.yaml:136")
+@library.register(_lib, "reshape", "Meta", source="shape.yaml:136")
 def _reshape_cpu_npu_meta_kernel(self: Tensor, shape: Sequence[int]) -> Tensor:
     result: Tensor = _reshape_cpu_python(self, shape)
     return result
@@ -576,17 +576,17 @@ def _reshape_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("reshape", _reshape_backward, setup_context=_reshape_setup, source="shape.yaml:137")
+_lib.register_autograd("reshape", _reshape_backward, setup_context=_reshape_setup, source="shape.yaml:138")
 reshape = torch.ops.aten.reshape.default
 
 
-# ---------------------------------------------------------------- flatten.using_ints (shape.yaml:139)
+# ---------------------------------------------------------------- flatten.using_ints (shape.yaml:140)
 _lib.define(
     "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
     doc="A range of dimensions made one.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:139",
+    source="shape.yaml:140",
 )
 
 
@@ -627,7 +627,7 @@ def _flatten_using_ints_kernel_2(self: Tensor, start_dim: int, end_dim: int) -> 
     return result
 
 
-@library.register(_lib, "flatten.using_ints", "CompositeImplicitAutograd", source="shape.yaml:152")
+@library.register(_lib, "flatten.using_ints", "CompositeImplicitAutograd", source="shape.yaml:153")
 def _flatten_using_ints_kernel(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
     _flatten_using_ints_check(self, start_dim, end_dim)
     if self.dim() == 0:
@@ -638,13 +638,13 @@ def _flatten_using_ints_kernel(self: Tensor, start_dim: int, end_dim: int) -> Te
 flatten = torch.ops.aten.flatten.using_ints
 
 
-# ---------------------------------------------------------------- narrow (shape.yaml:158)
+# ---------------------------------------------------------------- narrow (shape.yaml:159)
 _lib.define(
     "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
     doc="`length` elements of a dimension from `start` on.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:158",
+    source="shape.yaml:159",
 )
 
 
@@ -667,7 +667,7 @@ def _narrow_check(self: Tensor, dim: int, start: int, length: int) -> None:
         )
 
 
-@library.register(_lib, "narrow", "CompositeImplicitAutograd", source="shape.yaml:172")
+@library.register(_lib, "narrow", "CompositeImplicitAutograd", source="shape.yaml:173")
 def _narrow_kernel(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     _narrow_check(self, dim, start, length)
     result: Tensor = self.slice(
@@ -682,17 +682,17 @@ def _narrow_kernel(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 narrow = torch.ops.aten.narrow.default
 
 
-# ---------------------------------------------------------------- view_as (shape.yaml:173)
+# ---------------------------------------------------------------- view_as (shape.yaml:174)
 _lib.define(
     "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     doc="As `view`, to other's shape.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:173",
+    source="shape.yaml:174",
 )
 
 
-@library.register(_lib, "view_as", "CompositeImplicitAutograd", source="shape.yaml:177")
+@library.register(_lib, "view_as", "CompositeImplicitAutograd", source="shape.yaml:178")
 def _view_as_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = self.view(other.shape)
     return result
@@ -701,17 +701,17 @@ def _view_as_kernel(self: Tensor, other: Tensor) -> Tensor:
 view_as = torch.ops.aten.view_as.default
 
 
-# ---------------------------------------------------------------- reshape_as (shape.yaml:178)
+# ---------------------------------------------------------------- reshape_as (shape.yaml:179)
 _lib.define(
     "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     doc="As `reshape`, to other's shape.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:178",
+    source="shape.yaml:179",
 )
 
 
-@library.register(_lib, "reshape_as", "CompositeImplicitAutograd", source="shape.yaml:182")
+@library.register(_lib, "reshape_as", "CompositeImplicitAutograd", source="shape.yaml:183")
 def _reshape_as_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = self.reshape(other.shape)
     return result
@@ -720,17 +720,17 @@ def _reshape_as_kernel(self: Tensor, other: Tensor) -> Tensor:
 reshape_as = torch.ops.aten.reshape_as.default
 
 
-# ---------------------------------------------------------------- expand_as (shape.yaml:183)
+# ---------------------------------------------------------------- expand_as (shape.yaml:184)
 _lib.define(
     "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     doc="As `expand`, to other's shape.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:183",
+    source="shape.yaml:184",
 )
 
 
-@library.register(_lib, "expand_as", "CompositeImplicitAutograd", source="shape.yaml:187")
+@library.register(_lib, "expand_as", "CompositeImplicitAutograd", source="shape.yaml:188")
 def _expand_as_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = self.expand(other.shape)
     return result
@@ -739,20 +739,20 @@ def _expand_as_kernel(self: Tensor, other: Tensor) -> Tensor:
 expand_as = torch.ops.aten.expand_as.default
 
 
-# ---------------------------------------------------------------- movedim.int (shape.yaml:188)
+# ---------------------------------------------------------------- movedim.int (shape.yaml:189)
 _lib.define(
     "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
     doc="A dimension moved to another position.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:188",
+    source="shape.yaml:189",
 )
 _movedim_int_cpu_python = library.python_function("mindtorch_v2.kernels.shape:movedim")
 
 
-@library.register(_lib, "movedim.int", "CPU", source="shape.yaml:192")
-@library.register(_lib, "movedim.int", "NPU", source="shape.yaml:192")
-@library.register(_lib, "movedim.int", "Meta", source="shape.yaml:192")
+@library.register(_lib, "movedim.int", "CPU", source="shape.yaml:193")
+@library.register(_lib, "movedim.int", "NPU", source="shape.yaml:193")
+@library.register(_lib, "movedim.int", "Meta", source="shape.yaml:193")
 def _movedim_int_cpu_npu_meta_kernel(self: Tensor, source: int, destination: int) -> Tensor:
     result: Tensor = _movedim_int_cpu_python(self, source, destination)
     return result
@@ -770,24 +770,24 @@ def _movedim_int_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("movedim.int", _movedim_int_backward, setup_context=_movedim_int_setup, source="shape.yaml:194")
+_lib.register_autograd("movedim.int", _movedim_int_backward, setup_context=_movedim_int_setup, source="shape.yaml:195")
 movedim = torch.ops.aten.movedim.int
 
 
-# ---------------------------------------------------------------- unbind.int (shape.yaml:196)
+# ---------------------------------------------------------------- unbind.int (shape.yaml:197)
 _lib.define(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     doc="The slices along a dimension, which is left out.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:196",
+    source="shape.yaml:197",
 )
 _unbind_int_cpu_python = library.python_function("mindtorch_v2.kernels.shape:unbind")
 
 
-@library.register(_lib, "unbind.int", "CPU", source="shape.yaml:200")
-@library.register(_lib, "unbind.int", "NPU", source="shape.yaml:200")
-@library.register(_lib, "unbind.int", "Meta", source="shape.yaml:200")
+@library.register(_lib, "unbind.int", "CPU", source="shape.yaml:201")
+@library.register(_lib, "unbind.int", "NPU", source="shape.yaml:201")
+@library.register(_lib, "unbind.int", "Meta", source="shape.yaml:201")
 def _unbind_int_cpu_npu_meta_kernel(self: Tensor, dim: int) -> list[Tensor]:
     result: list[Tensor] = _unbind_int_cpu_python(self, dim)
     return result
@@ -797,25 +797,25 @@ _lib.register_autograd(
     "unbind.int",
     library.python_function("mindtorch_v2.kernels.shape:unbind_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:unbind_setup"),
-    source="shape.yaml:202",
+    source="shape.yaml:203",
 )
 unbind = torch.ops.aten.unbind.int
 
 
-# ---------------------------------------------------------------- split.Tensor (shape.yaml:205)
+# ---------------------------------------------------------------- split.Tensor (shape.yaml:206)
 _lib.define(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
     doc="Parts of `split_size` along a dimension; the last may be smaller.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:205",
+    source="shape.yaml:206",
 )
 _split_tensor_cpu_python = library.python_function("mindtorch_v2.kernels.shape:split")
 
 
-@library.register(_lib, "split.Tensor", "CPU", source="shape.yaml:209")
-@library.register(_lib, "split.Tensor", "NPU", source="shape.yaml:209")
-@library.register(_lib, "split.Tensor", "Meta", source="shape.yaml:209")
+@library.register(_lib, "split.Tensor", "CPU", source="shape.yaml:210")
+@library.register(_lib, "split.Tensor", "NPU", source="shape.yaml:210")
+@library.register(_lib, "split.Tensor", "Meta", source="shape.yaml:210")
 def _split_tensor_cpu_npu_meta_kernel(self: Tensor, split_size: int, dim: int) -> list[Tensor]:
     result: list[Tensor] = _split_tensor_cpu_python(self, split_size, dim)
     return result
@@ -825,24 +825,24 @@ _lib.register_autograd(
     "split.Tensor",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:211",
+    source="shape.yaml:212",
 )
 
 
-# ---------------------------------------------------------------- split_with_sizes (shape.yaml:214)
+# ---------------------------------------------------------------- split_with_sizes (shape.yaml:215)
 _lib.define(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
     doc="Parts of the given sizes along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:214",
+    source="shape.yaml:215",
 )
 _split_with_sizes_cpu_python = library.python_function("mindtorch_v2.kernels.shape:split_with_sizes")
 
 
-@library.register(_lib, "split_with_sizes", "CPU", source="shape.yaml:218")
-@library.register(_lib, "split_with_sizes", "NPU", source="shape.yaml:218")
-@library.register(_lib, "split_with_sizes", "Meta", source="shape.yaml:218")
+@library.register(_lib, "split_with_sizes", "CPU", source="shape.yaml:219")
+@library.register(_lib, "split_with_sizes", "NPU", source="shape.yaml:219")
+@library.register(_lib, "split_with_sizes", "Meta", source="shape.yaml:219")
 def _split_with_sizes_cpu_npu_meta_kernel(self: Tensor, split_sizes: Sequence[int], dim: int) -> list[Tensor]:
     result: list[Tensor] = _split_with_sizes_cpu_python(self, split_sizes, dim)
     return result
@@ -852,25 +852,25 @@ _lib.register_autograd(
     "split_with_sizes",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:220",
+    source="shape.yaml:221",
 )
 split_with_sizes = torch.ops.aten.split_with_sizes.default
 
 
-# ---------------------------------------------------------------- split.sizes (shape.yaml:223)
+# ---------------------------------------------------------------- split.sizes (shape.yaml:224)
 _lib.define(
     "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
     doc="Parts of the given sizes along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:223",
+    source="shape.yaml:224",
 )
 _split_sizes_cpu_python = library.python_function("mindtorch_v2.kernels.shape:split_with_sizes")
 
 
-@library.register(_lib, "split.sizes", "CPU", source="shape.yaml:227")
-@library.register(_lib, "split.sizes", "NPU", source="shape.yaml:227")
-@library.register(_lib, "split.sizes", "Meta", source="shape.yaml:227")
+@library.register(_lib, "split.sizes", "CPU", source="shape.yaml:228")
+@library.register(_lib, "split.sizes", "NPU", source="shape.yaml:228")
+@library.register(_lib, "split.sizes", "Meta", source="shape.yaml:228")
 def _split_sizes_cpu_npu_meta_kernel(self: Tensor, split_size: Sequence[int], dim: int) -> list[Tensor]:
     result: list[Tensor] = _split_sizes_cpu_python(self, split_size, dim)
     return result
@@ -880,25 +880,25 @@ _lib.register_autograd(
     "split.sizes",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:229",
+    source="shape.yaml:230",
 )
 split = torch.ops.aten.split
 
 
-# ---------------------------------------------------------------- chunk (shape.yaml:232)
+# ---------------------------------------------------------------- chunk (shape.yaml:233)
 _lib.define(
     "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
     doc="At most `chunks` parts of equal size along a dimension; the last may be smaller.",
     tags=(),
     variants=("function", "method"),
-    source="shape.yaml:232",
+    source="shape.yaml:233",
 )
 _chunk_cpu_python = library.python_function("mindtorch_v2.kernels.shape:chunk")
 
 
-@library.register(_lib, "chunk", "CPU", source="shape.yaml:236")
-@library.register(_lib, "chunk", "NPU", source="shape.yaml:236")
-@library.register(_lib, "chunk", "Meta", source="shape.yaml:236")
+@library.register(_lib, "chunk", "CPU", source="shape.yaml:237")
+@library.register(_lib, "chunk", "NPU", source="shape.yaml:237")
+@library.register(_lib, "chunk", "Meta", source="shape.yaml:237")
 def _chunk_cpu_npu_meta_kernel(self: Tensor, chunks: int, dim: int) -> list[Tensor]:
     result: list[Tensor] = _chunk_cpu_python(self, chunks, dim)
     return result
@@ -908,29 +908,29 @@ _lib.register_autograd(
     "chunk",
     library.python_function("mindtorch_v2.kernels.shape:split_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:split_setup"),
-    source="shape.yaml:238",
+    source="shape.yaml:239",
 )
 chunk = torch.ops.aten.chunk.default
 
 
-# ---------------------------------------------------------------- select_backward (shape.yaml:243)
+# ---------------------------------------------------------------- select_backward (shape.yaml:244)
 _lib.define(
     "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
     doc="Zeros of the given size, with `grad_output` at one index of a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:243",
+    source="shape.yaml:244",
 )
 _select_backward_cpu_python = library.python_function("mindtorch_v2.kernels.shape:select_backward")
 
 
-@library.register(_lib, "select_backward", "Meta", source="shape.yaml:245")
+@library.register(_lib, "select_backward", "Meta", source="shape.yaml:246")
 def _select_backward_fake(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
     return npu.alloc(input_sizes, grad_output.dtype, grad_output.device)
 
 
-@library.register(_lib, "select_backward", "CPU", source="shape.yaml:247")
-@library.register(_lib, "select_backward", "NPU", source="shape.yaml:247")
+@library.register(_lib, "select_backward", "CPU", source="shape.yaml:248")
+@library.register(_lib, "select_backward", "NPU", source="shape.yaml:248")
 def _select_backward_cpu_npu_kernel(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
     result: Tensor = _select_backward_cpu_python(grad_output, input_sizes, dim, index)
     return result
@@ -949,32 +949,32 @@ def _select_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "select_backward", _select_backward_backward, setup_context=_select_backward_setup, source="shape.yaml:249"
+    "select_backward", _select_backward_backward, setup_context=_select_backward_setup, source="shape.yaml:250"
 )
 select_backward = torch.ops.aten.select_backward.default
 
 
-# ---------------------------------------------------------------- slice_backward (shape.yaml:251)
+# ---------------------------------------------------------------- slice_backward (shape.yaml:252)
 _lib.define(
     "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> "
     "Tensor",
     doc="Zeros of the given size, with `grad_output` in a range of a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:251",
+    source="shape.yaml:252",
 )
 _slice_backward_cpu_python = library.python_function("mindtorch_v2.kernels.shape:slice_backward")
 
 
-@library.register(_lib, "slice_backward", "Meta", source="shape.yaml:253")
+@library.register(_lib, "slice_backward", "Meta", source="shape.yaml:254")
 def _slice_backward_fake(
     grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
 ) -> Tensor:
     return npu.alloc(input_sizes, grad_output.dtype, grad_output.device)
 
 
-@library.register(_lib, "slice_backward", "CPU", source="shape.yaml:255")
-@library.register(_lib, "slice_backward", "NPU", source="shape.yaml:255")
+@library.register(_lib, "slice_backward", "CPU", source="shape.yaml:256")
+@library.register(_lib, "slice_backward", "NPU", source="shape.yaml:256")
 def _slice_backward_cpu_npu_kernel(
     grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
 ) -> Tensor:
@@ -997,31 +997,32 @@ def _slice_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "slice_backward", _slice_backward_backward, setup_context=_slice_backward_setup, source="shape.yaml:257"
+    "slice_backward", _slice_backward_backward, setup_context=_slice_backward_setup, source="shape.yaml:258"
 )
 slice_backward = torch.ops.aten.slice_backward.default
 
 
-# ---------------------------------------------------------------- cat (shape.yaml:261)
+# ---------------------------------------------------------------- cat (shape.yaml:262)
 _lib.define(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     doc="Tensors joined along a dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:261",
+    device_check="ExactSame",
+    source="shape.yaml:262",
 )
 _cat_fake_python = library.python_function("mindtorch_v2.kernels.shape:cat_fake")
 _cat_cpu_python = library.python_function("mindtorch_v2.kernels.shape:cat")
 
 
-@library.register(_lib, "cat", "Meta", source="shape.yaml:263")
+@library.register(_lib, "cat", "Meta", source="shape.yaml:264")
 def _cat_fake(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _cat_fake_python(tensors, dim)
     return result
 
 
-@library.register(_lib, "cat", "CPU", source="shape.yaml:265")
-@library.register(_lib, "cat", "NPU", source="shape.yaml:265")
+@library.register(_lib, "cat", "CPU", source="shape.yaml:266")
+@library.register(_lib, "cat", "NPU", source="shape.yaml:266")
 def _cat_cpu_npu_kernel(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _cat_cpu_python(tensors, dim)
     return result
@@ -1031,31 +1032,32 @@ _lib.register_autograd(
     "cat",
     library.python_function("mindtorch_v2.kernels.shape:cat_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:cat_setup"),
-    source="shape.yaml:267",
+    source="shape.yaml:268",
 )
 cat = torch.ops.aten.cat.default
 
 
-# ---------------------------------------------------------------- stack (shape.yaml:270)
+# ---------------------------------------------------------------- stack (shape.yaml:271)
 _lib.define(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     doc="Tensors joined along a new dimension.",
     tags=(),
     variants=("function",),
-    source="shape.yaml:270",
+    device_check="ExactSame",
+    source="shape.yaml:271",
 )
 _stack_fake_python = library.python_function("mindtorch_v2.kernels.shape:stack_fake")
 _stack_cpu_python = library.python_function("mindtorch_v2.kernels.shape:stack")
 
 
-@library.register(_lib, "stack", "Meta", source="shape.yaml:272")
+@library.register(_lib, "stack", "Meta", source="shape.yaml:273")
 def _stack_fake(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _stack_fake_python(tensors, dim)
     return result
 
 
-@library.register(_lib, "stack", "CPU", source="shape.yaml:274")
-@library.register(_lib, "stack", "NPU", source="shape.yaml:274")
+@library.register(_lib, "stack", "CPU", source="shape.yaml:275")
+@library.register(_lib, "stack", "NPU", source="shape.yaml:275")
 def _stack_cpu_npu_kernel(tensors: Sequence[Tensor], dim: int) -> Tensor:
     result: Tensor = _stack_cpu_python(tensors, dim)
     return result
@@ -1065,25 +1067,25 @@ _lib.register_autograd(
     "stack",
     library.python_function("mindtorch_v2.kernels.shape:stack_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:stack_setup"),
-    source="shape.yaml:276",
+    source="shape.yaml:277",
 )
 stack = torch.ops.aten.stack.default
 
 
-# ---------------------------------------------------------------- repeat (shape.yaml:279)
+# ---------------------------------------------------------------- repeat (shape.yaml:280)
 _lib.define(
     "repeat(Tensor self, SymInt[] repeats) -> Tensor",
     doc="The tensor repeated along its dimensions, in memory of its own.",
     tags=(),
     variants=("method",),
-    source="shape.yaml:279",
+    source="shape.yaml:280",
 )
 _repeat_cpu_python = library.python_function("mindtorch_v2.kernels.shape:repeat")
 
 
-@library.register(_lib, "repeat", "CPU", source="shape.yaml:283")
-@library.register(_lib, "repeat", "NPU", source="shape.yaml:283")
-@library.register(_lib, "repeat", "Meta", source="shape.yaml:283")
+@library.register(_lib, "repeat", "CPU", source="shape.yaml:284")
+@library.register(_lib, "repeat", "NPU", source="shape.yaml:284")
+@library.register(_lib, "repeat", "Meta", source="shape.yaml:284")
 def _repeat_cpu_npu_meta_kernel(self: Tensor, repeats: Sequence[int]) -> Tensor:
     result: Tensor = _repeat_cpu_python(self, repeats)
     return result
@@ -1093,6 +1095,6 @@ _lib.register_autograd(
     "repeat",
     library.python_function("mindtorch_v2.kernels.shape:repeat_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.shape:repeat_setup"),
-    source="shape.yaml:285",
+    source="shape.yaml:286",
 )
 repeat = torch.ops.aten.repeat.default

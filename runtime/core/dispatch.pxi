@@ -52,6 +52,7 @@ cdef class OpOverload:
     cdef uint64_t composite_at           # backend keys that run an implicit composite, whose own operators are checked
     cdef Alias aliases[MAX_ARGS]
     cdef bint mutates, makes_views, returns_self
+    cdef int device_check, overlap_check # what is asked of the arguments before a kernel runs: devices.pxi, overlap.pxi
     cdef uint64_t aliased_returns        # bit i: the schema declares that output i shares memory with an argument
     cdef int returns                     # number of declared returns
     cdef int return_kind                 # of each: ARG_TENSOR, ARG_TENSOR_LIST or ARG_ANY
@@ -61,12 +62,14 @@ cdef class OpOverload:
     cdef dict __dict__
     cdef object __weakref__
 
-    def __init__(self, str namespace not None, schema, source=None, tags=(), doc=None):
+    def __init__(self, str namespace not None, schema, source=None, tags=(), doc=None, device_check="NoCheck", overlap_check=()):
         cdef int i
         self.vectorcall = <vectorcallfunc>call_operator
         self.namespace, self._schema, self.source, self.tags, self.doc = namespace, schema, source, list(tags), doc
         overload = "." + schema.overload if schema.overload else ""
         self.sig = Signature(schema, f"{namespace}::{schema.name}{overload}")
+        self.device_check = read_device_check(schema, device_check)
+        self.overlap_check = read_overlap_check(schema, overlap_check)
         self.kernels = {}
         self.node_name = "".join([part.capitalize() for part in schema.name.split("_") if part]) + "Backward0"
         for i, argument in enumerate(schema.arguments):
@@ -368,7 +371,17 @@ cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
     return result
 
 
-cdef object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
+cdef inline object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
+    """What is registered at a key, once the arguments go together as the operator's declaration asks."""
+    cdef bint composite = op.composite_at >> key & 1      # its own operators compare devices
+    if op.overlap_check and (composite or key <= KEY_META):
+        check_overlap(op, bound)
+    if op.device_check and key <= KEY_META and not composite and not on_one_device(op, bound):
+        return run_across_devices(op, key, bound, keys)
+    return run_unchecked(op, key, bound, keys)
+
+
+cdef object run_unchecked(OpOverload op, int key, Bound* bound, uint64_t keys):
     """What is registered at a key: the operator's kernel, Python's handlers, or the key's fallback."""
     if op.table[key] != NULL and not op.keyset_at >> key & 1:
         return run_kernel(op, op.table[key], bound)

@@ -312,6 +312,9 @@ cdef object fit_gradient(OutputMeta* meta, object grad, Node source, int slot):
                                f"shape compatible with {list(make_size(meta.nd, meta.sizes))}")
         grad = summed_down(meta, g)
         g = <Tensor>grad
+    if <PyObject*>g.dev != meta.dev and g.nd == 0 and g.dev is not device_meta:
+        grad = aten("_to_copy")(g, device=<object>meta.dev)      # of a number on the CPU among tensors elsewhere
+        g = <Tensor>grad
     if <PyObject*>g.dev != meta.dev:
         raise RuntimeError(f"Function {name_of(source)} returned an invalid gradient at index {slot} - expected device "
                            f"{<object>meta.dev} but got {g.dev}")

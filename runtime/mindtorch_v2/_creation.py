@@ -126,7 +126,7 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
-        return _finished(_converted(data.detach().clone(), dtype, device), requires_grad)
+        return _finished(_converted(data.detach().clone(), dtype, device or data.device), requires_grad)
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
         import numpy as np
 
@@ -137,7 +137,7 @@ def tensor(
 def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
     """``data`` itself where it is a tensor, its memory where it is an array, else a new tensor."""
     if isinstance(data, Tensor):
-        return _converted(data, dtype, device)
+        return _converted(data, dtype, device or data.device)
     if hasattr(data, "__array_interface__") and getattr(data, "ndim", 0) > 0:
         return _converted(from_numpy(data), dtype, device)
     return tensor(data, dtype=dtype, device=device)

@@ -36,8 +36,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             value = value.squeeze(0)
         view.copy_(value)
         return
-    if value.dtype is not self.dtype or value.device != self.device:
-        value = ops.aten._to_copy(value, dtype=self.dtype, device=self.device)
+    if value.dtype is not self.dtype:
+        value = ops.aten._to_copy(value, dtype=self.dtype)
     ops.aten.index_put_(view, picks, value)
 
 

@@ -185,7 +185,7 @@ def test_every_operator_is_imported_or_listed(whole: Import) -> None:
 def test_every_key_and_kernel_is_carried_over_or_listed(whole: Import) -> None:
     """By place: each line of the original that says more than the schema, a tag or a variant has a note of its own."""
     noted = {(note.span.source.path, note.span.line) for note in whole.notes}
-    carried = ("func", "variants", "tags", "dispatch")
+    carried = ("func", "variants", "tags", "device_check", "dispatch")
     for function in read_corpus(NATIVE).functions:
         keys = [key for name, (key, _) in function.node.entries.items() if name not in (*carried, "autogen")]
         for node in [*keys, *(item.node for item in function.dispatch)]:

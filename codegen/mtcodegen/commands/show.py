@@ -67,6 +67,8 @@ def _object(spec: OpSpec) -> dict[str, Any]:
         "tangents": [] if "forward" not in spec.node.entries else _lines(spec.node.entries["forward"][1]),
         "graph": [node.value for node in spec.graph_update],
         "tags": list(spec.tags),
+        "device_check": spec.device_check,
+        "overlap_check": list(spec.overlap_check),
         "file": spec.node.source.path,
         "line": spec.node.line,
     }

@@ -12,14 +12,14 @@ from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
 from mtcodegen.importer.native import COMPOSITE, CPP_KEYS, DEVICES, python_kernel
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
-from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, shown, split_names
+from mtcodegen.torchyaml.entries import DEVICE_CHECKS, VARIANTS, EntryReader, shown, split_names
 
 __all__ = ["ExecutorchReader", "is_executorch"]
 
 _ALIASES = ("type_alias", "dim_order_alias")  # of the first and of the second word of what `arg_meta` has
 # An entry may have the keys of native_functions.yaml too, as far as ExecuTorch's are made of its entries.
 _NOTED = CPP_KEYS | {"autogen": "a variant has an entry and kernels of its own here"}
-_KEYS = ("op", "func", "kernels", "dispatch", "device", "variants", "tags", *_ALIASES, *_NOTED)
+_KEYS = ("op", "func", "kernels", "dispatch", "device", "variants", "tags", "device_check", *_ALIASES, *_NOTED)
 _KERNEL_KEYS = ("arg_meta", "kernel_name", "device")
 _NULLS = ("", "null", "~")
 # ExecuTorch's names of dtypes, and ours.
@@ -78,6 +78,7 @@ class ExecutorchReader(EntryReader):
         imported.add_variants(self.choices(node, "variants", VARIANTS))
         devices = self.devices(node, imported, ("cpu",))
         imported.add_tags(self.tags(node))
+        imported.device_check = "".join(self.choices(node, "device_check", DEVICE_CHECKS)[:1])
         imported.note_keys(node, _NOTED)
         self.all_kernels(node, devices, imported)
         self.dispatch(node.get("dispatch"), imported)

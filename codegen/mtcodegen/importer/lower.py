@@ -164,6 +164,7 @@ class _Lowering:
             schema=schema,
             tags=operator.tags,
             variants=operator.variants,
+            device_check=operator.device_check,
             fakes=() if python else tuple(map(self.fake, operator.fake)),
             fake_function=PythonFunction(_at(place, python)) if python else None,
             kernels=tuple(

@@ -62,6 +62,7 @@ class Imported:
     span: Span
     variants: tuple[str, ...] = ("function",)
     tags: tuple[str, ...] = ()
+    device_check: str = ""  # as it is said; empty: it is not
     fake: tuple[Mapping[str, str], ...] = ()  # one rule an output: keys of `fake` and their values
     fake_span: Span | None = None  # where it comes from
     kernels: list[Kernel] = field(default_factory=list)

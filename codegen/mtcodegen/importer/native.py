@@ -25,7 +25,6 @@ CPP_KEYS = {
     "structured_delegate": "an operator does not share the kernel of its `out` variant",
     "python_module": "operators are in `torch.ops` only",
     "category_override": "a choice of PyTorch's code generator",
-    "device_check": "a launched kernel always checks the devices of its arguments",
     "device_guard": "a kernel always runs on the device of its arguments",
     "cpp_no_default_args": "a C++ signature",
     "manual_cpp_binding": "a C++ binding",
@@ -110,9 +109,11 @@ def _complete(
     derivatives: DerivativeTable,
     kernels: str,
 ) -> None:
-    """Add what no other operator depends on: tags, variants, gradients, and notes."""
+    """Add what no other operator depends on: tags, variants, checks, gradients, and notes."""
     imported.add_variants(function.variants)
     imported.add_tags(function.tags)
+    if "device_check" in function.node.entries:
+        imported.device_check = function.device_check
     _note_kernels(imported, function, kernels)
     imported.note_keys(function.node, CPP_KEYS)
     if function.autogen:

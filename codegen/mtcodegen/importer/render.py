@@ -70,6 +70,8 @@ def _head(operator: Imported) -> list[str]:
         lines.append(f"  autogen: {', '.join(operator.autogen)}")
     if operator.tags:
         lines.append(f"  tags: [{', '.join(operator.tags)}]")
+    if operator.device_check:
+        lines.append(f"  device_check: {operator.device_check}")
     return lines
 
 

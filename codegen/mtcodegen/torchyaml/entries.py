@@ -10,8 +10,9 @@ from mtcodegen.diagnostics import Diagnostic, Related, suggest
 from mtcodegen.parse import schema_fault
 from mtcodegen.source import Mapping, Node, Scalar, Sequence, Span
 
-__all__ = ["VARIANTS", "EntryReader", "shown", "split_names"]
+__all__ = ["DEVICE_CHECKS", "VARIANTS", "EntryReader", "shown", "split_names"]
 
+DEVICE_CHECKS = ("NoCheck", "ExactSame")
 VARIANTS = ("function", "method")
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FUNCTION = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*", re.ASCII)

@@ -11,7 +11,7 @@ from typing import Any
 import opschema
 from mtcodegen.diagnostics import Diagnostic, Related, suggest
 from mtcodegen.source import Mapping, Node, Scalar
-from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, part_span, split_names
+from mtcodegen.torchyaml.entries import DEVICE_CHECKS, VARIANTS, EntryReader, part_span, split_names
 
 __all__ = ["Dispatch", "NativeFunction", "Precomputed", "known_dispatch_key", "read_native_functions"]
 
@@ -37,7 +37,6 @@ _KEYS = dict.fromkeys(
         "use_const_ref_for_mutable_tensors",
     )
 )
-_DEVICE_CHECKS = ("NoCheck", "ExactSame")
 _UFUNC_KEYS = ("Generic", "ScalarOnly", "CUDAFunctorOnSelf", "CUDAFunctorOnOther", "CPUScalar", "CPUVector")
 
 # Dispatch keys are a functionality and a device, or stand for themselves.
@@ -274,7 +273,7 @@ _READERS: dict[str, Callable[[_Reader, Mapping], Any]] = {
     **{name: _text(name) for name in ("python_module", "structured_delegate", "structured_inherits")},
     "category_override": _text("category_override"),
     **{name: _flag(name) for name in ("structured", "manual_cpp_binding", "manual_kernel_registration")},
-    "device_check": lambda reader, node: (reader.choices(node, "device_check", _DEVICE_CHECKS) or ("ExactSame",))[0],
+    "device_check": lambda reader, node: (reader.choices(node, "device_check", DEVICE_CHECKS) or ("ExactSame",))[0],
     "device_guard": lambda reader, node: reader.flag(node, "device_guard", True),
     "dispatch": lambda reader, node: reader.dispatch(node.get("dispatch")),
     "tags": lambda reader, node: reader.tags(node),

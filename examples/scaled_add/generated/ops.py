@@ -21,6 +21,7 @@ _lib.define(
     doc="Returns ``x + scale * y`` in one pass over memory.",
     tags=(),
     variants=("function",),
+    device_check="ExactSame",
     source="ops.yaml:3",
 )
 _scaled_add_npu = _scaled_add_source.bind(

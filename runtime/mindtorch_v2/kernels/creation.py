@@ -16,6 +16,7 @@ __all__ = [
     "arange_step",
     "clone",
     "contiguous",
+    "copy_meta",
     "copy_npu",
     "empty",
     "empty_like",
@@ -32,6 +33,7 @@ __all__ = [
     "ones_like",
     "rand_like",
     "randn_like",
+    "refuse_meta",
     "scalar_tensor",
     "to_copy",
     "to_copy_fake",
@@ -179,6 +181,22 @@ def copy_npu(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     return copies.copy_(self, src)
 
 
+def copy_meta(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
+    """``src`` written into self, where either is on meta: nothing to do, but that the values would have to be there."""
+    if not self.is_meta:
+        refuse_meta(src)
+    shape = _core.broadcast_shapes(src.shape, self.shape)
+    if shape != self.shape:
+        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
+    return self
+
+
+def refuse_meta(tensor: Tensor) -> None:
+    """Raises NotImplementedError where a tensor whose values are read has none."""
+    if tensor.is_meta:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy with memory of its own; dense strides of any order are kept."""
     result = _alloc_dense(self)
@@ -194,7 +212,9 @@ def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
 
 
 def to_copy_fake(self: Tensor, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
-    """The result of `to_copy` without its values."""
+    """The result of `to_copy` without its values, which only a tensor on meta has not either."""
+    if device is not None and device.type != "meta":
+        refuse_meta(self)
     return _core.alloc(self.shape, dtype or self.dtype, device or self.device)
 
 
@@ -208,6 +228,8 @@ def local_scalar_dense(self: Tensor) -> Any:
     """The value of a tensor of one element as a Python number; waits for the device."""
     if self.numel() != 1:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+    if self.is_meta:
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
     on_cpu = self if self.is_cpu else to_copy(self, device=_core.device("cpu"))
     if on_cpu.dtype is _core.dtypes["bfloat16"]:
         on_cpu = to_copy(on_cpu, dtype=_core.dtypes["float32"])
@@ -236,6 +258,7 @@ def _alloc_dense(self: Tensor) -> Tensor:
 def _copy(target: Tensor, source: Tensor) -> Tensor:
     if target.is_meta:
         return target
+    refuse_meta(source)
     if target.is_cpu and source.is_cpu:
         native("mt_copy", "desc", "desc")(source, target)
         return target

@@ -10,6 +10,7 @@ from .. import _core
 from .._core import Tensor, dtype
 from .._ops import ops
 from ._native import native
+from .creation import refuse_meta
 
 __all__ = [
     "Extremes",
@@ -252,6 +253,7 @@ def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
 
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size and the same elements."""
+    refuse_meta(self)
     return self.shape == other.shape and bool((self == other).all().item())
 
 

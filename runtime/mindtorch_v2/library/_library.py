@@ -77,13 +77,19 @@ class Library:
         tags: str | Iterable[str] = (),
         doc: str | None = None,
         variants: Iterable[str] = ("function",),
+        device_check: str = "NoCheck",
+        overlap_check: Iterable[str] = (),
         source: str | None = None,
     ) -> str:
         """Defines an operator from its schema, ``"name(Tensor x) -> Tensor"``, and returns its name.
 
         ``variants`` says where else it appears: ``"method"`` of Tensor, and in the namespace ``aten`` as a
-        ``"function"`` of the top level. ``source`` is where it is declared, by default the calling line. Raises
-        RuntimeError where the schema does not parse, names another namespace, or is defined already.
+        ``"function"`` of the top level. ``device_check`` (``"ExactSame"``, ``"CPUScalars"``, ``"CPUIndices"``) says
+        which devices its tensors may be on together, and ``overlap_check`` (of ``"Internal"``, ``"Partial"``,
+        ``"Full"``) which overlap of memory that it writes to is refused: calls raise RuntimeError before a kernel
+        runs. As in PyTorch nothing is checked by default; operators declared in YAML are (`docs/yaml.md`).
+        ``source`` is where it is declared, by default the calling line. Raises RuntimeError where the schema does not
+        parse, names another namespace, or is defined already, and ValueError for an unknown check.
         """
         self._require_alive()
         if self.kind == "IMPL":
@@ -98,7 +104,8 @@ class Library:
             )
         parsed = dataclasses.replace(parsed, namespace=self.ns)
         all_tags = (tags,) if isinstance(tags, str) else tuple(tags)
-        overload = OpOverload(self.ns, parsed, source or caller(), all_tags, doc)
+        checks = {"device_check": device_check, "overlap_check": overlap_check}
+        overload = OpOverload(self.ns, parsed, source or caller(), all_tags, doc, **checks)
         packet = _ops.add(overload)
         try:
             withdraw = publish(packet, tuple(variants))
