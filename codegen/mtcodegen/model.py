@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingOf
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, field
 
 import opschema
@@ -30,6 +31,8 @@ __all__ = [
     "Tangent",
     "Values",
     "Variant",
+    "default_device_check",
+    "default_overlap_check",
 ]
 
 
@@ -234,6 +237,16 @@ class OpSpec:
     def place(self) -> str:
         """``ops.yaml:3``: where the operator is declared, without folders."""
         return place_of(self.node)
+
+
+def default_device_check(tags: SequenceOf[str]) -> str:
+    """The rule of PyTorch's iterator over elements, or that of its other operators."""
+    return "CPUScalars" if "pointwise" in tags else "ExactSame"
+
+
+def default_overlap_check(tags: SequenceOf[str]) -> tuple[str, ...]:
+    """What is refused unless an operator only changes how the elements are seen."""
+    return () if "inplace_view" in tags else ("Internal", "Partial")
 
 
 def place_of(node: Node) -> str:

@@ -30,6 +30,8 @@ from mtcodegen.model import (
     Sample,
     Tangent,
     Values,
+    default_device_check,
+    default_overlap_check,
 )
 from mtcodegen.names import taken
 from mtcodegen.source import Mapping, Node, Scalar, Sequence
@@ -124,7 +126,7 @@ class _Reader:
             doc=_documentation(node),
             tags=_tags(node),
             variants=self.variants(node.get("variants"), schema),
-            device_check=_device_check(node),
+            device_check=_text(node, "device_check") or default_device_check(_tags(node)),
             overlap_check=_overlap_check(node),
             checks=checks,
             fakes=fakes,
@@ -452,16 +454,10 @@ def _tags(node: Mapping) -> tuple[str, ...]:
     return tuple(tag.value for tag in _scalars(node.get("tags")))
 
 
-def _device_check(node: Mapping) -> str:
-    """What is declared; else the rule of PyTorch's iterator over elements, or that of its other operators."""
-    return _text(node, "device_check") or ("CPUScalars" if "pointwise" in _tags(node) else "ExactSame")
-
-
 def _overlap_check(node: Mapping) -> tuple[str, ...]:
-    """What is declared; else that of every operator that writes elements, and not only changes how they are seen."""
     declared = tuple(item.value for item in _scalars(node.get("overlap_check")))
     if not declared:
-        return () if "inplace_view" in _tags(node) else ("Internal", "Partial")
+        return default_overlap_check(_tags(node))
     return () if declared == ("NoCheck",) else declared
 
 

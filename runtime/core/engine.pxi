@@ -312,7 +312,7 @@ cdef object fit_gradient(OutputMeta* meta, object grad, Node source, int slot):
                                f"shape compatible with {list(make_size(meta.nd, meta.sizes))}")
         grad = summed_down(meta, g)
         g = <Tensor>grad
-    if <PyObject*>g.dev != meta.dev and g.nd == 0 and g.dev is not device_meta:
+    if <PyObject*>g.dev != meta.dev and g.nd == 0:
         grad = aten("_to_copy")(g, device=<object>meta.dev)      # of a number on the CPU among tensors elsewhere
         g = <Tensor>grad
     if <PyObject*>g.dev != meta.dev:

@@ -42,8 +42,8 @@ cdef int check_overlap(OpOverload op, Bound* bound) except -1:
 
 cdef inline int check_written(OpOverload op, Bound* bound, int at, Tensor written) except -1:
     cdef int i, kind
-    if written.dev is device_meta:                        # nothing is there that could be written
-        return 0
+    if written.dev is device_meta or written.keys & (PYTHON | BATCHED | FUNCTIONALIZE):
+        return 0                                          # nothing is written here: what a tensor wraps is checked
     if op.overlap_check & REFUSE_INTERNAL and not written.contig and overlaps_itself(written):
         raise RuntimeError(f"{op.sig.qualname}: unsupported operation: more than one element of the written-to tensor refers to a "
                            f"single memory location. Please clone() the tensor '{op.sig.names[at]}' before performing the operation.")

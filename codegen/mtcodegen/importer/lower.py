@@ -13,7 +13,18 @@ from mtcodegen.diagnostics import Diagnostic, without_suggestions
 from mtcodegen.expr import OperatorTable
 from mtcodegen.importer.keywords import with_keywords
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
-from mtcodegen.model import Backward, Derivative, FakeRule, Formula, Forward, KernelSpec, OpSpec, PythonFunction
+from mtcodegen.model import (
+    Backward,
+    Derivative,
+    FakeRule,
+    Formula,
+    Forward,
+    KernelSpec,
+    OpSpec,
+    PythonFunction,
+    default_device_check,
+    default_overlap_check,
+)
 from mtcodegen.model import Tangent as TangentRule
 from mtcodegen.operators import table_of
 from mtcodegen.parse import read_formula
@@ -164,7 +175,8 @@ class _Lowering:
             schema=schema,
             tags=operator.tags,
             variants=operator.variants,
-            device_check=operator.device_check,
+            device_check=operator.device_check or default_device_check(operator.tags),
+            overlap_check=default_overlap_check(operator.tags),
             fakes=() if python else tuple(map(self.fake, operator.fake)),
             fake_function=PythonFunction(_at(place, python)) if python else None,
             kernels=tuple(

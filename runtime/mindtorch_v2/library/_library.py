@@ -104,8 +104,7 @@ class Library:
             )
         parsed = dataclasses.replace(parsed, namespace=self.ns)
         all_tags = (tags,) if isinstance(tags, str) else tuple(tags)
-        checks = {"device_check": device_check, "overlap_check": overlap_check}
-        overload = OpOverload(self.ns, parsed, source or caller(), all_tags, doc, **checks)
+        overload = OpOverload(self.ns, parsed, source or caller(), all_tags, doc, device_check, overlap_check)
         packet = _ops.add(overload)
         try:
             withdraw = publish(packet, tuple(variants))

@@ -1,0 +1,130 @@
+"""`device_check` and `overlap_check`: what is declared, what holds without, and what the module then refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import mindtorch_v2 as torch
+from tests.codegen.support import findings, load, run
+
+TEXT = """\
+namespace: codegen_checks
+ops:
+- func: weighted(Tensor x, Tensor w) -> Tensor
+  autogen: weighted.out
+  fake: {like: x}
+  kernels:
+  - {device: [cpu, npu], compute: x * w}
+  backward: not_differentiable
+- func: scaled(Tensor x, Tensor s) -> Tensor
+  tags: pointwise
+  fake: {like: x}
+  kernels:
+  - {device: [cpu, npu], compute: x * s}
+  backward: not_differentiable
+- func: padded(Tensor x, Tensor lengths) -> Tensor
+  device_check: NoCheck
+  fake: {like: x}
+  kernels:
+  - {device: [cpu, npu], compute: x.clone()}
+  backward: not_differentiable
+- func: copied_(Tensor(a!) self, Tensor x) -> Tensor(a!)
+  kernels: [{device: cpu, compute: x.clone()}]
+  backward: not_differentiable
+- func: strict_(Tensor(a!) self, Tensor x) -> Tensor(a!)
+  overlap_check: Full
+  kernels: [{device: cpu, compute: x.clone()}]
+  backward: not_differentiable
+- func: free_(Tensor(a!) self, Tensor x) -> Tensor(a!)
+  overlap_check: NoCheck
+  kernels: [{device: cpu, compute: x.clone()}]
+  backward: not_differentiable
+- func: turned_(Tensor(a!) self) -> Tensor(a!)
+  tags: inplace_view
+  kernels: [{device: cpu, compute: self.clone()}]
+  backward: not_differentiable
+- func: composed_(Tensor(a!) self, Tensor x) -> Tensor(a!)
+  kernels: [{compute: self + x}]
+- func: alone(Tensor x) -> Tensor
+  kernels: [{compute: x * 2}]
+"""
+
+
+@pytest.fixture(scope="module")
+def ops(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    return load(tmp_path_factory.mktemp("checks"), TEXT)
+
+
+def definition(text: str, name: str) -> str:
+    """The call that defines an operator, without its schema."""
+    return text.partition(f'define(\n    "{name}(')[2].partition("\n")[2].partition("\n)")[0]
+
+
+def test_what_is_declared_reaches_the_definition(tmp_path: Path) -> None:
+    text = run(tmp_path, TEXT)[0]["ops.py"]
+    expected = {
+        "weighted": ('device_check="ExactSame"', None),
+        "weighted.out": ('device_check="ExactSame"', 'overlap_check=("Internal", "Partial")'),
+        "scaled": ('device_check="CPUScalars"', None),
+        "padded": (None, None),
+        "copied_": ('device_check="ExactSame"', 'overlap_check=("Internal", "Partial")'),
+        "strict_": ('device_check="ExactSame"', 'overlap_check=("Full",)'),
+        "free_": ('device_check="ExactSame"', None),
+        "turned_": (None, None),
+        "composed_": (None, 'overlap_check=("Internal", "Partial")'),  # what it is composed of compares devices
+        "alone": (None, None),
+    }
+    for name, checks in expected.items():
+        for key, check in zip(("device_check", "overlap_check"), checks, strict=True):
+            assert (key in definition(text, name)) == (check is not None), name
+            assert check is None or check in definition(text, name), name
+
+
+def test_devices(ops: ModuleType) -> None:
+    x, w, number = torch.ones(2, device="npu"), torch.tensor([2.0, 3.0]), torch.tensor(2.0)
+    for call in (lambda: ops.weighted(x, w), lambda: ops.weighted(x, number), lambda: ops.scaled(x, w)):
+        with pytest.raises(RuntimeError, match=r"at least two devices, npu:0 and cpu! .* method codegen_checks::"):
+            call()
+    assert ops.weighted(x, w.npu()).tolist() == [2, 3]
+    assert ops.scaled(x, number).tolist() == [2, 2]
+    assert ops.padded(x, w).tolist() == [1, 1]
+
+
+def test_overlap(ops: ModuleType) -> None:
+    a = torch.arange(6.0)
+    space = torch.ops.codegen_checks
+    itself, of_input = "more than one element of the written-to tensor", "some elements of the input tensor"
+    for call, said in (
+        (lambda: ops.copied_(a[:1].expand(3), a[3:]), itself),
+        (lambda: ops.copied_(a[1:], a[:-1]), of_input),
+        (lambda: ops.composed_(a[1:], a[:-1]), of_input),
+        (lambda: ops.strict_(a, a), of_input),
+        (lambda: space.weighted.out(a[1:], a[1:], out=a[:-1]), of_input),
+        (lambda: space.weighted.out(a[1:4], a[1:4], out=a[:1].expand(3)), itself),
+    ):
+        with pytest.raises(RuntimeError, match=said):
+            call()
+    assert a.tolist() == [0, 1, 2, 3, 4, 5]
+    assert ops.copied_(a, a) is a
+    assert ops.free_(a[1:], a[:-1]).tolist() == [0, 1, 2, 3, 4]
+    assert space.weighted.out(a, a, out=a).tolist() == [0, 0, 1, 4, 9, 16]
+
+
+def test_wrong_values(tmp_path: Path) -> None:
+    entry = "- func: my::f_(Tensor(a!) self, Tensor x) -> Tensor(a!)\n  kernels: [{compute: x}]\n"
+    shown = findings(tmp_path, entry + "  device_check: CPUScalar\n  overlap_check: [Internal, Some]\n")
+    assert "error[MT113]: `device_check` cannot be `CPUScalar`" in shown
+    assert "did you mean `CPUScalars`?" in shown
+    assert "error[MT113]: an item of `overlap_check` cannot be `Some`" in shown
+    assert "error[MT113]: `overlap_check` cannot be `Part`" in findings(tmp_path, entry + "  overlap_check: Part\n")
+    assert "error[MT114]: `overlap_check` is empty" in findings(tmp_path, entry + "  overlap_check: []\n")
+
+
+@pytest.mark.parametrize("form", ["torch", "mindspore"])
+def test_other_targets_have_no_such_checks(tmp_path: Path, form: str) -> None:
+    files, _ = run(tmp_path, TEXT, form=form)
+    assert files
+    assert not any("device_check" in text or "overlap_check" in text for text in files.values())
