@@ -248,11 +248,8 @@ def test_operators_that_a_program_defines_are_checked_where_they_say_so() -> Non
 
 # ---------------------------------------------------------------- beside PyTorch
 OPERATORS = calls.operators(least_tensors=2)
-STRICTER = (
-    "masked_fill.Tensor",
-    "masked_fill_.Tensor",
-    "div.Tensor_mode",
-)  # PyTorch's rule for meta refuses what its kernels take
+# PyTorch's rules for meta refuse what its kernels take.
+STRICTER = ("masked_fill.Tensor", "masked_fill_.Tensor", "div.Tensor_mode", "floor_divide")
 
 
 @settings(max_examples=400, deadline=None)
