@@ -46,7 +46,7 @@ cdef struct ArgSpec:
 cdef struct Bound:
     # Borrowed references in schema order, which is also vectorcall's order; `made` owns what conversion created.
     PyObject* slots[MAX_ARGS]
-    PyObject* made[MAX_ARGS]
+    PyObject* made[2 * MAX_ARGS]          # a list may be copied and then converted
     int made_count
 
 
@@ -190,41 +190,85 @@ cdef object convert_number(int kind, object value):
     return value if matches(kind, <PyObject*>value) else NO_DEFAULT
 
 
+cdef enum:                     # what `fit` found
+    MISFIT, FITS, TOO_WIDE
+
+
+cdef inline bint is_wide(PyObject* number):
+    """Whether a Python int needs more than 64 bits."""
+    cdef int overflow
+    PyLong_AsLongLongAndOverflow(<object>number, &overflow)
+    return overflow != 0
+
+
 cdef int fit(ArgSpec* spec, PyObject** slot, Bound* bound) except -1:
-    """1 where the value fits its argument (converted in place where needed), 0 where it does not."""
+    """Whether the value fits its argument; it is converted in place where needed."""
     cdef PyObject* value = slot[0]
     cdef int element
     if matches(spec.kind, value):
-        return 1
+        return TOO_WIDE if spec.kind == ARG_INT and is_wide(value) else FITS
     if value == <PyObject*>None:
-        return spec.optional
+        return FITS if spec.optional else MISFIT
     element = element_kind(spec.kind)
     if element != ARG_ANY:
         return fit_list(spec, element, slot, bound)
     converted = convert(spec.kind, <object>value)
     if converted is NO_DEFAULT:
-        return 0
+        return MISFIT
     slot[0] = keep(bound, converted)
-    return 1
+    return TOO_WIDE if spec.kind == ARG_INT and is_wide(<PyObject*>converted) else FITS
 
 
 cdef int fit_list(ArgSpec* spec, int element, PyObject** slot, Bound* bound) except -1:
-    value = <object>slot[0]
+    cdef object value = <object>slot[0]
     cdef bint as_given = True
     if not (PyTuple_Check(value) or PyList_Check(value)):
         if spec.list_size == 0 or not matches(element, slot[0]):
-            return 0
+            return MISFIT
         slot[0] = keep(bound, [value] * spec.list_size)      # `int[2]` takes one int for both
-        return 1
+        return TOO_WIDE if element == ARG_INT and is_wide(<PyObject*>value) else FITS
+    if PyList_Check(value) and not (bound.made_count and bound.made[bound.made_count - 1] == slot[0]):
+        # A copy, which nothing else can change: converting an element or another argument runs code of the caller's.
+        value = PyList_GetSlice(value, 0, PyList_GET_SIZE(value))
+        slot[0] = keep(bound, value)
     for item in value:
-        if matches(element, <PyObject*>item) or (item is None and spec.kind == ARG_OPT_TENSOR_LIST):
-            continue
-        if element == ARG_TENSOR or convert(element, item) is NO_DEFAULT:
-            return 0
-        as_given = False
-    if not as_given:
-        slot[0] = keep(bound, [item if matches(element, <PyObject*>item) else convert(element, item) for item in value])
-    return 1
+        if matches(element, <PyObject*>item):
+            if element == ARG_INT and is_wide(<PyObject*>item):
+                return TOO_WIDE
+        elif item is not None or spec.kind != ARG_OPT_TENSOR_LIST:
+            as_given = False
+            break
+    return FITS if as_given else convert_list(element, value, slot, bound)
+
+
+cdef int convert_list(int element, object value, PyObject** slot, Bound* bound) except -1:
+    """As `fit_list`, where some element does not fit as it stands."""
+    cdef list converted = []
+    if element == ARG_TENSOR:
+        return MISFIT
+    for item in value:
+        if not matches(element, <PyObject*>item):
+            item = convert(element, item)
+            if item is NO_DEFAULT:
+                return MISFIT
+        if element == ARG_INT and is_wide(<PyObject*>item):
+            return TOO_WIDE
+        converted.append(item)
+    slot[0] = keep(bound, converted)
+    return FITS
+
+
+cdef inline int accept(Signature sig, int at, Bound* bound, bint explain) except -1:
+    """1 where what was given for an argument fits it, 0 where it does not; raises as `bind` does."""
+    cdef int found = fit(&sig.args[at], &bound.slots[at], bound)
+    if found == FITS:
+        return 1
+    if found == TOO_WIDE:
+        raise IntegerOverflow(f"{sig.qualname}(): argument '{sig.names[at]}' (position {at + 1}): Overflow when unpacking long long: "
+                              f"{<object>bound.slots[at]} needs more than 64 bits")
+    if explain:
+        raise wrong_type(sig, at, <object>bound.slots[at])
+    return 0
 
 
 cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwnames, Bound* bound, bint explain) except -1:
@@ -242,9 +286,7 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
         for i in range(nargs):
             bound.slots[i] = args[i]
     for i in range(placed):
-        if not fit(&sig.args[i], &bound.slots[i], bound):
-            if explain:
-                raise wrong_type(sig, i, <object>bound.slots[i])
+        if not accept(sig, i, bound, explain):
             return 0
     if placed == sig.count and keywords == 0:
         return 1
@@ -300,11 +342,7 @@ cdef int place_keyword(Signature sig, object name, PyObject* value, Py_ssize_t p
             raise unexpected_keyword(sig, name, at)
         return 0
     bound.slots[at] = value
-    if not fit(&sig.args[at], &bound.slots[at], bound):
-        if explain:
-            raise wrong_type(sig, at, <object>value)
-        return 0
-    return 1
+    return accept(sig, at, bound, explain)
 
 
 class ArgumentError(TypeError, RuntimeError):

@@ -45,9 +45,7 @@ cdef extern from *:
     bint isfinite(double value)
     double PyFloat_AS_DOUBLE(object value)
     double PyFloat_AsDouble(object value) except? -1
-    long long PyLong_AsLongLongAndOverflow(object value, int* overflow) except? -1
     unsigned long long PyLong_AsUnsignedLongLong(object value) except? 0xFFFFFFFFFFFFFFFF
-    object PyNumber_Index(object value)
 
 cdef enum:                     # kinds of C types
     C_PTR, C_HOST, C_DESC, C_BOOL, C_I8, C_I16, C_I32, C_I64, C_U8, C_U16, C_U32, C_U64, C_F16, C_BF16, C_F32, C_F64
@@ -144,6 +142,9 @@ cdef class TypedScalar:
 
     def __reduce__(self):
         return TypedScalar, (self.ctype, self.value)
+
+
+mt_whole_scalar_install(<PyTypeObject*>TypedScalar)
 
 
 class DevicePointer(int):

@@ -76,6 +76,79 @@ cdef extern from *:
     #endif
 
     static PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) { return type->tp_alloc(type, n); }
+
+    /* Cython's functions with a binding, unlike CPython's method descriptors, take anything for `self`. Their vectorcall
+       pointers, of which there is one for each calling convention, are exchanged for ones that look first. */
+    enum { MT_CONVENTIONS = 8 };
+    static vectorcallfunc mt_method_calls[MT_CONVENTIONS];
+    static PyTypeObject* mt_method_self;
+    static int mt_self_fits(PyObject* method, PyObject* const* args, size_t nargsf) {
+        if (PyVectorcall_NARGS(nargsf) > 0 && PyObject_TypeCheck(args[0], mt_method_self)) return 1;
+        PyErr_Format(PyExc_TypeError, "%S is a method of '%s' objects: it is called on one", method, mt_method_self->tp_name);
+        return 0;
+    }
+    #define MT_CHECKED(N)                                                                                                 \
+        static PyObject* mt_checked_##N(PyObject* method, PyObject* const* args, size_t nargsf, PyObject* kwnames) {      \
+            return mt_self_fits(method, args, nargsf) ? mt_method_calls[N](method, args, nargsf, kwnames) : NULL;         \
+        }
+    MT_CHECKED(0) MT_CHECKED(1) MT_CHECKED(2) MT_CHECKED(3) MT_CHECKED(4) MT_CHECKED(5) MT_CHECKED(6) MT_CHECKED(7)
+    static const vectorcallfunc mt_checked[MT_CONVENTIONS] = {mt_checked_0, mt_checked_1, mt_checked_2, mt_checked_3,
+                                                              mt_checked_4, mt_checked_5, mt_checked_6, mt_checked_7};
+    static int mt_check_self(PyTypeObject* type, vectorcallfunc* place) {
+        int i = 0;
+        mt_method_self = type;
+        while (i < MT_CONVENTIONS && mt_method_calls[i] != NULL && mt_method_calls[i] != *place) ++i;
+        if (i == MT_CONVENTIONS) {
+            PyErr_SetString(PyExc_SystemError, "methods of tensors have more calling conventions than are known");
+            return -1;
+        }
+        mt_method_calls[i] = *place;
+        *place = mt_checked[i];
+        return 0;
+    }
+
+    /* `__init__` becomes part of `__new__`: Python code never has an object whose fields were not set, and cannot set those
+       of a live one anew. The core's own `X.__new__(X)`, a direct call of what Cython generated, still fills them itself. */
+    #define MT_MADE_WHOLE(NAME)                                                                    \
+        static newfunc NAME##_new_bare;                                                            \
+        static initproc NAME##_init;                                                               \
+        static PyObject* NAME##_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {        \
+            PyObject* self = NAME##_new_bare(type, args, kwargs);                                  \
+            if (self != NULL && NAME##_init(self, args, kwargs) < 0) Py_CLEAR(self);               \
+            return self;                                                                           \
+        }                                                                                          \
+        static int NAME##_initialised(PyObject* self, PyObject* args, PyObject* kwargs) { return 0; } \
+        static int NAME##_install(PyTypeObject* type) {                                            \
+            NAME##_new_bare = type->tp_new;                                                        \
+            NAME##_init = type->tp_init;                                                           \
+            type->tp_new = NAME##_new;                                                             \
+            type->tp_init = NAME##_initialised;                                                    \
+            if (PyDict_DelItemString(type->tp_dict, "__init__") < 0) return -1;                    \
+            PyType_Modified(type);                                                                 \
+            return 0;                                                                              \
+        }
+    MT_MADE_WHOLE(mt_whole_storage)
+    MT_MADE_WHOLE(mt_whole_overload)
+    MT_MADE_WHOLE(mt_whole_scalar)
+    MT_MADE_WHOLE(mt_whole_kernel)
+
+    /* What Python code makes by calling a class is complete before it sees it. The core's own `Tensor.__new__(Tensor)` is
+       a direct call of what Cython generated, and fills the fields itself. */
+    static newfunc mt_tensor_new_bare;
+    static PyObject* (*mt_tensor_complete)(PyTypeObject*, PyObject*, PyObject*, PyObject*);
+    static PyObject* mt_tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+        PyObject* result;
+        PyObject* bare = mt_tensor_new_bare(type, args, NULL);
+        if (bare == NULL) return NULL;
+        result = mt_tensor_complete(type, bare, args, kwargs ? kwargs : Py_None);
+        Py_DECREF(bare);
+        return result;
+    }
+    static void mt_complete_tensors(PyTypeObject* type, PyObject* (*complete)(PyTypeObject*, PyObject*, PyObject*, PyObject*)) {
+        mt_tensor_new_bare = type->tp_new;
+        mt_tensor_complete = complete;
+        type->tp_new = mt_tensor_new;
+    }
     """
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
     void mt_enable_vectorcall(PyTypeObject* type, Py_ssize_t offset, int method_descriptor)
@@ -84,6 +157,12 @@ cdef extern from *:
     int mt_context_dict_install(PyTypeObject* type, Py_ssize_t offset) except -1
     int mt_remove_attribute(PyTypeObject* type, object name) except -1
     PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) except NULL
+    int mt_whole_storage_install(PyTypeObject* type) except -1
+    int mt_whole_overload_install(PyTypeObject* type) except -1
+    int mt_whole_scalar_install(PyTypeObject* type) except -1
+    int mt_whole_kernel_install(PyTypeObject* type) except -1
+    int mt_check_self(PyTypeObject* type, vectorcallfunc* place) except -1
+    void mt_complete_tensors(PyTypeObject* type, PyObject* (*complete)(PyTypeObject*, PyObject*, PyObject*, PyObject*) except NULL)
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf) nogil
     object PyObject_Vectorcall(object callable, PyObject** args, size_t nargsf, PyObject* kwnames)
     PyObject* mt_vectorcall(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames)
@@ -92,6 +171,10 @@ cdef extern from *:
     void raw_tuple_set "PyTuple_SET_ITEM"(PyObject* tuple, Py_ssize_t index, PyObject* value)
     object PyLong_FromLongLong(long long value)
     long long PyLong_AsLongLong(object value) except? -1
+    long long PyLong_AsLongLongAndOverflow(object value, int* overflow) except? -1
+    object PyNumber_Index(object value)
+    object PyList_GetSlice(object value, Py_ssize_t first, Py_ssize_t end)
+    Py_ssize_t PyList_GET_SIZE(object value)
     bint PyLong_Check(object value)
     bint PyFloat_Check(object value)
     bint PyBool_Check(object value)

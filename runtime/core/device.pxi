@@ -3,6 +3,7 @@
 cdef enum:                     # device codes
     DEVICE_CPU, DEVICE_CUDA, DEVICE_MPS, DEVICE_NPU, DEVICE_META
 
+cdef int64_t MAX_DEVICE_INDEX = 0x7FFFFFFF
 cdef tuple DEVICE_TYPES = ("cpu", "cuda", "mps", "npu", "meta")
 cdef dict DEVICE_CODES = {name: code for code, name in enumerate(DEVICE_TYPES)}
 DEVICE_CODES["privateuseone"] = DEVICE_NPU
@@ -14,7 +15,7 @@ cdef class device:
     cdef readonly int type_code
     cdef readonly int index_code   # -1: no index
 
-    def __init__(self, type not None, index=None):
+    def __cinit__(self, type not None, index=None):          # not __init__: devices are shared, and never change
         if isinstance(type, device) and index is None:
             self.type_code, self.index_code = (<device>type).type_code, (<device>type).index_code
             return
@@ -33,12 +34,14 @@ cdef class device:
             if not (number.isascii() and number.isdecimal()) or (number[0] == "0" and number != "0"):
                 raise RuntimeError(f"Invalid device string: '{type}'")
             index = int(number)
+            if index > MAX_DEVICE_INDEX:
+                raise RuntimeError(f"Could not parse device index '{number}' in device string '{type}'")
         if name not in DEVICE_CODES:
             raise RuntimeError(f"Expected one of {', '.join(DEVICE_TYPES)} device type at start of device string: {name}")
         self.type_code = DEVICE_CODES[name]
-        if index is not None and index < 0:
-            raise RuntimeError(f"Device index must not be negative, got {index}")
-        self.index_code = -1 if index is None else index
+        self.index_code = -1
+        if index is not None:
+            self.index_code = <int>checked_index(index)
 
     @property
     def type(self):
@@ -69,6 +72,16 @@ def _type_name(value):
     return type(value).__name__
 
 
+cdef int64_t checked_index(object index) except -1:
+    """An index that a device of some type could have; whether there is one is asked where the device is used."""
+    cdef int64_t number = to_int64(index, "device index")
+    if number < 0:
+        raise RuntimeError(f"Device index must not be negative, got {number}")
+    if number > MAX_DEVICE_INDEX:
+        raise RuntimeError(f"Device index must be at most {MAX_DEVICE_INDEX}, got {number}")
+    return number
+
+
 cdef device device_cpu = device("cpu"), device_meta = device("meta")
 cdef dict interned_devices = {("cpu", -1): device_cpu, ("meta", -1): device_meta}
 cdef device default_device_ = device_cpu
@@ -87,6 +100,8 @@ cdef device concrete_device(device d):
     key = (DEVICE_TYPES[d.type_code], index)
     found = interned_devices.get(key)
     if found is None:
+        if d.type_code == DEVICE_NPU:
+            checked_npu(index)
         found = interned_devices[key] = device(*key)
     return found
 

@@ -199,6 +199,7 @@ cdef class OpOverload:
 
 cdef OpOverload _probe = OpOverload.__new__(OpOverload)
 mt_enable_vectorcall(<PyTypeObject*>OpOverload, <char*>&_probe.vectorcall - <char*><PyObject*>_probe, 1)
+mt_whole_overload_install(<PyTypeObject*>OpOverload)
 
 
 def set_python_dispatchers(dispatcher, override, stranger):
@@ -513,7 +514,7 @@ cdef int check_no_alias(OpOverload op, Bound* bound, Tensor output, Py_ssize_t a
                 raise undeclared_alias(op, i, at)
         elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
             for item in <object>bound.slots[i]:
-                if item is not None and (<Tensor>item).storage is output.storage:
+                if isinstance(item, Tensor) and (<Tensor>item).storage is output.storage:     # the kernel had the list
                     raise undeclared_alias(op, i, at)
     return 0
 

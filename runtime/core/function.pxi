@@ -27,6 +27,8 @@ function_apply.__doc__ = "Runs forward and records the call where an input requi
 cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObject* kwnames):
     """The class comes first, as in any class method."""
     cdef Py_ssize_t i, n = PyVectorcall_NARGS(nargsf)
+    if n == 0:
+        raise TypeError("apply() is called on a class derived from autograd.Function: `MyFunction.apply(...)`")
     cdef object cls = <object>args[0]
     cdef bint new_style = cls.setup_context is not base_setup_context
     cdef tuple given = PyTuple_New(n - 1)
@@ -223,15 +225,6 @@ cdef int check_dirty(tuple dirty, tuple args, tuple outputs) except -1:
     return 0
 
 
-cdef Tensor view_of_input(Tensor t):
-    """An input that is an output too, as another object; its class, if it overrides calls, says of which class."""
-    if t.keys & TORCH_FUNCTION and not t.keys & PYTHON:
-        view = call2(aten("view_as"), t, t)
-        if isinstance(view, Tensor) and view is not t:
-            return <Tensor>view
-    return same_value(t)
-
-
 cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, bint record):
     cdef Tensor view
     cdef RareState marked = ctx.rare
@@ -243,7 +236,7 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         bump_version(output.storage)
     elif holds(args, output):
-        view = view_of_input(output)
+        view = same_value(output)
         view.base_ = output if output.base_ is None else output.base_
         view.epoch = view.base_.epoch
         output = view

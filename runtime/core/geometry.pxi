@@ -1,23 +1,33 @@
-"""Sizes, strides and memory of tensors: making, copying and comparing them."""
+"""Sizes, strides and memory of tensors: making, copying and comparing them.
+
+Every maker of tensors and views sets sizes and strides, and then has them judged here, before memory is touched:
+`set_row_major` or `finish_geometry`, and `bytes_reached` where they are laid over memory that there is.
+"""
+
+cdef extern from "geometry.h" nogil:
+    bint mt_row_major(int nd, const int64_t* sizes, int64_t* strides, int64_t* count) noexcept
+    bint mt_measure(int nd, const int64_t* sizes, const int64_t* strides, int64_t* count, uint8_t* contiguous) noexcept
+    bint mt_reach(int nd, const int64_t* sizes, const int64_t* strides, int64_t offset, int64_t* reach) noexcept
+    bint mt_advance(int64_t offset, int64_t index, int64_t stride, int64_t* result) noexcept
 
 cdef inline bint is_tensor(PyObject* value) noexcept:
     return PyObject_TypeCheck(value, TensorType)
 
 
 cdef inline char* tensor_data(Tensor t) noexcept:
-    if t.storage.data == NULL:
+    if t.storage.data == NULL or t.nelem == 0:       # an empty view's offset may lie anywhere
         return NULL
     return <char*>t.storage.data + t.offset * t.dt.itemsize
 
 
 cdef int wrap_dim(Tensor t, object dim) except -1:
-    cdef int d = dim
+    cdef int64_t d = to_int64(dim, "dim")
     cdef int n = t.nd if t.nd > 0 else 1
     if not -n <= d < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
     if t.nd == 0:
         raise IndexError(f"Dimension specified as {d} but tensor has no dimensions")
-    return d + n if d < 0 else d
+    return <int>(d + n if d < 0 else d)
 
 
 cdef bint same_sizes(Tensor a, Tensor b) noexcept:
@@ -32,39 +42,56 @@ cdef bint same_sizes(Tensor a, Tensor b) noexcept:
 
 cdef int set_rank(Tensor t, int nd) except -1:
     """Makes room for `nd` sizes and strides."""
+    cdef int64_t* room = t.inline_dims
+    if nd > INLINE_DIMS:
+        room = <int64_t*>malloc(2 * nd * sizeof(int64_t))
+        if room == NULL:
+            raise MemoryError()
     if t.sizes != NULL and t.sizes != t.inline_dims:
         free(t.sizes)
-    t.sizes = t.inline_dims
-    if nd > INLINE_DIMS:
-        t.sizes = <int64_t*>malloc(2 * nd * sizeof(int64_t))
-        if t.sizes == NULL:
-            raise MemoryError()
+    t.sizes = room
     t.strides = t.sizes + nd
     t.nd = nd
     return 0
 
 
-cdef void finish_geometry(Tensor t) noexcept:
+cdef int finish_geometry(Tensor t) except -1:
     """Element count and contiguity from sizes and strides."""
-    cdef int i
-    cdef int64_t expected = 1
+    if mt_measure(t.nd, t.sizes, t.strides, &t.nelem, &t.contig):
+        raise RuntimeError(f"numel: integer multiplication overflow: {list(make_size(t.nd, t.sizes))} are more than 2**63 - 1 elements")
+    return 0
+
+
+cdef int set_row_major(Tensor t) except -1:
+    """Strides, element count and contiguity from sizes."""
+    if mt_row_major(t.nd, t.sizes, t.strides, &t.nelem):
+        raise too_large(t, False)
     t.contig = True
-    for i in range(t.nd - 1, -1, -1):
-        if t.sizes[i] != 1 and t.strides[i] != expected:
-            t.contig = False
-        expected *= t.sizes[i]
-    t.nelem = expected
-    if expected == 0:
-        t.contig = True
+    return 0
 
 
-cdef void set_row_major(Tensor t) noexcept:
-    cdef int i
-    cdef int64_t step = 1
-    for i in range(t.nd - 1, -1, -1):
-        t.strides[i] = step
-        step *= t.sizes[i] if t.sizes[i] > 0 else 1
-    finish_geometry(t)
+cdef int64_t bytes_of(Tensor t) except -1:
+    """Bytes of a contiguous tensor's elements."""
+    cdef int64_t nbytes
+    if mt_advance(0, t.nelem, t.dt.itemsize, &nbytes):
+        raise too_large(t, False)
+    return nbytes
+
+
+cdef int64_t bytes_reached(Tensor t) except -1:
+    """How many bytes t's storage must have, from its start to behind t's last element."""
+    cdef int64_t reach = 0, nbytes
+    if t.nelem == 0:
+        return 0
+    if mt_reach(t.nd, t.sizes, t.strides, t.offset, &reach) or mt_advance(0, reach, t.dt.itemsize, &nbytes):
+        raise too_large(t, True)
+    return nbytes
+
+
+cdef object too_large(Tensor t, bint strided):
+    strides = f" and strides={[t.strides[i] for i in range(t.nd)]}, storage offset {t.offset}" if strided else ""
+    return RuntimeError(f"Storage size calculation overflowed with sizes={[t.sizes[i] for i in range(t.nd)]}{strides}: elements of "
+                        f"{t.dt.itemsize} bytes, and a storage has at most 2**63 - 1 bytes")
 
 
 cdef int copy_geometry(Tensor source, Tensor target) except -1:
@@ -102,7 +129,8 @@ cdef Tensor same_value(Tensor source):
     return t
 
 
-cdef Tensor alloc_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
+cdef Tensor shape_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
+    """A contiguous tensor that has no storage yet."""
     cdef Tensor t = bare_tensor(dt, dev)
     cdef int i
     set_rank(t, nd)
@@ -111,7 +139,12 @@ cdef Tensor alloc_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
             raise RuntimeError(f"Trying to create tensor with negative dimension {sizes[i]}: {[sizes[k] for k in range(nd)]}")
         t.sizes[i] = sizes[i]
     set_row_major(t)
-    t.storage = new_storage(t.nelem * dt.itemsize, dev)
+    return t
+
+
+cdef Tensor alloc_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
+    cdef Tensor t = shape_sizes(nd, sizes, dt, dev)
+    t.storage = new_storage(bytes_of(t), dev)
     return t
 
 
@@ -138,7 +171,7 @@ def alloc_like(Tensor t not None, dtype=None):
         return alloc_sizes(t.nd, t.sizes, d, t.dev)
     result = bare_tensor(t.dt, t.dev)
     copy_geometry(t, result)
-    result.storage = new_storage(t.nelem * t.dt.itemsize, t.dev)
+    result.storage = new_storage(bytes_of(result), t.dev)
     return result
 
 

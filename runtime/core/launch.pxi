@@ -153,6 +153,7 @@ cdef extern from *:
 
 cdef Kernel _kernel_probe = Kernel.__new__(Kernel)
 mt_enable_vectorcall(<PyTypeObject*>Kernel, <char*>&_kernel_probe.vectorcall - <char*><PyObject*>_kernel_probe, 0)
+mt_whole_kernel_install(<PyTypeObject*>Kernel)
 
 
 # ---------------------------------------------------------------- at binding

@@ -78,18 +78,24 @@ cdef int npu_enter(int index) except -1:
     """Makes an NPU the calling thread's; returns the one that was."""
     global mt_npu_device
     cdef int status, previous = npu_current()
+    checked_npu(index)
     if mt_npu_device == index:
         return previous
     if acl.set_device == NULL:
         import mindtorch_v2.npu.runtime as npu_runtime
         npu_runtime.init()
-    if index >= MT_MAX_NPUS:
-        raise RuntimeError(f"npu:{index}: at most {MT_MAX_NPUS} NPUs are supported")
     status = acl.set_device(index)
     if status != 0:
         raise npu_error(status, f"selecting npu:{index}")
     mt_npu_device = index
     return previous
+
+
+cdef inline int checked_npu(int index) except -1:
+    """Every index of an NPU that comes from outside passes here: tables have an entry for each."""
+    if not 0 <= index < MT_MAX_NPUS:
+        raise RuntimeError(f"npu:{index}: at most {MT_MAX_NPUS} NPUs are supported")
+    return index
 
 
 cdef inline void* npu_stream_of(int index) noexcept:
@@ -108,14 +114,13 @@ def npu_set_device(int index):
 
 def npu_current_stream(int index):
     """Handle of the calling thread's current stream of an NPU; 0 is the default one."""
-    return <uintptr_t>npu_stream_of(index)
+    return <uintptr_t>npu_stream_of(checked_npu(index))
 
 
 def npu_swap_stream(int index, uintptr_t stream):
     """Makes a stream, by handle (0: the default one), current for this thread and NPU; returns the one that was."""
     global npu_streams_in_use
-    if not 0 <= index < MT_MAX_NPUS:
-        raise RuntimeError(f"npu:{index}: at most {MT_MAX_NPUS} NPUs are supported")
+    checked_npu(index)
     previous = <uintptr_t>mt_npu_streams[index]
     mt_npu_streams[index] = <void*>stream
     if stream != 0:

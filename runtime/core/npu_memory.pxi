@@ -23,14 +23,6 @@ cdef inline void count_up(Counter* counter, size_t amount) noexcept:
         counter.peak = counter.current
 
 
-class OutOfMemoryError(RuntimeError):
-    """An NPU has no room for a tensor, its cache emptied. ``requested``, ``free`` and ``reserved`` are bytes."""
-
-    def __init__(self, message, requested=0, free=0, reserved=0):
-        super().__init__(message)
-        self.requested, self.free, self.reserved = requested, free, reserved
-
-
 @cython.final
 @cython.freelist(64)
 cdef class NpuBlock:
@@ -281,6 +273,7 @@ def npu_empty_cache():
 def npu_memory(int index):
     """{counter: (now, peak, ever added)} of an NPU, with the failed and retried allocations as plain numbers."""
     cdef int i
+    checked_npu(index)
     counted = {}
     for i in range(COUNTERS):
         counter = npu_allocator.counters[index][i]
@@ -291,6 +284,7 @@ def npu_memory(int index):
 def npu_reset_peak_memory(int index):
     """Starts the peaks over at what is held now."""
     cdef int i
+    checked_npu(index)
     for i in range(COUNTERS):
         npu_allocator.counters[index][i].peak = npu_allocator.counters[index][i].current
 
@@ -298,6 +292,7 @@ def npu_reset_peak_memory(int index):
 def npu_reset_accumulated_memory(int index):
     """Counts from now on what is added and taken away."""
     cdef int i
+    checked_npu(index)
     for i in range(COUNTERS):
         npu_allocator.counters[index][i].total = npu_allocator.counters[index][i].current
     npu_allocator.retries[index] = npu_allocator.failures[index] = 0
@@ -305,7 +300,7 @@ def npu_reset_accumulated_memory(int index):
 
 def npu_limit_memory(int index, size_t nbytes):
     """The most that may be reserved on an NPU, in bytes; 0: all there is."""
-    npu_allocator.limit[index] = nbytes
+    npu_allocator.limit[checked_npu(index)] = nbytes
 
 
 # ---------------------------------------------------------------- recordings: captures of graphs, and their updates

@@ -73,21 +73,38 @@ cdef object new_size(int nd, const int64_t* sizes):
     return size
 
 
+class IntegerOverflow(TypeError, ValueError, OverflowError, RuntimeError):
+    """A number that needs more than 64 bits.
+
+    PyTorch raises TypeError for one in a list, ValueError for an argument, and RuntimeError for a scalar.
+    """
+
+
+cdef int64_t to_int64(object value, str what) except? -1:
+    """A Python int, or what stands for one, that fits in 64 bits."""
+    cdef int overflow
+    cdef int64_t number
+    if not PyLong_Check(value):
+        value = PyNumber_Index(value)
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow:
+        raise IntegerOverflow(f"{what}: Overflow when unpacking long long: got {value}, which needs more than 64 bits")
+    return number
+
+
 cdef int read_ints(object values, int64_t* out, str what) except -1:
     """A sequence of ints, or one int, into `out` (room for MAX_DIMS); returns how many."""
     cdef int i = 0
     if PyLong_Check(values):
-        out[0] = PyLong_AsLongLong(values)
+        out[0] = to_int64(values, what)
         return 1
     if not (PyTuple_Check(values) or PyList_Check(values)):
         raise TypeError(f"{what} must be a tuple of ints, not {_type_name(values)}")
     for value in values:
         if i == MAX_DIMS:
             raise RuntimeError(f"{what} has more than {MAX_DIMS} dimensions")
-        if PyLong_Check(value):
-            out[i] = PyLong_AsLongLong(value)
-        elif PyIndex_Check(value):
-            out[i] = value.__index__()
+        if PyIndex_Check(value):
+            out[i] = to_int64(value, what)
         else:
             raise TypeError(f"{what} must be a tuple of ints, but found element of type {_type_name(value)} at pos {i}")
         i += 1

@@ -32,6 +32,14 @@ cdef class Allocator:
         pass
 
 
+class OutOfMemoryError(RuntimeError, MemoryError):
+    """A device has no room for a tensor; an NPU's cache was emptied before. ``requested``, ``free``, ``reserved`` are bytes."""
+
+    def __init__(self, message, requested=0, free=0, reserved=0):
+        super().__init__(message)
+        self.requested, self.free, self.reserved = requested, free, reserved
+
+
 cdef struct FreeBlock:
     FreeBlock* next
 
@@ -79,7 +87,7 @@ cdef class CpuAllocator(Allocator):
                 pool_bytes -= <size_t>1 << c
                 return block
         if posix_memalign(&fresh, ALIGNMENT, (<size_t>1 << c) if c <= LARGEST_CLASS else nbytes) != 0:
-            raise MemoryError(f"out of memory: tried to allocate {nbytes} bytes on the CPU")
+            raise OutOfMemoryError(f"can't allocate memory: you tried to allocate {nbytes} bytes on the CPU", nbytes)
         return fresh
 
     cdef void release(self, void* pointer, size_t nbytes, int index) noexcept:
@@ -116,19 +124,34 @@ cdef class UntypedStorage:
     """A run of bytes on one device, shared by the tensors that view it.
 
     The version counts in-place changes; all views of a storage see the same count, as in PyTorch.
+
+    Tensors do not hear when their storage is resized. So memory, once given, never becomes less than what tensors made
+    over it may reach (`room`), unless all of it is freed, which a launch sees; and an address that others hold (`lent`),
+    such as NumPy, is not taken back.
     """
     cdef void* data
     cdef size_t nbytes_
+    cdef size_t room                   # bytes that `data` has, or had before it was freed; 0: the memory is not the storage's
     cdef device dev
-    cdef Allocator allocator     # None: the memory belongs to `owner`
+    cdef Allocator allocator           # None: the memory belongs to `owner`
     cdef object owner
     cdef int64_t version
     cdef uint64_t bump                 # the last change's number, and whose it was; see versions.pxi
     cdef void* bumped_by
+    cdef int64_t lent                  # how many arrays, memoryviews and borrowed storages hold the address
+    cdef bint alias                    # shows the memory of `owner`, another storage, with a version of its own
+    cdef PyObject* aliases             # borrowed: the first of the aliases of this storage
+    cdef PyObject* next_alias          # of an alias: the next one of the same owner
+
+    def __init__(self, nbytes=0, *, device=None):
+        take_memory(self, checked_storage_size(nbytes), as_device(device))
 
     def __dealloc__(self):
-        if self.data != NULL and self.allocator is not None:
-            self.allocator.release(self.data, self.nbytes_, self.dev.index_code)
+        if self.allocator is not None:
+            if self.data != NULL:
+                self.allocator.release(self.data, self.room, self.dev.index_code)
+        elif self.owner is not None:
+            give_back(self)
 
     def data_ptr(self):
         """Address of the first byte; 0 where there is none (meta, empty)."""
@@ -140,18 +163,18 @@ cdef class UntypedStorage:
     def __len__(self):
         return self.nbytes_
 
-    def resize_(self, size_t nbytes):
-        """Frees the memory (`nbytes` 0), tensors over it keep their shapes; nothing else is supported.
+    def resizable(self):
+        """Whether `resize_` is allowed: not while something else owns the memory or holds its address, such as NumPy."""
+        cdef UntypedStorage root = owner_storage(self)
+        return root.owner is None and root.lent == 0
 
-        Raises RuntimeError for another size, and for memory that belongs to something else.
+    def resize_(self, nbytes):
+        """Gives the storage another size; bytes that it keeps are copied, new ones are uninitialised. 0 frees the memory.
+
+        Tensors over it keep their shapes. Memory that shrinks is given back only as a whole: tensors may still reach it.
+        Raises RuntimeError where NumPy or another holder knows the address, or something else owns the memory.
         """
-        if nbytes != 0:
-            raise RuntimeError(f"UntypedStorage.resize_: only 0, which frees the memory, is supported, got {nbytes}")
-        if self.data != NULL and self.allocator is None:
-            raise RuntimeError("UntypedStorage.resize_: this memory is not the storage's own")
-        if self.data != NULL:
-            self.allocator.release(self.data, self.nbytes_, self.dev.index_code)
-        self.data, self.nbytes_ = NULL, 0
+        resize_storage(self, checked_storage_size(nbytes))
         return self
 
     @property
@@ -159,18 +182,113 @@ cdef class UntypedStorage:
         return self.dev
 
 
-cdef inline UntypedStorage new_storage(size_t nbytes, device dev):
-    cdef UntypedStorage s = UntypedStorage.__new__(UntypedStorage)
+mt_whole_storage_install(<PyTypeObject*>UntypedStorage)
+
+
+cdef int64_t checked_storage_size(object nbytes) except -1:
+    cdef int64_t size
+    if not PyIndex_Check(nbytes):
+        raise RuntimeError(f"resize_ expects an int, but got {_type_name(nbytes)}: the size of a storage is in bytes")
+    size = to_int64(nbytes, "size of a storage")
+    if size < 0:
+        raise RuntimeError(f"a storage of {size} bytes: the size must not be negative")
+    return size
+
+
+cdef inline int take_memory(UntypedStorage s, size_t nbytes, device dev) except -1:
     s.dev = dev
-    s.nbytes_ = nbytes
+    s.nbytes_ = s.room = nbytes
     if dev.type_code != DEVICE_META and nbytes > 0:
         s.allocator = cpu_allocator if dev.type_code == DEVICE_CPU else allocator_of(dev)
         s.data = s.allocator.allocate(nbytes, dev.index_code)
+    return 0
+
+
+cdef inline UntypedStorage new_storage(size_t nbytes, device dev):
+    cdef UntypedStorage s = UntypedStorage.__new__(UntypedStorage)
+    take_memory(s, nbytes, dev)
     return s
 
 
 cdef UntypedStorage borrow_storage(void* data, size_t nbytes, device dev, object owner):
-    """A storage over memory that `owner` keeps alive."""
+    """A storage over memory that `owner` keeps alive; where that is a tensor, its storage does."""
     cdef UntypedStorage s = UntypedStorage.__new__(UntypedStorage)
-    s.dev, s.nbytes_, s.data, s.owner = dev, nbytes, data, owner
+    if isinstance(owner, Tensor):
+        owner = (<Tensor>owner).storage
+    if isinstance(owner, UntypedStorage):
+        owner = owner_storage(<UntypedStorage>owner)
+        (<UntypedStorage>owner).lent += 1
+    s.dev, s.nbytes_, s.data, s.owner = dev, nbytes, data, NO_OWNER if owner is None else owner
     return s
+
+
+cdef object NO_OWNER = object()        # of memory that was given without saying whose it is
+
+
+cdef UntypedStorage alias_storage(UntypedStorage s):
+    """The same memory, whatever becomes of its size, with a version of its own."""
+    cdef UntypedStorage root = owner_storage(s), alias = UntypedStorage.__new__(UntypedStorage)
+    alias.dev, alias.nbytes_, alias.data, alias.owner = root.dev, root.nbytes_, root.data, root
+    alias.alias = True
+    alias.next_alias, root.aliases = root.aliases, <PyObject*>alias
+    return alias
+
+
+cdef inline UntypedStorage owner_storage(UntypedStorage s):
+    """The storage whose memory an alias shows."""
+    return <UntypedStorage>s.owner if s.alias else s
+
+
+cdef void give_back(UntypedStorage s) noexcept:
+    """Says to the storage whose memory another one showed that it no longer does."""
+    cdef UntypedStorage root
+    cdef PyObject** link
+    if not isinstance(s.owner, UntypedStorage):
+        return
+    root = <UntypedStorage>s.owner
+    if not s.alias:
+        root.lent -= 1
+        return
+    link = &root.aliases
+    while link[0] != <PyObject*>s:
+        link = &(<UntypedStorage>link[0]).next_alias
+    link[0] = s.next_alias
+
+
+cdef int resize_storage(UntypedStorage s, size_t nbytes) except -1:
+    """See `UntypedStorage.resize_`."""
+    cdef UntypedStorage root = owner_storage(s)
+    cdef PyObject* alias
+    if root.owner is not None or root.lent:
+        holder = f"{root.lent} arrays or views of others hold its address" if root.lent else "its memory belongs to something else"
+        raise RuntimeError(f"Trying to resize storage that is not resizable: {holder}. Resize a copy (`.clone()`)")
+    if root.dev.type_code == DEVICE_META:
+        root.room = max(root.room, nbytes)
+    elif nbytes == 0:
+        if root.data != NULL:
+            root.allocator.release(root.data, root.room, root.dev.index_code)
+        root.data = NULL
+    elif root.data == NULL or nbytes > root.room:
+        grow_storage(root, max(root.room, nbytes))
+    root.nbytes_ = nbytes
+    alias = root.aliases
+    while alias != NULL:
+        (<UntypedStorage>alias).data, (<UntypedStorage>alias).nbytes_ = root.data, nbytes
+        alias = (<UntypedStorage>alias).next_alias
+    return 0
+
+
+cdef int grow_storage(UntypedStorage s, size_t room) except -1:
+    """Memory of `room` bytes, with what the storage holds."""
+    cdef void* fresh
+    if s.data != NULL and s.dev.type_code != DEVICE_CPU:
+        raise RuntimeError(f"a storage on {s.dev} cannot grow from {s.nbytes_} to {room} bytes in place: copy its tensors into "
+                           "larger ones")
+    if s.allocator is None:
+        s.allocator = cpu_allocator if s.dev.type_code == DEVICE_CPU else allocator_of(s.dev)
+    fresh = s.allocator.allocate(room, s.dev.index_code)
+    if s.data != NULL:
+        memcpy(fresh, s.data, s.nbytes_)
+        s.allocator.release(s.data, s.room, s.dev.index_code)
+    s.data, s.room = fresh, room
+    return 0

@@ -10,7 +10,8 @@ cdef enum ViewMaker:
 cdef class Tensor:
     """A multi-dimensional array of one dtype on one device, with PyTorch's semantics.
 
-    Made by creation functions and operators (``torch.tensor``, ``torch.empty``, ...), never by calling the class.
+    Made by creation functions and operators (``torch.tensor``, ``torch.empty``, ...). Calling the class is PyTorch's legacy
+    constructor: ``Tensor(2, 3)`` is uninitialised, ``Tensor([2, 3])`` holds these values, both of the default dtype.
     """
     cdef UntypedStorage storage
     cdef int64_t offset            # in elements
@@ -40,8 +41,7 @@ cdef class Tensor:
     cdef object __weakref__
 
     def __init__(self, *args, **kwargs):
-        if type(self) is Tensor:
-            raise TypeError("Tensor cannot be made by calling the class: use torch.tensor, torch.empty, torch.zeros, ...")
+        """What is called with was read by ``__new__``."""
 
     def __dealloc__(self):
         Py_XDECREF(self.attributes)
@@ -135,7 +135,7 @@ cdef class Tensor:
 
     @property
     def nbytes(self):
-        return self.nelem * self.dt.itemsize
+        return <object>self.nelem * self.dt.itemsize      # of an expanded tensor it may need more than 64 bits
 
     @property
     def dtype(self):
@@ -250,14 +250,18 @@ cdef class Tensor:
         if self.keys & OVERRIDES or tracing():
             return call1(aten("detach"), self)
         cdef Tensor t = shallow_copy(self)
-        t.storage = borrow_storage(self.storage.data, self.storage.nbytes_, self.storage.dev, self.storage)
+        t.storage = alias_storage(self.storage)
         return t
 
     @data.setter
-    def data(self, Tensor value not None):
-        self.storage, self.offset = value.storage, value.offset
-        copy_geometry(value, self)
-        self.dt, self.dev, self.keys = value.dt, value.dev, value.keys & ~OVERRIDES | self.keys & OVERRIDES
+    def data(self, value):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {_type_name(value)}")
+        set_data(self, <Tensor>value)
+
+    @data.deleter
+    def data(self):
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def detach(self):
         """The same memory, outside the graph; in-place changes to either are seen by both and counted."""
@@ -491,6 +495,31 @@ cdef int set_requires_grad(Tensor t, bint value) except -1:
     return 0
 
 
+def has_compatible_type(Tensor t not None, Tensor value not None):
+    """Whether ``t.data = value`` is possible: both have memory, or neither has, and the same transform sees both."""
+    cdef uint64_t wrappers = OVERRIDES & ~TORCH_FUNCTION
+    return (t.dev.type_code == DEVICE_META) == (value.dev.type_code == DEVICE_META) and t.keys & wrappers == value.keys & wrappers
+
+
+cdef int set_data(Tensor t, Tensor value) except -1:
+    """See the setter of `Tensor.data`: t shows the memory of `value` from now on; its version and its history stay."""
+    cdef UntypedStorage shown
+    if not has_compatible_type(t, value):
+        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: "
+                           f"a {_type_name(t)} on {t.dev}, and a {_type_name(value)} on {value.dev}. Make a new tensor instead")
+    if value.dt.category < CATEGORY_FLOAT and needs_grad(t):
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype, got "
+                           f"{value.dt}")
+    if t.storage is not value.storage:
+        shown = alias_storage(value.storage)
+        shown.version = t.storage.version
+        t.storage = shown
+    t.offset = value.offset
+    copy_geometry(value, t)
+    t.dt, t.dev, t.keys = value.dt, value.dev, value.keys & ~OVERRIDES | t.keys & OVERRIDES
+    return 0
+
+
 cdef object overrides():
     from mindtorch_v2 import overrides
     return overrides
@@ -592,9 +621,35 @@ cdef Tensor new_of_class(cls):
     return <Tensor>tensor_new(cls)
 
 
+cdef PyObject* complete_tensor(PyTypeObject* cls, PyObject* bare, PyObject* args, PyObject* kwargs) except NULL:
+    """What ``Tensor.__new__`` gives Python code: an empty tensor, or what the legacy constructor makes of arguments."""
+    cdef Tensor t = <Tensor>bare
+    cdef object result = t
+    if PyTuple_GET_SIZE(<object>args) > 0 or kwargs != <PyObject*>None:
+        from mindtorch_v2 import _creation
+        result = _creation.legacy_tensor(<object><PyObject*>cls, *<tuple>args, **({} if kwargs == <PyObject*>None else <dict>kwargs))
+    else:
+        t.dt, t.dev, t.storage = default_dtype_, device_cpu, new_storage(0, device_cpu)
+        t.keys = device_keys(DEVICE_CPU) & ~mt_state.withheld | override_keys(<object><PyObject*>cls)
+        set_rank(t, 1)
+        t.sizes[0] = 0
+        set_row_major(t)
+    Py_INCREF(result)
+    return <PyObject*>result
+
+
+mt_complete_tensors(TensorType, complete_tensor)
+
+
 cdef Tensor with_strides(Tensor t, strides):
-    last = sum([(n - 1) * step for n, step in zip(t.shape, strides)])
-    return as_strided(alloc((last + 1,), t.dt, "meta"), t.shape, strides)
+    """The same shape on meta with other strides, over a storage as large as they need."""
+    cdef int64_t steps[MAX_DIMS]
+    cdef Tensor v = bare_view(t, t.nd)
+    if read_ints(strides, steps, "argument 'strides'") != t.nd:
+        raise RuntimeError(f"mismatch in length of strides and shape: {len(strides)} strides for {t.nd} sizes")
+    set_strides(v, t.sizes, steps)
+    v.storage = new_storage(bytes_reached(v), device_meta)
+    return v
 
 
 def disabled_torch_function(func, types, args=(), kwargs=None):

@@ -11,25 +11,32 @@ def as_strided(Tensor t not None, size, stride, storage_offset=None):
     cdef int64_t sizes[MAX_DIMS]
     cdef int64_t strides[MAX_DIMS]
     cdef int nd = read_ints(size, sizes, "as_strided(): argument 'size'")
-    cdef int i
+    cdef int64_t needed
     if read_ints(stride, strides, "as_strided(): argument 'stride'") != nd:
         raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} strides for {nd} sizes")
-    cdef int64_t offset = t.offset if storage_offset is None else storage_offset
     cdef Tensor v = bare_view(t, nd)
-    v.offset = offset
-    cdef int64_t last = offset
-    for i in range(nd):
+    if storage_offset is not None:
+        v.offset = to_int64(storage_offset, "as_strided(): argument 'storage_offset'")
+    if v.offset < 0:
+        raise RuntimeError(f"as_strided: invalid storage offset {v.offset}")
+    set_strides(v, sizes, strides)
+    needed = bytes_reached(v)
+    if needed > <int64_t>t.storage.nbytes_:
+        raise RuntimeError(f"setStorage: sizes {list(v.shape)}, strides {list(v.stride())}, storage offset {v.offset}, and itemsize "
+                           f"{t.dt.itemsize} requiring a storage size of {needed} are out of bounds for storage of size "
+                           f"{t.storage.nbytes_}")
+    return v
+
+
+cdef int set_strides(Tensor v, const int64_t* sizes, const int64_t* strides) except -1:
+    """Gives a tensor sizes and strides, as many as it has dimensions."""
+    cdef int i
+    for i in range(v.nd):
         if sizes[i] < 0 or strides[i] < 0:
             raise RuntimeError(f"as_strided: Negative sizes and strides are not supported, got size {sizes[i]} and "
                                f"stride {strides[i]} at dimension {i}")
         v.sizes[i], v.strides[i] = sizes[i], strides[i]
-        last += (sizes[i] - 1) * strides[i]
-    finish_geometry(v)
-    if offset < 0 or (v.nelem > 0 and <size_t>(last + 1) * t.dt.itemsize > t.storage.nbytes_):
-        raise RuntimeError(f"setStorage: sizes {list(v.shape)}, strides {list(v.stride())}, storage offset {offset}, and itemsize "
-                           f"{t.dt.itemsize} requiring a storage size of {(last + 1) * t.dt.itemsize} are out of bounds for "
-                           f"storage of size {t.storage.nbytes_}")
-    return v
+    return finish_geometry(v)
 
 
 cdef Tensor bare_view(Tensor t, int nd):
@@ -50,23 +57,31 @@ def with_dims(Tensor t not None, dims):
     """A view with these dimensions of t, counted from 0, in this order; those left out must have size 1."""
     cdef int64_t given[MAX_DIMS]
     cdef int nd = read_ints(dims, given, "with_dims(): argument 'dims'"), i, d
+    cdef uint64_t seen = 0
     cdef Tensor v = bare_view(t, nd)
     for i in range(nd):
         d = checked_dim(t, given[i])
+        if seen >> d & 1:
+            raise RuntimeError(f"dimension {d} is given twice")
+        seen |= <uint64_t>1 << d
         v.sizes[i], v.strides[i] = t.sizes[d], t.strides[d]
     finish_geometry(v)
+    if v.nelem != t.nelem:
+        raise RuntimeError(f"dimensions {[given[i] for i in range(nd)]} of a tensor of shape {list(t.shape)}: one that is left out has another size "
+                           "than 1")
     return v
 
 
-def sliced(Tensor t not None, int dim, int64_t first, int64_t count, int64_t step):
+def sliced(Tensor t not None, int64_t dim, int64_t first, int64_t count, int64_t step):
     """A view of `count` of the indices of a dimension, from `first` on, `step` apart; `count` -1: `first` without the dimension.
 
     Raises IndexError where an index is outside of the dimension.
     """
     cdef int d = checked_dim(t, dim), i, at = 0
-    cdef int64_t last = first if count < 0 else first + (count - 1) * step
-    if not (0 <= first <= last < t.sizes[d]) and not (count == 0 and 0 <= first <= t.sizes[d]):
-        raise IndexError(f"indices {first} to {last} of a dimension of size {t.sizes[d]}")
+    cdef int64_t last = first
+    cdef bint wide = count >= 0 and mt_advance(first, count - 1, step, &last)
+    if wide or not (0 <= first <= last < t.sizes[d]) and not (count == 0 and 0 <= first <= t.sizes[d]):
+        raise IndexError(f"{count} indices from {first} on, {step} apart, of a dimension of size {t.sizes[d]}")
     cdef Tensor v = bare_view(t, t.nd - 1 if count < 0 else t.nd)
     for i in range(t.nd):
         if i == d and count < 0:
@@ -74,8 +89,11 @@ def sliced(Tensor t not None, int dim, int64_t first, int64_t count, int64_t ste
         v.sizes[at], v.strides[at] = t.sizes[i], t.strides[i]
         at += 1
     if count >= 0:
-        v.sizes[d], v.strides[d] = count, t.strides[d] * step
-    v.offset += first * t.strides[d]
+        v.sizes[d] = count
+        wide = step < 0 or mt_advance(0, step, t.strides[d], &v.strides[d])
+    if wide or mt_advance(v.offset, first, t.strides[d], &v.offset):
+        raise RuntimeError(f"slice: a stride of {t.strides[d]} elements, {step} times over from index {first} on, needs more than 64 "
+                           "bits, or is negative")
     finish_geometry(v)
     return v
 
@@ -126,20 +144,21 @@ def resize_(Tensor t not None, shape):
     """Gives t a new contiguous shape in place; its storage grows where it must, new elements are uninitialised."""
     cdef int64_t sizes[MAX_DIMS]
     cdef int nd = read_ints(shape, sizes, "resize_(): argument 'size'")
-    cdef Tensor fresh = alloc_sizes(nd, sizes, t.dt, device_meta)
-    cdef size_t needed = <size_t>(t.offset + fresh.nelem) * t.dt.itemsize
-    cdef UntypedStorage grown
+    cdef Tensor fresh
+    cdef int64_t needed
+    if needs_grad(t):
+        raise RuntimeError("cannot resize variables that require grad: resize `x.detach()`, or `x.data`")
     if t.keys & OVERRIDES & ~TORCH_FUNCTION:
         raise RuntimeError(f"resize_ is no operator: a {_type_name(t)}, which has no memory of its own, cannot be resized")
-    if needed > t.storage.nbytes_:
-        if t.dev.type_code != DEVICE_CPU:
-            raise RuntimeError(f"resize_ cannot grow a tensor on {t.dev}")
-        grown = new_storage(needed, t.dev)
-        if t.storage.data != NULL:
-            memcpy(grown.data, t.storage.data, t.storage.nbytes_)
-        grown.version = t.storage.version
-        t.storage = grown
+    fresh = shape_sizes(nd, sizes, t.dt, t.dev)
+    if same_sizes(fresh, t):
+        return t
+    fresh.offset = t.offset
+    needed = bytes_reached(fresh)
+    if needed > <int64_t>t.storage.nbytes_:
+        resize_storage(t.storage, needed)
     copy_geometry(fresh, t)
+    bump_version(t.storage)
     return t
 
 
@@ -148,31 +167,28 @@ def from_buffer(owner, uintptr_t pointer, shape, stride, dtype dt not None, devi
     cdef int64_t sizes[MAX_DIMS]
     cdef int64_t strides[MAX_DIMS]
     cdef int nd = read_ints(shape, sizes, "from_buffer(): argument 'shape'")
-    cdef int i
+    cdef device where = concrete_device(dev)
     if read_ints(stride, strides, "from_buffer(): argument 'stride'") != nd:
         raise RuntimeError(f"from_buffer(): {len(stride)} strides for {nd} sizes")
-    cdef Tensor t = bare_tensor(dt, dev)
+    cdef Tensor t = bare_tensor(dt, where)
     set_rank(t, nd)
-    cdef int64_t last = 0
-    for i in range(nd):
-        if strides[i] < 0:
-            raise ValueError("at least one of the strides is negative, which tensors do not support; copy the array first")
-        t.sizes[i], t.strides[i] = sizes[i], strides[i]
-        last += (sizes[i] - 1) * strides[i]
-    finish_geometry(t)
-    t.storage = borrow_storage(<void*>pointer, (last + 1) * dt.itemsize if t.nelem else 0, dev, owner)
+    set_strides(t, sizes, strides)
+    t.storage = borrow_storage(<void*>pointer, bytes_reached(t), where, owner)
     return t
 
 
 cdef class ArrayView:
     """Exposes a CPU tensor through the buffer protocol; the view keeps the storage alive."""
     cdef Tensor tensor
+    cdef UntypedStorage lender           # whose memory it is
+    cdef Py_ssize_t nbytes
     cdef Py_ssize_t shape[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]
     cdef bytes format
 
-    def __init__(self, Tensor tensor not None):
+    def __cinit__(self, Tensor tensor not None):
         cdef int i
+        cdef int64_t nbytes
         if tensor.dev.type_code != DEVICE_CPU:
             raise TypeError(f"can't convert {tensor.dev} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
                             "host memory first.")
@@ -180,19 +196,25 @@ cdef class ArrayView:
             raise TypeError(f"Got unsupported ScalarType {tensor.dt.name}: NumPy has no such type")
         if tensor.storage.data == NULL and tensor.nelem > 0:
             raise RuntimeError("the memory of this tensor was freed")
-        self.tensor = shallow_copy(tensor)
+        if mt_advance(0, tensor.nelem, tensor.dt.itemsize, &nbytes):
+            raise ValueError(f"array is too big: {tensor.nelem} elements of {tensor.dt.itemsize} bytes, though few of them lie in memory")
+        self.tensor, self.nbytes = shallow_copy(tensor), nbytes
+        self.lender = owner_storage(tensor.storage)
         for i in range(tensor.nd):
             self.shape[i] = tensor.sizes[i]
-            self.strides[i] = tensor.strides[i] * tensor.dt.itemsize
+            if mt_advance(0, tensor.strides[i], tensor.dt.itemsize, &nbytes):
+                nbytes = 0                   # only where no step is made along the dimension
+            self.strides[i] = nbytes
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         cdef Tensor t = self.tensor
+        self.lender.lent += 1                # until `__releasebuffer__`
         self.format = t.dt.buffer_format.encode()
         buffer.buf = tensor_data(t)
         if buffer.buf == NULL:
             buffer.buf = &self.shape[0]      # an empty tensor has no memory; consumers want an address all the same
         buffer.obj = self
-        buffer.len = t.nelem * t.dt.itemsize
+        buffer.len = self.nbytes
         buffer.itemsize = t.dt.itemsize
         buffer.readonly = 0
         buffer.ndim = t.nd
@@ -205,8 +227,7 @@ cdef class ArrayView:
         buffer.internal = NULL
 
     def __releasebuffer__(self, Py_buffer* buffer):
-        pass
-
+        self.lender.lent -= 1
 
 
 def as_memoryview(Tensor t not None):

@@ -42,6 +42,22 @@ cdef int watched_count = 0
 cdef object NOT_WATCHED = frozenset(["__dict__", "__weakref__"])
 
 
+cdef bint is_method(object value):
+    """Whether an attribute of Tensor is a method that is called through a pointer of its own."""
+    return type(value).__name__ == "cython_function_or_method"
+
+
+cdef int check_self_of_methods() except -1:
+    """``Tensor.dim(3)`` is a TypeError, as it is of Python's own types."""
+    for value in Tensor.__dict__.values():
+        if is_method(value):
+            mt_check_self(TensorType, mt_vectorcall_place(<PyObject*>value))
+    return 0
+
+
+check_self_of_methods()
+
+
 def watch_attributes():
     """From now on ``__torch_function__`` sees attributes; called for the first tensor or mode that overrides it."""
     global attributes_watched, watched_count
@@ -54,7 +70,7 @@ def watch_attributes():
             continue
         if mt_is_getset(value):
             watch_getset(value)
-        elif type(value).__name__ == "cython_function_or_method" and watched_count < MAX_WATCHED:
+        elif is_method(value) and watched_count < MAX_WATCHED:
             place = mt_vectorcall_place(<PyObject*>value)
             watched_methods[watched_count].method = <PyObject*>value
             watched_methods[watched_count].call = place[0]

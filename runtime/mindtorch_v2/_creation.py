@@ -143,6 +143,34 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tens
     return tensor(data, dtype=dtype, device=device)
 
 
+def legacy_tensor(cls: type[Tensor], *args: Any, **options: Any) -> Tensor:
+    """What calling the class ``Tensor`` gives: sizes stand for an uninitialised tensor, a sequence for its values."""
+    if options.keys() - {"device"}:
+        raise TypeError(
+            f"new() received an invalid combination of arguments - got {', '.join(sorted(options))}; expected sizes, a "
+            "tensor, or a sequence of values, and nothing by keyword but device"
+        )
+    where = Device(options.get("device") or "cpu")
+    if where.type != "cpu":
+        raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {where.type} was passed")
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        same: Tensor = ops.aten.alias(args[0]) if cls is Tensor else _core.change_class(args[0], cls)
+        return same
+    made: Tensor = Tensor._make_subclass(cls, _legacy_values(args))
+    return made
+
+
+def _legacy_values(args: tuple[Any, ...]) -> Tensor:
+    data = args[0] if len(args) == 1 else args
+    if isinstance(data, _core.Size) or (args and all(isinstance(size, int) for size in args)):
+        return _core.alloc(args if isinstance(args[0], int) else data, None, "cpu")
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if not (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    return tensor(data, dtype=_core.get_default_dtype(), device="cpu")
+
+
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor over a NumPy array's memory: a change to either is seen by both."""
     import numpy as np

@@ -180,7 +180,7 @@ def _bound(value: Any) -> Any:
         return value if value.dim() == 0 else value.reshape(())
     if not hasattr(type(value), "__index__"):
         raise TypeError("slice indices must be integers or None or have an __index__ method")
-    return operator.index(value)
+    return max(-(2**63), min(operator.index(value), 2**63 - 1))
 
 
 def _selected(self: Tensor, view: Tensor, dim: int, index: int) -> Tensor:

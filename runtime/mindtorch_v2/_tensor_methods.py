@@ -133,13 +133,19 @@ def new_tensor(
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
-def resize_as_(self: Tensor, other: Tensor) -> Tensor:
-    """Gives the tensor other's shape in place."""
-    return _core.resize_(self, tuple(other.shape))
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Gives the tensor the template's shape in place."""
+    if not isinstance(the_template, Tensor):
+        raise TypeError(
+            f"resize_as_(): argument 'the_template' (position 1) must be Tensor, not {type(the_template).__name__}"
+        )
+    return _core.resize_(self, tuple(the_template.shape))
 
 
-def resize_(self: Tensor, *shape: Any) -> Tensor:
+def resize_(self: Tensor, *shape: Any, memory_format: Any = None) -> Tensor:
     """Gives the tensor a new contiguous shape in place."""
+    if not shape:
+        raise TypeError("resize_() missing 1 required positional argument: 'size'")
     return _core.resize_(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from .. import _core
 from .._core import OpOverload, Tensor, dtypes
 from .._ops import ops
-from ..library._registrations import Kernel, push_beneath
+from ..library import Library
 from ._casting import autocast_key, cast, eligible
 from ._state import cached_cast
 
@@ -37,15 +37,14 @@ _LISTS = {
 
 Policy = Callable[[Any, str], Any]  # (arguments, device type) -> arguments
 
-_installed: set[str] = set()  # device types
+_libraries: dict[str, Library] = {}
 
 
 def install(device_type: str) -> None:
-    """Registers the kernels at a device type's Autocast key, once; what others registered there stays on top."""
-    if device_type in _installed:
+    """Registers the kernels at a device type's Autocast key, once."""
+    if device_type in _libraries:
         return
-    _installed.add(device_type)
-    key = autocast_key(device_type)
+    library = _libraries[device_type] = Library("aten", "IMPL", autocast_key(device_type))
     policies: tuple[Policy, ...] = (
         cached_cast,
         lambda args, device: cast(args, device, dtypes["float32"]),
@@ -57,7 +56,7 @@ def install(device_type: str) -> None:
             packet = vars(ops.aten).get(name)
             for overload in packet.overloads() if packet is not None else ():
                 op: OpOverload = getattr(packet, overload)
-                push_beneath(op, key, Kernel(_kernel(op, policy, device_type), __name__))
+                library.impl(op, _kernel(op, policy, device_type))
 
 
 def _kernel(op: OpOverload, policy: Policy, device_type: str) -> Callable[..., Any]:

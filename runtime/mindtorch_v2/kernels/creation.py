@@ -148,9 +148,23 @@ def arange_step(
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     whole = all(isinstance(value, int) for value in (start, end, step))
     target = dtype or (_I64 if whole else _core.get_default_dtype())
-    count = -((start - end) // step) if whole else math.ceil((end - start) / step)
+    count = _arange_count(start, end, step, whole)
     name, kind = ("mt_arange_i64", "i64") if whole and target in _INTEGERS else ("mt_arange", "f64")
     return _on_cpu((count,), target, device, lambda out: native(name, "desc", kind, kind)(out, start, step))
+
+
+def _arange_count(start: Any, end: Any, step: Any, whole: bool) -> int:
+    """How many numbers there are from start on, step apart, before end."""
+    if whole:
+        return int(-((start - end) // step))
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"arange: unsupported range: {start} -> {end}; both ends must be finite")
+    count: float = (end - start) / step
+    if not abs(count) < 2**63:
+        raise RuntimeError(
+            f"arange: invalid size, possible overflow? There are {count} steps of {step} from {start} to {end}"
+        )
+    return math.ceil(count)
 
 
 def linspace(
@@ -169,6 +183,8 @@ def linspace(
 
 def eye(n: int, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """The identity matrix of n rows."""
+    if n < 0:
+        raise RuntimeError(f"eye: n must be greater or equal to 0, got {n}")
     result = zeros((n, n), dtype=dtype, device=device)
     _fill(_core.as_strided(result, (n,), (n + 1,), 0), 1)
     return result

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from .. import _core
 from .._core import RemovableHandle, Tensor, device, dtype
 from ..autograd import no_grad
 from .hooks import ForwardHook, ModuleHooks, add_hook, call_with_hooks, everywhere
@@ -448,13 +449,13 @@ def _applied(fn: Callable[[Tensor], Tensor], parameter: Parameter) -> Parameter:
 
 
 def _holds(tensor: Tensor, value: Tensor) -> bool:
-    """Whether a tensor can take over another one's memory: on meta there is none.
+    """Whether ``tensor.data = value`` is possible: on meta there is no memory.
 
     Raises TypeError for what is no tensor.
     """
     if not isinstance(value, Tensor):
         raise TypeError(f"Module._apply(): the function must return a Tensor, not {type(value).__name__}")
-    return tensor.is_meta == value.is_meta
+    return _core.has_compatible_type(tensor, value)
 
 
 def _with_value(tensor: Any, value: Tensor) -> Any:
