@@ -225,6 +225,15 @@ cdef int check_dirty(tuple dirty, tuple args, tuple outputs) except -1:
     return 0
 
 
+cdef Tensor view_of_input(Tensor t):
+    """An input that is an output too, as another object; its class, if it overrides calls, says of which class."""
+    if t.keys & TORCH_FUNCTION and not t.keys & PYTHON:
+        view = call2(aten("view_as"), t, t)
+        if isinstance(view, Tensor) and view is not t:
+            return <Tensor>view
+    return same_value(t)
+
+
 cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, bint record):
     cdef Tensor view
     cdef RareState marked = ctx.rare
@@ -236,7 +245,7 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         bump_version(output.storage)
     elif holds(args, output):
-        view = same_value(output)
+        view = view_of_input(output)
         view.base_ = output if output.base_ is None else output.base_
         view.epoch = view.base_.epoch
         output = view

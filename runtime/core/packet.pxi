@@ -23,7 +23,7 @@ cdef class OpOverloadPacket:
     def discard(self, OpOverload op not None):
         """Takes an overload back."""
         self.ops.remove(op)
-        delattr(self, op._overloadname)
+        vars(self).pop(op._overloadname, None)          # somebody may have deleted it
 
     def overloads(self):
         """Names of the overloads."""

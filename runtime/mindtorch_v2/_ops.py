@@ -30,6 +30,10 @@ class OpNamespace:
     def __getattr__(self, name: str) -> OpOverloadPacket:
         if name.startswith("__"):
             raise AttributeError(name)
+        packet = _every_packet.get(f"{self.__name__}::{name}")
+        if packet is not None and packet.overloads():  # somebody deleted the attribute, or that of the namespace
+            setattr(self, name, packet)
+            return packet
         text = f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}'{_near(name, _packets(self))}"
         if not _packets(self):
             text += f"; the namespace has no operators{_near(self.__name__, _populated_namespaces())}"
@@ -86,12 +90,11 @@ def when_defined(qualname: str, action: Callable[[OpOverload], None]) -> None:
 def discard(overload: OpOverload) -> None:
     """Takes `add` back; a packet left without overloads goes too, so that its name is an error again."""
     unregister_operator(overload)
-    namespace: OpNamespace = getattr(ops, overload.namespace)
     name = overload._schema.name
-    packet = _packets(namespace)[name]
+    packet = _every_packet[f"{overload.namespace}::{name}"]
     OpOverloadPacket.discard(packet, overload)
     if not packet.overloads():
-        delattr(namespace, name)
+        vars(getattr(ops, overload.namespace)).pop(name, None)
 
 
 def find(qualname: str) -> OpOverload:

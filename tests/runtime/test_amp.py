@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -385,3 +387,34 @@ def test_training_on_the_npu() -> None:
         assert w.tolist() == expected
     assert scaler.get_scale() == 4.0
     assert scaler._scale.device.type == "npu"
+
+
+# ---------------------------------------------------------------- what others registered first
+REGISTERED_FIRST = """
+import importlib, sys, warnings
+
+warnings.simplefilter("ignore")
+torch = importlib.import_module(sys.argv[1])
+library = torch.library.Library("aten", "IMPL")
+ours = torch.library.fallthrough_kernel if sys.argv[2] == "fallthrough" else lambda x, y: x - y
+library.impl("mm", ours, "AutocastCPU")
+
+def product():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        result = torch.mm(torch.ones(2, 2), torch.ones(2, 2))
+    return str(result.dtype), result.tolist()
+
+print(product(), product())
+library._destroy()
+print(product())
+"""
+
+
+@pytest.mark.parametrize("kernel", ["fallthrough", "function"])
+def test_a_kernel_registered_before_autocast_was_ever_on(kernel: str, child_env: dict[str, str]) -> None:
+    """It stays what runs; the runtime's own come when autocast is first turned on, in a process of its own."""
+    said = []
+    for name in ("torch", "mindtorch_v2"):
+        command = [sys.executable, "-c", REGISTERED_FIRST, name, kernel]
+        said.append(subprocess.run(command, env=child_env, capture_output=True, text=True, check=True).stdout)
+    assert said[1] == said[0]

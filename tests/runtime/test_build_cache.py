@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import json
 import shutil
 import subprocess
 import sys
@@ -117,3 +119,85 @@ def test_a_cache_that_is_no_folder(tmp_path, cache):
     assert str(caught.value) == (
         f"libk.so cannot be built in the cache {cache}/kernels: Not a directory; {build_cache.NO_SPACE_HINT}"
     )
+
+
+# ---------------------------------------------------------------- damage
+DAMAGE = {
+    "empty list": lambda manifest, library: manifest.write_bytes(b""),
+    "cut list": lambda manifest, library: manifest.write_bytes(manifest.read_bytes()[:-3]),
+    "list of something else": lambda manifest, library: manifest.write_text("[1]"),
+    "no list": lambda manifest, library: manifest.write_text('{"a": 1}'),
+    "list that is no text": lambda manifest, library: manifest.write_bytes(b"\xff\xfe["),
+    "no library": lambda manifest, library: library.unlink(),
+    "empty library": lambda manifest, library: library.write_bytes(b""),
+    "cut library": lambda manifest, library: library.write_bytes(library.read_bytes()[:5000]),
+    "library of zeros": lambda manifest, library: library.write_bytes(bytes(len(library.read_bytes()))),
+    "one bit": lambda manifest, library: library.write_bytes(library.read_bytes()[:-1] + b"\x01"),
+    "no digest": lambda manifest, library: (library.parent / "digest").unlink(),
+    "both": lambda manifest, library: (manifest.write_bytes(b""), library.write_bytes(b"")),
+}
+
+
+@pytest.fixture
+def entry(tmp_path, cache):
+    """Builds ``libk.so`` with a build that counts, and gives (what builds again, list of dependencies, library)."""
+    source = tmp_path / "a.c"
+    source.write_text("int seven(void) { return 7; }\n")
+    built = build.build_native("k", [source])
+    (manifest,) = (cache / "kernels").glob("*.json")
+    return lambda: build.build_native("k", [source]), manifest, built
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_entry_is_built_again(name, entry):
+    rebuild, manifest, library = entry
+    DAMAGE[name](manifest, library)
+    again = rebuild()
+    assert ctypes.CDLL(str(again)).seven() == 7
+    before = again.stat()
+    assert rebuild().stat() == before  # and is found from then on
+    assert not list(manifest.parent.glob("build-*"))
+
+
+REPAIR = """
+import ctypes, sys
+from pathlib import Path
+from mindtorch_v2.npu import build_cache
+source, log = Path(sys.argv[1]), Path(sys.argv[2])
+
+def build(folder):
+    with log.open("a") as file:
+        file.write("built\\n")
+    (folder / "lib.so").write_text("good")
+    return [source]
+
+sys.stdin.read()
+print(build_cache.cached("recipe", "lib.so", build).read_text())
+"""
+
+
+@pytest.mark.parametrize("damage", ["list", "library"])
+def test_several_processes_repair_an_entry_once(damage, tmp_path, cache, child_env):
+    source, log = tmp_path / "a.c", tmp_path / "log"
+    source.write_text("")
+    command = [sys.executable, "-c", REPAIR, source, log]
+    subprocess.run(command, input="", text=True, capture_output=True, check=True, env=child_env)
+    (damaged,) = (cache / "kernels").glob("*.json" if damage == "list" else "*/lib.so")
+    damaged.write_text("")
+    log.unlink()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    processes = [subprocess.Popen(command, text=True, env=child_env, **pipes) for _ in range(4)]
+    for process in processes:
+        process.stdin.close()
+    assert [process.stdout.read() for process in processes] == ["good\n"] * 4
+    assert [process.wait() for process in processes] == [0] * 4
+    assert log.read_text() == "built\n"
+    for process in processes:
+        process.stdout.close()
+
+
+def test_a_dependency_that_became_a_folder(tmp_path, entry):
+    rebuild, manifest, _ = entry
+    (tmp_path / "folder").mkdir()
+    manifest.write_text(json.dumps([str(tmp_path / "folder")]))
+    assert ctypes.CDLL(str(rebuild())).seven() == 7

@@ -327,3 +327,34 @@ def test_the_trace_nests(child_env: dict[str, str]) -> None:
     assert any(line.startswith("[call] op=[aten::linear], key=[Autograd") for line in lines)
     assert any(line.startswith(" [") for line in lines)
     assert any("[redispatch]" in line and "key=[CPU]" in line for line in lines)
+
+
+# ---------------------------------------------------------------- names that somebody deleted
+@pytest.mark.parametrize("what", ["namespace", "packet"])
+def test_what_was_deleted_from_torch_ops_is_found_again(what: str) -> None:
+    def case(torch: Any) -> Any:
+        name = fresh_namespace()
+        library = torch.library.Library(name, "DEF")
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", lambda x: x + 1, "CPU")
+        getattr(torch.ops, name).f(torch.ones(1))
+        delattr(*((torch.ops, name) if what == "namespace" else (getattr(torch.ops, name), "f")))
+        again = getattr(torch.ops, name).f(torch.ones(1))
+        delattr(*((torch.ops, name) if what == "namespace" else (getattr(torch.ops, name), "f")))
+        library._destroy()
+        gone = hasattr(getattr(torch.ops, name), "f")
+        library = torch.library.Library(name, "DEF")
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", lambda x: x + 2, "CPU")
+        return again, gone, getattr(torch.ops, name).f(torch.ones(1))
+
+    agree(case)
+
+
+def test_a_library_is_destroyed_after_an_overload_was_deleted() -> None:
+    name = fresh_namespace()
+    library = mindtorch_v2.library.Library(name, "DEF")
+    library.define("f.a(Tensor x) -> Tensor")
+    del getattr(mindtorch_v2.ops, name).f.a
+    library._destroy()
+    assert not hasattr(getattr(mindtorch_v2.ops, name), "f")

@@ -8,7 +8,7 @@ from typing import Any
 from .. import _core
 from .._core import OpOverload, Tensor, dtypes
 from .._ops import ops
-from ..library import Library
+from ..library._registrations import Kernel, push_beneath
 from ._casting import autocast_key, cast, eligible
 from ._state import cached_cast
 
@@ -37,14 +37,15 @@ _LISTS = {
 
 Policy = Callable[[Any, str], Any]  # (arguments, device type) -> arguments
 
-_libraries: dict[str, Library] = {}
+_installed: set[str] = set()  # device types
 
 
 def install(device_type: str) -> None:
-    """Registers the kernels at a device type's Autocast key, once."""
-    if device_type in _libraries:
+    """Registers the kernels at a device type's Autocast key, once; what others registered there stays on top."""
+    if device_type in _installed:
         return
-    library = _libraries[device_type] = Library("aten", "IMPL", autocast_key(device_type))
+    _installed.add(device_type)
+    key = autocast_key(device_type)
     policies: tuple[Policy, ...] = (
         cached_cast,
         lambda args, device: cast(args, device, dtypes["float32"]),
@@ -56,7 +57,7 @@ def install(device_type: str) -> None:
             packet = vars(ops.aten).get(name)
             for overload in packet.overloads() if packet is not None else ():
                 op: OpOverload = getattr(packet, overload)
-                library.impl(op, _kernel(op, policy, device_type))
+                push_beneath(op, key, Kernel(_kernel(op, policy, device_type), __name__))
 
 
 def _kernel(op: OpOverload, policy: Policy, device_type: str) -> Callable[..., Any]:

@@ -101,12 +101,12 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     """``values`` written, or with ``accumulate`` added, at index tensors or masks."""
     import numpy as np
 
+    keys = _keys(self, indices)
     if self.dtype is not values.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {self.dtype} for the destination and "
             f"{values.dtype} for the source."
         )
-    keys = _keys(self, indices)
     target = _bits(self)
     picked = target[keys].shape
     given = tuple(values.shape)
@@ -132,6 +132,8 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if index.dim() > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     d = wrap_dim(dim, self.dim())
+    if index.dtype not in (_I32, _I64):
+        raise RuntimeError(f"index_select(): Expected dtype int32 or int64 for index, got {index.dtype}")
     order = _checked(self.reshape((1,)) if self.dim() == 0 else self, index.reshape((-1,)), d)
     if len(order) and order.min() < 0:
         raise IndexError("index out of range in self")
@@ -148,6 +150,7 @@ def _selected(self: Tensor, d: int, count: int) -> tuple[int, ...]:
 
 def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """Elements along a dimension, at an index of their own each."""
+    wrap_dim(dim, self.dim())
     if index.numel() == 0:
         return _core.alloc(index.shape, self.dtype, self.device)
     if self.dim() == 0:

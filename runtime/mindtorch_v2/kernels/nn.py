@@ -16,11 +16,10 @@ def _rows(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Scores as (N, classes) and targets as (N,); a single row stands for a batch of one. Checks shapes and dtype."""
     if self.dim() not in (1, 2):
         raise RuntimeError("input tensor should be 1D or 2D")
+    if target.dim() > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if target.dim() != self.dim() - 1 or tuple(target.shape) != tuple(self.shape[:-1]):
-        raise ValueError(
-            f"Expected input batch_size ({self.shape[0]}) to match target batch_size "
-            f"({target.shape[0] if target.dim() else 1})."
-        )
+        raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
     if target.is_floating_point() or target.dtype is _core.dtypes["bool"]:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype}")
     return (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.reshape((1,)))
@@ -82,6 +81,14 @@ def nll_loss_backward(
     import numpy as np
 
     labels, weights, rows = _arrays(self, target, weight, ignore_index)
+    if total_weight.numel() != 1:
+        raise RuntimeError(
+            f"expected total_weight to be a single element tensor, got: {list(total_weight.shape)} "
+            f"({total_weight.numel()} elements)"
+        )
+    expected = () if reduction != NONE else tuple(target.shape)
+    if tuple(grad_output.shape) != expected:
+        raise RuntimeError(f"Expected grad_output of shape {list(expected)}, but got {list(grad_output.shape)}")
     grad = grad_output.to(_core.dtypes["float64"]).numpy().reshape(-1)
     if reduction == MEAN:
         grad = grad / total_weight.item()

@@ -130,26 +130,37 @@ def prod_dim(self: Tensor, dim: int, keepdim: bool, *, dtype: dtype | None = Non
     return _reduce("prod", self, dim, keepdim, _sum_dtype(self, dtype))
 
 
-def _require_elements(name: str, self: Tensor, dims: Sequence[int]) -> None:
-    if self.numel() == 0 and any(self.shape[d] == 0 for d in dims):
-        raise RuntimeError(
-            f"{name}(): Expected reduction dim to have a non-zero size: the tensor has shape {list(self.shape)}"
+def _require_elements(name: str, self: Tensor, dim: int | Sequence[int] | None) -> None:
+    """Raises, in the words of the operator ``name``, where there is nothing to take an extreme of."""
+    dims = wrap_dims(dim, self.dim())
+    if self.numel():
+        return
+    if dim is None or dim == () or dim == []:
+        kind = IndexError if name.startswith("arg") else RuntimeError
+        raise kind(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            "the 'dim' argument."
         )
+    for d in dims:
+        if self.shape[d] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
-def _extreme(name: str, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
-    _require_elements(name, self, wrap_dims(dim, self.dim()))
-    return _reduce(name, self, dim, keepdim, self.dtype)
+def _extreme(
+    kernel: str, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool, operator: str | None = None
+) -> Tensor:
+    _require_elements(operator or kernel, self, dim)
+    return _reduce(kernel, self, dim, keepdim, self.dtype)
 
 
 def max_all(self: Tensor) -> Tensor:
     """The largest element; NaN if there is one."""
-    return _extreme("amax", self, None, False)
+    return _extreme("amax", self, None, False, "max")
 
 
 def min_all(self: Tensor) -> Tensor:
     """The smallest element; NaN if there is one."""
-    return _extreme("amin", self, None, False)
+    return _extreme("amin", self, None, False, "min")
 
 
 def amax(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
@@ -180,16 +191,16 @@ class Extremes(tuple[Tensor, ...]):
 
 def max_dim(self: Tensor, dim: int, keepdim: bool) -> Extremes:
     """The largest elements along a dimension, and where they are."""
-    return Extremes((_extreme("amax", self, dim, keepdim), _argument("argmax", self, dim, keepdim)))
+    return Extremes((_extreme("amax", self, dim, keepdim, "max"), _argument("argmax", self, dim, keepdim)))
 
 
 def min_dim(self: Tensor, dim: int, keepdim: bool) -> Extremes:
     """The smallest elements along a dimension, and where they are."""
-    return Extremes((_extreme("amin", self, dim, keepdim), _argument("argmin", self, dim, keepdim)))
+    return Extremes((_extreme("amin", self, dim, keepdim, "min"), _argument("argmin", self, dim, keepdim)))
 
 
 def _argument(name: str, self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    _require_elements(name, self, wrap_dims(dim, self.dim()))
+    _require_elements(name, self, dim)
     return _reduce(name, self, dim, keepdim, _I64)
 
 

@@ -262,10 +262,10 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
 def slice(self: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     """A range of a dimension, cut to what there is."""
     if self.dim() == 0:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(dim, self.dim())
     if step <= 0:
         raise RuntimeError("slice step must be positive")
-    d = wrap_dim(dim, self.dim())
     first, last, _ = builtins.slice(start, end).indices(self.size(d))
     return _core.sliced(self, d, first, max(0, -((first - last) // step)), step)
 
@@ -328,12 +328,18 @@ def movedim(self: Tensor, source: int, destination: int) -> Tensor:
 def unbind(self: Tensor, dim: int) -> list[Tensor]:
     """The slices along a dimension, which is left out."""
     if self.dim() == 0:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return [select(self, dim, i) for i in range(self.shape[wrap_dim(dim, self.dim())])]
+
+
+def _require_dimension(name: str, self: Tensor) -> None:
+    if self.dim() == 0:
+        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
 
 
 def split(self: Tensor, split_size: int, dim: int) -> list[Tensor]:
     """Parts of ``split_size`` along a dimension; the last may be smaller."""
+    _require_dimension("split", self)
     if split_size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
     size = self.shape[wrap_dim(dim, self.dim())]
@@ -345,6 +351,7 @@ def split(self: Tensor, split_size: int, dim: int) -> list[Tensor]:
 
 def split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int) -> list[Tensor]:
     """Parts of the given sizes along a dimension."""
+    _require_dimension("split", self)
     size = self.shape[wrap_dim(dim, self.dim())]
     if sum(split_sizes) != size or any(n < 0 for n in split_sizes):
         raise RuntimeError(
@@ -360,6 +367,7 @@ def split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int) -> list
 
 def chunk(self: Tensor, chunks: int, dim: int) -> list[Tensor]:
     """At most ``chunks`` parts of equal size along a dimension; the last may be smaller."""
+    _require_dimension("chunk", self)
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     size = self.shape[wrap_dim(dim, self.dim())]
@@ -448,10 +456,11 @@ def slice_backward(
 def _joined(tensors: Sequence[Tensor], dim: int) -> tuple[int, list[Tensor], list[int], Any]:
     """The dimension, the tensors that count, the result's shape and dtype. Raises where sizes differ elsewhere."""
     if not tensors:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     parts = [tensor for tensor in tensors if tuple(tensor.shape) != (0,)] or list(tensors[:1])
-    if parts[0].dim() == 0:
-        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    for i, tensor in enumerate(tensors):
+        if tensor.dim() == 0:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     d = wrap_dim(dim, parts[0].dim())
     shape = list(parts[0].shape)
     for i, part in enumerate(parts[1:], 1):

@@ -10,7 +10,7 @@ from typing import Any
 from .. import _core
 from .._core import OpOverload
 
-__all__ = ["Kernel", "find_meta", "formula", "is_registered", "pop", "push", "registrations", "suspend"]
+__all__ = ["Kernel", "find_meta", "formula", "is_registered", "pop", "push", "push_beneath", "registrations", "suspend"]
 
 _AUTOGRAD = "Autograd"
 
@@ -42,6 +42,12 @@ def formula(
 def push(overload: OpOverload, key: str, kernel: Kernel) -> None:
     """Makes ``kernel`` what runs at a key."""
     _kernels.setdefault(overload, {}).setdefault(key, []).append(kernel)
+    _install(overload, key)
+
+
+def push_beneath(overload: OpOverload, key: str, kernel: Kernel) -> None:
+    """As `push`, below all that is registered already: the runtime's own, registered when it is first needed."""
+    _kernels.setdefault(overload, {}).setdefault(key, []).insert(0, kernel)
     _install(overload, key)
 
 

@@ -125,6 +125,12 @@ def nll_loss(
 ) -> Tensor:
     """Minus the score of each target class; input (C), (N, C) or (N, C, ...) of log-probabilities."""
     chosen = _reduction(reduction)
+    if input.dim() == 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if input.dim() > 1 and target.dim() > 0 and input.shape[0] != target.shape[0]:
+        raise ValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
+        )
     if input.dim() > 2:
         rows = _classes_last(input)
         loss: Tensor = ops.aten.nll_loss.default(rows, target.reshape((-1,)), weight, chosen, ignore_index)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .._core import npu_current_device, npu_recent_launches
-from . import paths
+from . import elf, paths
 from .errors import NpuError, explain
 
 _log = logging.getLogger("mindtorch_v2.npu")
@@ -145,6 +145,10 @@ class Acl:
 
 def open_library(path: str, simulated: bool) -> Acl:
     """Opens an ACL library and resolves the table. Raises OSError where it cannot be opened or lacks a symbol."""
+    file = Path(path)
+    problem = elf.cut_short(file) if file.is_file() else None  # a name without a folder is the loader's to find
+    if problem is not None:
+        raise OSError(f"{path} cannot be loaded: {problem}")
     library = ctypes.CDLL(path)
     functions: dict[str, Callable[..., Any]] = {}
     missing = []

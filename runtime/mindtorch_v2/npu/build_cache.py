@@ -1,4 +1,8 @@
-"""A content-addressed cache of built libraries, safe for processes that build at the same time."""
+"""A content-addressed cache of built libraries, safe for processes that build at the same time.
+
+What a full disk or a crash left of an entry is not trusted: a library has its digest beside it, and an entry that does
+not agree with itself is built again.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from pathlib import Path
 from .build_errors import BuildError
 
 NO_SPACE_HINT = "free space there, or set MINDTORCH_CACHE_DIR to a folder that can be written and has some"
+_DIGEST = "digest"  # beside a library: the digest of its contents
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.ENOTDIR, errno.EEXIST)
 
 # Headers that belong to the compiler, whose version is part of every key.
@@ -45,8 +50,8 @@ def cached(recipe: str, filename: str, build: Callable[[Path], Iterable[Path]]) 
     """The library built from ``recipe`` (a digest), from the cache where its dependencies have not changed.
 
     ``build(folder)`` writes ``filename`` into an empty folder and returns the files it read. What it raises
-    leaves nothing behind. Of several processes that want the same library, one builds it. Raises ``BuildError`` where
-    the cache cannot be written, as on a full disk.
+    leaves nothing behind. A damaged library or list of dependencies is as good as none. Of several processes that want
+    the same library, one builds it. Raises ``BuildError`` where the cache cannot be written, as on a full disk.
     """
     root = cache_root() / "kernels"
     found = _look_up(root, recipe, filename)
@@ -58,18 +63,19 @@ def cached(recipe: str, filename: str, build: Callable[[Path], Iterable[Path]]) 
             found = _look_up(root, recipe, filename)  # another process may have built it meanwhile
             if found:
                 return found
-            _build(root, recipe, build)
+            _build(root, recipe, filename, build)
             found = _look_up(root, recipe, filename)
     if found is None:
         raise FileNotFoundError(f"a source of {filename} changed while it was built; build it again")
     return found
 
 
-def _build(root: Path, recipe: str, build: Callable[[Path], Iterable[Path]]) -> None:
+def _build(root: Path, recipe: str, filename: str, build: Callable[[Path], Iterable[Path]]) -> None:
     workspace = Path(tempfile.mkdtemp(prefix="build-", dir=root))
     try:
         dependencies = sorted({str(path) for path in build(workspace) if _is_dependency(path, workspace)})
-        _publish(root, recipe, workspace, dependencies)
+        (workspace / _DIGEST).write_text(digest([(workspace / filename).read_bytes()]))
+        _publish(root, recipe, filename, workspace, dependencies)
     finally:
         shutil.rmtree(workspace, ignore_errors=True)
 
@@ -87,19 +93,32 @@ def _told_as_build_error(root: Path, filename: str) -> Iterator[None]:
 
 def _look_up(root: Path, recipe: str, filename: str) -> Path | None:
     try:
-        dependencies: list[str] = json.loads((root / f"{recipe}.json").read_text())
-        library = root / _product(recipe, dependencies) / filename
-    except (FileNotFoundError, NotADirectoryError):
-        return None  # never built, or a dependency is gone
-    return library if library.is_file() else None
+        dependencies = json.loads((root / f"{recipe}.json").read_text())
+        if not isinstance(dependencies, list) or not all(isinstance(path, str) for path in dependencies):
+            return None
+        product = root / _product(recipe, dependencies)
+    except (OSError, ValueError):
+        return None  # never built, a dependency is gone, or the list of them is damaged
+    return product / filename if _is_whole(product, filename) else None
 
 
-def _publish(root: Path, recipe: str, workspace: Path, dependencies: list[str]) -> None:
+def _is_whole(product: Path, filename: str) -> bool:
+    """Whether a library is as it was built: there is no use in loading what is left of one."""
+    try:
+        return (product / _DIGEST).read_text() == digest([(product / filename).read_bytes()])
+    except (OSError, ValueError):
+        return False
+
+
+def _publish(root: Path, recipe: str, filename: str, workspace: Path, dependencies: list[str]) -> None:
     # The folder's name depends on the contents: a rebuilt library never has the path of one that is loaded.
     product = root / _product(recipe, dependencies)
-    if not product.exists():
-        workspace.chmod(0o755)
-        workspace.rename(product)
+    if not _is_whole(product, filename):
+        with tempfile.TemporaryDirectory(prefix="build-", dir=root) as damaged:
+            if product.exists():
+                product.rename(Path(damaged) / "product")  # whoever has it open keeps it
+            workspace.chmod(0o755)
+            workspace.rename(product)
     manifest = product / "dependencies.json"
     manifest.write_text(json.dumps(dependencies))
     manifest.replace(root / f"{recipe}.json")

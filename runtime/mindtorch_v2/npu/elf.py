@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import platform
 import struct
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 _MACHINES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _DYNAMIC_SYMBOLS = 11
+_WITHOUT_CONTENTS = (0, 8)  # types of sections: unused, and memory that is zero at start
 
 
 def wrong_architecture(path: Path) -> str | None:
@@ -22,10 +27,45 @@ def wrong_architecture(path: Path) -> str | None:
     return None if machine == here else f"it is built for {machine}, this process runs on {here}"
 
 
+def cut_short(path: Path) -> str | None:
+    """That the file ends before what its headers claim, in words; None where it has all of it.
+
+    The loader maps what is claimed, and a process that reads a page behind the file's end is killed (SIGBUS).
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        claimed = _claimed_size(file, size)
+    if claimed <= size:
+        return None
+    return f"it is incomplete: its headers speak of {claimed} bytes, the file has {size}; build it or copy it again"
+
+
+def _claimed_size(file: BinaryIO, size: int) -> int:
+    """Where the last table, segment or section of a little-endian 64-bit file ends; 0 for another file."""
+    head = file.read(_HEADER.size)
+    if head[:6] != b"\x7fELF\x02\x01":
+        return 0
+    if len(head) < _HEADER.size:
+        return _HEADER.size
+    segments, sections, segment_count, section_count = (_HEADER.unpack(head)[i] for i in (5, 6, 10, 12))
+    tables = [(segments, _SEGMENT, segment_count), (sections, _SECTION, section_count)]
+    end = max(_HEADER.size, *(table + entry.size * count if table else 0 for table, entry, count in tables))
+    if end > size:
+        return end  # what the tables say is not there
+    by_segment = (entry[2] + entry[5] for entry in _entries(file, *tables[0]))
+    by_section = (entry[4] + entry[5] for entry in _entries(file, *tables[1]) if entry[1] not in _WITHOUT_CONTENTS)
+    return max(end, *by_segment, *by_section)
+
+
+def _entries(file: BinaryIO, table: int, entry: struct.Struct, count: int) -> Iterator[tuple[int, ...]]:
+    file.seek(table)
+    return entry.iter_unpack(file.read(entry.size * count if table else 0))
+
+
 def exported_symbols(path: Path) -> list[str]:
     """Names of the symbols that a little-endian 64-bit library defines for others, sorted; empty where it has none."""
     data = path.read_bytes()
-    if data[:6] != b"\x7fELF\x02\x01":
+    if data[:6] != b"\x7fELF\x02\x01" or cut_short(path) is not None:
         return []
     table = struct.unpack_from("<Q", data, 0x28)[0]
     entry_size, count = struct.unpack_from("<HH", data, 0x3A)

@@ -176,7 +176,7 @@ def _folder(relative_to: str | os.PathLike[str] | None) -> Path:
 
 
 def _load(path: Path) -> _Library:
-    problem = elf.wrong_architecture(path)
+    problem = elf.wrong_architecture(path) or elf.cut_short(path)
     if problem is not None:
         raise OSError(f"kernel library {path} cannot be loaded: {problem}")
     try:
