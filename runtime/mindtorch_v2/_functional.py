@@ -64,6 +64,9 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     """Whether elements are equal, or finite and within atol + rtol * |other|."""
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not tolerance >= 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
     close = input == other
     if equal_nan and input.is_floating_point():
         close = close | (input.isnan() & other.isnan())

@@ -39,14 +39,12 @@ CLASSES = (RuntimeError, IndexError, TypeError, ValueError, MemoryError)
 
 # Of two wrong arguments another one is told about, with its class.
 ANOTHER_FIRST = {
-    "_softmax_backward_data", "_log_softmax_backward_data", "amin", "amax",
-    "arange", "arange.start", "arange.start_step", "baddbmm", "mv", "addmv", "matmul", "linear", "gather", "scatter_add", "index_put", "index_put_", "nll_loss",
-    "nll_loss_forward", "nll_loss_backward", "slice_backward", "slice_scatter", "select_scatter", "as_strided_scatter",
-    "select_backward", "repeat", "argmax", "argmin", "mean.dim", "mse_loss", "scatter_add_", "squeeze.dims",
-    "squeeze_copy.dims", "stack", "uniform_",
+    "_log_softmax_backward_data", "_softmax_backward_data", "addmv", "amax", "amin", "arange", "arange.start",
+    "arange.start_step", "argmax", "argmin", "as_strided_scatter", "baddbmm", "gather", "index_put", "index_put_",
+    "linear", "matmul", "mean.dim", "mse_loss", "mv", "nll_loss", "nll_loss_backward", "nll_loss_forward", "repeat",
+    "scatter_add", "scatter_add_", "select_backward", "select_scatter", "slice_backward", "slice_scatter",
+    "squeeze.dims", "squeeze_copy.dims", "stack", "uniform_",
 }  # fmt: skip
-
-
 NOT_YET = {"arange", "arange.start", "arange.start_step", "fill.Scalar", "fill_.Scalar"}
 
 
