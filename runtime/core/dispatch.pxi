@@ -345,6 +345,8 @@ cdef object dispatch_traced(OpOverload op, int key, Bound* bound, uint64_t keys,
 cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     cdef int64_t level
     if op.recorded_at >> key & 1:
+        if op.mutates and mt_state.captured:
+            refuse_captured(op, bound)
         if forward_levels and not mt_state.withheld:
             level = level_of_call(op, bound)
             if level:

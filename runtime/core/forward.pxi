@@ -22,6 +22,20 @@ cdef class Tangents:
         self.by_level.pop(level, None)
 
 
+@cython.final
+cdef class TangentView:
+    """In place of a view's tangent: that of what it is a view of, seen as the view sees it, whatever that one is by now."""
+    cdef Tensor source
+    cdef object look                     # callable(tangent of source): what the view shows of it
+    cdef object whole, part              # of source, when last seen, and what was shown of it
+
+    cdef object at(self, int64_t level):
+        whole = find_tangent(self.source, level)
+        if whole is not None and whole is not self.whole:
+            self.whole, self.part = whole, self.look(whole)
+        return self.part
+
+
 cdef Tangents tangents_of(Tensor t):
     """The tensor's own tangents, made on first use."""
     if t.tangents is None:
@@ -33,7 +47,8 @@ cdef object find_tangent(Tensor t, int64_t level):
     """A tensor's tangent, of a view also that part of its base's; None where it has none at this level."""
     cdef Tensor base = t.base_
     if t.tangents is not None and level in t.tangents.by_level:
-        return t.tangents.by_level[level]
+        own = t.tangents.by_level[level]
+        return (<TangentView>own).at(level) if type(own) is TangentView else own
     if base is None or base.tangents is None:
         return None
     whole = base.tangents.by_level.get(level)
@@ -83,9 +98,13 @@ cdef bint goes_above_batch(OpOverload op, Bound* bound, uint64_t autograd_keys) 
     cdef int64_t batch = 0
     cdef int i, kind
     cdef list tensors = []
+    if op.mutates and mt_state.captured:
+        refuse_captured(op, bound)
     # A kernel that redispatches below autograd would leave the batch out: `vmap` comes first, as for `detach`.
     if autograd_keys == 0 or op.keyset_at >> mt_highest_bit(autograd_keys) & 1:
         return False
+    if op.makes_views:                                     # a transform inside follows what is changed through a view
+        return True
     for i in range(op.sig.count):
         kind = op.sig.args[i].kind
         if bound.slots[i] == <PyObject*>None:
@@ -119,12 +138,49 @@ def count_forward_levels_(int change):
     forward_levels += change
 
 
-def count_transforms_(int change):
-    """Counts the transforms of `func` that this thread is in: one begins (1) or is done (-1)."""
-    mt_state.transforms += change
+cdef int refuse_captured(OpOverload op, Bound* bound) except -1:
+    """Refuses to change what a function that is differentiated did not make: its derivative would not know of it."""
+    cdef Tensor t
+    if not op.sig.count or not op.aliases[0].written or op.sig.args[0].kind != ARG_TENSOR or bound.slots[0] == <PyObject*>None:
+        return 0
+    t = <Tensor>bound.slots[0]
+    while t.keys & BATCHED and t.level > mt_state.captured:        # made by a `vmap` inside: of the whole batch
+        t = t.value
+    if t.born < mt_state.captured:
+        raise RuntimeError(f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place "
+                           f"operation ({op.sig.qualname}) that would mutate a captured Tensor. This is not supported; please "
+                           "rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs.")
+    return 0
 
 
-def hide_tangents_(level):
+cdef object unsupported_in_transform(str method, str besides=""):
+    return RuntimeError(f"You are attempting to call Tensor.{method}() {besides}inside of a function being transformed by a functorch "
+                        "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, "
+                        f"jacfwd, hessian) or call {method}() outside of a function being transformed instead.")
+
+
+def set_transform_(int64_t number, captured=None):
+    """Sets the number of the innermost transform of `func` on this thread, and below which nothing is changed in place.
+
+    None leaves the latter as it is. Returns both as they were before.
+    """
+    before = mt_state.transform, mt_state.captured
+    mt_state.transform, mt_state.captured = number, mt_state.captured if captured is None else captured
+    return before
+
+
+def running_transform():
+    """The number of the innermost transform of `func` that runs on this thread; 0: none."""
+    return mt_state.transform
+
+
+def adopt_(Tensor t not None):
+    """Lets the innermost transform count a tensor as one that it made, so that it may be changed in place; returns it."""
+    t.born = mt_state.transform
+    return t
+
+
+def hide_tangents_(int64_t level):
     """Hides tangents at this level and above from this thread's calls; returns what was hidden before."""
     cdef int64_t before = mt_state.forward_hidden
     mt_state.forward_hidden = level
@@ -141,6 +197,26 @@ def set_tangent_(Tensor t not None, int64_t level, value):
     cdef Tangents held = tangents_of(t)
     held.by_level[level] = value
     return held
+
+
+def set_tangent_view_(Tensor t not None, int64_t level, Tensor source not None, look, part):
+    """Makes a view's tangent ``look(tangent of source)``, now and later; now that is `part`. See `set_tangent_`."""
+    cdef TangentView view = TangentView.__new__(TangentView)
+    cdef Tangents held = tangents_of(t)
+    view.source, view.look, view.whole, view.part = source, look, find_tangent(source, level), part
+    held.by_level[level] = view
+    return held
+
+
+def tangent_owner(Tensor t not None, int64_t level):
+    """The tensor whose tangent at a level a tensor's is part of: itself, or what it is a view of."""
+    while True:
+        own = None if t.tangents is None else t.tangents.by_level.get(level)
+        if own is None:
+            return t if t.base_ is None else t.base_
+        if type(own) is not TangentView:
+            return t
+        t = (<TangentView>own).source
 
 
 def tangent_levels(Tensor t not None):
@@ -173,6 +249,19 @@ def without_history(Tensor t not None):
     return result
 
 
+def apart(Tensor t not None):
+    """As `without_history`, but without tangents."""
+    return same_value(t)
+
+
+def leaf(Tensor t not None):
+    """As `without_history`, but a leaf that requires grad, made in the innermost transform."""
+    cdef Tensor result = without_history(t)
+    set_requires_grad(result, True)
+    result.born = mt_state.transform
+    return result
+
+
 def run_backward_formula(OpOverload op not None, tuple args not None, dict kwargs not None, output, tuple needs not None,
                          list grads not None):
     """An operator's gradient formula, called on a finished call: gradients by tensor slot (lists flattened).
@@ -194,8 +283,8 @@ def run_backward_formula(OpOverload op not None, tuple args not None, dict kwarg
     return align_gradients(ctx, backward_callable(ctx)(ctx, *grads)), without
 
 
-def reaches_other_leaves(tensors, leaves):
-    """Whether the graph of any of the tensors ends in a leaf that is not among `leaves`."""
+def reaches_other_leaves(tensors, leaves, int64_t number):
+    """Whether the graph of any of the tensors ends in a leaf that is not among `leaves`, nor made in transform `number`."""
     cdef set seen = set(), own = set([id(t) for t in leaves])
     cdef list stack = []
     cdef Node node, after
@@ -209,7 +298,8 @@ def reaches_other_leaves(tensors, leaves):
         if node in seen:
             continue
         seen.add(node)
-        if isinstance(node, AccumulateGrad) and id((<AccumulateGrad>node).variable) not in own:
+        if isinstance(node, AccumulateGrad) and id((<AccumulateGrad>node).variable) not in own \
+                and (<AccumulateGrad>node).variable.born < number:
             return True
         for i in range(node.next_count):
             after = <Node>node.next_nodes[i]

@@ -33,7 +33,7 @@ cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObj
     cdef bint new_style = cls.setup_context is not base_setup_context
     cdef tuple given = PyTuple_New(n - 1)
     cdef dict keywords = None
-    if not new_style and mt_state.transforms:
+    if not new_style and mt_state.transform:
         raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
                            f"override the setup_context staticmethod: {cls.__name__} does not.")
     for i in range(1, n):

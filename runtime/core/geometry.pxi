@@ -105,6 +105,7 @@ cdef inline Tensor bare_tensor(dtype dt, device dev):
     cdef Tensor t = Tensor.__new__(Tensor)
     t.dt, t.dev = dt, dev
     t.keys = device_keys(dev.type_code) & ~mt_state.withheld
+    t.born = mt_state.transform
     return t
 
 
@@ -112,7 +113,7 @@ cdef Tensor shallow_copy(Tensor source):
     """Another tensor over the same storage, without autograd state."""
     cdef Tensor t = bare_tensor(source.dt, source.dev)
     t.keys = source.keys & ~OVERRIDES                     # in inference mode, what shares memory keeps its autograd keys
-    t.storage, t.offset = source.storage, source.offset
+    t.storage, t.offset, t.born = source.storage, source.offset, source.born
     copy_geometry(source, t)
     return t
 
@@ -124,6 +125,7 @@ cdef Tensor same_value(Tensor source):
         return shallow_copy(source)
     t = new_of_class(type(source))
     t.dt, t.dev, t.storage, t.offset, t.keys = source.dt, source.dev, source.storage, source.offset, source.keys
+    t.born = source.born
     copy_geometry(source, t)
     vars(t).update(vars(source))
     return t

@@ -43,11 +43,11 @@ cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED | FUNCTIONALIZE     
 
 cdef extern from *:
     """
-    typedef struct { uint64_t included, excluded, withheld, last_bump; int grad_off; int64_t forward_hidden; int transforms; } mt_state_t;
+    typedef struct { uint64_t included, excluded, withheld, last_bump; int grad_off; int64_t forward_hidden, transform, captured; } mt_state_t;
     /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
     #define MT_AUTOCAST ((uint64_t)7 << 17)    /* Autocast keys are excluded until a thread turns autocast on */
     #define MT_ALWAYS ((uint64_t)1 << 6 | (uint64_t)1 << 9)    /* BackendSelect and ADInplaceOrView: of every call */
-    static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {MT_ALWAYS, MT_AUTOCAST, 0, 0, 0, INT64_MAX, 0};
+    static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {MT_ALWAYS, MT_AUTOCAST, 0, 0, 0, INT64_MAX, 0, 0};
     #define mt_highest_bit(x) (63 - __builtin_clzll(x))
     """
     ctypedef struct mt_state_t:
@@ -57,7 +57,8 @@ cdef extern from *:
         uint64_t last_bump               # see versions.pxi
         int grad_off
         int64_t forward_hidden           # tangents at this level and above are not seen
-        int transforms                   # how many of `func` run
+        int64_t transform                # the number of the innermost transform of `func` that runs; 0: none
+        int64_t captured                 # what was made below this number may not be changed in place; 0: anything may
     mt_state_t mt_state
     int mt_highest_bit(uint64_t) nogil
     uint64_t MT_AUTOCAST, MT_ALWAYS

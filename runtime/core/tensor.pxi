@@ -33,6 +33,7 @@ cdef class Tensor:
     cdef Node grad_fn_
     cdef PyObject* accumulator     # borrowed: the AccumulateGrad node holds the tensor, not the reverse (no cycle)
     cdef Tensor base_              # what this is a view of
+    cdef int64_t born              # in which transform its memory was made: its number, or 0
     cdef object grad_
     cdef Tangents tangents         # of forward-mode AD, or None
     cdef object hooks              # of a leaf: {id: hook}, or None
@@ -58,6 +59,7 @@ cdef class Tensor:
         cdef Tensor t = new_of_class(cls)
         t.dt, t.dev, t.storage, t.offset = data.dt, data.dev, data.storage, data.offset
         t.keys = data.keys & ~OVERRIDES | override_keys(cls)
+        t.born = data.born
         copy_geometry(data, t)
         set_requires_grad(t, require_grad)
         return t
@@ -189,6 +191,8 @@ cdef class Tensor:
 
     def requires_grad_(self, bint requires_grad=True):
         """Sets whether operations on this leaf are recorded; returns the tensor."""
+        if mt_state.transform:
+            raise unsupported_in_transform("requires_grad_", "(or perhaps using torch.autograd.functional.* APIs) ")
         set_requires_grad(self, requires_grad)
         return self
 
@@ -277,6 +281,8 @@ cdef class Tensor:
         """Makes backward keep the gradient of this non-leaf in ``grad``."""
         if not needs_grad(self):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if mt_state.transform:
+            raise unsupported_in_transform("retain_grad")
         if self.grad_fn_ is not None and not self.retains_grad_:
             self.retains_grad_ = True
             self.grad_fn_.retain(self)
@@ -587,6 +593,7 @@ def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t ex
         shape = with_strides(shape, strides)
     t.dt, t.storage, t.dev = shape.dt, shape.storage, as_device(device)
     t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
+    t.born = mt_state.transform
     copy_geometry(shape, t)
     return t
 
@@ -599,6 +606,7 @@ def wrapper_over(cls, Tensor meta not None, where, uint64_t extra_keys):
     cdef Tensor t = new_of_class(cls)
     t.dt, t.storage, t.offset, t.dev = meta.dt, meta.storage, meta.offset, as_device(where)
     t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
+    t.born = meta.born
     copy_geometry(meta, t)
     return t
 

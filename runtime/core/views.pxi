@@ -42,7 +42,7 @@ cdef int set_strides(Tensor v, const int64_t* sizes, const int64_t* strides) exc
 cdef Tensor bare_view(Tensor t, int nd):
     """A view of t's storage from t's first element on; `nd` sizes and strides are still to be set."""
     cdef Tensor v = bare_tensor(t.dt, t.dev)
-    v.storage, v.offset, v.keys = t.storage, t.offset, t.keys & ~OVERRIDES
+    v.storage, v.offset, v.keys, v.born = t.storage, t.offset, t.keys & ~OVERRIDES, t.born
     set_rank(v, nd)
     return v
 

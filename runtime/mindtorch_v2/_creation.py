@@ -50,7 +50,9 @@ def _sizes(size: tuple[Any, ...]) -> Any:
 
 
 def _finished(result: Tensor, requires_grad: bool) -> Tensor:
-    return result.requires_grad_() if requires_grad else result
+    if requires_grad:
+        result.requires_grad = True
+    return result
 
 
 def _sized(name: str, overload: str = "default") -> Callable[..., Tensor]:

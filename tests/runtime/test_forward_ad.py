@@ -557,3 +557,44 @@ def test_no_reference_cycles() -> None:
         assert alive() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("written", ["view", "base"])
+def test_batched_tangents_of_what_shares_memory(written: str) -> None:
+    """A batch of tangents for one primal: what a view shows of the tangent follows, whichever of both is changed."""
+
+    def case(t: Any) -> Any:
+        def f(a: Any, b: Any) -> Any:
+            c = a.clone()
+            view = c[0]
+            (view if written == "view" else c).copy_(b[0] if written == "view" else b)
+            return c, view
+
+        a, b = t.arange(4.0).reshape(2, 2), t.ones(2, 2)
+        tangents = t.arange(12.0).reshape(3, 2, 2)
+        first = t.ones(2, 2)
+
+        def mapped(t: Any, g: Any) -> Any:
+            # PyTorch refuses to change a tangent that is the same for all samples: it gets one sample after the other.
+            every = [g(v) for v in tangents]
+            stacked = [[t.stack([e[i][j] for e in every]) for j in range(2)] for i in range(2)]
+            return stacked if t is torch else t.func.vmap(g)(tangents)
+
+        one = t.func.vmap(lambda v: t.func.jvp(lambda b: f(a, b), (b,), (v,)))(tangents)
+        both = mapped(t, lambda v: t.func.jvp(f, (a, b), (first, v)))
+        sample = mapped(t, lambda v: t.func.jvp(f, (v, b), (first, v)))
+        return one, [list(pair) for pair in both], [list(pair) for pair in sample]
+
+    agree(case)
+
+
+def test_detach_in_place_drops_the_tangent() -> None:
+    def case(t: Any) -> Any:
+        def f(a: Any) -> Any:
+            b = a * 2
+            b.detach_()
+            return a * b
+
+        return t.func.jvp(f, (t.ones(3),), (t.ones(3),))
+
+    agree(case)

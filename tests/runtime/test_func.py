@@ -409,3 +409,134 @@ def test_function_errors() -> None:
         lambda t: t.func.vmap(cube(t, True, True).apply)(x(t)),
         "it has both generate_vmap_rule=True and an overridden vmap staticmethod",
     )
+
+
+def test_under_an_excluded_autograd_key() -> None:
+    """Inside a transform autograd is on, as PyTorch's keeps key sets of its own."""
+
+    def case(t: Any) -> Any:
+        keys = t._C.DispatchKeySet(t._C.DispatchKey.AutogradCPU)
+        with t._C._ExcludeDispatchKeyGuard(keys):
+            point = t.tensor(0.0)
+            _, pull_back = t.func.vjp(t.sin, point)
+            return (
+                t.func.grad(t.sin)(point),
+                t.func.jvp(t.sin, (point,), (t.ones_like(point),)),
+                pull_back(t.tensor(2.0)),
+            )
+
+    agree(case)
+
+
+def test_inside_functionalize() -> None:
+    def changed(a: Any) -> Any:
+        y = a + a
+        z = y.view(-1)
+        y.add_(1)
+        return z
+
+    agree(lambda t: t.func.functionalize(lambda a: t.func.jvp(changed, (a,), (t.ones_like(a),)))(x(t)))
+
+
+def test_vjp_without_grad_mode() -> None:
+    """The function's output is a constant outside; what is pulled back later is not."""
+
+    def case(t: Any) -> Any:
+        point = x(t).requires_grad_()
+        with t.no_grad():
+            output, pull_back = t.func.vjp(lambda a: a.sin(), point)
+        pulled = pull_back(t.ones_like(output))[0]
+        with t.no_grad():
+            constant = pull_back(t.ones_like(output))[0]
+        return output, pulled, t.autograd.grad(pulled.sum(), point), constant
+
+    agree(case)
+
+
+@pytest.mark.parametrize("transform", ["grad", "vjp", "jvp", "vmap", "jacrev", "jacfwd", "functionalize"])
+def test_what_a_transformed_function_may_not_call(transform: str) -> None:
+    def apply(t: Any, f: Any) -> Any:
+        point = v(t).requires_grad_()
+        if transform == "vjp":
+            return t.func.vjp(f, point)[0]
+        if transform == "jvp":
+            return t.func.jvp(f, (point,), (v(t),))
+        return getattr(t.func, transform)(f)(point)
+
+    agree(lambda t: apply(t, lambda a: a.exp().requires_grad_().sum()), "call Tensor.requires_grad_()")
+    if transform in ("grad", "vjp", "jacrev"):
+        agree(lambda t: apply(t, lambda a: retained(a.exp()).sum()), "call Tensor.retain_grad()")
+        agree(lambda t: apply(t, lambda a: a.exp().sum().backward()), "backward() called inside a functorch transform")
+        agree(lambda t: apply(t, lambda a: hooked(t, a).sum()), "don't yet support saved tensor hooks")
+        agree(lambda t: hooked(t, v(t), lambda a: apply(t, lambda b: b.sum())), "don't yet support saved tensor hooks")
+
+
+def retained(a: Any) -> Any:
+    a.retain_grad()
+    return a
+
+
+def hooked(t: Any, a: Any, f: Any = None) -> Any:
+    with t.autograd.graph.saved_tensors_hooks(lambda saved: saved, lambda saved: saved):
+        return a.sin() if f is None else f(a)
+
+
+@pytest.mark.parametrize("transform", ["grad", "jvp", "vmap(grad)", "grad(vmap)"])
+def test_captured_tensors_are_not_changed(transform: str) -> None:
+    def apply(t: Any, f: Any) -> Any:
+        if transform == "jvp":
+            return t.func.jvp(f, (v(t),), (v(t),))[0]
+        if transform == "grad(vmap)":
+            return t.func.grad(lambda a: t.func.vmap(lambda b: f(b))(a).sum())(v(t))
+        return (t.func.vmap(t.func.grad(f)) if transform == "vmap(grad)" else t.func.grad(f))(v(t))
+
+    words = "that would mutate a captured Tensor"
+
+    def changing(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def case(t: Any) -> Any:
+            captured = w(t)
+
+            def f(a: Any) -> Any:
+                change(captured)
+                return (a * a).sum()
+
+            return apply(t, f), captured
+
+        return case
+
+    agree(changing(lambda captured: captured.mul_(2)), words)
+    agree(changing(lambda captured: captured[0].mul_(2)), words)
+    agree(changing(lambda captured: captured.clone().mul_(2)))
+    agree(lambda t: apply(t, lambda a: t.zeros(2).add_(1).sum() * a.sum()))
+
+
+def test_vjp_of_integers() -> None:
+    agree(lambda t: t.func.vjp(lambda a: (a * 2).to(t.int64), v(t)), "must be floating-point or complex")
+
+
+def test_a_leaf_made_inside_is_not_outside() -> None:
+    def case(t: Any) -> Any:
+        def f(a: Any) -> Any:
+            b = t.ones(2)
+            b.requires_grad = True
+            return (a * b).sum()
+
+        return t.func.grad(f)(v(t)), t.func.vjp(f, v(t))[0]
+
+    agree(case)
+
+
+def test_second_derivatives_of_changed_views_by_batches() -> None:
+    def case(t: Any) -> Any:
+        def f(a: Any, b: Any) -> Any:
+            y = a.clone()
+            y[0].mul_(b)
+            return y
+
+        return t.autograd.gradgradcheck(
+            f,
+            (t.rand(3, 2, dtype=t.float64, requires_grad=True), t.rand(2, dtype=t.float64, requires_grad=True)),
+            check_batched_grad=True,
+        )
+
+    agree(case)

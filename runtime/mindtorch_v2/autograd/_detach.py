@@ -27,6 +27,8 @@ def _detach_inplace_kernel(self: Tensor) -> Tensor:
             "view of."
         )
     _core.forget_history(self)
+    for level in _core.tangent_levels(self):
+        _core.set_tangent_(self, level, None)
     return self
 
 

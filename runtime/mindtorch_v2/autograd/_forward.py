@@ -7,6 +7,7 @@ own level hidden, so that what it computes may have tangents of outer levels, an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from opschema import Argument, SchemaKind
@@ -21,6 +22,7 @@ __all__ = ["open_levels", "set_tangent"]
 
 open_levels: dict[int, ForwardLevel] = {}  # by number
 _BATCHED = _core.key_mask("Batched")
+_WRAPPED = _core.key_mask("Batched", "Functionalize", "Python")
 
 
 def call_with_tangents(op: OpOverload, keys: int, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -37,19 +39,22 @@ def call_with_tangents(op: OpOverload, keys: int, number: int, args: tuple[Any, 
         before = _before(inputs, written)
         output = op.redispatch(keys, *args, **kwargs)
         found = _output_tangents(op, before, tangents, output)
-        for value, tangent in zip(_flat(output), _flat(found), strict=True):
+        for at, (value, tangent) in enumerate(zip(_flat(output), _flat(found), strict=True)):
             if isinstance(value, Tensor) and value.dtype in _DIFFERENTIABLE:
-                in_place = any(value is inputs[i] for i in written)
-                if in_place or not any(value is other for other in inputs):
-                    own = tangent if in_place or _is_view(op) else _unshared(tangent, tangents)
-                    set_tangent(value, own, level, in_place)
+                if any(value is inputs[i] for i in written):
+                    set_tangent(value, tangent, level, in_place=True)
+                elif _looks_at(op, value, inputs) and tangent is not None:
+                    level.set_view(value, inputs[0], _look(op, inputs, tangents, at), tangent)
+                elif not any(value is other for other in inputs):
+                    set_tangent(value, tangent if _is_view(op) else _unshared(tangent, tangents), level)
     return output
 
 
 def set_tangent(tensor: Tensor, tangent: Tensor | None, level: ForwardLevel, in_place: bool = False) -> None:
     """Gives a tensor a tangent in the primal's layout, so that views of the one are views of the other.
 
-    After an in-place operator a tangent that exists is overwritten, and a view's becomes part of its base's. Raises
+    After an in-place operator a tangent that exists is overwritten, and a view's becomes part of its base's. A batch
+    needs memory for all samples: then the owner of the tangent gets a new one, and its views look at that. Raises
     RuntimeError where the sizes differ.
     """
     if tangent is not None and tangent.shape != tensor.shape:
@@ -58,16 +63,29 @@ def set_tangent(tensor: Tensor, tangent: Tensor | None, level: ForwardLevel, in_
             f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
         )
-    held = level.get(tensor)
-    if in_place and held is None and tangent is not None and tensor._base is not None:
-        level.set(tensor._base, _zeros_in_layout(tensor._base, tangent))
-        held = level.get(tensor)
-    if in_place and held is not None and (tangent is None or not _batched(tangent) or _batched(held)):
+    held = _held_for(tensor, tangent, level) if in_place else None
+    if held is not None:
         _ops().zero_(held) if tangent is None else _ops().copy_(held, tangent)
         return
     if tangent is not None and not _same_layout(tensor, tangent):
         tangent = _ops().copy_(_zeros_in_layout(tensor, tangent), tangent)
     level.set(tensor, tangent)
+
+
+def _held_for(tensor: Tensor, tangent: Tensor | None, level: ForwardLevel) -> Tensor | None:
+    """The tangent that an in-place operator overwrites, with room for the new one's batches; None: there is none."""
+    held = level.get(tensor)
+    if tangent is None or (held is None and tensor._base is None):
+        return held
+    if held is not None and _batch_levels(tangent) <= _batch_levels(held):
+        return held
+    owner = _core.tangent_owner(tensor, level.number)
+    before = level.get(owner)
+    if before is None:
+        level.set(owner, _zeros_in_layout(owner, tangent))
+    else:
+        level.set(owner, _ops().copy_(_zeros_in_layout(owner, tangent, before), before))
+    return level.get(tensor)
 
 
 def _output_tangents(op: OpOverload, inputs: tuple[Any, ...], tangents: tuple[Any, ...], output: Any) -> Any:
@@ -109,6 +127,19 @@ def _with_tangents(op: OpOverload, inputs: tuple[Any, ...], tangents: tuple[Any,
         if argument.name == "storage_offset" and values[i] is not None:
             values[i] += values[0].storage_offset() - inputs[0].storage_offset()
     return values
+
+
+def _looks_at(op: OpOverload, value: Tensor, inputs: tuple[Any, ...]) -> bool:
+    """Whether an output is a view of the first argument, by no formula but the operator itself."""
+    if not _is_view(op) or value is inputs[0] or _with_formula(op).jvp_function is not None:
+        return False
+    same: bool = value.untyped_storage() is inputs[0].untyped_storage()
+    return same
+
+
+def _look(op: OpOverload, inputs: tuple[Any, ...], tangents: tuple[Any, ...], at: int) -> Callable[[Tensor], Any]:
+    """What makes of the first argument's tangent that of an output: the operator again."""
+    return lambda whole: _flat(_call(op, _with_tangents(op, inputs, (whole, *tangents[1:]))))[at]
 
 
 def _is_view(op: OpOverload) -> bool:
@@ -197,7 +228,7 @@ def _by_double_backward(op: OpOverload, inputs: tuple[Any, ...], tangents: tuple
 def _start(output: Any) -> Any:
     if not isinstance(output, Tensor) or output.dtype not in _DIFFERENTIABLE:
         return None
-    return _core.without_history(_ops().ones_like(output)).requires_grad_()
+    return _core.leaf(_ops().ones_like(output))
 
 
 def _depends(op: OpOverload, gradient: Tensor) -> bool:
@@ -288,20 +319,32 @@ def _batched(tensor: Tensor) -> bool:
     return bool(_core.tensor_keys(tensor) & _BATCHED)
 
 
+def _batch_levels(tensor: Tensor) -> set[int]:
+    """The levels of the calls of `vmap` that a tensor is a sample of."""
+    levels = set()
+    while _batched(tensor):
+        sample: Any = tensor
+        levels.add(sample.level)
+        tensor = sample.value
+    return levels
+
+
 def _same_layout(tensor: Tensor, tangent: Tensor) -> bool:
     """Whether views of the tangent will be what views of the primal are; a primal that overlaps itself has no other."""
-    if _batched(tensor) or _batched(tangent) or tensor.stride() == tangent.stride():
-        return True
-    return any(step == 0 and size > 1 for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    dims = list(zip(tensor.shape, tensor.stride(), tangent.stride(), strict=True))
+    return all(own == other for size, own, other in dims if size > 1) or any(s > 1 and own == 0 for s, own, _ in dims)
 
 
-def _zeros_in_layout(tensor: Tensor, tangent: Tensor) -> Tensor:
-    """Zeros of a primal's sizes and strides, of the tangent's dtype."""
-    if _batched(tensor) or _batched(tangent):
-        zeros: Tensor = _ops().zeros_like(tensor)
-        return zeros
+def _zeros_in_layout(tensor: Tensor, *like: Tensor) -> Tensor:
+    """Zeros of a primal's sizes and strides, of the dtype of what is kept there, for each sample of its batches."""
     extent = 1 + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
-    memory = _ops().zeros([max(extent, 0)], dtype=tangent.dtype, device=tangent.device)
+    memory, *others = (_ops().new_zeros(_core.apart(t), [max(extent, 0)]) for t in like)
+    for other in others:
+        if not _batch_levels(other) <= _batch_levels(memory):
+            memory = memory + other
+    if _core.tensor_keys(memory) & _WRAPPED:
+        zeros: Tensor = _ops().as_strided(memory, tensor.shape, tensor.stride(), 0)
+        return zeros
     return _core.as_strided(memory, tensor.shape, tensor.stride(), 0)
 
 

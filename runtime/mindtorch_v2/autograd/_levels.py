@@ -5,14 +5,25 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 
-__all__ = ["ForwardLevel", "hidden_from", "in_transform", "next_level"]
+__all__ = ["ForwardLevel", "below", "differentiating", "hidden_from", "in_transform", "next_level", "recording"]
 
 _numbers = itertools.count(1)
+_AUTOGRAD = _core.key_mask("Autograd", "ADInplaceOrView")
+
+
+class _Running(threading.local):
+    def __init__(self) -> None:
+        # The transforms of this thread that differentiate, the outermost first: number, and grad mode outside.
+        self.differentiating: list[tuple[int, bool]] = []
+
+
+_running = _Running()
 
 
 def next_level() -> int:
@@ -34,6 +45,11 @@ class ForwardLevel:
         with self._lock:
             self._holders.add(_core.set_tangent_(tensor, self.number, tangent))
 
+    def set_view(self, tensor: Tensor, source: Tensor, look: Callable[[Tensor], Any], part: Tensor) -> None:
+        """Makes a view's tangent what ``look`` makes of the tangent of what it is a view of: now that is ``part``."""
+        with self._lock:
+            self._holders.add(_core.set_tangent_view_(tensor, self.number, source, look, part))
+
     def get(self, tensor: Tensor) -> Tensor | None:
         """The tensor's tangent here, or None."""
         return _core.tangent(tensor, self.number)
@@ -46,24 +62,82 @@ class ForwardLevel:
                 holder.clear(self.number)
 
 
-class hidden_from:  # noqa: N801  (reads as a condition)
-    """``with hidden_from(level):`` operators see tangents of lower levels only."""
+class below:  # noqa: N801  (reads as a condition)
+    """``with below(level):`` what runs belongs to the transforms of lower levels.
+
+    These say what may be changed in place; and where grad mode was off outside of a higher one, it is off for them.
+    """
 
     def __init__(self, level: int) -> None:
         self._level = level
 
     def __enter__(self) -> None:
-        self._before = _core.hide_tangents_(self._level)
+        self._transform = _core.set_transform_(_core.running_transform(), _captured_below(self._level))
+        off = any(n > self._level and not enabled for n, enabled in _running.differentiating)
+        self._enabled = _core.set_grad_enabled_(_core.is_grad_enabled() and not off)
 
     def __exit__(self, *exc: object) -> None:
-        _core.hide_tangents_(self._before)
+        _core.set_grad_enabled_(self._enabled)
+        _core.set_transform_(*self._transform)
+
+
+class hidden_from:  # noqa: N801  (reads as a condition)
+    """``with hidden_from(level):`` operators see tangents of lower levels only, and what these may change."""
+
+    def __init__(self, level: int) -> None:
+        self._level = level
+
+    def __enter__(self) -> None:
+        self._transform = _core.set_transform_(_core.running_transform(), _captured_below(self._level))
+        self._hidden = _core.hide_tangents_(self._level)
+
+    def __exit__(self, *exc: object) -> None:
+        _core.hide_tangents_(self._hidden)
+        _core.set_transform_(*self._transform)
+
+
+def _captured_below(level: int) -> int:
+    """The innermost transform below a level that differentiates: older tensors are captured; 0: there is none."""
+    return max((number for number, _ in _running.differentiating if number < level), default=0)
 
 
 class in_transform:  # noqa: N801  (reads as a condition)
-    """``with in_transform():`` a function is run by a transform of `func`; old-style Functions refuse that."""
+    """``with in_transform(number):`` a function is run by a transform of `func`, which restricts what it may call.
+
+    Old-style Functions are refused, as are ``requires_grad_``, ``retain_grad`` and ``backward``.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
 
     def __enter__(self) -> None:
-        _core.count_transforms_(1)
+        self._transform = _core.set_transform_(self._number)
 
     def __exit__(self, *exc: object) -> None:
-        _core.count_transforms_(-1)
+        _core.set_transform_(*self._transform)
+
+
+class recording:  # noqa: N801  (reads as a condition)
+    """``with recording():`` calls reach autograd, whether or not its keys are excluded outside."""
+
+    def __enter__(self) -> None:
+        included, excluded = self._keys = _core.thread_keys()
+        _core.set_thread_keys_(included, excluded & ~_AUTOGRAD)
+
+    def __exit__(self, *exc: object) -> None:
+        _core.set_thread_keys_(*self._keys)
+
+
+class differentiating(in_transform):  # noqa: N801  (reads as a condition)
+    """``with differentiating(number):`` as `in_transform`; autograd records, captured tensors are not to be changed."""
+
+    def __enter__(self) -> None:
+        self._recording = recording()
+        self._recording.__enter__()
+        self._transform = _core.set_transform_(self._number, self._number)
+        _running.differentiating.append((self._number, _core.is_grad_enabled()))
+
+    def __exit__(self, *exc: object) -> None:
+        _running.differentiating.pop()
+        super().__exit__(*exc)
+        self._recording.__exit__(*exc)

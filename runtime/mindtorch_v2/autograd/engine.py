@@ -28,6 +28,11 @@ def backward(
     ``retain_graph`` (default: ``create_graph``) keeps the graph for another pass; ``create_graph`` makes gradients
     differentiable. Raises RuntimeError where a tensor does not require grad, or the graph was freed.
     """
+    if _core.running_transform():
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+            "functorch.vjp instead or call backward() outside of functorch transforms."
+        )
     roots = _tuple(tensors)
     if _core.any_overridden((*roots, *(() if inputs is None else _tuple(inputs)))):
         from ..overrides import handle_torch_function  # made of this package

@@ -102,7 +102,7 @@ def make_dual_at(level: ForwardLevel, tensor: Tensor, tangent: Tensor) -> Tensor
             "supported."
         )
     with hidden_from(level.number):
-        dual: Tensor = _alias(tensor)
+        dual: Tensor = _core.adopt_(_alias(tensor))
         _forward.set_tangent(dual, tangent, level)
     return dual
 

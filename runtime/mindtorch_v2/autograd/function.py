@@ -106,7 +106,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _undifferentiable(value: Any) -> Any:
-    return _DifferentiatedTwice.apply(value.detach().requires_grad_()) if isinstance(value, Tensor) else value
+    return _DifferentiatedTwice.apply(_core.leaf(value)) if isinstance(value, Tensor) else value
 
 
 class _DifferentiatedTwice(Function):

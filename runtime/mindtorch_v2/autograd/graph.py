@@ -39,21 +39,24 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return GradientEdge(node, tensor.output_nr)
 
 
-class _Disabled(threading.local):
-    message: str | None = None
+class _Hooks(threading.local):
+    entered = 0  # how many `saved_tensors_hooks` this thread is in
+    message: str | None = None  # why it may not enter one
 
 
-_disabled = _Disabled()
+_hooks = _Hooks()
 
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Inside, `saved_tensors_hooks` raises RuntimeError with this message, on this thread."""
-    before, _disabled.message = _disabled.message, error_message
+    """Inside, `saved_tensors_hooks` raises RuntimeError with this message, on this thread; this does inside of one."""
+    if _hooks.entered:
+        raise RuntimeError(error_message)
+    before, _hooks.message = _hooks.message, error_message
     try:
         yield
     finally:
-        _disabled.message = before
+        _hooks.message = before
 
 
 class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)
@@ -63,13 +66,15 @@ class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
-        if _disabled.message is not None:
-            raise RuntimeError(_disabled.message)
+        if _hooks.message is not None:
+            raise RuntimeError(_hooks.message)
         push_saved_tensor_hooks(self.pack_hook, self.unpack_hook)
+        _hooks.entered += 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _hooks.entered -= 1
         pop_saved_tensor_hooks()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from .. import _core
 from .._core import OpOverload, Tensor
 from .._ops import ops
+from ..autograd._levels import below
 from ..utils._pytree import tree_leaves, tree_map
 from ._view_rules import view_whole
 
@@ -73,7 +74,8 @@ def call_rule(rule: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     level = _level(args, kwargs)
     values = tree_map(lambda v: unbatch(v, level)[0], list(args))
     dims = tuple(tree_map(lambda v: unbatch(v, level)[1], list(args)))
-    output, out_dims = rule(levels.open[level], dims, *values, **kwargs)
+    with below(level):
+        output, out_dims = rule(levels.open[level], dims, *values, **kwargs)
     return wrap_outputs(output, out_dims, level)
 
 
@@ -96,8 +98,17 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     level = _level(args, kwargs)
     if "nondeterministic_seeded" in op.tags:
         refuse_random_numbers(level)
+    with below(level):
+        return _on_batch(op, level, args, kwargs)
+
+
+def _on_batch(op: OpOverload, level: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     models = _view_models(op, args, kwargs, level)
-    if models is not None and all(_can_be_viewed(t) for t in (models.source.value, *models.parts)):
+    if (
+        models is not None
+        and op._schema.name != "detach"
+        and (op._schema.name == "as_strided" or all(_can_be_viewed(t) for t in (models.source.value, *models.parts)))
+    ):
         return models.rebuilt([_view_like(part, models.source) for part in models.parts])
     if models is not None and args[0] is models.source and not models.source.is_copy:
         source = models.source
@@ -110,7 +121,12 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
         values, keywords = _aligned((list(args), kwargs), level)
         result = op(*values, **keywords)
         return written[0] if written else wrap_outputs(result, 0, level)
-    results = [op(*_sample(args, level, i), **_sample(kwargs, level, i)) for i in range(levels.open[level].batch_size)]
+    # A position in memory counts from where a sample starts.
+    apart = any(a.name == "storage_offset" for a in op._schema.arguments)
+    results = [
+        op(*_sample(args, level, i, apart), **_sample(kwargs, level, i, apart))
+        for i in range(levels.open[level].batch_size)
+    ]
     if written and len(op._schema.returns) == len(written):
         return written[0] if len(written) == 1 else tuple(written)
     return _stacked(results, level, is_copy=models is not None)
@@ -241,10 +257,13 @@ def _written(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], leve
     return written
 
 
-def _sample(tree: Any, level: int, index: int) -> Any:
+def _sample(tree: Any, level: int, index: int, apart: bool) -> Any:
     def pick(value: Any) -> Any:
         inner, dim = unbatch(value, level)
-        return value if dim is None else ops.aten.select(inner, dim, index)
+        if dim is None:
+            return value
+        sample = ops.aten.select(inner, dim, index)
+        return ops.aten.clone(sample) if apart else sample
 
     return tree_map(pick, tree)
 

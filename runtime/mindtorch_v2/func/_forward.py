@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import autograd
+from .. import _core, autograd
 from .._core import Tensor
 from .._ops import ops
-from ..autograd._levels import in_transform
+from ..autograd._levels import differentiating, next_level, recording
 from ..autograd.forward_ad import close_level, make_dual_at, open_level
 from ..utils._pytree import tree_leaves, tree_map
 from ._inputs import only_tensors, split_aux, structure, tracked, untracked
@@ -39,11 +39,11 @@ def jvp(
     _require_tensors(tangents, "tangents")
     level = open_level()
     try:
-        duals = tree_map(lambda p, t: make_dual_at(level, _floating(p), _floating(t, "tangent")), primals, tangents)
-        with in_transform():
+        with differentiating(level.number):
+            duals = tree_map(lambda p, t: make_dual_at(level, _floating(p), _floating(t, "tangent")), primals, tangents)
             output, aux = split_aux(func(*duals), has_aux, _NAME)
-        only_tensors(output, _NAME)
-        derivatives = tree_map(lambda o: _derivative(level.get(o), o, strict), output)
+            only_tensors(output, _NAME)
+            derivatives = tree_map(lambda o: _derivative(level.get(o), o, strict), output)
     finally:
         close_level(level)
     return (output, derivatives, aux) if has_aux else (output, derivatives)
@@ -55,13 +55,12 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     That function does not run func again: it differentiates the recorded backward pass, which is linear in the
     gradients that it starts from.
     """
-    with autograd.enable_grad():
+    with differentiating(next_level()), autograd.enable_grad():
         inputs = [tracked(p) for p in primals]
-        with in_transform():
-            output = func(*inputs)
+        output = func(*inputs)
         outputs = only_tensors(output, "linearize(f, *primals)")
         reached = [o for o in outputs if o.requires_grad]
-        starts = [untracked(ops.aten.ones_like(o)).requires_grad_() for o in reached]
+        starts = [_core.leaf(ops.aten.ones_like(o)) for o in reached]
         leaves = tree_leaves(inputs)
         pulled: tuple[Tensor, ...] = ()
         if reached and leaves:
@@ -76,9 +75,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         pairs = [(g, t) for g, t in zip(pulled, tree_leaves(tangents), strict=True) if g.requires_grad]
         found: list[Tensor] = []
         if pairs:
-            pushed = autograd.grad(
-                [g for g, _ in pairs], starts, [t for _, t in pairs], retain_graph=True, materialize_grads=True
-            )
+            with recording():
+                pushed = autograd.grad(
+                    [g for g, _ in pairs], starts, [t for _, t in pairs], retain_graph=True, materialize_grads=True
+                )
             found = list(pushed)
         by_output = iter(found)
         return tree_map(

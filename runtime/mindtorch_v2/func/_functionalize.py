@@ -21,7 +21,7 @@ from .. import _core
 from .._core import OpOverload, Tensor
 from .._functional import can_cast
 from .._ops import ops
-from ..autograd._levels import in_transform
+from ..autograd._levels import below, in_transform, next_level
 from ..utils._pytree import tree_map
 from ._functional_forms import functional_form
 from ._view_steps import ViewStep
@@ -96,6 +96,7 @@ class _Level:
 
     def __init__(self, keep_views: bool) -> None:
         self.keep_views = keep_views
+        self.number = next_level()
         self._outside = _core.thread_keys()
 
     @contextmanager
@@ -119,7 +120,8 @@ class _Level:
         )
         _open.levels.pop()
         try:
-            yield
+            with below(self.number):
+                yield
         finally:
             _open.levels.append(self)
             _core.set_thread_keys_(*before)
@@ -213,7 +215,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             return wrappers[id(leaf)][1] if isinstance(leaf, Tensor) else leaf
 
         inputs = tree_map(wrapped, list(args)), tree_map(wrapped, kwargs)
-        with level.entered(), in_transform():
+        with level.entered(), in_transform(level.number):
             result = func(*inputs[0], **inputs[1])
         output = tree_map(level.value, result)
         _write_back(level, list(wrappers.values()))

@@ -8,6 +8,7 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ..autograd import function, is_grad_enabled
+from ..autograd._levels import below
 from ..utils._pytree import tree_leaves, tree_map
 from ._batching import BatchedTensor, batch, levels, unbatch, wrap_outputs
 
@@ -33,6 +34,11 @@ def _untracked(values: tuple[Any, ...], level: int) -> tuple[Any, ...]:
 
 def _run(cls: Any, args: tuple[Any, ...], level: int) -> Any:
     """The function on all samples of a level, or on one after the other."""
+    with below(level):
+        return _on_batch(cls, args, level)
+
+
+def _on_batch(cls: Any, args: tuple[Any, ...], level: int) -> Any:
     has_rule = cls.vmap is not function.Function.vmap
     if has_rule and cls.generate_vmap_rule:
         raise RuntimeError(

@@ -8,13 +8,19 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ..autograd import is_grad_enabled
 from ..autograd._forward import open_levels
-from ..autograd._levels import hidden_from
+from ..autograd._levels import ForwardLevel, hidden_from
 from ..utils._pytree import tree_leaves, tree_map
 from ._batching import BatchedTensor, batch, levels
 
-__all__ = ["chosen_arguments", "depends_on_others", "only_tensors", "split_aux", "structure", "tracked", "untracked"]
+__all__ = [
+    "chosen_arguments", "depends_on_others", "only_tensors", "recorded_outside", "split_aux", "structure", "tracked",
+    "untracked",
+]  # fmt: skip
+
+_AUTOGRAD = _core.key_mask("Autograd")
+_FUNCTIONALIZE = _core.key_mask("Functionalize")
+_WRAPPED = _core.key_mask("Batched") | _FUNCTIONALIZE
 
 ArgNums = int | tuple[int, ...]
 
@@ -72,32 +78,36 @@ def structure(tree: Any) -> str:
     return "*"
 
 
-def tracked(tree: Any) -> Any:
+def recorded_outside() -> bool:
+    """Whether autograd outside of a transform that begins here records calls, were it not for the grad mode."""
+    return not _core.thread_keys()[1] & _AUTOGRAD
+
+
+def tracked(tree: Any, recorded: bool = True) -> Any:
     """Tensors that gradients are taken for: leaves, or part of the graph where that records the call too.
 
     Inside `vmap` they stand for samples of it, so that there is a gradient for each. Raises for what is no tensor of
     floating-point numbers.
     """
-    return tree_map(_tracked, tree)
+    return tree_map(lambda value: _tracked(value, recorded), tree)
 
 
-def _tracked(value: Any) -> Tensor:
+def _tracked(value: Any, recorded: bool) -> Tensor:
     if not isinstance(value, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
     if not (value.is_floating_point() or value.is_complex()):
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {value.dtype}")
     value = _lifted(value)
-    if value.requires_grad:
-        alias: Tensor = ops.aten.alias(value)
-        return alias
-    return _core.without_history(value).requires_grad_()
+    return _core.adopt_(ops.aten.alias(value)) if value.requires_grad and recorded else _core.leaf(value)
 
 
-def _lifted(value: Tensor) -> Tensor:
+def _lifted(value: Any) -> Any:
     """The tensor as a sample of the innermost `vmap`: itself where it is one, else the same for all samples."""
     level = max(levels.open, default=0)
     if level == 0 or (isinstance(value, BatchedTensor) and value.level == level):
         return value
+    if _core.tensor_keys(value) & _FUNCTIONALIZE and value.level.number > level:
+        return value  # of a `functionalize` inside the `vmap`: what it stands for may be a sample
     inner = [open_levels[n] for n in _core.tangent_levels(value) if n > level]
     with hidden_from(level):
         whole = ops.aten.expand(ops.aten.unsqueeze(value, 0), [levels.open[level].batch_size, *value.shape])
@@ -107,16 +117,20 @@ def _lifted(value: Tensor) -> Tensor:
     return sample
 
 
-def depends_on_others(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[bool, bool]:
-    """Whether something besides ``inputs`` can be differentiated by: outside the samples, and inside of them."""
-    if not is_grad_enabled():
-        return False, False
-    inside = any(_requires_grad_inside(t) for t in outputs)
-    return _core.reaches_other_leaves(outputs, inputs), inside
+def depends_on_others(outputs: Sequence[Tensor], inputs: Sequence[Tensor], number: int) -> tuple[bool, bool]:
+    """Whether what was there before transform ``number`` can be differentiated by: outside the samples, and inside."""
+    both = [*outputs, *(tangent for o in outputs for _, tangent in _tangents(o))]
+    inside = any(_requires_grad_inside(t) for t in (*both, *inputs))
+    return _core.reaches_other_leaves(both, inputs, number), inside
 
 
-def _requires_grad_inside(tensor: Tensor) -> bool:
-    while isinstance(tensor, BatchedTensor):
+def _tangents(tensor: Tensor) -> list[tuple[ForwardLevel, Tensor]]:
+    levels = [open_levels[n] for n in _core.tangent_levels(tensor)]
+    return [(level, tangent) for level in levels if (tangent := level.get(tensor)) is not None]
+
+
+def _requires_grad_inside(tensor: Any) -> bool:
+    while _core.tensor_keys(tensor) & _WRAPPED:
         tensor = tensor.value
         if tensor.requires_grad:
             return True
@@ -125,4 +139,14 @@ def _requires_grad_inside(tensor: Tensor) -> bool:
 
 def untracked(tree: Any) -> Any:
     """Tensors outside the graph, with the tangents they have."""
-    return tree_map(lambda t: _core.without_history(t) if isinstance(t, Tensor) and t.requires_grad else t, tree)
+    return tree_map(lambda t: _untracked(t) if isinstance(t, Tensor) else t, tree)
+
+
+def _untracked(tensor: Tensor) -> Tensor:
+    found = _tangents(tensor)
+    if not any(tangent.requires_grad for _, tangent in found):
+        return _core.without_history(tensor) if tensor.requires_grad else tensor
+    result = _core.apart(tensor)
+    for level, tangent in found:
+        level.set(result, _untracked(tangent))
+    return result

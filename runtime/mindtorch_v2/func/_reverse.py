@@ -8,13 +8,15 @@ from typing import Any
 
 from .. import autograd
 from .._core import Tensor
-from ..autograd._levels import in_transform
+from ..autograd._levels import differentiating, next_level, recording
+from ..autograd.graph import disable_saved_tensors_hooks
 from ..utils._pytree import tree_leaves, tree_map
 from ._inputs import (
     ArgNums,
     chosen_arguments,
     depends_on_others,
     only_tensors,
+    recorded_outside,
     split_aux,
     structure,
     tracked,
@@ -23,6 +25,11 @@ from ._inputs import (
 
 __all__ = ["grad", "grad_and_value", "vjp"]
 
+_NO_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use "
+    "case."
+)
+
 
 def grad_and_value(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """As `grad`, but the function returns ``(gradients, value)``, or ``(gradients, (value, aux))`` with ``has_aux``."""
@@ -30,14 +37,15 @@ def grad_and_value(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool
     @functools.wraps(func)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         chosen = chosen_arguments(argnums, len(args))
-        recorded = autograd.is_grad_enabled()
-        with autograd.enable_grad(), in_transform():
-            inputs = [tracked(a) if i in chosen else a for i, a in enumerate(args)]
+        outer, number, recorded = recorded_outside(), next_level(), autograd.is_grad_enabled()
+        with differentiating(number), autograd.enable_grad(), disable_saved_tensors_hooks(_NO_HOOKS):
+            inputs = [tracked(a, outer) if i in chosen else a for i, a in enumerate(args)]
             value, aux = split_aux(func(*inputs, **kwargs), has_aux, "grad_and_value(f)(*args)")
             _require_scalar(value)
             wanted = [inputs[n] for n in chosen]
             leaves = tree_leaves(wanted)
-            outside, inside = depends_on_others([value], leaves) if recorded else (False, False)
+            outside, inside = depends_on_others([value], leaves, number) if recorded else (False, False)
+            outside = outside and outer
             found = iter(_gradients([value], leaves, [None], outside or inside))
         gradients = tree_map(lambda _: next(found), wanted)
         result = gradients[0] if isinstance(argnums, int) else tuple(gradients), (value, aux) if has_aux else value
@@ -75,13 +83,15 @@ def vjp_of(
     func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool
 ) -> tuple[Any, Callable[..., tuple[Any, ...]], Any]:
     """`vjp`, always with aux."""
-    recorded = autograd.is_grad_enabled()
-    with autograd.enable_grad(), in_transform():
-        inputs = [tracked(p) for p in primals]
+    outer, number, recorded = recorded_outside(), next_level(), autograd.is_grad_enabled()
+    with differentiating(number), autograd.enable_grad(), disable_saved_tensors_hooks(_NO_HOOKS):
+        inputs = [tracked(p, outer) for p in primals]
         output, aux = split_aux(func(*inputs), has_aux, "vjp(f, *primals)")
         outputs = only_tensors(output, "vjp(f, *primals)")
+        _require_floating(outputs)
         leaves = tree_leaves(inputs)
-        outside, inside = depends_on_others(outputs, leaves) if recorded else (False, False)
+        outside, inside = depends_on_others(outputs, leaves, number)
+        outside = outside and outer
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
         if structure(cotangents) != structure(output):
@@ -90,12 +100,15 @@ def vjp_of(
                 f"function. cotangents: {structure(cotangents)}, primal output: {structure(output)}"
             )
         starts = tree_leaves(cotangents)
-        of_starts, in_starts = depends_on_others(starts, [])
-        found = iter(_gradients(outputs, leaves, starts, outside or inside or of_starts or in_starts))
+        of_starts, in_starts = depends_on_others(starts, [], number)
+        recorded = autograd.is_grad_enabled()
+        keeps_history = recorded and recorded_outside() and (outside or of_starts)
+        with recording():
+            found = iter(_gradients(outputs, leaves, starts, keeps_history or (recorded and (inside or in_starts))))
         gradients = tuple(tree_map(lambda _: next(found), tree) for tree in inputs)
-        return gradients if outside or of_starts else untracked(gradients)
+        return gradients if keeps_history else untracked(gradients)
 
-    return (output, pull_back, aux) if outside else (untracked(output), pull_back, untracked(aux))
+    return (output, pull_back, aux) if outside and recorded else (untracked(output), pull_back, untracked(aux))
 
 
 def _gradients(
@@ -113,6 +126,15 @@ def _gradients(
         create_graph=differentiable,
         materialize_grads=True,
     )
+
+
+def _require_floating(outputs: list[Tensor]) -> None:
+    for output in outputs:
+        if not (output.is_floating_point() or output.is_complex()):
+            raise RuntimeError(
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                f"{output.dtype}"
+            )
 
 
 def _require_scalar(value: Any) -> None:

@@ -67,7 +67,7 @@ def vmap(
         levels.open[level] = VmapInfo(size, randomness)
         try:
             samples = tree_map(lambda v, d: v if d is _NO_DIMENSION else batch(v, d, level), args, dims)
-            with in_transform():
+            with in_transform(level):
                 output = func(*samples, **kwargs)
             return _collect(output, out_dims, name, level, size)
         finally:

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._ops import ops
 from .creation import to_copy
 from .reduction import wrap_dim, wrap_dims
 
@@ -187,10 +188,11 @@ def as_strided_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def as_strided_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    """Adds up the gradient at the places of memory that the view showed, as often as it showed them."""
-    import numpy as np
+    """Adds up the gradient at the places of memory that the view showed, as often as it showed them.
 
-    from .random import _write
+    Of operators, so that it can be differentiated, and taken of a batch.
+    """
+    import numpy as np
 
     size, stride, offset = ctx.view
     start = min(offset, ctx.offset)
@@ -199,16 +201,27 @@ def as_strided_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         for origin, shape, steps in ((offset, size, stride), (ctx.offset, ctx.shape, ctx.strides))
         if math.prod(shape) > 0
     ]
-    memory = np.zeros(max(reach, default=0))
-    values = np.asarray(
-        _core.as_memoryview(to_copy(grad.detach(), dtype=_core.dtypes["float64"], device=_core.device("cpu")))
+    given = ops.aten._to_copy(grad, device=_core.device("cpu")) if grad.device.type == "npu" else grad
+    memory = ops.aten.index_put(
+        ops.aten.new_zeros(given, [max(reach, default=0)]),
+        [_index(_positions(size, stride, offset - start))],
+        ops.aten.reshape(given, [-1]),
+        True,
     )
-    np.add.at(memory, _positions(size, stride, offset - start), values)
-    shared = _positions(ctx.shape, ctx.strides, ctx.offset - start)
-    counts = np.bincount(shared.ravel(), minlength=len(memory)) if shared.size else np.ones(len(memory))
-    result = _core.alloc(ctx.shape, grad.dtype, _core.device("cpu"))
-    _write(result, memory[shared] / np.maximum(counts, 1)[shared])
-    return to_copy(result, device=grad.device), None, None, None
+    shared = _positions(ctx.shape, ctx.strides, ctx.offset - start).ravel()
+    result = ops.aten.index(memory, [_index(shared)])
+    counts = np.bincount(shared, minlength=1)
+    if counts.max() > 1:  # elements of the input share a place, and its gradient
+        result = result / ops.aten._to_copy(_index(counts[shared]), dtype=result.dtype)
+    result = ops.aten.reshape(result, list(ctx.shape))
+    return ops.aten._to_copy(result, device=grad.device) if given is not grad else result, None, None, None
+
+
+def _index(positions: Any) -> Tensor:
+    """An index tensor of positions in memory."""
+    from .random import _write
+
+    return _write(_core.alloc(positions.size, _core.dtypes["int64"], _core.device("cpu")), positions.ravel())
 
 
 def _positions(shape: Sequence[int], strides: Sequence[int], offset: int) -> Any:
