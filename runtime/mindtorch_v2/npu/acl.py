@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_float, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,12 @@ class Acl:
     path: str
     simulated: bool
     functions: dict[str, Callable[..., Any]]
+    process: int = field(default_factory=os.getpid)  # that opened it
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a forked child of the one that opened the library, and so cannot use it."""
+        return os.getpid() != self.process
 
     def call(self, symbol: str, *arguments: Any) -> None:
         """Calls a symbol; raises ``NpuError`` where it does not return 0."""
@@ -130,7 +136,8 @@ class Acl:
 
     def error(self, code: int, what: str) -> NpuError:
         """The exception for a code that ``what`` returned, with the library's own message (which this takes)."""
-        return explain(code, what, self.recent_message(), npu_recent_launches(npu_current_device()))
+        launches = npu_recent_launches(npu_current_device())
+        return explain(code, what, self.recent_message(), launches, forked=self.forked)
 
     def recent_message(self) -> str:
         """The calling thread's most recent error message, which reading clears."""

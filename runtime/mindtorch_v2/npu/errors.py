@@ -17,6 +17,10 @@ _TIME_OUT = (
     "or a replayed graph without its update"
 )
 _OUT_OF_MEMORY = "out of device memory"
+_FORKED = (
+    "this process was forked from one that had used the NPU, which a forked child cannot use; start it as "
+    'multiprocessing.get_context("spawn").Process(...) (or "forkserver"), or fork before the NPU is first used'
+)
 
 # ACL code -> what it means, and what to look at.
 MEANINGS: dict[int, str] = {
@@ -75,12 +79,17 @@ class NpuError(RuntimeError):
         self.code = code
 
 
-def explain(code: int, what: str, library_message: str = "", launches: Sequence[str] = ()) -> NpuError:
+def explain(
+    code: int, what: str, library_message: str = "", launches: Sequence[str] = (), *, forked: bool = False
+) -> NpuError:
     """The error for an ACL code that ``what`` (a function or a kernel) returned.
 
     ``library_message`` is the library's own text; ``launches`` the kernels launched last, named for errors that
-    surface after the launch that caused them.
+    surface after the launch that caused them. ``forked`` is for a process whose parent had opened the library: there
+    every call fails, in words that are of no help.
     """
+    if forked:
+        return NpuError(f"{what}: error {code}: {_FORKED}", code)
     lines = [f"{what}: error {code} ({MEANINGS.get(code, 'not in the table of known codes')})"]
     if code in ASYNCHRONOUS:
         if launches:

@@ -45,6 +45,8 @@ def opened() -> Acl:
 
 def _finish() -> None:
     """Lets queued work end before the interpreter takes away what it uses; a fault found here is nobody's any more."""
+    if opened().forked:
+        return  # the work, and the threads that do it, are the parent's
     for release in at_exit:
         release()
     for index in range(device_count()):

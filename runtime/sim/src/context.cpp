@@ -3,6 +3,8 @@
 #include "error.hpp"
 #include "runtime.hpp"
 
+#include <vector>
+
 namespace mtsim {
 namespace {
 
@@ -48,34 +50,49 @@ void destroy_graphs(Runtime& runtime, const Context* context) {
     }
 }
 
-// Needs the lifecycle lock. The last context takes the device's memory with it.
-void destroy_context(Runtime& runtime, const std::shared_ptr<Context>& context) {
-    context->alive.store(false);
-    runtime.contexts.remove(context->handle);
-    destroy_graphs(runtime, context.get());
-    for (const auto& stream : runtime.streams.all()) {
-        if (stream->context == context.get() && runtime.streams.remove(stream->handle) != nullptr) {
-            stream->abandon();
+// Destroys a context in two steps. With the lifecycle lock, nobody finds it and its streams any more. Without the lock,
+// its streams' running tasks are waited for: they may be callbacks that call aclrtSetDevice.
+class Destruction {
+public:
+    Destruction(Runtime& runtime, const std::shared_ptr<Context>& context) : runtime_(runtime), context_(context) {
+        context->alive.store(false);
+        runtime.contexts.remove(context->handle);
+        destroy_graphs(runtime, context.get());
+        for (const auto& stream : runtime.streams.all()) {
+            if (stream->context == context.get() && runtime.streams.remove(stream->handle) != nullptr) {
+                streams_.push_back(stream);
+            }
         }
     }
-    if (--context->device->contexts == 0) {
-        context->device->memory.release_all();
+
+    // The last context takes the device's memory with it.
+    void finish() {
+        for (const auto& stream : streams_) {
+            stream->abandon();
+        }
+        std::lock_guard<std::mutex> lock(runtime_.lifecycle);
+        if (--context_->device->contexts == 0) {
+            context_->device->memory.release_all();
+        }
     }
-}
+
+private:
+    Runtime& runtime_;
+    std::shared_ptr<Context> context_;
+    std::vector<std::shared_ptr<Stream>> streams_;
+};
 
 bool usable(const std::shared_ptr<Context>& context) {
     return context != nullptr && context->runtime == &Runtime::get() && context->alive.load(std::memory_order_acquire);
 }
 
 // Destroying a stream joins its worker, which a callback on that worker would wait for forever.
-aclError require_no_worker(const char* function, const Runtime& runtime) {
-    for (const auto& stream : runtime.streams.all()) {
-        if (stream->on_worker_thread()) {
-            return fail(ACL_ERROR_RT_PARAM_INVALID, function,
-                        "expected a call from outside of the streams, got one from a host function");
-        }
+aclError require_no_worker(const char* function) {
+    if (!Stream::on_a_worker_thread()) {
+        return ACL_SUCCESS;
     }
-    return ACL_SUCCESS;
+    return fail(ACL_ERROR_RT_PARAM_INVALID, function,
+                "expected a call from outside of the streams, got one from a host function");
 }
 
 }  // namespace
@@ -120,13 +137,18 @@ Device* device_of(const void* pointer) {
     return nullptr;
 }
 
-void destroy_all(Runtime& runtime) {
+void destroy_all(Runtime& runtime, std::unique_lock<std::mutex> lifecycle) {
+    std::vector<Destruction> contexts;
     for (const auto& context : runtime.contexts.all()) {
-        destroy_context(runtime, context);
+        contexts.emplace_back(runtime, context);
     }
     for (const auto& device : runtime.devices) {
         device->primary.reset();
         device->set_count = 0;
+    }
+    lifecycle.unlock();
+    for (Destruction& context : contexts) {
+        context.finish();
     }
     for (const auto& event : runtime.events.all()) {
         runtime.events.remove(event->handle);
@@ -159,11 +181,11 @@ aclError aclInit(const char* configPath) {
 
 aclError aclFinalize() {
     Runtime& runtime = Runtime::get();
-    std::lock_guard<std::mutex> lock(runtime.lifecycle);
+    std::unique_lock<std::mutex> lock(runtime.lifecycle);
     MTSIM_TRY(require_initialised("aclFinalize", runtime));
-    MTSIM_TRY(require_no_worker("aclFinalize", runtime));
-    destroy_all(runtime);
-    runtime.initialised = false;
+    MTSIM_TRY(require_no_worker("aclFinalize"));
+    runtime.initialised = false;  // first: what runs meanwhile makes no new context
+    destroy_all(runtime, std::move(lock));
     return ACL_SUCCESS;
 }
 
@@ -183,7 +205,7 @@ aclError aclrtSetDevice(int32_t deviceId) {
 aclError aclrtResetDevice(int32_t deviceId) {
     Runtime& runtime = Runtime::get();
     Device* device = nullptr;
-    std::lock_guard<std::mutex> lock(runtime.lifecycle);
+    std::unique_lock<std::mutex> lock(runtime.lifecycle);
     MTSIM_TRY(require_initialised("aclrtResetDevice", runtime));
     MTSIM_TRY(require_device("aclrtResetDevice", runtime, deviceId, &device));
     if (device->set_count == 0) {
@@ -191,10 +213,12 @@ aclError aclrtResetDevice(int32_t deviceId) {
                     "argument deviceId: expected a device that aclrtSetDevice was called for, got %d, which is not set "
                     "or was reset as often as it was set", deviceId);
     }
-    MTSIM_TRY(require_no_worker("aclrtResetDevice", runtime));
+    MTSIM_TRY(require_no_worker("aclrtResetDevice"));
     if (--device->set_count == 0) {
-        destroy_context(runtime, device->primary);
+        Destruction context(runtime, device->primary);
         device->primary.reset();
+        lock.unlock();
+        context.finish();
     }
     return ACL_SUCCESS;
 }
@@ -230,15 +254,17 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
 aclError aclrtDestroyContext(aclrtContext context) {
     Runtime& runtime = Runtime::get();
     std::shared_ptr<Context> found;
-    std::lock_guard<std::mutex> lock(runtime.lifecycle);
+    std::unique_lock<std::mutex> lock(runtime.lifecycle);
     MTSIM_TRY(runtime.contexts.require("aclrtDestroyContext", "context", context, &found));
     if (found->primary) {
         return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtDestroyContext",
                     "argument context: expected one made by aclrtCreateContext, got the default context of device %d, "
                     "which aclrtResetDevice destroys", found->device->id);
     }
-    MTSIM_TRY(require_no_worker("aclrtDestroyContext", runtime));
-    destroy_context(runtime, found);
+    MTSIM_TRY(require_no_worker("aclrtDestroyContext"));
+    Destruction destroyed(runtime, found);
+    lock.unlock();
+    destroyed.finish();
     return ACL_SUCCESS;
 }
 

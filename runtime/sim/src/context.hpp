@@ -49,7 +49,7 @@ aclError require_stream(const char* function, void* handle, std::shared_ptr<Stre
 // The device that holds `pointer` in its host alias; NULL for any other address.
 Device* device_of(const void* pointer);
 
-// Destroys every context of the process and frees all memory; the queued tasks are dropped.
-void destroy_all(Runtime& runtime);
+// Destroys every context of the process and frees all memory; the queued tasks are dropped. Takes the lifecycle lock.
+void destroy_all(Runtime& runtime, std::unique_lock<std::mutex> lifecycle);
 
 }  // namespace mtsim

@@ -151,6 +151,8 @@ void Stream::wait_for(const std::shared_ptr<Recording>& recording) {
 
 bool Stream::on_worker_thread() const { return stream_of_thread == this; }
 
+bool Stream::on_a_worker_thread() { return stream_of_thread != nullptr; }
+
 void Stream::adopt_thread() const { stream_of_thread = this; }
 
 // -------------------------------------------------------------------------------------------------- waiting
@@ -251,19 +253,21 @@ void Stream::abandon(std::optional<Clock::time_point> deadline) {
 }
 
 void Stream::join(std::optional<Clock::time_point> deadline) {
+    std::thread worker;
+    {
+        std::lock_guard<std::mutex> lock(push_mutex_);
+        worker.swap(worker_);
+    }
+    // The lock is free while this waits: the worker's running callback may ask for it.
+    if (!worker.joinable()) {
+        return;
+    }
+    if (lost_.load() || (deadline && worker_done_.wait_until(*deadline) == std::future_status::timeout)) {
+        worker.detach();
+        return;
+    }
+    worker.join();
     std::lock_guard<std::mutex> lock(push_mutex_);
-    if (!worker_.joinable()) {
-        return;
-    }
-    if (lost_.load()) {
-        worker_.detach();
-        return;
-    }
-    if (deadline && worker_done_.wait_until(*deadline) == std::future_status::timeout) {
-        worker_.detach();
-        return;
-    }
-    worker_.join();
     discard_queued();
 }
 

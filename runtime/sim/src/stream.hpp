@@ -151,6 +151,7 @@ public:
     void abandon(std::optional<Clock::time_point> deadline = std::nullopt);
 
     bool on_worker_thread() const;
+    static bool on_a_worker_thread();  // of any stream, one that is being destroyed included
 
     // Makes the calling thread count as this stream's worker, which it helps with a graph.
     void adopt_thread() const;

@@ -1,5 +1,8 @@
 // aclInit, devices, contexts, error messages.
 #include <cstring>
+#include <functional>
+#include <future>
+#include <string>
 #include <thread>
 
 #include "check.hpp"
@@ -84,4 +87,91 @@ TEST(an_error_message_belongs_to_its_thread_and_reading_clears_it) {
     std::thread([] { CHECK_EQ(std::string(aclGetRecentErrMsg()), ""); }).join();
     CHECK_EQ(std::string(aclGetRecentErrMsg()), "aclrtFree: argument devPtr: expected an address, got NULL");
     CHECK_EQ(std::string(aclGetRecentErrMsg()), "");
+}
+
+// Calls `destroy` while `callback(stream)` runs as a host function of a stream.
+static void destroy_during(const std::function<void(aclrtStream)>& callback, const std::function<void()>& destroy) {
+    struct Call {
+        const std::function<void(aclrtStream)>& function;
+        aclrtStream stream;
+        std::promise<void> started;
+    } call{callback, nullptr, {}};
+    CHECK_OK(aclrtCreateStream(&call.stream));
+    CHECK_OK(aclrtLaunchHostFunc(call.stream, [](void* argument) {
+        Call& running = *static_cast<Call*>(argument);
+        running.started.set_value();
+        running.function(running.stream);
+    }, &call));
+    call.started.get_future().wait();  // what has not begun would be dropped
+    destroy();
+}
+
+// Waits on a worker until the stream's context is being destroyed: then the stream is not found any more.
+static void wait_until_destroyed(aclrtStream stream) {
+    while (aclrtSynchronizeStream(stream) != 107000 ||
+           std::string(aclGetRecentErrMsg()).find("which was destroyed") == std::string::npos) {
+        std::this_thread::yield();
+    }
+}
+
+TEST(a_host_function_sets_the_device_while_it_is_reset) {
+    aclError set_again = -1, reset_again = -1, launched = -1;
+    CHECK_OK(aclrtSetDevice(1));
+    destroy_during([&](aclrtStream stream) {
+        CHECK_OK(aclrtSetDevice(0));
+        wait_until_destroyed(stream);
+        reset_again = aclrtResetDevice(1);
+        set_again = aclrtSetDevice(1);
+        launched = aclrtLaunchHostFunc(nullptr, [](void*) {}, nullptr);
+    }, [] { CHECK_OK(aclrtResetDevice(1)); });
+    CHECK_EQ(set_again, 0);
+    CHECK_EQ(launched, 0);
+    CHECK_EQ(reset_again, 107002);  // it is reset already
+    CHECK_OK(aclrtResetDevice(1));  // what the host function set
+    CHECK_OK(aclrtResetDevice(0));
+    CHECK_OK(aclrtSetDevice(0));
+}
+
+TEST(a_host_function_resets_a_device_while_another_is_reset) {
+    aclError reset_again = -1;
+    CHECK_OK(aclrtSetDevice(1));
+    destroy_during([&](aclrtStream stream) {
+        CHECK_OK(aclrtSetDevice(0));
+        wait_until_destroyed(stream);
+        reset_again = aclrtResetDevice(0);
+    }, [] { CHECK_OK(aclrtResetDevice(1)); });
+    CHECK_EQ(reset_again, 107000);  // no worker may: it could wait for itself
+    CHECK_OK(aclrtResetDevice(0));
+    CHECK_OK(aclrtSetDevice(0));
+}
+
+TEST(a_host_function_sets_the_device_while_its_context_is_destroyed) {
+    aclError set_again = -1;
+    aclrtContext created = nullptr, before = nullptr;
+    CHECK_OK(aclrtGetCurrentContext(&before));
+    CHECK_OK(aclrtCreateContext(&created, 1));
+    destroy_during([&](aclrtStream stream) {
+        CHECK_OK(aclrtSetDevice(0));
+        wait_until_destroyed(stream);
+        set_again = aclrtSetDevice(1);
+    }, [created] { CHECK_OK(aclrtDestroyContext(created)); });
+    CHECK_EQ(set_again, 0);
+    CHECK_OK(aclrtResetDevice(1));
+    CHECK_OK(aclrtResetDevice(0));
+    CHECK_OK(aclrtSetCurrentContext(before));
+}
+
+TEST(a_host_function_sets_the_device_while_all_ends) {
+    aclError set_again = -1;
+    destroy_during([&](aclrtStream) {
+        while ((set_again = aclrtSetDevice(1)) == 0) {  // until aclFinalize is told to end everything
+            std::this_thread::yield();
+        }
+    }, [] { CHECK_OK(aclFinalize()); });
+    CHECK_EQ(set_again, 100001);
+    CHECK_OK(aclInit(nullptr));
+    CHECK_OK(aclrtSetDevice(0));
+    void* pointer = nullptr;
+    CHECK_OK(aclrtMalloc(&pointer, 16, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_OK(aclrtFree(pointer));
 }
