@@ -11,7 +11,7 @@ cdef class RareState:
     cdef tuple to_save_forward              # as given to save_for_forward
     cdef bint keeps_marks                   # whether the marks stay once forward is done
     cdef object unpack                      # of saved-tensor hooks, where `saved` holds what pack returned
-    cdef tuple saved_numbers                # of saved-tensor hooks: output numbers, which pack may lose
+    cdef tuple histories                    # of saved-tensor hooks: (node, output number, tangents) of what was saved
     cdef object recorded_at                 # in anomaly mode: the stack of the forward call
 
 
@@ -23,7 +23,8 @@ cdef class FunctionCtx(Node):
     cdef int64_t* versions
     cdef int64_t inline_versions[INLINE_SAVED]
     cdef uint64_t saved_outputs             # bit i: saved[i] is an output of this node
-    cdef uint8_t freed, materialize, is_operator
+    cdef uint64_t saved_results             # bit i: saved[i] had a history, of another node
+    cdef uint8_t freed, materialize, materialize_others, is_operator
     cdef tuple list_lengths                 # per argument: length of a tensor list, None elsewhere; None if there is no list
     cdef uint64_t plain_inputs              # of autograd.Function: bit i: argument i is no tensor
     cdef public object needs_input_grad
@@ -31,7 +32,7 @@ cdef class FunctionCtx(Node):
     cdef PyObject* attributes               # a dict once forward or setup_context has set one
 
     def __cinit__(self):
-        self.materialize = True
+        self.materialize = self.materialize_others = True
         self.versions = self.inline_versions
 
     def __dealloc__(self):
@@ -89,6 +90,19 @@ cdef class FunctionCtx(Node):
         """Whether backward sees zeros (default) or None for outputs without a gradient."""
         self.materialize = value
 
+    @property
+    def _materialize_non_diff_grads(self):
+        """Whether backward sees zeros (default) or None for outputs that are not differentiable."""
+        return <bint>self.materialize_others
+
+    @_materialize_non_diff_grads.setter
+    def _materialize_non_diff_grads(self, bint value):
+        self.materialize_others = value
+
+    cdef int without_history(self, Tensor output, int number) except -1:
+        """An output that gets no gradient: backward sees zeros for it, of its shape."""
+        return record_meta(self.meta(number), output) if self.materialize_others else 0
+
     cdef RareState rarely(self):
         if self.rare is None:
             self.rare = RareState()
@@ -120,11 +134,15 @@ cdef class FunctionCtx(Node):
                                    "normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
                                    "`torch.inference_mode()`.")
             self.versions[i] = t.storage.version
-            if t.grad_fn_ is self:
+            if t.grad_fn_ is None:
+                continue
+            if is_made_by(t, self):
                 self.saved_outputs |= <uint64_t>1 << i
+            else:
+                self.saved_results |= <uint64_t>1 << i
         if self.saved_outputs:
             self.saved = tuple([
-                output_alias(self.to_save[i]) if self.saved_outputs >> i & 1 else self.to_save[i] for i in range(n)])
+                output_alias(self, self.to_save[i]) if self.saved_outputs >> i & 1 else self.to_save[i] for i in range(n)])
         self.to_save = None
         return record_hooked(self) if recording_hooked else 0
 
@@ -137,11 +155,15 @@ cdef class FunctionCtx(Node):
     cdef object apply(self, list grads):
         cdef PyObject* args[MAX_ARGS]
         cdef list arguments
-        cdef int i, n = self.output_count
-        if self.materialize:
-            for i in range(n):
-                if grads[i] is None and self.meta(i).known:
-                    grads[i] = zeros_for(self.meta(i))
+        cdef int i, missing = 0, n = self.output_count
+        for i in range(n):
+            if grads[i] is None:
+                missing += 1
+        if missing:
+            if missing == n and is_builtin_call(self):
+                return [None] * self.next_count           # as in PyTorch, whose own formulas have nothing to say then
+            if self.materialize:
+                self.materialize_gradients(grads)
         if n >= MAX_ARGS:
             result = backward_callable(self)(self, *grads)
         else:
@@ -150,6 +172,13 @@ cdef class FunctionCtx(Node):
                 args[i + 1] = <PyObject*>grads[i]
             result = PyObject_Vectorcall(backward_callable(self), args, n + 1, NULL)
         return align_gradients(self, result)
+
+    cdef int materialize_gradients(self, list grads) except -1:
+        cdef int i
+        for i in range(self.output_count):
+            if grads[i] is None and self.meta(i).known:
+                grads[i] = zeros_for(self.meta(i))
+        return 0
 
 
 cdef FunctionCtx _context_probe = FunctionCtx.__new__(FunctionCtx)
@@ -163,9 +192,9 @@ cdef Tensor saved_alias(Tensor t):
     return same_value(t)
 
 
-cdef object output_alias(Tensor t):
+cdef object output_alias(FunctionCtx ctx, Tensor t):
     cdef Tensor alias = saved_alias(t)
-    alias.output_nr_ = t.output_nr_
+    alias.output_nr_ = t.output_nr_ if t.grad_fn_ is ctx else (<CopySlices>t.base_.grad_fn_).output
     if forward_levels:
         alias.tangents = tangents_of(t)                   # they are set once the operator is done
     return alias
@@ -176,8 +205,13 @@ cdef tuple unpack_saved(FunctionCtx ctx):
     if ctx.rare is not None and ctx.rare.unpack is not None:
         return unpack_hooked(ctx)
     for i in range(n):
-        if ctx.saved[i] is not None and (<Tensor>ctx.saved[i]).storage.version != ctx.versions[i]:
+        if ctx.saved[i] is None:
+            continue
+        if (<Tensor>ctx.saved[i]).storage.version != ctx.versions[i]:
             raise modified_in_place(ctx, <Tensor>ctx.saved[i], ctx.versions[i])
+        if ctx.saved_results >> i & 1 and (<Tensor>ctx.saved[i]).grad_fn_ is None:
+            raise RuntimeError(f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(), since {ctx.name()} "
+                               "saved it. Use out-of-place .detach() instead.")
     if not ctx.saved_outputs:
         return ctx.saved
     values = list(ctx.saved)
@@ -199,6 +233,10 @@ cdef object modified_in_place(FunctionCtx ctx, Tensor t, int64_t expected):
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{t.dt.name} {list(t.shape)}], saved by {ctx.name()}, is at version {t.storage.version}; expected version {expected} "
         "instead. Hint: use the out-of-place operation, or save a clone.")
+
+
+cdef bint is_builtin_call(Node node):
+    return isinstance(node, FunctionCtx) and (<FunctionCtx>node).is_operator and (<OpOverload>(<FunctionCtx>node).function).is_builtin
 
 
 cdef object backward_callable(FunctionCtx ctx):
@@ -297,8 +335,6 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         return call_without_formula(op, key, bound, keys, record)
     if op.mutates:
         refuse_inference_tensors(op, bound)
-        if not mt_state.grad_off:
-            refuse_views(op, bound, record)
     if record:
         ctx = new_operator_node(op, bound)
     if not keys & BATCHED:                                # inside a batch are tensors that may be recorded, too
@@ -348,7 +384,12 @@ cdef bint any_requires_grad(OpOverload op, Bound* bound):
 
 
 cdef inline bint needs_grad(Tensor t) noexcept:
-    return t.wants_grad or t.grad_fn_ is not None or (t.base_ is not None and t.base_.epoch != t.epoch)
+    return t.wants_grad or t.grad_fn_ is not None or (t.base_ is not None and base_needs_grad(t))
+
+
+cdef bint base_needs_grad(Tensor view) noexcept:
+    """Whether what this is a view of requires grad: then so does the view, whenever and in whatever mode it was made."""
+    return view.base_.wants_grad or view.base_.grad_fn_ is not None
 
 
 cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
@@ -406,6 +447,8 @@ cdef tuple tensor_list_lengths(OpOverload op, Bound* bound):
 
 
 cdef int check_writable(OpOverload op, Tensor t) except -1:
+    if t.base_ is not None and t.made != MADE_BY_OPERATOR:
+        raise forbidden_on_view(t, "is being")
     if t.wants_grad:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation: {op.sig.qualname}. "
                            "Do it under torch.no_grad(), or on a clone.")
@@ -424,27 +467,6 @@ cdef int refuse_inference_tensors(OpOverload op, Bound* bound) except -1:
             if not (<Tensor>bound.slots[i]).keys & INPLACE_OR_VIEW:
                 raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to "
                                    "get a normal tensor before doing inplace update.")
-    return 0
-
-
-cdef int refuse_views(OpOverload op, Bound* bound, bint record) except -1:
-    """Refuses to change a view made with others, or where nothing is recorded: what it is a view of would not learn of it."""
-    cdef Tensor t
-    cdef int i
-    for i in range(op.sig.count):
-        if not op.aliases[i].written or op.sig.args[i].kind != ARG_TENSOR or bound.slots[i] == <PyObject*>None:
-            continue
-        t = <Tensor>bound.slots[i]
-        if t.made == MADE_WITH_OTHERS and (record or needs_grad(t.base_)):
-            raise one_of_several_views(t, "is being modified inplace")
-        if t.made >= MADE_IN_NO_GRAD and (record or needs_grad(t.base_)):
-            if t.made == MADE_IN_INFERENCE:
-                where, now = "inference", "in normal mode"
-            else:
-                where, now = "no_grad", "with grad mode enabled"
-            raise RuntimeError(f"A view was created in {where} mode and is being modified inplace {now}, by {op.sig.qualname}. What it is "
-                               "a view of would not learn of that. Move both the view and the change into the block, or both out "
-                               "of it.")
     return 0
 
 
@@ -472,7 +494,7 @@ cdef int mark_views(OpOverload op, Bound* bound, object result) except -1:
             if PyTuple_Check(result) or PyList_Check(result):
                 for item in result:
                     mark_view(<Tensor>bound.slots[i], <Tensor>item)
-                    if (<Tensor>item).base_ is not None and (<Tensor>item).made == MADE_BY_OPERATOR:
+                    if (<Tensor>item).base_ is not None and (<Tensor>item).made < MADE_IN_NO_GRAD:
                         (<Tensor>item).made = MADE_WITH_OTHERS
             else:
                 mark_view(<Tensor>bound.slots[i], <Tensor>result)
@@ -483,11 +505,11 @@ cdef int mark_views(OpOverload op, Bound* bound, object result) except -1:
 cdef inline void mark_view(Tensor source, Tensor view) noexcept:
     if view is not source and view.storage is source.storage and view.base_ is None:
         view.base_ = source if source.base_ is None else source.base_
-        view.epoch = view.base_.epoch
-        if source.made != MADE_BY_OPERATOR:
-            view.made = source.made
-        elif mt_state.grad_off:
+        view.seen_version = <int>view.storage.version
+        if mt_state.grad_off:
             view.made = MADE_IN_INFERENCE if mt_state.withheld else MADE_IN_NO_GRAD
+        else:
+            view.made = source.made
 
 
 cdef int attach(OpOverload op, Bound* bound, FunctionCtx ctx, object result) except -1:
@@ -523,7 +545,7 @@ cdef int attach_output(OpOverload op, Bound* bound, FunctionCtx ctx, Tensor outp
     cdef int i
     if output.dt.category < CATEGORY_FLOAT or \
             ctx.rare is not None and not op.mutates and holds(ctx.rare.non_differentiable, output):
-        return record_meta(ctx.meta(number), output)      # no history, but backward sees zeros for it
+        return ctx.without_history(output, number)
     if op.makes_views:
         for i in range(op.sig.count):
             if bound.slots[i] == <PyObject*>output:       # `contiguous()` of what is contiguous: nothing happened
@@ -531,14 +553,17 @@ cdef int attach_output(OpOverload op, Bound* bound, FunctionCtx ctx, Tensor outp
     if not op.mutates:
         set_history(output, ctx, number)
     elif output.base_ is None:
-        set_history(output, ctx, number)
-        output.epoch += 1                                 # views of it find their history outdated
+        set_history(output, ctx, number)                  # views of it find their history outdated by the version
     else:
         rebase_view(output, ctx, number)
     return 0
 
 
 cdef int set_history(Tensor t, Node node, int number) except -1:
+    if t.retains_grad_:
+        forget_retained(t)
     t.grad_fn_, t.output_nr_, t.wants_grad = node, number, False
     record_meta(node.meta(number), t)
+    if t.retains_grad_:                                   # the gradient of what the tensor is now
+        node.retain(t)
     return 0

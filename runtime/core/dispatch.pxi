@@ -51,7 +51,7 @@ cdef class OpOverload:
     cdef uint64_t recorded_at            # autograd keys at which the core records the call itself
     cdef uint64_t composite_at           # backend keys that run an implicit composite, whose own operators are checked
     cdef Alias aliases[MAX_ARGS]
-    cdef bint mutates, makes_views, returns_self
+    cdef bint mutates, makes_views, returns_self, is_builtin
     cdef int device_check, overlap_check # what is asked of the arguments before a kernel runs: devices.pxi, overlap.pxi
     cdef uint64_t aliased_returns        # bit i: the schema declares that output i shares memory with an argument
     cdef int returns                     # number of declared returns
@@ -66,6 +66,7 @@ cdef class OpOverload:
         cdef int i
         self.vectorcall = <vectorcallfunc>call_operator
         self.namespace, self._schema, self.source, self.tags, self.doc = namespace, schema, source, list(tags), doc
+        self.is_builtin = namespace == "aten"
         overload = "." + schema.overload if schema.overload else ""
         self.sig = Signature(schema, f"{namespace}::{schema.name}{overload}")
         self.device_check = read_device_check(schema, device_check)
@@ -108,7 +109,7 @@ cdef class OpOverload:
     @property
     def _defined_in_python(self):
         """Whether a program defined the operator; false of the built-in ones."""
-        return self.namespace != "aten"
+        return not self.is_builtin
 
     def name(self):
         """``ns::name`` or ``ns::name.overload``."""

@@ -13,6 +13,7 @@ cdef class GraphTask:
     cdef dict captures                     # node -> [(output number, position in `captured`)]
     cdef list captured
     cdef bint retain_graph
+    cdef object __weakref__
 
     def __cinit__(self):
         global node_fields_taken
@@ -98,7 +99,7 @@ cdef class GraphTask:
             if state.visited >= 0:
                 continue
             stack[0], depth = state, 1
-            state.visited, state.needed = 0, state.captured
+            state.visited, state.needed = 0, state.wanted
             while depth > 0:
                 state = stack[depth - 1]
                 node = <Node>state.node
@@ -113,7 +114,7 @@ cdef class GraphTask:
                     continue
                 reached = self.find(after)
                 if reached.visited < 0:
-                    reached.visited, reached.needed = 0, reached.captured
+                    reached.visited, reached.needed = 0, reached.wanted
                     stack[depth] = reached
                     depth += 1
                 elif reached.needed:
@@ -189,19 +190,16 @@ cdef class GraphTask:
         cdef NodeState* reached
         cdef list grads = take_gradients(state)
         cdef int i
-        if node.hooks is not None:
-            run_output_hooks(node, grads)
-        if state.captured:
-            for output, position in self.captures[node]:
-                self.captured[position] = run_leaf_hooks(node, grads[output])
-            if not leads_on(self, node):
-                return 0
-        if node.hooks is not None and node.hooks.before:
-            grads = list(replaced_by_hooks(node.hooks.before, tuple(grads), None))
+        if state.captured and self.capture(node, grads):
+            return 0
+        if node.hooks is not None or node.sequence == LAST_SEQUENCE:
+            run_tensor_hooks(node, grads)
+            if node.hooks is not None and node.hooks.before:
+                grads = list(replaced_by_hooks(node.hooks.before, tuple(grads), None))
         kept = tuple(grads) if node.hooks is not None and node.hooks.after else None
         result = apply_explained(node, grads) if anomaly_enabled else node.apply(grads)
         if kept is not None:
-            result = replaced_by_hooks(node.hooks.after, tuple(result), kept)
+            result = replaced_by_hooks(node.hooks.after, self.fitted(node, result), kept)
         if not self.retain_graph:
             node.release_saved()
         for i in range(node.next_count):
@@ -215,6 +213,36 @@ cdef class GraphTask:
             if reached.dependencies == 0:
                 self.push(reached)
         return 0
+
+    cdef tuple fitted(self, Node node, object result):
+        """What a node gave, in the form of what it goes to, as the hooks that run after the node see it.
+
+        As in PyTorch, a built-in operator gives None where nothing needs its gradient, other nodes what they want.
+        """
+        cdef list values = list(result)
+        cdef Node after
+        cdef int i
+        for i in range(node.next_count):
+            after = <Node>node.next_nodes[i]
+            if after is None or values[i] is None:
+                continue
+            if is_builtin_call(node) and not self.find(after).needed:
+                values[i] = None
+            else:
+                values[i] = fit_gradient(after.meta(node.next_outputs[i]), values[i], node, i)
+        return tuple(values)
+
+    cdef bint capture(self, Node node, list grads) except -1:
+        """Takes the gradients that were asked for; whether the pass ends here.
+
+        As in PyTorch, they are taken after the tensors' hooks where it does, and before them where the node runs, too.
+        """
+        cdef bint ends = not leads_on(self, node)
+        if ends:
+            run_tensor_hooks(node, grads)
+        for output, position in self.captures[node]:
+            self.captured[position] = grads[output]
+        return ends
 
 
 cdef object apply_explained(Node node, list grads):
@@ -250,10 +278,14 @@ cdef list take_gradients(NodeState* state):
     return grads
 
 
-cdef int run_output_hooks(Node node, list grads) except -1:
+cdef int run_tensor_hooks(Node node, list grads) except -1:
+    """Hooks of the tensors whose gradients arrived, in a leaf those of its accumulator; then the tensors that keep theirs."""
+    if node.sequence == LAST_SEQUENCE and (<AccumulateGrad>node).variable.hooks:
+        grads[0] = run_hooks((<AccumulateGrad>node).variable.hooks, grads[0])
+    if node.hooks is None:
+        return 0
     for output, hooks in list(node.hooks.tensor.items()):         # a hook may add others, to outputs that had none
-        if grads[output] is not None:
-            grads[output] = run_hooks(hooks, grads[output])
+        grads[output] = run_hooks(hooks, grads[output])
     for output, reference in list(node.hooks.retained.items()):
         tensor = reference()
         if tensor is not None and grads[output] is not None:
@@ -261,28 +293,57 @@ cdef int run_output_hooks(Node node, list grads) except -1:
     return 0
 
 
-cdef object run_leaf_hooks(Node node, object grad):
-    if grad is None or not isinstance(node, AccumulateGrad):
-        return grad
-    return run_hooks((<AccumulateGrad>node).variable.hooks, grad)
+cdef object run_hooks(dict hooks, object grad):
+    """A gradient, None where nothing arrived, as hooks leave it."""
+    for hook in list(hooks.values()):
+        replaced = hook(grad)
+        if replaced is not None:
+            check_replaced(grad, replaced, hook)
+            grad = replaced
+    return grad
 
 
 cdef tuple replaced_by_hooks(dict hooks, tuple values, object grad_outputs):
+    cdef Py_ssize_t i
     for hook in list(hooks.values()):
         replaced = hook(values) if grad_outputs is None else hook(values, grad_outputs)
         if replaced is None:
             continue
         if isinstance(replaced, Tensor):
             replaced = (replaced,)
-        name = getattr(hook, "__name__", hook)
         if not isinstance(replaced, tuple):
-            raise TypeError(f"expected tuple, but hook returned '{_type_name(replaced)}': hook '{name}' returns None, or one "
+            raise TypeError(f"expected tuple, but hook returned '{_type_name(replaced)}': hook '{hook_name(hook)}' returns None, or one "
                             "gradient for each that it was given")
         if len(replaced) != len(values):
-            raise RuntimeError(f"hook '{name}' has returned an incorrect number of values (got {len(replaced)}, but expected "
+            raise RuntimeError(f"hook '{hook_name(hook)}' has returned an incorrect number of values (got {len(replaced)}, but expected "
                                f"{len(values)})")
+        for i in range(len(values)):
+            if replaced[i] is not None:
+                check_replaced(values[i], replaced[i], hook)
         values = <tuple>replaced
     return values
+
+
+cdef object hook_name(object hook):
+    return getattr(hook, "__name__", hook)
+
+
+cdef int check_replaced(object value, object replaced, object hook) except -1:
+    """Refuses what a hook returns instead of a gradient that is another kind of thing."""
+    cdef Tensor old, new
+    if value is None:
+        raise RuntimeError(f"can't replace a None gradient with a non-None value: hook '{hook_name(hook)}' was given None and returned "
+                           f"'{_type_name(replaced)}'")
+    if not isinstance(replaced, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{_type_name(replaced)}': hook '{hook_name(hook)}' must return None or a "
+                        "Tensor")
+    old, new = <Tensor>value, <Tensor>replaced
+    if old.dt is not new.dt or old.dev.type_code != new.dev.type_code:
+        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the type of value (was {old.dt} on {old.dev}, got {new.dt} on "
+                           f"{new.dev})")
+    if not same_sizes(old, new):
+        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the size of value (was {list(old.shape)}, got {list(new.shape)})")
+    return 0
 
 
 cdef str name_of(Node source):
@@ -369,6 +430,8 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
     cdef GraphTask task = GraphTask()
     cdef int outside = mt_state.grad_off
     cdef uint64_t outside_keys = mt_state.excluded
+    cdef void* outside_task = mt_state.graph_task
+    cdef list pairs = list(saved_tensor_hooks.pairs) if recording_hooked else []
     cdef Node node
     cdef Tensor root
     cdef Py_ssize_t i
@@ -377,13 +440,14 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
     task.retain_graph = retain_graph
     mt_state.grad_off = not create_graph
     mt_state.excluded = outside_keys & ~BELOW_AUTOGRAD
+    mt_state.graph_task = <void*>task
     try:
         roots = [root_of(tensors[i], i) for i in range(len(tensors))]
         for node in roots:
             task.reach(node)
         task.count_dependencies()
         if inputs is not None:
-            capture_inputs(task, inputs)
+            seek_inputs(task, inputs, accumulate_inputs)
             task.mark_needed(roots)
         for i in range(len(roots)):
             root = <Tensor>tensors[i]
@@ -393,18 +457,25 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
                 task.push(task.find(node))
         task.run()
     finally:
-        mt_state.grad_off, mt_state.excluded = outside, outside_keys
+        mt_state.grad_off, mt_state.excluded, mt_state.graph_task = outside, outside_keys, outside_task
+        if recording_hooked:
+            saved_tensor_hooks.pairs[:] = pairs           # what unpacking left behind
         task.close()
-    if inputs is None:
-        return None
-    if accumulate_inputs:
-        for i in range(len(inputs)):
-            if task.captured[i] is not None:
-                accumulate(<Tensor>inputs[i], task.captured[i])
-                if (<Tensor>inputs[i]).post_hooks:
-                    run_post_accumulate_hooks(<Tensor>inputs[i])
-        return None
-    return tuple(task.captured)
+    return None if inputs is None or accumulate_inputs else tuple(task.captured)
+
+
+def current_pass():
+    """What stands for the backward pass that this thread is in, as long as it runs; None outside of one."""
+    return None if mt_state.graph_task == NULL else <object>mt_state.graph_task
+
+
+def will_run(Node node not None):
+    """Whether the backward pass that this thread is in gets to a node. Raises RuntimeError outside of one."""
+    cdef NodeState* state
+    if mt_state.graph_task == NULL:
+        raise RuntimeError("will_run() is for hooks: no backward pass runs on this thread")
+    state = (<GraphTask>mt_state.graph_task).find(node)
+    return state != NULL and state.needed
 
 
 cdef Node root_of(object value, Py_ssize_t at):
@@ -429,17 +500,25 @@ cdef object root_gradient(Tensor root, object grad, int at):
     return aten("ones")(make_size(root.nd, root.sizes), dtype=root.dt, device=root.dev)
 
 
-cdef int capture_inputs(GraphTask task, tuple inputs) except -1:
+cdef int seek_inputs(GraphTask task, tuple inputs, bint accumulates) except -1:
+    """Marks what the pass is for: gradients that are returned, or with `accumulates` added to the inputs' ``grad`` by their nodes."""
     cdef Node node
+    cdef Tensor t
     cdef Py_ssize_t i
     cdef NodeState* state
     task.captures, task.captured = {}, [None] * len(inputs)
     for i in range(len(inputs)):
-        node = gradient_node(<Tensor?>inputs[i])
+        t = <Tensor?>inputs[i]
+        node = gradient_node(t)
         if node is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
+        if accumulates:
+            t.retain_grad()
         state = task.find(node)
-        if state != NULL:
+        if state == NULL:
+            continue
+        state.wanted = True
+        if not accumulates:
             state.captured = True
-            task.captures.setdefault(node, []).append(((<Tensor>inputs[i]).output_nr_, i))
+            task.captures.setdefault(node, []).append((t.output_nr_, i))
     return 0

@@ -104,6 +104,8 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
         if ctx.rare is None and not PyTuple_Check(output) and not holds(args, output):
             if record:                                    # else: nothing marked, nothing recorded, it is what it is
                 record_output(ctx, output)
+            if isinstance(output, Tensor) and (<Tensor>output).base_ is not None:
+                (<Tensor>output).made = MADE_BY_FUNCTION
         else:
             output = wrap_outputs(ctx, args, output, record)
         if ctx.rare is not None and not ctx.rare.keeps_marks:
@@ -124,9 +126,7 @@ cdef int record_output(FunctionCtx ctx, object output) except -1:
         if t.dt.category >= CATEGORY_FLOAT:
             set_history(t, ctx, 0)
         else:
-            record_meta(&ctx.first_meta, t)               # no history, but backward sees zeros for it
-        if t.base_ is not None:
-            t.made = MADE_BY_FUNCTION
+            ctx.without_history(t, 0)
     return 0
 
 
@@ -201,7 +201,7 @@ cdef object wrap_outputs(FunctionCtx ctx, tuple args, object output, bint record
     for value in outputs:
         if isinstance(value, Tensor):
             value = wrap_output(ctx, args, <Tensor>value, number, record)
-            if record and (<Tensor>value).base_ is not None and not holds(dirty, value):
+            if (<Tensor>value).base_ is not None and not holds(dirty, value):
                 (<Tensor>value).made = MADE_WITH_OTHERS if len(outputs) > 1 else MADE_BY_FUNCTION
         wrapped.append(value)
         number += 1
@@ -247,7 +247,7 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
     elif holds(args, output):
         view = view_of_input(output)
         view.base_ = output if output.base_ is None else output.base_
-        view.epoch = view.base_.epoch
+        view.seen_version = <int>view.storage.version
         output = view
     if record and differentiable:
         if is_dirty and output.base_ is not None and holds(args, output):
@@ -255,9 +255,8 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
         else:
             set_history(output, ctx, number)
     elif record:
-        record_meta(ctx.meta(number), output)             # no history, but backward sees zeros for it
+        ctx.without_history(output, number)
     return output
-
 
 
 cdef int rebase_dirty_view(FunctionCtx ctx, tuple args, Tensor view, int number) except -1:

@@ -27,6 +27,11 @@ def pop_saved_tensor_hooks():
     saved_tensor_hooks.pairs.pop()
 
 
+def count_saved_tensor_hooks():
+    """How many pairs this thread has entered."""
+    return len(saved_tensor_hooks.pairs)
+
+
 def anomaly_mode():
     """Whether anomaly mode is on, and whether it looks for NaN."""
     return anomaly_enabled, anomaly_checks_nan
@@ -41,14 +46,34 @@ def set_anomaly_mode(bint enabled, bint check_nan=True):
 
 cdef int record_hooked(FunctionCtx ctx) except -1:
     """What the flag stands for: called once a node's saved tensors are settled."""
+    cdef int outside
     if anomaly_enabled:
         import traceback
         ctx.rarely().recorded_at = traceback.format_stack()
     if saved_tensor_hooks.pairs and ctx.saved is not None:
         pack, ctx.rarely().unpack = saved_tensor_hooks.pairs[-1]
-        ctx.rare.saved_numbers = tuple([0 if t is None else (<Tensor>t).output_nr_ for t in ctx.saved])
-        ctx.saved = tuple([None if t is None else packed(pack, <Tensor>t) for t in ctx.saved])
+        ctx.rare.histories = tuple([None if t is None else history_of(<Tensor>t) for t in ctx.saved])
+        outside = mt_state.grad_off
+        mt_state.grad_off = True                          # what pack does is no part of the graph
+        try:
+            ctx.saved = tuple([None if t is None else packed(pack, <Tensor>t) for t in ctx.saved])
+        finally:
+            mt_state.grad_off = outside
     return 0
+
+
+cdef tuple history_of(Tensor t):
+    """What pack may lose of a tensor. The alias of a node's own output has no node: that would be a cycle."""
+    cdef Node node = gradient_node(t)
+    return node, t.output_nr_, t.tangents
+
+
+cdef Tensor with_history(FunctionCtx ctx, Tensor value, Py_ssize_t at):
+    """What unpack returned, as backward sees it: in the place of what was saved, whatever pack and unpack computed."""
+    cdef Tensor t = saved_alias(value)
+    node, t.output_nr_, t.tangents = ctx.rare.histories[at]
+    t.grad_fn_ = ctx if ctx.saved_outputs >> at & 1 else node
+    return t
 
 
 cdef object packed(object pack, Tensor t):
@@ -67,9 +92,7 @@ cdef object unpack_hooked(FunctionCtx ctx):
         value = None if ctx.saved[i] is None else ctx.rare.unpack(ctx.saved[i])
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {_type_name(value)}")
-        if value is not None and ctx.saved_outputs >> i & 1:
-            value = as_own_output(ctx, <Tensor>value, ctx.rare.saved_numbers[i])
-        values.append(value)
+        values.append(None if value is None else with_history(ctx, <Tensor>value, i))
     return tuple(values)
 
 

@@ -56,7 +56,7 @@ cdef class ViewOfBase(Node):
     cdef tuple layout
 
     cdef object apply(self, list grads):
-        if grads[0] is None:
+        if grads[0] is None or self.next_nodes[0] is None:
             return [None]
         if self.layout is None:
             base = zeros_for((<Node>self.next_nodes[0]).meta(self.next_outputs[0]))
@@ -76,7 +76,7 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output, int at=0) e
     cdef CopySlices node = CopySlices.__new__(CopySlices)
     cdef int i
     if view.made != MADE_BY_OPERATOR:
-        raise forbidden_on_view(view, operation)
+        raise forbidden_on_view(view, "is being")
     record_meta(operation.meta(output), view)
     node.operation, node.output, node.node_name = operation, output, "CopySlices"
     node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), view.offset - base.offset
@@ -95,18 +95,8 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output, int at=0) e
         PyTuple_SET_ITEM(node.next_nodes, i, after)
     node.set_output_count(1)
     set_history(base, node, 0)
-    base.epoch += 1
     refresh_view(view)
     return 0
-
-
-cdef object forbidden_on_view(Tensor view, FunctionCtx operation):
-    if view.made == MADE_WITH_OTHERS:
-        return one_of_several_views(view, "is being modified inplace")
-    where = f"{operation.name()}: output {view.output_nr_} of {view.grad_fn_.name()} is a view and is being modified inplace. "
-    return RuntimeError(where + "This view was created inside a custom Function (or because an input was returned as-is), and its "
-                        "backward would not see the change. Return a clone from the custom Function, or use the out-of-place "
-                        "operation.")
 
 
 cdef str operation_of(Node node):
@@ -114,14 +104,24 @@ cdef str operation_of(Node node):
     return node.name().rpartition("Backward")[0] or node.name()
 
 
-cdef object one_of_several_views(Tensor view, str happened):
-    """What to say where one of several views, or what they are views of, was changed: PyTorch's words."""
-    if view.grad_fn_ is None:
-        where = f"A view was created in no_grad mode and {happened} with grad mode enabled. "
+cdef object forbidden_on_view(Tensor view, str happened):
+    """What to say where a view that is none of a recorded operator's own was changed in place, or what it is a view of."""
+    cdef Node made_by = view.grad_fn_
+    if made_by is not None and view.made < MADE_IN_NO_GRAD:
+        where = f"Output {view.output_nr_} of {operation_of(made_by)} is a view and {happened} modified inplace. "
     else:
-        where = f"Output {view.output_nr_} of {operation_of(view.grad_fn_)} is a view and {happened}. "
-    return RuntimeError(where + "This view is the output of a function that returns multiple views. Such functions do not allow the "
-                        "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
+        which = "A view was" if made_by is None else f"Output {view.output_nr_} of {operation_of(made_by)} is a view of a view which was"
+        mode, now = ("inference", "in normal mode") if view.made == MADE_IN_INFERENCE else ("no_grad", "with grad mode enabled")
+        where = f"{which} created in {mode} mode and {happened} modified inplace {now}. "
+    if view.made == MADE_BY_FUNCTION:
+        return RuntimeError(where + "This view was created inside a custom Function (or because an input was returned as-is), and its "
+                            "backward would not see the change. Return a clone from the custom Function, or use the out-of-place "
+                            "operation.")
+    if view.made == MADE_WITH_OTHERS:
+        return RuntimeError(where + "This view is the output of a function that returns multiple views. Such functions do not allow the "
+                            "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
+    return RuntimeError(where + f"What it is a view of would not learn of that. Move the view and the change either both inside the {mode} "
+                        "block, or both out of it.")
 
 
 cdef int refresh_view(Tensor view) except -1:
@@ -137,15 +137,26 @@ cdef int refresh_view(Tensor view) except -1:
     node.set_edge_count(1)
     node.set_edge(0, base)
     node.set_output_count(1)
-    view.epoch = base.epoch
+    view.seen_version = <int>view.storage.version
     set_history(view, node, 0)
     return 0
 
 
 cdef Node current_grad_fn(Tensor t):
-    """The node that made a tensor, after in-place changes of its base too."""
-    if t.base_ is not None and t.base_.epoch != t.epoch:
-        if t.made == MADE_WITH_OTHERS:
-            raise one_of_several_views(t, "its base or another view of its base has been modified inplace")
+    """The node that made a tensor; of a view, made again where the memory was changed in place since it was last looked at."""
+    if t.base_ is not None and t.seen_version != <int>t.storage.version and (t.grad_fn_ is not None or base_needs_grad(t)):
+        if t.made != MADE_BY_OPERATOR:
+            raise forbidden_on_view(t, "its base or another view of its base has been")
         refresh_view(t)
     return t.grad_fn_
+
+
+cdef bint is_made_by(Tensor t, FunctionCtx ctx):
+    """Whether a node made a tensor, or changed it in place as a view, so that keeping the tensor would be a cycle."""
+    cdef CopySlices part
+    if t.grad_fn_ is ctx:
+        return True
+    if t.base_ is None or not isinstance(t.base_.grad_fn_, CopySlices) or not isinstance(t.grad_fn_, ViewOfBase):
+        return False
+    part = <CopySlices>t.base_.grad_fn_
+    return part.operation is ctx and t.grad_fn_.next_nodes[0] is part

@@ -43,7 +43,7 @@ cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED | FUNCTIONALIZE     
 
 cdef extern from *:
     """
-    typedef struct { uint64_t included, excluded, withheld, last_bump; int grad_off; int64_t forward_hidden, transform, captured; } mt_state_t;
+    typedef struct { uint64_t included, excluded, withheld, last_bump; int grad_off; int64_t forward_hidden, transform, captured; void* graph_task; } mt_state_t;
     /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
     #define MT_AUTOCAST ((uint64_t)7 << 17)    /* Autocast keys are excluded until a thread turns autocast on */
     #define MT_ALWAYS ((uint64_t)1 << 6 | (uint64_t)1 << 9)    /* BackendSelect and ADInplaceOrView: of every call */
@@ -59,6 +59,7 @@ cdef extern from *:
         int64_t forward_hidden           # tangents at this level and above are not seen
         int64_t transform                # the number of the innermost transform of `func` that runs; 0: none
         int64_t captured                 # what was made below this number may not be changed in place; 0: anything may
+        void* graph_task                 # the backward pass that runs, borrowed; see engine.pxi
     mt_state_t mt_state
     int mt_highest_bit(uint64_t) nogil
     uint64_t MT_AUTOCAST, MT_ALWAYS

@@ -23,7 +23,8 @@ cdef struct NodeState:
     PyObject* node
     int dependencies
     bint needed                                    # whether it runs
-    bint captured                                  # whether a gradient that arrives here was asked for
+    bint wanted                                    # whether the pass is for a gradient that arrives here
+    bint captured                                  # whether it is returned, and no `grad` touched
     bint queued
     int visited                                    # edges followed so far by `mark_needed`; -1: not seen
     int outputs
@@ -187,24 +188,21 @@ cdef class AccumulateGrad(Node):
         return f"<{self.node_name} object at {<uintptr_t><PyObject*>self:#x}>"
 
     cdef object apply(self, list grads):
-        if grads[0] is not None:
-            grad = run_hooks(self.variable.hooks, grads[0])
+        if grads[0] is not None and self.variable.wants_grad:
+            grad = grads[0]
             grads[0] = None                        # so that a fresh gradient can be kept without a copy
-            accumulate(self.variable, grad)
-            if self.variable.post_hooks:
-                run_post_accumulate_hooks(self.variable)
+            accumulate(self.variable, grad, 3 if self.hooks is not None and self.hooks.after else 2)
+        if self.variable.post_hooks:
+            run_post_accumulate_hooks(self.variable)
         return ()
 
 
-cdef object run_hooks(dict hooks, object grad):
-    if hooks:
-        for hook in list(hooks.values()):
-            replaced = hook(grad)
-            if replaced is not None:
-                if not isinstance(replaced, Tensor):
-                    raise TypeError(f"hook {hook!r} must return None or a Tensor, not {_type_name(replaced)}")
-                grad = replaced
-    return grad
+cdef int forget_retained(Tensor t) except -1:
+    """Takes back what `retain` did, before a change in place gives the tensor another node."""
+    cdef NodeHooks hooks = None if t.grad_fn_ is None else t.grad_fn_.hooks
+    if hooks is not None and t.output_nr_ in hooks.retained and hooks.retained[t.output_nr_]() is t:
+        del hooks.retained[t.output_nr_]
+    return 0
 
 
 cdef int run_post_accumulate_hooks(Tensor variable) except -1:
@@ -214,14 +212,15 @@ cdef int run_post_accumulate_hooks(Tensor variable) except -1:
     return 0
 
 
-cdef int accumulate(Tensor variable, object grad) except -1:
+cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) except -1:
     """variable.grad += grad, keeping a gradient that nobody else refers to instead of copying it."""
     cdef Tensor g = <Tensor>grad
     cdef Tensor held
     if variable.grad_ is None:
-        # The caller's variable and `g` are two references: with no third, and none to its memory, it can be kept.
+        # The caller's variable and `g` are two references, what hooks will be given is a third: with no other, and none to
+        # its memory, it can be kept.
         if mt_state.grad_off and g.contig and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 \
-                and Py_REFCNT(<PyObject*>g) <= 2:
+                and Py_REFCNT(<PyObject*>g) <= references:
             variable.grad_ = g
         elif mt_state.grad_off:
             variable.grad_ = call1(aten("clone"), same_value(g))

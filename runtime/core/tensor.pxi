@@ -21,7 +21,7 @@ cdef class Tensor:
     cdef int64_t inline_dims[2 * INLINE_DIMS]
     cdef int nd
     cdef int output_nr_            # which output of grad_fn_ this is
-    cdef int epoch                 # of a base: how often its history changed in place; of a view: the base's when last seen
+    cdef int seen_version          # of a view: the storage's version (its low bits) when its history was last looked up
     cdef uint8_t contig
     cdef uint8_t wants_grad        # requires_grad of a leaf
     cdef uint8_t retains_grad_
@@ -223,7 +223,7 @@ cdef class Tensor:
 
     @property
     def grad(self):
-        if self.grad_ is None and not self.wants_grad and not self.retains_grad_ and needs_grad(self):
+        if self.grad_ is None and not self.wants_grad and not self.retains_grad_ and current_grad_fn(self) is not None:
             warn_of_missing_gradient()
         return self.grad_
 
@@ -283,9 +283,10 @@ cdef class Tensor:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if mt_state.transform:
             raise unsupported_in_transform("retain_grad")
-        if self.grad_fn_ is not None and not self.retains_grad_:
+        cdef Node made_by = current_grad_fn(self)
+        if made_by is not None and not self.retains_grad_:
             self.retains_grad_ = True
-            self.grad_fn_.retain(self)
+            made_by.retain(self)
 
     @property
     def retains_grad(self):
@@ -300,8 +301,9 @@ cdef class Tensor:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not callable(hook):
             raise TypeError(f"hook must be callable, not {_type_name(hook)}")
-        if self.grad_fn_ is not None:
-            return self.grad_fn_.add_tensor_hook(self.output_nr_, hook)
+        cdef Node made_by = current_grad_fn(self)
+        if made_by is not None:
+            return made_by.add_tensor_hook(self.output_nr_, hook)
         if self.hooks is None:
             self.hooks = {}
         return RemovableHandle(self.hooks, hook)
@@ -310,7 +312,7 @@ cdef class Tensor:
         """Calls ``hook(tensor)`` whenever backward has added to this leaf's ``grad``; returns a handle with ``remove()``."""
         if not needs_grad(self):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self.grad_fn_ is not None:
+        if current_grad_fn(self) is not None:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         if not callable(hook):
             raise TypeError(f"hook must be callable, not {_type_name(hook)}")
@@ -487,7 +489,7 @@ cdef inline bint is_overridden(Tensor t) noexcept:
 
 
 cdef int set_requires_grad(Tensor t, bint value) except -1:
-    if t.grad_fn_ is not None:
+    if current_grad_fn(t) is not None:
         if not value:
             raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed "
                                "variable in a subgraph that doesn't require differentiation use "

@@ -7,6 +7,7 @@ from .._core import OpOverload, Tensor
 from .._dispatch_keys import DispatchKeySet, _after_autograd_keyset, _AutoDispatchBelowAutograd
 from .._ops import when_defined
 from ..library import Library
+from .grad_mode import is_inference_mode_enabled
 
 __all__: list[str] = []
 
@@ -21,6 +22,8 @@ def _detach_kernel(keys: DispatchKeySet, self: Tensor) -> Tensor:
 
 
 def _detach_inplace_kernel(self: Tensor) -> Tensor:
+    if is_inference_mode_enabled():  # nothing is done to a graph there, as in PyTorch
+        return self
     if self._is_view():
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead: a view shares its history with the tensor that it is a "
@@ -32,6 +35,11 @@ def _detach_inplace_kernel(self: Tensor) -> Tensor:
     return self
 
 
+def _leave(self: Tensor) -> Tensor:
+    """What `detach_` does to an inference tensor, which is in no graph."""
+    return self
+
+
 def _register(op: OpOverload) -> None:
     """Not before mindtorch_ops has defined the operators."""
     global _detach
@@ -40,6 +48,7 @@ def _register(op: OpOverload) -> None:
         _lib.impl(op, _detach_kernel, "Autograd", with_keyset=True)
     else:
         _lib.impl(op, _detach_inplace_kernel, "Autograd")
+        _lib.impl(op, _leave, "ADInplaceOrView")
 
 
 for _name in ("aten::detach", "aten::detach_"):

@@ -5,10 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
+from dataclasses import dataclass
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
-from .._core import Node, Tensor, pop_saved_tensor_hooks, push_saved_tensor_hooks
+from .._core import (
+    Node,
+    Tensor,
+    count_saved_tensor_hooks,
+    current_pass,
+    pop_saved_tensor_hooks,
+    push_saved_tensor_hooks,
+    will_run,
+)
 from .grad_mode import enable_grad
 
 __all__ = [
@@ -40,8 +49,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 class _Hooks(threading.local):
-    entered = 0  # how many `saved_tensors_hooks` this thread is in
-    message: str | None = None  # why it may not enter one
+    message: str | None = None  # why this thread may not enter `saved_tensors_hooks`
 
 
 _hooks = _Hooks()
@@ -50,7 +58,7 @@ _hooks = _Hooks()
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Inside, `saved_tensors_hooks` raises RuntimeError with this message, on this thread; this does inside of one."""
-    if _hooks.entered:
+    if count_saved_tensor_hooks():
         raise RuntimeError(error_message)
     before, _hooks.message = _hooks.message, error_message
     try:
@@ -69,12 +77,8 @@ class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)
         if _hooks.message is not None:
             raise RuntimeError(_hooks.message)
         push_saved_tensor_hooks(self.pack_hook, self.unpack_hook)
-        _hooks.entered += 1
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _hooks.entered -= 1
+    def __exit__(self, *raised: object) -> None:
         pop_saved_tensor_hooks()
 
 
@@ -106,29 +110,39 @@ class _Handles:
             handle.remove()
 
 
-def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all") -> _Handles:
-    """Calls ``fn(grads)`` once all tensors have their gradient, or with ``mode="any"`` ``fn(grad)`` at the first one.
+@dataclass
+class _Arrivals:
+    """The gradients that one backward pass has brought so far, and how many it will bring."""
 
-    Tensors must require grad. Returns a handle with ``remove()``.
+    grads: list[Tensor | None]
+    expected: int
+    count: int = 0
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all") -> _Handles:
+    """Calls ``fn(grads)`` in each backward pass, once it has brought all the tensors' gradients that it will bring.
+
+    Others are None. With ``mode="any"`` it is ``fn(grad)``, at the first of them. Tensors must require grad. Returns a
+    handle with ``remove()``.
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    grads: list[Tensor | None] = [None] * len(tensors)
-    lock, seen = threading.Lock(), [0]
+    nodes = [get_gradient_edge(tensor).node for tensor in tensors]
+    lock = threading.Lock()
+    passes: WeakKeyDictionary[Any, _Arrivals] = WeakKeyDictionary()  # whatever becomes of a pass, it ends here, too
 
-    def at(index: int) -> Callable[[Tensor], None]:
-        def hook(grad: Tensor) -> None:
+    def at(index: int) -> Callable[[Tensor | None], None]:
+        def hook(grad: Tensor | None) -> None:
+            this = current_pass()
             with lock:
-                first = seen[0] == 0
-                seen[0] = (seen[0] + 1) % len(tensors)
-                grads[index] = grad
-                complete = list(grads) if seen[0] == 0 else None
-                if complete is not None:
-                    grads[:] = [None] * len(tensors)
-            if mode == "any" and first:
-                fn(grad)
-            elif mode == "all" and complete is not None:
-                fn(complete)
+                if this not in passes:
+                    passes[this] = _Arrivals([None] * len(tensors), sum(map(will_run, nodes)))
+                arrived = passes[this]
+                arrived.grads[index] = grad
+                arrived.count += 1
+                now = arrived.count == (1 if mode == "any" else arrived.expected)
+            if now:
+                fn(grad if mode == "any" else arrived.grads)
 
         return hook
 
