@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
+from ._argument_types import names_wrong_types
 from ._core import Tensor
 from ._core import device as Device
 from ._core import dtype as DType
@@ -136,6 +137,7 @@ def tensor(
     return _finished(_converted(_from_values(data, dtype), None, device), requires_grad)
 
 
+@names_wrong_types
 def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
     """``data`` itself where it is a tensor, its memory where it is an array, else a new tensor."""
     if isinstance(data, Tensor):

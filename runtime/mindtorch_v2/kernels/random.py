@@ -130,11 +130,20 @@ def randperm(n: int, *, dtype: dtype | None = None, device: device | None = None
     return _draw((n,), dtype or _core.dtypes["int64"], device, lambda generator: generator.permutation(n))
 
 
+def _source(generator: Any) -> Any:
+    """NumPy's source of numbers of a generator, or of the default one."""
+    if generator is None:
+        return default_generator.numpy
+    if not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be torch.Generator or None, not {type(generator).__name__}")
+    return generator.numpy
+
+
 def normal_(self: Tensor, mean: float, std: float, *, generator: Generator | None = None) -> Tensor:
     """Every element drawn from a normal distribution."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    source = (generator or default_generator).numpy
+    source = _source(generator)
     return _write(self, source.normal(mean, std, tuple(self.shape)))
 
 
@@ -142,7 +151,7 @@ def uniform_(self: Tensor, from_: float, to: float, *, generator: Generator | No
     """Every element drawn evenly from [from, to)."""
     if from_ > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
-    source = (generator or default_generator).numpy
+    source = _source(generator)
     return _write(
         self, from_ + (to - from_) * source.random(tuple(self.shape), "float32" if self.itemsize < 8 else "float64")
     )
@@ -152,5 +161,5 @@ def bernoulli_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     """Every element 1 with probability p, else 0."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    source = (generator or default_generator).numpy
+    source = _source(generator)
     return _write(self, source.random(tuple(self.shape), "float32") < p)

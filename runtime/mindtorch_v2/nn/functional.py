@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._core import dtype as DType
 from .._ops import ops
@@ -49,10 +50,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0)."""
-    result: Tensor = input.relu_() if inplace else input.relu()
+    result: Tensor = ops.aten.relu_.default(input) if inplace else ops.aten.relu.default(input)
     return result
 
 
+@names_wrong_types
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where it is positive, else ``negative_slope * x``."""
     result: Tensor = ops.aten.where(input > 0, input, input * negative_slope)
@@ -73,28 +75,29 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def sigmoid(input: Tensor) -> Tensor:
     """1 / (1 + exp(-x))."""
-    result: Tensor = input.sigmoid()
+    result: Tensor = ops.aten.sigmoid.default(input)
     return result
 
 
 def tanh(input: Tensor) -> Tensor:
     """The hyperbolic tangent."""
-    result: Tensor = input.tanh()
+    result: Tensor = ops.aten.tanh.default(input)
     return result
 
 
 def softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension."""
-    result: Tensor = input.softmax(dim, dtype)
+    result: Tensor = ops.aten.softmax.int(input, dim, dtype)
     return result
 
 
 def log_softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """The logarithm of `softmax`."""
-    result: Tensor = input.log_softmax(dim, dtype)
+    result: Tensor = ops.aten.log_softmax.int(input, dim, dtype)
     return result
 
 
+@names_wrong_types
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zeroes elements with probability p while training, and scales the rest."""
     if p < 0.0 or p > 1.0:
@@ -103,23 +106,27 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return input.copy_(result) if inplace else result
 
 
+@names_wrong_types
 def embedding(input: Tensor, weight: Tensor) -> Tensor:
     """Rows of ``weight`` at the indices ``input``."""
     result: Tensor = weight.index_select(0, input.reshape((-1,))).reshape((*input.shape, weight.shape[-1]))
     return result
 
 
+@names_wrong_types
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The squared difference, reduced."""
     result: Tensor = ops.aten.mse_loss.default(input, target, _reduction(reduction))
     return result
 
 
+@names_wrong_types
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The magnitude of the difference, reduced."""
     return _reduced((input - target).abs(), reduction)
 
 
+@names_wrong_types
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
@@ -139,6 +146,7 @@ def nll_loss(
     return result
 
 
+@names_wrong_types
 def cross_entropy(
     input: Tensor,
     target: Tensor,

@@ -1,0 +1,63 @@
+"""Public functions in Python with arguments of wrong types: PyTorch's class of error, and the argument's name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import mindtorch_v2 as ours
+from tests.ops.both import raised
+
+CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "isclose": (lambda t: t.isclose(t.ones(3), 2), "other"),
+    "allclose": (lambda t: t.allclose(1, t.ones(3)), "input"),
+    "a method": (lambda t: t.ones(3).allclose([1]), "other"),
+    "var": (lambda t: t.var([1.0]), "input"),
+    "var of a dimension": (lambda t: t.var(t.ones(3), 1.5), ""),
+    "std of a dimension": (lambda t: t.std(t.ones(3), object()), ""),
+    "norm": (lambda t: t.norm(t.ones(3), [1, 2]), "p"),
+    "numel": (lambda t: t.numel(3), "input"),
+    "is_floating_point": (lambda t: t.is_floating_point(3), "input"),
+    "is_complex": (lambda t: t.is_complex("x"), "input"),
+    "can_cast": (lambda t: t.can_cast(1, t.float32), ""),
+    "broadcast_tensors": (lambda t: t.broadcast_tensors(t.ones(1), 3), "tensors"),
+    "relu": (lambda t: t.nn.functional.relu(3), ""),
+    "softmax": (lambda t: t.nn.functional.softmax("x", 0), ""),
+    "cross_entropy": (lambda t: t.nn.functional.cross_entropy(t.ones(2, 2), 3), "target"),
+    "nll_loss": (lambda t: t.nn.functional.nll_loss(1, t.ones(3)), "input"),
+    "l1_loss": (lambda t: t.nn.functional.l1_loss(t.ones(3), None), "target"),
+    "embedding": (lambda t: t.nn.functional.embedding(t.tensor([0]), 3), "weight"),
+    "a generator": (lambda t: t.ones(3).normal_(generator=3), "generator"),
+}
+FOREIGN = re.compile(r"object has no attribute|'\w+' object|not iterable|float\(\) argument|not supported|tuple index")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_types(name: str) -> None:
+    call, argument = CALLS[name]
+    with pytest.raises((TypeError, RuntimeError, ValueError)) as caught:
+        call(ours)
+    assert not FOREIGN.search(str(caught.value))
+    assert argument in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(CALLS.keys() - {"l1_loss", "allclose", "broadcast_tensors", "embedding", "norm"})
+)
+def test_the_class_is_pytorchs(name: str) -> None:
+    """The others run into errors of PyTorch's own Python code."""
+    mine, theirs = raised(CALLS[name][0])
+    assert isinstance(mine, type(theirs)), f"{mine!r}, not {theirs!r}"
+
+
+def test_an_error_inside_stays_what_it_is() -> None:
+    class Broken(ours.Tensor):
+        @classmethod
+        def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            raise AttributeError("of the user's own")
+
+    with pytest.raises(AttributeError, match="of the user's own"):
+        ours.isclose(ours.ones(2).as_subclass(Broken), ours.ones(2))
