@@ -176,9 +176,14 @@ cdef object convert(int kind, object value):
     return NO_DEFAULT
 
 
+cdef bint followed_by_transforms(Tensor t) except -1:
+    """Whether a number taken from a tensor would lose its derivative: an overload that takes tensors is to be found."""
+    return t.dt.category >= CATEGORY_FLOAT and (t.keys & (BATCHED | FUNCTIONALIZE) != 0 or forward_levels and level_of_tensor(t) != 0)
+
+
 cdef object convert_number(int kind, object value):
     if isinstance(value, Tensor):
-        if (<Tensor>value).nd != 0 or needs_grad(<Tensor>value):
+        if (<Tensor>value).nd != 0 or needs_grad(<Tensor>value) or followed_by_transforms(<Tensor>value):
             return NO_DEFAULT
         value = trace_hooks().number_taken(value) if tracing() else value.item()
     elif hasattr(value, "dtype") and hasattr(value, "item") and not is_stranger(value):          # a NumPy scalar

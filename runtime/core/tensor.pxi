@@ -251,6 +251,8 @@ cdef class Tensor:
     @property
     def data(self):
         """The same memory outside autograd, with a version count of its own."""
+        if self.keys & BATCHED:
+            raise RuntimeError("accessing `data` under vmap transform is not allowed")
         if self.keys & OVERRIDES or tracing():
             return call1(aten("detach"), self)
         cdef Tensor t = shallow_copy(self)

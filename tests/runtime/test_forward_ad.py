@@ -598,3 +598,7 @@ def test_detach_in_place_drops_the_tangent() -> None:
         return t.func.jvp(f, (t.ones(3),), (t.ones(3),))
 
     agree(case)
+
+
+def test_a_dual_tensor_is_not_resized() -> None:
+    agree(lambda t: t.func.jvp(lambda a: (a * 1).resize_(2), (t.ones(3),), (t.ones(3),)), "that has a forward grad")

@@ -540,3 +540,9 @@ def test_second_derivatives_of_changed_views_by_batches() -> None:
         )
 
     agree(case)
+
+
+def test_what_a_sample_cannot_do() -> None:
+    agree(lambda t: t.func.vmap(lambda a: a.data * 2)(x(t)), "accessing `data` under vmap transform is not allowed")
+    agree(lambda t: t.func.vmap(t.sin, out_dims=None)(x(t)), "can not return a BatchedTensor when out_dim is None")
+    agree(lambda t: t.func.vmap(lambda a, b: b.sin(), (0, None), out_dims=None)(x(t), v(t)))

@@ -250,6 +250,14 @@ def one_of_several_views_changed(t: Any, x: Any) -> Any:
 
 
 @function
+def filled_with_an_element(t: Any, x: Any) -> Any:
+    y = x * 1
+    z = y[0]
+    y.fill_(x[0, 0])
+    return y, z
+
+
+@function
 def written_at_indices(t: Any, x: Any) -> Any:
     y = x.clone()
     y[t.tensor([0, 1]), t.tensor([1, 2])] = x[0, 0] * 2

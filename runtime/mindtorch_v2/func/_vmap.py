@@ -133,6 +133,8 @@ def _collect(output: Any, out_dims: Any, name: str, level: int, size: int) -> An
         raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(output)}.")
     dim = out_dims[0] if isinstance(out_dims, (tuple, list)) else out_dims
     value, batch_dim = unbatch(output, level)
+    if dim is None and batch_dim is not None:
+        raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
     if batch_dim is None:
         if dim is None:
             return value
