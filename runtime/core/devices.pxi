@@ -1,8 +1,8 @@
 """Devices of a call's tensors: compared once, where a backend's kernel is about to run.
 
 An operator says in its declaration what goes together (`device_check`, with the names of native_functions.yaml and two
-more); one that a program defines without saying so is not checked, as in PyTorch. Concrete devices are interned, so that
-tensors which agree, nearly all, cost a comparison of pointers each.
+more); one that a program defines without saying so is not checked, as in PyTorch. A call whose keys are those of the CPU
+alone costs a comparison; concrete devices are interned, so that the tensors of others cost a comparison of pointers each.
 """
 
 cdef enum DeviceCheck:

@@ -380,7 +380,7 @@ cdef inline object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     cdef bint composite = op.composite_at >> key & 1      # its own operators compare devices
     if op.overlap_check and (composite or key <= KEY_META):
         check_overlap(op, bound)
-    if op.device_check and key <= KEY_META and not composite and not on_one_device(op, bound):
+    if op.device_check and keys & NOT_CPU and key <= KEY_META and not composite and not on_one_device(op, bound):
         return run_across_devices(op, key, bound, keys)
     return run_unchecked(op, key, bound, keys)
 

@@ -30,6 +30,7 @@ cdef dict KEY_BY_NAME = {
 cdef dict KEY_NAMES = {key: name for name, key in reversed(KEY_BY_NAME.items())}    # the first name of each
 
 cdef uint64_t BACKEND_KEYS = ((<uint64_t>1 << (KEY_META + 1)) - 1) & ~(<uint64_t>1)
+cdef uint64_t NOT_CPU = BACKEND_KEYS & ~(<uint64_t>1 << KEY_CPU)
 cdef uint64_t AUTOGRAD_KEYS = ((<uint64_t>1 << (KEY_AUTOGRAD_META + 1)) - 1) & ~((<uint64_t>1 << KEY_AUTOGRAD_OTHER) - 1)
 cdef uint64_t INPLACE_OR_VIEW = <uint64_t>1 << KEY_AD_INPLACE_OR_VIEW
 cdef uint64_t BELOW_AUTOGRAD = AUTOGRAD_KEYS | INPLACE_OR_VIEW     # excluded while a kernel runs
