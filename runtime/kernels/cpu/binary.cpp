@@ -13,14 +13,6 @@ namespace {
 template <class T>
 constexpr bool kFloat = std::is_floating_point_v<T>;
 
-// Signed integer arithmetic that wraps, as PyTorch's does, where plain C++ would be undefined.
-MT_INLINE int64_t wrap_mul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
-MT_INLINE int64_t wrap_add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
-MT_INLINE float wrap_mul(float a, float b) { return a * b; }
-MT_INLINE float wrap_add(float a, float b) { return a + b; }
-MT_INLINE double wrap_mul(double a, double b) { return a * b; }
-MT_INLINE double wrap_add(double a, double b) { return a + b; }
-
 // Division by -1 is left out of hardware division, which traps on the most negative integer.
 MT_INLINE int64_t trunc_quotient(int64_t a, int64_t b) { return b == -1 ? int64_t(0 - uint64_t(a)) : a / b; }
 MT_INLINE int64_t trunc_remainder(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }

@@ -41,13 +41,13 @@ struct SmallProduct {
     for (int64_t i = 0; i < size->m; ++i) {
       T* row = &c->at(i, 0);
       for (int64_t k = 0; k < size->k; ++k) {
-        const T factor = T(alpha) * a->at(i, k);
+        const T factor = wrap_mul(T(alpha), a->at(i, k));
         const T* b_row = &b->at(k, 0);
         if (b->column == 1) {
 #pragma GCC ivdep
-          for (int64_t j = 0; j < size->n; ++j) row[j] += factor * b_row[j];
+          for (int64_t j = 0; j < size->n; ++j) row[j] = wrap_add(row[j], wrap_mul(factor, b_row[j]));
         } else {
-          for (int64_t j = 0; j < size->n; ++j) row[j] += factor * b_row[j * b->column];
+          for (int64_t j = 0; j < size->n; ++j) row[j] = wrap_add(row[j], wrap_mul(factor, b_row[j * b->column]));
         }
         if (pace.stops(size->n)) return MT_ERROR_INTERRUPTED;
       }

@@ -78,8 +78,8 @@ struct Sum {
   using Acc = std::conditional_t<std::is_same_v<T, float>, double, T>;
   using Result = Acc;
   static Acc init() { return 0; }
-  MT_INLINE static void step(Acc& acc, T v, int64_t) { acc += v; }
-  MT_INLINE static void merge(Acc& acc, Acc other) { acc += other; }
+  MT_INLINE static void step(Acc& acc, T v, int64_t) { acc = wrap_add(acc, Acc(v)); }
+  MT_INLINE static void merge(Acc& acc, Acc other) { acc = wrap_add(acc, other); }
   static Result finish(Acc acc, int64_t) { return acc; }
 };
 
@@ -93,8 +93,8 @@ template <class T>
 struct Prod : Sum<T> {
   using Acc = typename Sum<T>::Acc;
   static Acc init() { return 1; }
-  MT_INLINE static void step(Acc& acc, T v, int64_t) { acc *= v; }
-  MT_INLINE static void merge(Acc& acc, Acc other) { acc *= other; }
+  MT_INLINE static void step(Acc& acc, T v, int64_t) { acc = wrap_mul(acc, Acc(v)); }
+  MT_INLINE static void merge(Acc& acc, Acc other) { acc = wrap_mul(acc, other); }
 };
 
 template <class T, bool Max>

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "mindtorch_kernel.h"
 
@@ -63,6 +64,18 @@ inline int32_t compute_dtype(int32_t dtype) {
   if (dtype == MT_F64 || dtype == MT_F32) return dtype;
   if (dtype == MT_F16 || dtype == MT_BF16) return MT_F32;
   return is_complex(dtype) ? -1 : int32_t(MT_I64);
+}
+
+// Arithmetic in which integers wrap, as PyTorch's do, where plain C++ would be undefined.
+template <class T>
+MT_INLINE T wrap_add(T a, T b) {
+  if constexpr (std::is_integral_v<T>) return T(uint64_t(a) + uint64_t(b));
+  return a + b;
+}
+template <class T>
+MT_INLINE T wrap_mul(T a, T b) {
+  if constexpr (std::is_integral_v<T>) return T(uint64_t(a) * uint64_t(b));
+  return a * b;
 }
 
 // The dtype two operands are compared in: PyTorch's promotion, in which a tensor without dimensions gives way to one

@@ -17,7 +17,7 @@ namespace {
     }                                                   \
   };
 
-TERNARY_WITH(Addcmul, factor, a + factor * b * c)
+TERNARY_WITH(Addcmul, factor, wrap_add(a, wrap_mul(wrap_mul(factor, b), c)))
 TERNARY_WITH(Addcdiv, factor, a + factor * (b / c))
 struct Lerp {
   explicit Lerp(const double*) {}
