@@ -1,21 +1,19 @@
 """Core, engine and CPU kernels under AddressSanitizer and UndefinedBehaviorSanitizer, with the garbage collector off.
 
-The sanitized build lives in ``build/sanitized`` and is made again only where a source changed. In it every tensor's
-memory comes from malloc and goes back to it. A child process loads it in place of the core, lets `torch` be our own
-library, and runs the runtime's tests over it: whatever is wrong with an address, or leaks, ends it.
+The sanitized build is made by ``benchmarks.sanitized``. A child process loads it in place of the core, lets `torch` be
+our own library, and runs the runtime's tests over it: whatever is wrong with an address, or leaks, ends it.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from mindtorch_v2 import _core
+from benchmarks import sanitized as build_of
+from benchmarks.sanitized import environment, loader, missing_tool
 
 TESTS = (
     "test_autograd.py", "test_autograd_hooks.py", "test_function.py", "test_library.py", "test_library_custom_op.py",
@@ -35,56 +33,22 @@ OPTIONS = (
 )
 TIME_LIMIT = 900.0
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("cmake", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}") is None
-    or shutil.which("gcc") is None,
-    reason="needs cmake and gcc to build the sanitized core",
-)
-
-
-def run(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIME_LIMIT, check=False
-    )
+pytestmark = pytest.mark.skipif(missing_tool() is not None, reason="needs cmake, ninja and gcc")
 
 
 @pytest.fixture(scope="module")
 def sanitized(repo_root: Path) -> Path:
     """The folder of the sanitized core, with the other libraries beside it."""
-    build = repo_root / "build/sanitized"
-    stage = build / "stage/runtime/mindtorch_v2"
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"}
-    for command in (
-        ["cmake", "-S", str(repo_root), "-B", str(build), "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}",
-         "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DMINDTORCH_SANITIZE=address,undefined", "--log-level=WARNING"],
-        ["cmake", "--build", str(build), "--parallel", "2", "--target", "_core", "mindtorch_cpu"],
-    ):  # fmt: skip
-        built = run(command, env)
-        assert built.returncode == 0, built.stdout[-4000:]
-    shutil.rmtree(build / "stage", ignore_errors=True)
-    (stage / "lib").mkdir(parents=True)
-    for folder in ("kernels", "sim"):  # headers lie as they do in a source tree
-        (stage.parent / folder).symlink_to(repo_root / "runtime" / folder)
-    installed = Path(_core.__file__)
-    shutil.copy2(build / installed.name, stage)  # the runtime looks for its libraries beside the core
-    shutil.copy2(build / "libmindtorch_cpu.so", stage / "lib")
-    shutil.copy2(installed.parent / "lib/libascendcl_sim.so", stage / "lib")
-    return stage
+    return build_of.build(repo_root)
 
 
-# Loads the sanitized core under its own name, and stands in for PyTorch with ourselves. The interpreter's collector
-# stays off whatever a test does. The leak check comes before the interpreter shuts down, which leaves much behind.
+# Stands in for PyTorch with ourselves. The interpreter's collector stays off whatever a test does. The leak check comes
+# before the interpreter shuts down, which leaves much behind.
 BOOTSTRAP = """
-import ctypes, gc, importlib.util, sys
+import ctypes, gc, sys
 gc.disable()
 gc.enable = lambda: None
-class Sanitized:
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        return importlib.util.spec_from_file_location(name, {core!r}) if name == "mindtorch_v2._core" else None
-sys.meta_path.insert(0, Sanitized)
-import mindtorch_v2
-assert mindtorch_v2._core.__file__ == {core!r}
+{loader}
 sys.modules["torch"] = mindtorch_v2
 sys.path.insert(0, {root!r})
 def leaks():
@@ -93,17 +57,15 @@ def leaks():
 
 
 def child(stage: Path, root: Path, code: str) -> subprocess.CompletedProcess[str]:
-    core = str(stage / Path(_core.__file__).name)
-    library = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    env = {
-        **os.environ,
-        "LD_PRELOAD": library.stdout.strip(),
-        "PYTHONMALLOC": "malloc",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "ASAN_OPTIONS": "detect_leaks=1:leak_check_at_exit=0:use_sigaltstack=0",
-        "UBSAN_OPTIONS": "print_stacktrace=1",
-    }
-    return run([sys.executable, "-c", BOOTSTRAP.format(core=core, root=str(root)) + code], env)
+    return subprocess.run(
+        [sys.executable, "-c", BOOTSTRAP.format(loader=loader(stage), root=str(root)) + code],
+        env=environment("detect_leaks=1:leak_check_at_exit=0"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=TIME_LIMIT,
+        check=False,
+    )
 
 
 def test_the_runtimes_tests_run_clean(sanitized: Path, repo_root: Path) -> None:
@@ -149,3 +111,18 @@ def test_the_sanitizer_sees(sanitized: Path, repo_root: Path, code: str, finding
     result = child(sanitized, repo_root, code)
     assert result.returncode != 0
     assert finding in result.stdout
+
+
+WRAPPING = """
+x = mindtorch_v2.tensor([2**63 - 1, 2**62 + 1, -(2**63), 2**33 + 3, 5, -(2**62)])
+rows = x.reshape(2, 3)
+x.sum(), x.prod(), rows.sum(0), rows.sum(1), mindtorch_v2.addcmul(x, x, x, value=3)
+mindtorch_v2.mm(rows, x.reshape(3, 2)), mindtorch_v2.mm(rows, rows.t()), mindtorch_v2.mm(rows.t(), rows)
+mindtorch_v2.addmm(x[:2], rows, x.reshape(3, 2), beta=3, alpha=7), x + x, x * x, -x, x.abs(), x**3, x.square()
+assert x.sum().item() == 2**33 + 8
+"""
+
+
+def test_integers_wrap_around(sanitized: Path, repo_root: Path) -> None:
+    result = child(sanitized, repo_root, WRAPPING)
+    assert result.returncode == 0, result.stdout[-4000:]

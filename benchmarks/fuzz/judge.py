@@ -1,0 +1,165 @@
+"""Whether what came of a call is a finding: beside what came of it under PyTorch, and by itself."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.fuzz.outcome import Died, Outcome, Raised, Returned
+from benchmarks.fuzz.program import Call
+from benchmarks.fuzz.reasons import reason
+
+__all__ = ["Finding", "judge"]
+
+# Texts of the interpreter's, of NumPy's or of ours that say how something is made, not what is wrong with an argument.
+INTERNAL = re.compile(
+    r"has no attribute|object is not (?:callable|iterable|subscriptable)|is not subscriptable|unsupported operand|"
+    r"local variable|referenced before assignment|cannot unpack|not enough values to unpack|too many values to unpack|"
+    r"(?:list|tuple|string) index out of range|\.pxi|Cannot cast|numpy|NoneType|must be real number|storage was freed|"
+    r"status \d|returned -?\d+$|object has no len|bad operand type|"
+    r"assignment index|^$|^-?\d+$|<no message|maximum recursion|dictionary changed|deque|\bmath domain|ufunc|"
+    r"could not broadcast|unhashable"
+)
+NEVER = frozenset(("AssertionError", "SystemError", "UnboundLocalError", "RecursionError", "NameError", "UnicodeError"))
+_SANITIZER = re.compile(r"(?:ERROR: AddressSanitizer: ([\w-]+))|(runtime error: [^\n]+)")
+_FRAME = re.compile(r"#\d+ \S+ in (\S+) (?!/usr|\.\./)(\S*/)?([\w.]+\.(?:pxi|pyx|cpp|h|c)\b)?")
+_TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float64": 1e-9, "complex128": 1e-9}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a call; findings of one cause have one ``group``."""
+
+    kind: str  # crash, hang, refused, accepted, error, text, value
+    group: str
+    what: str
+
+
+def judge(call: Call, ours: Outcome, theirs: Outcome | None) -> Finding | None:
+    """Compare; ``theirs`` is None where PyTorch does not have it."""
+    if isinstance(ours, Died):
+        return _death(call, ours, theirs)
+    if isinstance(theirs, Died):  # PyTorch's own fault
+        theirs = None
+    found = _raised(call, ours, theirs) if isinstance(ours, Raised) else _returned(call, ours, theirs)
+    if found is not None and reason(call, found.kind, ours, theirs) is not None:
+        return None
+    return found
+
+
+def _finding(call: Call, kind: str, detail: str, what: str) -> Finding:
+    return Finding(kind, f"{kind}: {call.target.name}: {detail}", what)
+
+
+def _death(call: Call, ours: Died, theirs: Outcome | None) -> Finding | None:
+    if ours.hung:
+        if (isinstance(theirs, Died) and theirs.hung) or reason(call, "hang", ours, theirs) is not None:
+            return None
+        return _finding(call, "hang", "", f"no end: {ours.report[-500:]}")
+    match = _SANITIZER.search(ours.report)
+    if match:
+        frame = _FRAME.search(ours.report[match.start() :])
+        detail = f"{match[1] or match[2]} in {frame[1] if frame else '?'}"
+        return _finding(call, "crash", detail, ours.report[match.start() : match.start() + 1500])
+    return _finding(call, "crash", f"signal {ours.signal}, status {ours.status}", ours.report[-800:])
+
+
+def _raised(call: Call, ours: Raised, theirs: Outcome | None) -> Finding | None:
+    said = f"{ours.bases[0]}: {ours.message} ({', '.join(ours.frames)})"
+    short = _normal(ours.message)
+    if isinstance(theirs, Returned):
+        what = f"PyTorch gives {theirs.value!r:.300}\nours {said}"
+        return _finding(call, "refused", f"{ours.bases[0]}: {short}", what)
+    if isinstance(theirs, Raised):
+        if ours.making and not theirs.making:
+            return _finding(call, "refused", f"an argument: {short}", f"PyTorch makes the arguments; ours {said}")
+        if theirs.bases[0] not in ours.bases and not set(theirs.bases[:1]) & set(ours.bases):
+            what = f"PyTorch raises {theirs.bases[0]}: {theirs.message:.300}\nours {said}"
+            return _finding(call, "error", f"{ours.bases[0]} for {theirs.bases[0]}: {short}", what)
+    internal = NEVER & set(ours.bases) or INTERNAL.search(ours.message)
+    if internal and not ours.making:
+        if isinstance(theirs, Raised):
+            if INTERNAL.search(theirs.message):
+                return None
+            said += f"\nPyTorch: {theirs.message:.200}"
+        return _finding(call, "text", f"{ours.bases[0]}: {short}", said)
+    return None
+
+
+def _normal(message: str) -> str:
+    """A message without what differs from call to call."""
+    line = message.splitlines()[0] if message else ""
+    return re.sub(r"0x[0-9a-f]+|-?\d[\d.e+]*|\[[^\]]*\]|\([^)]*\)|'[^']*'", "_", line)[:90]
+
+
+def _returned(call: Call, ours: Returned, theirs: Outcome | None) -> Finding | None:
+    if isinstance(theirs, Raised):
+        what = f"PyTorch raises {theirs.bases[0]}: {theirs.message:.300}\nours gives {ours.value!r:.300}"
+        return _finding(call, "accepted", f"{theirs.bases[0]}: {_normal(theirs.message)}", what)
+    if isinstance(theirs, Returned):
+        differs = difference(ours.value, theirs.value)
+        if differs:
+            return _finding(call, "value", differs, f"PyTorch gives {theirs.value!r:.400}\nours {ours.value!r:.400}")
+        for name, theirs_after in theirs.tensors.items():
+            differs = difference(ours.tensors.get(name), theirs_after)
+            if differs:
+                what = f"afterwards {name} is, in PyTorch, {theirs_after!r:.400}\nours {ours.tensors.get(name)!r:.400}"
+                return _finding(call, "value", f"an argument afterwards: {differs}", what)
+    return None
+
+
+# ---------------------------------------------------------------- values
+
+
+def difference(ours: Any, theirs: Any, dtype: str = "") -> str | None:
+    """In what two plain values differ, None where they do not."""
+    if isinstance(theirs, Mapping) and "elements" in theirs:
+        return _tensors_differ(ours, theirs)
+    if isinstance(theirs, Mapping):
+        if not isinstance(ours, Mapping) or ours.keys() != theirs.keys():
+            return "keys"
+        return next(filter(None, (difference(ours[key], theirs[key]) for key in theirs)), None)
+    if isinstance(theirs, (list, tuple)):
+        if not isinstance(ours, (list, tuple)):
+            return "kind of result"
+        if len(ours) != len(theirs):
+            return "length"
+        return next(filter(None, map(difference, ours, theirs)), None)
+    if theirs == "object" or ours == "object":
+        return None if theirs == ours else "kind of result"
+    if type(ours) is not type(theirs):
+        return f"{type(ours).__name__} for {type(theirs).__name__}"
+    return None if _equal(ours, theirs, _TOLERANCE.get(dtype, 2e-5)) else "value"
+
+
+def _tensors_differ(ours: Any, theirs: Mapping[str, Any]) -> str | None:
+    if not isinstance(ours, Mapping) or "elements" not in ours:
+        return "kind of result"
+    for what in ("dtype", "shape", "device", "grad"):
+        if ours[what] != theirs[what]:
+            return f"{what} {ours[what]} for {theirs[what]}" if what in ("dtype", "grad", "device") else what
+    mine, other = ours["elements"], theirs["elements"]
+    tolerance = _TOLERANCE.get(theirs["dtype"], 2e-5)
+    pairs = zip(_flat(mine), _flat(other), strict=False)
+    if (mine is None) != (other is None) or not all(_equal(a, b, tolerance) for a, b in pairs):
+        return "elements"
+    return None
+
+
+def _flat(value: Any) -> Any:
+    if isinstance(value, list):
+        for item in value:
+            yield from _flat(item)
+    else:
+        yield value
+
+
+def _equal(a: Any, b: Any, tolerance: float) -> bool:
+    if isinstance(a, complex) and isinstance(b, complex):
+        return _equal(a.real, b.real, tolerance) and _equal(a.imag, b.imag, tolerance)
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance) or (math.isnan(a) and math.isnan(b))
+    return bool(a == b)

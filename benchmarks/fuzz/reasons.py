@@ -1,0 +1,149 @@
+"""Where ours and PyTorch differ and no finding is meant: each case with its reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.fuzz.outcome import Outcome, Raised, Returned
+
+if TYPE_CHECKING:
+    from benchmarks.fuzz.program import Call
+
+__all__ = ["LEFT_OUT", "REASONS", "Reason", "reason"]
+
+# Not called: what takes an address or a function that the core trusts, and what ends or waits for the process.
+LEFT_OUT = {
+    "torch._core.from_buffer": "takes an address",
+    "torch._core.Kernel": "takes an address",
+    "torch._core.DevicePointer": "is an address",
+    "torch._core.npu_bind": "takes the addresses of a library's functions",
+    "torch._core.npu_swap_stream": "takes a stream's address",
+    "torch._core.npu_record_stream": "takes a stream's address",
+    "torch._core.npu_play_tape": "takes addresses that a recording gave",
+    "torch._core.npu_note": "takes a stream's address",
+    "torch._core.npu_recent_launches": "takes a stream's address",
+    "torch._core.npu_tape_allocations": "takes a stream's address",
+    "torch._core.npu_begin_recording": "takes a model's address",
+    "torch._core.npu_end_recording": "takes a model's address",
+    "torch.npu.ExternalStream": "takes a stream's address",
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A difference that is meant: of these kinds of findings, where it applies."""
+
+    name: str
+    kinds: frozenset[str]
+    applies: Callable[[Call, Outcome, Outcome | None], bool]
+
+
+def reason(call: Call, kind: str, ours: Outcome, theirs: Outcome | None) -> Reason | None:
+    """The first reason why a difference is none."""
+    return next((r for r in REASONS if kind in r.kinds and r.applies(call, ours, theirs)), None)
+
+
+def _kinds(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_RANDOM = re.compile(r"rand|normal_?$|uniform|bernoulli|dropout|exponential|kaiming|xavier|Linear|Embedding|seed")
+_UNINITIALISED = re.compile(r"empty|resize|set_$|alloc")
+
+
+def _same_form(call: Call, ours: Outcome, theirs: Outcome | None) -> bool:
+    from benchmarks.fuzz.judge import difference
+
+    if not isinstance(ours, Returned) or not isinstance(theirs, Returned):
+        return False
+    return difference(_without_elements(ours.value), _without_elements(theirs.value)) is None
+
+
+def _without_elements(value: object) -> object:
+    if isinstance(value, dict) and "elements" in value:
+        return {**value, "elements": None}
+    if isinstance(value, dict):
+        return {key: _without_elements(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_elements(item) for item in value]
+    return 0.0 if isinstance(value, (int, float)) else value
+
+
+def _name(call: Call) -> str:
+    return call.target.name
+
+
+_OWN_FORM = re.compile(r"data_ptr$|__hash__$|__reduce|__repr__$|__str__$|__dir__$|_cdata|__doc__$")
+
+
+def _own_form(call: Call) -> bool:
+    return _OWN_FORM.search(_name(call)) is not None
+
+
+def _by_name(call: Call) -> bool:
+    return re.search(r"\.__\w+__$", _name(call)) is not None
+
+
+NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|Cannot allocate memory")
+
+
+def _message(outcome: Outcome | None) -> str:
+    return outcome.message if isinstance(outcome, Raised) else ""
+
+
+REASONS = (
+    Reason(
+        "random numbers are other ones; shape and dtype are compared",
+        _kinds("value"),
+        lambda call, ours, theirs: _RANDOM.search(_name(call)) is not None and _same_form(call, ours, theirs),
+    ),
+    Reason(
+        "memory that nobody wrote to has no values; shape and dtype are compared",
+        _kinds("value"),
+        lambda call, ours, theirs: _UNINITIALISED.search(_name(call)) is not None and _same_form(call, ours, theirs),
+    ),
+    Reason(
+        "tensors on npu and elsewhere: PyTorch's side ran on one device",
+        _kinds("refused error"),
+        lambda call, ours, theirs: "npu" in call.devices() and "devic" in _message(ours),
+    ),
+    Reason(
+        "an address, and how an object is pickled or printed, are each library's own",
+        _kinds("value"),
+        lambda call, ours, theirs: _own_form(call),
+    ),
+    Reason(
+        "a special method called by name with too many arguments: PyTorch's wrapper makes any TypeError NotImplemented",
+        _kinds("refused error"),
+        lambda call, ours, theirs: (
+            _by_name(call) and re.search("takes|expected .* argument|modulo|must be", _message(ours)) is not None
+        ),
+    ),
+    Reason(
+        "PyTorch has no memory for what ours computes without, or the other way round",
+        _kinds("hang accepted value"),
+        lambda call, ours, theirs: NO_MEMORY.search(_message(theirs)) is not None,
+    ),
+    Reason(
+        "a dtype that PyTorch has no kernel for, and ours has",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            re.search("not implemented for '|not supported for|only supports", _message(theirs)) is not None
+            and isinstance(theirs, Raised)
+            and theirs.bases[0] in ("NotImplementedError", "RuntimeError")
+        ),
+    ),
+    Reason(
+        "a meta tensor beside one with values: PyTorch reads what is behind its null pointer",
+        _kinds("refused value"),
+        lambda call, ours, theirs: "meta" in call.devices(),
+    ),
+    Reason(
+        "an overload, a dtype or a device that is declared for PyTorch and not for ours: says so",
+        _kinds("refused error"),
+        lambda call, ours, theirs: isinstance(ours, Raised) and "NotImplementedError" in ours.bases,
+    ),
+)

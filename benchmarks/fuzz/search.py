@@ -1,0 +1,122 @@
+"""A lane: draws calls, has them made under both libraries, judges, and makes the findings small."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.fuzz.arguments import draw
+from benchmarks.fuzz.judge import Finding, judge
+from benchmarks.fuzz.minimise import minimise
+from benchmarks.fuzz.outcome import Outcome
+from benchmarks.fuzz.pair import Limits, Worker
+from benchmarks.fuzz.program import Call
+from benchmarks.fuzz.targets import Target
+
+__all__ = ["BATCH", "Found", "Lane"]
+
+OURS = "mindtorch_v2"
+BATCH = 40
+FRESH = 5_000  # calls after which a process is started again, so that memory that is kept does not add up
+
+
+@dataclass(frozen=True)
+class Found:
+    """A finding, of the call of that number, made small where it is the first of its group."""
+
+    number: int
+    call: Call
+    finding: Finding
+
+
+class Lane:
+    """Processes that make calls, in pairs: of those that stay, and of those that make each call in a child.
+
+    ``before`` is Python that ours run when they start, and ``before_torch`` PyTorch's.
+    """
+
+    def __init__(
+        self, limits: Limits, stage: Path | None = None, tries: int = 80, before: str = "", before_torch: str = ""
+    ) -> None:
+        self.ours = {forks: Worker(OURS, limits, forks, stage, before) for forks in (False, True)}
+        self.theirs = {forks: Worker("torch", limits, forks, None, before_torch) for forks in (False, True)}
+        self.tries = tries
+        self._has: dict[str, bool] = {}
+
+    def find_targets(self) -> list[Target]:
+        """What there is to be called."""
+        worker = self.ours[False]  # what makes children may not have used the NPU
+        found: list[Target] = worker.ask(f"benchmarks.fuzz.targets find_targets {OURS}")
+        return found
+
+    def has(self, target: Target) -> bool:
+        """Whether PyTorch has it too."""
+        name = f"torch.Tensor.{target.path}" if target.form in ("method", "property", "setter") else target.path
+        if name not in self._has:
+            self._has[name] = self.theirs[True].ask(f"benchmarks.fuzz.search has_name {name}")
+        return self._has[name]
+
+    def run(self, targets: Sequence[Target], seed: int, numbers: Sequence[int], seen: set[str]) -> Iterator[Found]:
+        """Make the calls of these numbers; findings of groups in ``seen``, which grows, are not made small."""
+        for start in range(0, len(numbers), BATCH):
+            batch = [(n, draw(targets, seed, n)) for n in numbers[start : start + BATCH]]
+            for number, call, finding in self._findings(batch):
+                if finding.group not in seen:
+                    seen.add(finding.group)
+                    call, finding = minimise(call, finding, self.check, self.tries)
+                yield Found(number, call, finding)
+
+    def check(self, call: Call) -> Finding | None:
+        """Make one call, and judge it."""
+        return next((finding for _, _, finding in self._findings([(0, call)])), None)
+
+    def outcomes(self, call: Call) -> tuple[Outcome, Outcome | None]:
+        """Make one call, and give what came of it under both libraries."""
+        (_, _, ours, theirs), *_ = self._made([(0, call)])
+        return ours, theirs
+
+    def _findings(self, batch: Sequence[tuple[int, Call]]) -> Iterator[tuple[int, Call, Finding]]:
+        for number, call, ours, theirs in self._made(batch):
+            finding = judge(call, ours, theirs)
+            if finding is not None:
+                yield number, call, finding
+
+    def _made(self, batch: Sequence[tuple[int, Call]]) -> Iterator[tuple[int, Call, Outcome, Outcome | None]]:
+        """Both libraries make the calls at the same time."""
+        for forks in (False, True):
+            calls = [(number, call) for number, call in batch if call.target.isolated == forks]
+            if not calls:
+                continue
+            mine = [(number, call.source()) for number, call in calls]
+            other = [(number, on_cpu(call.source())) for number, call in calls if self.has(call.target)]
+            for worker in (self.ours[forks], self.theirs[forks]):
+                worker.renew(FRESH)
+            self.ours[forks].send(mine)
+            self.theirs[forks].send(other)
+            outcomes = self.ours[forks].receive(mine)
+            peers = dict(zip((number for number, _ in other), self.theirs[forks].receive(other), strict=True))
+            for (number, call), outcome in zip(calls, outcomes, strict=True):
+                yield number, call, outcome, peers.get(number)
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in (*self.ours.values(), *self.theirs.values()):
+            worker.close()
+
+
+def on_cpu(source: str) -> str:
+    """A call for PyTorch, which has no NPU: on the CPU."""
+    return re.sub(r"npu(?=[:'\"])", "cpu", source)
+
+
+def has_name(path: str) -> bool:
+    """Whether PyTorch has something of that name; runs in its process."""
+    import torch
+
+    try:
+        eval(path, {"torch": torch})  # an attribute, of a module or of an object that an expression makes
+    except (AttributeError, RuntimeError, TypeError):
+        return False
+    return True

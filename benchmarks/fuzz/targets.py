@@ -1,0 +1,297 @@
+"""What can be called: operators by their schemas, methods, and functions by their signatures.
+
+``find_targets`` looks at the package itself, so that what is added to it is searched from then on. It runs in a worker;
+what it gives is plain, and sorted, so that a seed and a number mean the same call wherever they are drawn.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from benchmarks.fuzz.reasons import LEFT_OUT
+
+__all__ = ["Parameter", "Target", "find_targets"]
+
+MODULES = (
+    "", "amp", "autograd", "autograd.anomaly_mode", "autograd.forward_ad", "autograd.function", "autograd.grad_mode",
+    "autograd.graph", "func", "jit", "library", "nn", "nn.functional", "nn.init", "npu", "optim",
+    "overrides", "utils._python_dispatch", "utils._pytree", "_core",
+)  # fmt: skip
+# Objects whose methods are called, by an expression that makes one.
+OBJECTS = {
+    "torch.Size([2, 3])": "Size",
+    "torch.device('cpu')": "device",
+    "torch.float32": "dtype",
+    "torch.tensor([1.0, 2.0, 3.0]).untyped_storage()": "UntypedStorage",
+    "torch.ops.aten.add.Tensor": "OpOverload",
+    "torch.ops.aten.add": "OpOverloadPacket",
+    "(torch.tensor([1.0, 2.0], requires_grad=True) * 2).grad_fn": "Node",
+    "torch.nn.Linear(3, 3)": "Module",
+    "torch.nn.Sequential(torch.nn.Linear(3, 3))": "Sequential",
+    "torch.optim.SGD([torch.tensor([1.0, 2.0], requires_grad=True)], lr=0.1)": "Optimizer",
+    "torch.autocast('cpu')": "autocast",
+    "torch.amp.GradScaler('cpu')": "GradScaler",
+    "torch.npu.Stream()": "Stream",
+    "torch.npu.Event()": "Event",
+    "torch.npu.NPUGraph()": "NPUGraph",
+}
+# Functions that give functions: what they give is called.
+APPLIED = frozenset(("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hessian", "functionalize", "trace"))
+# What changes the process for whoever comes next runs in a child of it.
+_CHANGES = re.compile(
+    r"^_?(un)?(set|push|pop|register|install|uninstall|impl|define|use|reset|count|hide|change|add$|discard|remove|py_impl|"
+    r"autocast_|clear|__enter__|__call__$)"
+)
+_CHANGING_MODULES = ("library.", "overrides.", "npu.", "_core.npu_")
+# Methods of every object, that would say nothing of this one; and those that are not called with a self.
+_OF_EVERY_OBJECT = frozenset((
+    "__class__", "__class_getitem__", "__delattr__", "__dict__", "__dir__", "__doc__", "__getattribute__",
+    "__init_subclass__", "__module__", "__new__", "__pyx_vtable__", "__setattr__", "__sizeof__", "__subclasshook__",
+    "__weakref__",
+    "__annotations__", "__slots__", "__abstractmethods__", "__match_args__", "__orig_bases__", "__parameters__",
+))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter; ``type`` is written as in a schema, with ``function``, ``any``, … beside a schema's types."""
+
+    name: str
+    type: str
+    required: bool = True
+    kwarg_only: bool = False
+    written: bool = False
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something to call.
+
+    ``form`` is how: function; method, property or setter of a tensor; attribute; or applied, of what gives a function.
+    """
+
+    path: str
+    form: str
+    group: str
+    parameters: tuple[Parameter, ...]
+    isolated: bool = False
+
+    @property
+    def name(self) -> str:
+        """How findings are grouped: without the overload."""
+        if self.form in ("method", "property", "setter"):
+            return f"torch.Tensor.{self.path}"
+        return self.path.rpartition(".")[0] if self.path.startswith("torch.ops.") else self.path
+
+
+def find_targets(library: str) -> list[Target]:
+    """Everything public of the package of that name."""
+    torch = importlib.import_module(library)
+    schemas = _schemas(torch)
+    stubs = _stub_signatures(Path(torch.__file__ or "").parent / "_core.pyi")
+    found: dict[str, Target] = {}
+    for targets in (
+        _operators(schemas),
+        _tensor_methods(torch, schemas),
+        _object_methods(torch, library),
+        *(_functions(torch, library, module, schemas, stubs) for module in MODULES),
+    ):
+        for target in targets:
+            if target.path not in LEFT_OUT:
+                found.setdefault(f"{target.form} {target.path}", target)
+    return [found[key] for key in sorted(found)]
+
+
+# ---------------------------------------------------------------- operators and methods
+
+
+def _schemas(torch: Any) -> dict[str, list[tuple[str, tuple[Parameter, ...]]]]:
+    """The operators' names → path and parameters of each overload."""
+    found: dict[str, list[tuple[str, tuple[Parameter, ...]]]] = {}
+    for qualname in sorted(torch._core.operator_names()):
+        op = torch._core.find_operator(qualname)
+        name, overload = op._schema.name, op._overloadname or "default"
+        parameters = tuple(
+            Parameter(a.name, str(a.type), not a.has_default, a.kwarg_only, a.is_write) for a in op._schema.arguments
+        )
+        found.setdefault(name, []).append((f"torch.ops.{op.namespace}.{name}.{overload}", parameters))
+    return found
+
+
+def _operators(schemas: dict[str, list[tuple[str, tuple[Parameter, ...]]]]) -> Iterator[Target]:
+    for overloads in schemas.values():
+        for path, parameters in overloads:
+            yield Target(path, "function", "operators", parameters)
+
+
+_SELF = Parameter("self", "Tensor")
+
+
+def _tensor_methods(torch: Any, schemas: dict[str, list[tuple[str, tuple[Parameter, ...]]]]) -> Iterator[Target]:
+    for name in dir(torch.Tensor):
+        if name in _OF_EVERY_OBJECT:
+            continue
+        value = inspect.getattr_static(torch.Tensor, name)
+        if isinstance(value, staticmethod):
+            yield Target(f"torch.Tensor.{name}", "function", "methods", _signature(value.__func__))
+        elif callable(value) or hasattr(value, "__func__"):
+            parameters = schemas[name][0][1] if name in schemas else (_SELF, *_signature(value)[1:])
+            yield Target(name, "method", "methods", parameters, _changes(name))
+        else:
+            yield Target(name, "property", "methods", (_SELF,))
+            yield Target(name, "setter", "methods", (_SELF, Parameter("value", "any")))
+
+
+def _object_methods(torch: Any, library: str) -> Iterator[Target]:
+    for maker in OBJECTS:
+        kind = type(eval(maker, {"torch": torch}))
+        for name in dir(kind):
+            if name in _OF_EVERY_OBJECT or name == "__init__":
+                continue
+            value = inspect.getattr_static(kind, name)
+            if callable(value):
+                yield Target(f"{maker}.{name}", "function", "objects", _signature(value)[1:], _changes(name))
+            else:
+                yield Target(f"{maker}.{name}", "attribute", "objects", ())
+
+
+# ---------------------------------------------------------------- functions
+
+
+def _functions(
+    torch: Any,
+    library: str,
+    module_name: str,
+    schemas: dict[str, list[tuple[str, tuple[Parameter, ...]]]],
+    stubs: dict[str, tuple[Parameter, ...]],
+) -> Iterator[Target]:
+    module = importlib.import_module(f"{library}.{module_name}") if module_name else torch
+    prefix = f"torch.{module_name}." if module_name else "torch."
+    group = module_name or "functions"
+    public = getattr(module, "__all__", ()) if module_name else ()
+    lazy = getattr(torch, "_LAZY_NAMES", ()) if not module_name else ()
+    for name in sorted(set(public or dir(module)) | set(lazy)):
+        value = getattr(module, name)
+        is_core = module_name == "_core"
+        if not callable(value) or isinstance(value, ModuleType) or (name.startswith("_") and not is_core):
+            continue
+        if getattr(value, "__module__", library).split(".")[0] not in (library, "builtins", "_cython_3_0", ""):
+            continue  # what a module imported for its own use
+        if name.startswith("__"):
+            continue
+        path, isolated = prefix + name, _changes(name) or path_changes(f"{module_name}.{name}")
+        if name in schemas and not is_core:
+            parameters = schemas[name][0][1]
+        else:
+            parameters = stubs[name] if is_core and name in stubs else _signature(value)
+        yield Target(path, "function", group, parameters, isolated)
+        if name in APPLIED and module_name in ("", "func"):
+            yield Target(path, "applied", group, (Parameter("func", "function"), Parameter("args", "Tensor"),
+                                                  Parameter("more", "Tensor", False)))  # fmt: skip
+
+
+def path_changes(path: str) -> bool:
+    """Whether calls of a module's functions change the process."""
+    return path.startswith(_CHANGING_MODULES)
+
+
+def _changes(name: str) -> bool:
+    return _CHANGES.match(name) is not None and not name.startswith("set_data")
+
+
+def _signature(function: Any) -> tuple[Parameter, ...]:
+    """By annotations, else by names; what has no signature is called with anything."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return (Parameter("self", "any"), Parameter("other", "Tensor"))
+    found = []
+    for p in parameters:
+        if p.kind == p.VAR_KEYWORD:
+            continue
+        type_ = _type_of(p.annotation if isinstance(p.annotation, str) else "", p.name)
+        if p.kind == p.VAR_POSITIONAL:
+            found += [Parameter(p.name, type_, False), Parameter(f"{p.name}2", type_, False)]
+        else:
+            found.append(Parameter(p.name, type_, p.default is p.empty, p.kind == p.KEYWORD_ONLY))
+    return tuple(found)
+
+
+def _stub_signatures(path: Path) -> dict[str, tuple[Parameter, ...]]:
+    """Of the compiled functions, which have none at run time."""
+    found = {}
+    for node in ast.parse(path.read_text("utf-8")).body:
+        init = node
+        if isinstance(node, ast.ClassDef):
+            init = next((n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), node)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and isinstance(init, ast.FunctionDef):
+            found[node.name] = tuple(_stub_parameters(init.args, skip=isinstance(node, ast.ClassDef)))
+    return found
+
+
+def _stub_parameters(args: ast.arguments, skip: bool) -> Iterator[Parameter]:
+    names = args.args[1:] if skip else args.args
+    first_default = len(names) - len(args.defaults)
+    for i, arg in enumerate(names):
+        yield Parameter(arg.arg, _type_of(_text(arg.annotation), arg.arg), i < first_default)
+    if args.vararg is not None:
+        yield Parameter(args.vararg.arg, _type_of(_text(args.vararg.annotation), args.vararg.arg), False)
+    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        yield Parameter(arg.arg, _type_of(_text(arg.annotation), arg.arg), default is None, True)
+
+
+def _text(node: ast.expr | None) -> str:
+    return "" if node is None else ast.unparse(node)
+
+
+# An annotation contains the one → the type is the other; the first that fits.
+_BY_ANNOTATION = (
+    ("Callable", "function"),
+    ("Sequence[Tensor", "Tensor[]"),
+    ("tuple[Tensor", "Tensor[]"),
+    ("Iterable[Tensor", "Tensor[]"),
+    ("Tensor", "Tensor"),
+    ("OpOverload", "operator"),
+    ("dtype", "ScalarType?"),
+    ("DType", "ScalarType?"),
+    ("device", "Device?"),
+    ("Sequence[int", "int[]"),
+    ("tuple[int", "int[]"),
+    ("Size", "int[]"),
+    ("bool", "bool"),
+    ("float", "float"),
+    ("int", "int"),
+    ("str", "str"),
+    ("Mapping", "dict"),
+    ("dict", "dict"),
+    ("type", "class"),
+)
+_BY_NAME = (
+    (r"^(self|input|tensor|x|a|b|other|t|grad|grad_output|target|weight|data|value|values|params?)$", "Tensor"),
+    (r"^(tensors|outputs|inputs|args|primals|tangents|cotangents|grad_outputs|parameters)2?$", "Tensor[]"),
+    (r"^(func|function|fn|f|hook|kernel|model)$", "function"),
+    (r"^(size|shape|sizes|dims|strides?)2?$", "int[]"),
+    (r"^(dim|n|index|step|offset|in_dims|out_dims|argnums|chunk_size|device_index)$", "int"),
+    (r"^(dtype)$", "ScalarType?"),
+    (r"^(device|device_type)$", "Device?"),
+    (r"^(name|qualname|schema|key|ns|namespace)$", "str"),
+    (r"^(is_|has_|allow|create_|retain_|strict|enabled|mode|requires_grad|inplace)", "bool"),
+)
+
+
+def _type_of(annotation: str, name: str) -> str:
+    for part, type_ in _BY_ANNOTATION:
+        if part in annotation:
+            return type_
+    for pattern, type_ in _BY_NAME:
+        if re.search(pattern, name):
+            return type_
+    return "any"

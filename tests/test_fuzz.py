@@ -1,0 +1,214 @@
+"""The search for calls that are wrong finds faults that are planted, and makes them small; a part of it is run.
+
+A planted operator is defined in both libraries' processes, broken in ours.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks import sanitized
+from benchmarks.fuzz.arguments import draw
+from benchmarks.fuzz.judge import Finding, difference
+from benchmarks.fuzz.minimise import minimise
+from benchmarks.fuzz.outcome import Raised, Returned
+from benchmarks.fuzz.pair import Limits
+from benchmarks.fuzz.program import Argument, Call
+from benchmarks.fuzz.reasons import LEFT_OUT, REASONS
+from benchmarks.fuzz.report import Totals, text_of
+from benchmarks.fuzz.search import Found, Lane
+from benchmarks.fuzz.targets import Parameter, Target, find_targets
+from benchmarks.fuzz.values import AliasValue, ListValue, PlainValue, TensorValue
+from benchmarks.fuzz.worker import run_call
+
+CALLS = 400
+
+PLANTED = """
+import ctypes, os
+import {library} as torch
+library = torch.library.Library("planted", "DEF")
+def define(name, function):
+    library.define(name + "(Tensor x, float scale=1.0, int[] dims=[]) -> Tensor")
+    library.impl(name, function, "CPU")
+"""
+SOUND = """
+for name in ("value", "error", "accepts", "hang", "text", "dies", "overflow"):
+    define(name, lambda x, scale=1.0, dims=(): x * scale)
+library.define("refuses(Tensor x) -> Tensor")
+def refuses(x):
+    raise IndexError("never")
+library.impl("refuses", refuses, "CPU")
+"""
+BROKEN = """
+def fail(error):
+    raise error
+def forever(x, scale=1.0, dims=()):
+    while True:
+        pass
+def overflow(x, scale=1.0, dims=()):
+    ctypes.memset(x.data_ptr(), 0, x.nbytes + 64)
+    return x.clone()
+define("value", lambda x, scale=1.0, dims=(): x * scale + (x.numel() > 2))
+define("error", lambda x, scale=1.0, dims=(): fail(KeyError("inside")) if x.dim() == 2 else x * scale)
+define("hang", lambda x, scale=1.0, dims=(): forever(x) if x.dim() else x * scale)
+define("dies", lambda x, scale=1.0, dims=(): os.abort())
+define("overflow", overflow)
+library.define("refuses(Tensor x) -> Tensor")
+library.impl("refuses", lambda x: x.clone(), "CPU")
+"""
+
+
+def planted(name: str) -> Call:
+    """A call with more than the fault needs."""
+    parameters = (Parameter("x", "Tensor"), Parameter("scale", "float", False), Parameter("dims", "int[]", False))
+    arguments = (
+        Argument(TensorValue((2, 3), layout="transposed", grad="nonleaf")),
+        Argument(PlainValue("0.5", ("0", "1"))),
+        Argument(ListValue((PlainValue("1"), PlainValue("2")))),
+    )
+    target = Target(f"torch.ops.planted.{name}.default", "function", "planted", parameters)
+    return Call(target, arguments if name != "refuses" else arguments[:1])
+
+
+@pytest.fixture(scope="module")
+def lane() -> Iterator[Lane]:
+    before = PLANTED.format(library="mindtorch_v2") + BROKEN
+    made = Lane(Limits(seconds=2.0), before=before, before_torch=PLANTED.format(library="torch") + SOUND)
+    yield made
+    made.close()
+
+
+def small(lane: Lane, name: str) -> tuple[Call, Finding]:
+    call = planted(name)
+    finding = lane.check(call)
+    assert finding is not None
+    return minimise(call, finding, lane.check)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "tensor"),
+    [
+        ("value", "value", "torch.tensor([-1.0, 1.5, 4.0], dtype=torch.float32)"),
+        ("error", "refused", "torch.tensor([[-1.0, 1.5], [4.0, 0.0]], dtype=torch.float32)"),
+        ("refuses", "accepted", "torch.zeros((0,), dtype=torch.float32)"),
+        ("dies", "crash", "torch.zeros((0,), dtype=torch.float32)"),
+    ],
+)
+def test_a_planted_fault_is_found_and_made_small(lane: Lane, name: str, kind: str, tensor: str) -> None:
+    call, finding = small(lane, name)
+    assert finding.kind == kind
+    assert call.source().splitlines() == [
+        f"a = {tensor}",
+        f"result = torch.ops.planted.{name}.default(a)",
+    ]
+
+
+def test_a_hang_is_found(lane: Lane) -> None:
+    finding = lane.check(planted("hang"))
+    assert finding is not None
+    assert finding.kind == "hang"
+    assert lane.check(Call(planted("hang").target, (Argument(TensorValue(())),))) is None  # and the search goes on
+
+
+def test_a_finding_is_printed_as_lines_that_reproduce_it(lane: Lane) -> None:
+    call, finding = small(lane, "dies")
+    text = PLANTED.format(library="mindtorch_v2") + BROKEN + text_of(Found(7, call, finding))
+    assert "# 7: crash: torch.ops.planted.dies: signal 6" in text
+    assert subprocess.run([sys.executable, "-c", text], check=False, capture_output=True).returncode == -6
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sanitized.missing_tool() is not None, reason="needs cmake, ninja and gcc")
+def test_a_write_out_of_bounds_is_found_under_the_sanitizer(repo_root: Path) -> None:
+    before, before_torch = PLANTED.format(library="mindtorch_v2") + BROKEN, PLANTED.format(library="torch") + SOUND
+    lane = Lane(Limits(), sanitized.build(repo_root), before=before, before_torch=before_torch)
+    try:
+        finding = lane.check(planted("overflow"))
+    finally:
+        lane.close()
+    assert finding is not None
+    assert finding.kind == "crash"
+    assert "heap-buffer-overflow" in finding.group
+
+
+def test_a_few_hundred_calls_end_no_process(lane: Lane) -> None:
+    """As ``python -m benchmarks.fuzz``, which makes two hundred thousand."""
+    targets = [target for target in lane.find_targets() if "planted" not in target.path]
+    lane.tries = 0
+    found = [f for f in lane.run(targets, 0, range(CALLS), set()) if f.finding.kind in ("crash", "hang")]
+    assert not found, "\n\n".join(map(text_of, found))
+
+
+def test_a_call_depends_on_seed_and_number_alone() -> None:
+    targets = find_targets("mindtorch_v2")
+    assert targets == find_targets("mindtorch_v2")
+    first = [draw(targets, 0, number).source() for number in range(50)]
+    assert [draw(targets, 0, number).source() for number in reversed(range(50))] == first[::-1]
+    assert [draw(targets, 1, number).source() for number in range(50)] != first
+
+
+def test_every_operator_method_and_function_is_a_target() -> None:
+    paths = {target.path for target in find_targets("mindtorch_v2")}
+    assert {"torch.ops.aten.add.Tensor", "torch.add", "add", "__add__", "T", "torch.nn.functional.softmax"} <= paths
+    assert {"torch.func.vmap", "torch.library.define", "torch.npu.synchronize", "torch._core.resize_"} <= paths
+    assert not paths & set(LEFT_OUT)
+
+
+def test_every_reason_and_omission_says_why() -> None:
+    assert all(" " in reason.name and reason.kinds for reason in REASONS)
+    assert all(LEFT_OUT.values())
+
+
+def test_arguments_that_share_memory_are_windows_of_one_tensor() -> None:
+    target = Target("torch.add", "function", "functions", ())
+    call = Call(target, (Argument(TensorValue((3,))), Argument(AliasValue(0, "[1:]"))))
+    assert call.source().splitlines()[1:] == ["v1 = a[1:]", "result = torch.add(a, v1)"]
+
+
+def test_what_is_compared() -> None:
+    tensor = {"dtype": "float32", "shape": (1,), "device": "cpu", "grad": False, "elements": [1.0]}
+    assert difference(tensor, tensor) is None
+    assert difference({**tensor, "dtype": "int64"}, tensor) == "dtype int64 for float32"
+    assert difference({**tensor, "shape": (1, 1)}, tensor) == "shape"
+    assert difference({**tensor, "elements": [1.1]}, tensor) == "elements"
+    assert difference({**tensor, "elements": [float("nan")]}, {**tensor, "elements": [float("nan")]}) is None
+    assert difference([1, 2], [1]) == "length"
+    assert difference(1, 1.0) == "int for float"
+    assert difference(True, 1) == "bool for int"
+
+
+def test_an_argument_that_cannot_be_made_is_told_from_the_call(lane: Lane) -> None:
+    import mindtorch_v2
+
+    outcome = run_call(mindtorch_v2, "a = torch.tensor(['x'])\nresult = torch.sin(a)")
+    assert isinstance(outcome, Raised)
+    assert outcome.making
+    outcome = run_call(mindtorch_v2, "a = torch.tensor([1.0])\nresult = torch.sin(a, 1, 2)")
+    assert isinstance(outcome, Raised)
+    assert not outcome.making
+    outcome = run_call(mindtorch_v2, "a = torch.tensor([1.0])\nresult = a.fill_(2)")
+    assert isinstance(outcome, Returned)
+    assert outcome.tensors["a"]["elements"] == [2.0]
+
+
+def test_findings_are_counted_by_group() -> None:
+    totals = Totals()
+    found = Found(1, planted("value"), Finding("value", "value: f: elements", ""))
+    assert [totals.add(found), totals.add(found)] == [True, False]
+    assert totals.by_kind()["value"] == (2, 1)
+    assert list(totals.lines()) == ["     2 value: f: elements"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [(["--help"], 0), (["--count", "x"], 2), (["--match", "no such name"], 2)]
+)
+def test_the_command(repo_root: Path, child_env: dict[str, str], arguments: list[str], status: int) -> None:
+    command = [sys.executable, "-m", "benchmarks.fuzz", *arguments]
+    result = subprocess.run(command, env=child_env, cwd=repo_root, capture_output=True, text=True, check=False)
+    assert result.returncode == status
+    assert arguments != ["--help"] or "examples:" in result.stdout
