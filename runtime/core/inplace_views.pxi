@@ -120,8 +120,9 @@ cdef object forbidden_on_view(Tensor view, str happened):
     if view.made == MADE_WITH_OTHERS:
         return RuntimeError(where + "This view is the output of a function that returns multiple views. Such functions do not allow the "
                             "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
-    return RuntimeError(where + f"What it is a view of would not learn of that. Move the view and the change either both inside the {mode} "
-                        "block, or both out of it.")
+    block = "inference_mode" if view.made == MADE_IN_INFERENCE else "no_grad"
+    return RuntimeError(where + "What it is a view of would not learn of that. Move the view and the change either both inside the "
+                        f"{block} block, or both out of it.")
 
 
 cdef int refresh_view(Tensor view) except -1:

@@ -56,13 +56,23 @@ def tensor_repr(self: Tensor) -> str:
         body = _body(self, indent)
     if not usual:
         suffixes.append(f"dtype={self.dtype}")
-    if self.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")
+    node = _node_name(self)
+    if node is not None:
+        suffixes.append(f"grad_fn=<{node}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
     for level in _core.tangent_levels(self):
         suffixes.append(f"tangent={_core.tangent(self, level)!r}")
     return prefix + _joined(body, suffixes, indent) + ")"
+
+
+def _node_name(self: Any) -> str | None:
+    """The name of the node that made a tensor; of a view that is not to be used any more ``Invalid``, as in PyTorch."""
+    try:
+        node = self.grad_fn
+    except RuntimeError:
+        return "Invalid"
+    return None if node is None else node.name()
 
 
 def _implied_dtypes() -> tuple[Any, ...]:

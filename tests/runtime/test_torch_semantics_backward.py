@@ -419,7 +419,46 @@ SAVED: dict[str, Entry] = {
     "freed with a view": freed_with_a_view,
 }
 
-TABLE = table({"retained": RETAINED, "undefined": UNDEFINED, "hooks": HOOKS, "several": MULTI, "saved": SAVED})
+
+def as_strided(t: Any, *values: complex) -> Any:
+    """Gradients of a view whose elements share memory, and theirs."""
+    x = t.tensor(values, requires_grad=True)
+    y = (x * x).as_strided((2, 2), (1, 1))
+    start = t.arange(4).reshape(2, 2).to(x.dtype) * t.tensor(values[0]) + 1
+    (g,) = t.autograd.grad(y * y, (x,), start, create_graph=True)
+    return g, t.autograd.grad(g, (x,), t.ones_like(g))
+
+
+def strided_only(t: Any) -> Any:
+    x = t.tensor([1 + 2j, 3 - 1j, 0.5j], requires_grad=True)
+    return t.autograd.grad(x.as_strided((2, 2), (1, 1)), (x,), t.tensor([[1 + 1j, 2], [3j, 4 - 2j]]))
+
+
+def materialised(t: Any) -> Any:
+    """Zeros for what was not reached are part of a graph where one is asked for."""
+    x, y = leaf(t), leaf(t)
+    (zeros,) = t.autograd.grad(x.sum(), (y,), create_graph=True, materialize_grads=True)
+    return zeros, t.autograd.grad(zeros.sum(), (x,), materialize_grads=True)
+
+
+def printed(t: Any) -> Any:
+    x = leaf(t)
+    with t.no_grad():
+        view = x[:1]
+        x.mul_(2)
+    return repr(view)
+
+
+VIEWS: dict[str, Entry] = {
+    "as_strided": lambda t: as_strided(t, 1.0, 2.0, 3.0),
+    "as_strided, complex": strided_only,
+    "materialised": materialised,
+    "printed": printed,
+}
+
+TABLE = table(
+    {"retained": RETAINED, "undefined": UNDEFINED, "hooks": HOOKS, "several": MULTI, "saved": SAVED, "views": VIEWS}
+)
 
 
 @pytest.mark.parametrize("statement", TABLE)

@@ -98,7 +98,7 @@ def grad(
         roots, _gradients(grad_outputs, len(roots)), retain, create_graph, chosen
     )
     if materialize_grads:
-        return tuple(_zeros_like(i) if g is None else g for i, g in zip(chosen, found, strict=True))
+        return tuple(_zeros_like(i, create_graph) if g is None else g for i, g in zip(chosen, found, strict=True))
     for i, gradient in enumerate(found if not allow_unused else ()):
         if gradient is None:
             raise RuntimeError(
@@ -180,8 +180,8 @@ def _grad_batched(
     return tuple(None if found[0] is None else ops.aten.stack(list(found)) for found in zip(*passes, strict=True))
 
 
-def _zeros_like(tensor: Tensor) -> Tensor:
+def _zeros_like(tensor: Tensor, requires_grad: bool) -> Tensor:
     from .. import ops  # the built-in operators are loaded after this module
 
     zeros: Tensor = ops.aten.zeros_like(tensor.detach())
-    return zeros
+    return zeros.requires_grad_(requires_grad)
