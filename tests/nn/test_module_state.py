@@ -144,3 +144,18 @@ def test_apply_of_what_gives_no_tensor() -> None:
         torch.nn.Linear(1, 1)._apply(lambda t: 3)
 
     agree(case, "must")
+
+
+def test_a_conversion_is_no_change_in_place() -> None:
+    def case(torch: Any) -> Any:
+        layer = torch.nn.Linear(2, 2)
+        with torch.no_grad():
+            layer.weight.fill_(2.0)
+        loss, before = (layer.weight * layer.weight).sum(), layer.weight._version
+        layer.double()
+        loss.backward()
+        same = layer.weight._version - before
+        layer.to(torch.float64)
+        return same, layer.weight._version - before, layer.weight.grad.tolist()
+
+    agree(case)
