@@ -52,6 +52,7 @@ cdef class OpOverload:
     cdef uint64_t composite_at           # backend keys that run an implicit composite, whose own operators are checked
     cdef Alias aliases[MAX_ARGS]
     cdef bint mutates, makes_views, returns_self, is_builtin
+    cdef bint writes_first               # to its first argument alone, a tensor, and takes no lists of tensors
     cdef int device_check, overlap_check # what is asked of the arguments before a kernel runs: devices.pxi, overlap.pxi
     cdef uint64_t aliased_returns        # bit i: the schema declares that output i shares memory with an argument
     cdef int returns                     # number of declared returns
@@ -82,6 +83,8 @@ cdef class OpOverload:
         for i, output in enumerate(schema.returns):
             if output.alias is not None:
                 self.aliased_returns |= <uint64_t>1 << i
+        self.writes_first = not self.sig.has_lists and self.sig.tensor_args > 0 and self.sig.args[0].kind == ARG_TENSOR \
+            and [i for i, argument in enumerate(schema.arguments) if argument.is_write] == [0]
         self.returns = len(schema.returns)
         self.return_kind = arg_spec(schema.returns[0].type).kind if self.returns else ARG_ANY
         self.returns_self = self.returns == 1 and schema.returns[0].alias is not None and schema.returns[0].alias.write
@@ -378,7 +381,7 @@ cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
 cdef inline object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     """What is registered at a key, once the arguments go together as the operator's declaration asks."""
     cdef bint composite = op.composite_at >> key & 1      # its own operators compare devices
-    if op.overlap_check and (composite or key <= KEY_META):
+    if op.overlap_check and (composite or key <= KEY_META) and not plainly_apart(op, bound):
         check_overlap(op, bound)
     if op.device_check and keys & NOT_CPU and key <= KEY_META and not composite and not on_one_device(op, bound):
         return run_across_devices(op, key, bound, keys)
