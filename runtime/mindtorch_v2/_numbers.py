@@ -24,6 +24,15 @@ _LARGEST = {
     "float32": float.fromhex("0x1.fffffep127"),
     "float64": float.fromhex("0x1.fffffffffffffp1023"),
 }
+_C_NAMES = {  # what PyTorch calls dtypes in this error; the others it calls by their name and `_t`
+    "int32": "int",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
 _WORD = 1 << 64
 _BOOL = _core.dtypes["bool"]
 
@@ -89,4 +98,5 @@ def _as_integer(value: Any, dtype: DType) -> int:
 
 
 def _does_not_fit(value: Any, dtype: DType) -> RuntimeError:
-    return RuntimeError(f"value cannot be converted to type {dtype.name} without overflow: {value}")
+    name = _C_NAMES.get(dtype.name, f"{dtype.name}_t")
+    return RuntimeError(f"value cannot be converted to type {name} without overflow: {value}")

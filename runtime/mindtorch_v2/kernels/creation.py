@@ -331,8 +331,6 @@ def write(target: Tensor, value: Any) -> Tensor:
     if not target.is_cpu:
         filled: Tensor = target.fill_(value)
         return filled
-    if isinstance(value, complex) and not target.is_complex():
-        raise RuntimeError(f"value cannot be converted to type {target.dtype} without overflow: {value}")
     if target.is_complex():
         import numpy as np
 
