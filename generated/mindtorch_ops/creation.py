@@ -760,6 +760,12 @@ _lib.define(
     variants=("function", "method"),
     source="creation.yaml:128",
 )
+_fill__scalar_cpu = _libmindtorch_cpu.bind(
+    "mt_fill",
+    (npu.desc, npu.f64),
+    abi="c",
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None),
+)
 _fill__scalar_cpu_python = library.python_function("mindtorch_v2.kernels.creation:fill_")
 _fill__scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:fill_")
 
@@ -769,13 +775,24 @@ def _fill__scalar_fake(self: Tensor, value: float) -> Tensor:
     return self
 
 
-@library.register(_lib, "fill_.Scalar", "CPU", source="creation.yaml:133")
-def _fill__scalar_cpu_kernel(self: Tensor, value: float) -> Tensor:
+def _fill__scalar_kernel_1(self: Tensor, value: float) -> Tensor:
+    _fill__scalar_cpu(self, value)
+    return self
+
+
+def _fill__scalar_kernel_2(self: Tensor, value: float) -> Tensor:
     result: Tensor = _fill__scalar_cpu_python(self, value)
     return result
 
 
-@library.register(_lib, "fill_.Scalar", "NPU", source="creation.yaml:135")
+@library.register(_lib, "fill_.Scalar", "CPU", source="creation.yaml:133")
+def _fill__scalar_cpu_kernel(self: Tensor, value: float) -> Tensor:
+    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64) and abs(value) < 65504:
+        return _fill__scalar_kernel_1(self, value)
+    return _fill__scalar_kernel_2(self, value)
+
+
+@library.register(_lib, "fill_.Scalar", "NPU", source="creation.yaml:140")
 def _fill__scalar_npu_kernel(self: Tensor, value: float) -> Tensor:
     result: Tensor = _fill__scalar_npu_python(self, value)
     return result
@@ -787,10 +804,10 @@ def _fill__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fill_.Scalar", _fill__scalar_backward, source="creation.yaml:137")
+_lib.register_autograd("fill_.Scalar", _fill__scalar_backward, source="creation.yaml:142")
 
 
-# ---------------------------------------------------------------- fill_.Tensor (creation.yaml:139)
+# ---------------------------------------------------------------- fill_.Tensor (creation.yaml:144)
 _lib.define(
     "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
     doc="Every element set to the value of a tensor without dimensions.",
@@ -798,7 +815,7 @@ _lib.define(
     variants=("function", "method"),
     device_check="CPUScalars",
     overlap_check=("Internal",),
-    source="creation.yaml:139",
+    source="creation.yaml:144",
 )
 _fill__tensor_cpu = _libmindtorch_cpu.bind("mt_copy", (npu.desc, npu.desc), abi="c")
 
@@ -810,13 +827,13 @@ def _fill__tensor_check(self: Tensor, value: Tensor) -> None:
         )
 
 
-@library.register(_lib, "fill_.Tensor", "Meta", source="creation.yaml:139")
+@library.register(_lib, "fill_.Tensor", "Meta", source="creation.yaml:144")
 def _fill__tensor_fake(self: Tensor, value: Tensor) -> Tensor:
     _fill__tensor_check(self, value)
     return self
 
 
-@library.register(_lib, "fill_.Tensor", "CPU", source="creation.yaml:148")
+@library.register(_lib, "fill_.Tensor", "CPU", source="creation.yaml:153")
 def _fill__tensor_cpu_kernel(self: Tensor, value: Tensor) -> Tensor:
     _fill__tensor_check(self, value)
     _fill__tensor_cpu(value, self)
@@ -830,27 +847,27 @@ def _fill__tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_value
 
 
-_lib.register_autograd("fill_.Tensor", _fill__tensor_backward, source="creation.yaml:151")
+_lib.register_autograd("fill_.Tensor", _fill__tensor_backward, source="creation.yaml:156")
 fill_ = torch.ops.aten.fill_
 
 
-# ---------------------------------------------------------------- zero_ (creation.yaml:154)
+# ---------------------------------------------------------------- zero_ (creation.yaml:159)
 _lib.define(
     "zero_(Tensor(a!) self) -> Tensor(a!)",
     doc="Every element set to 0.",
     tags=(),
     variants=("function", "method"),
-    source="creation.yaml:154",
+    source="creation.yaml:159",
 )
 _zero_cpu = _libmindtorch_cpu.bind("mt_fill", (npu.desc, npu.f64), abi="c")
 
 
-@library.register(_lib, "zero_", "Meta", source="creation.yaml:154")
+@library.register(_lib, "zero_", "Meta", source="creation.yaml:159")
 def _zero_fake(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "zero_", "CPU", source="creation.yaml:159")
+@library.register(_lib, "zero_", "CPU", source="creation.yaml:164")
 def _zero_cpu_kernel(self: Tensor) -> Tensor:
     _zero_cpu(self, 0)
     return self
@@ -862,37 +879,37 @@ def _zero_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("zero_", _zero_backward, source="creation.yaml:162")
+_lib.register_autograd("zero_", _zero_backward, source="creation.yaml:167")
 zero_ = torch.ops.aten.zero_.default
 
 
-# ---------------------------------------------------------------- copy_ (creation.yaml:164)
+# ---------------------------------------------------------------- copy_ (creation.yaml:169)
 _lib.define(
     "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
     doc="`src`, broadcast and converted, written into self.",
     tags=(),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="creation.yaml:164",
+    source="creation.yaml:169",
 )
 _copy_cpu = _libmindtorch_cpu.bind("mt_copy", (npu.desc, npu.desc), abi="c")
 _copy_npu_python = library.python_function("mindtorch_v2.kernels.creation:copy_npu")
 _copy_meta_python = library.python_function("mindtorch_v2.kernels.creation:copy_meta")
 
 
-@library.register(_lib, "copy_", "CPU", source="creation.yaml:169")
+@library.register(_lib, "copy_", "CPU", source="creation.yaml:174")
 def _copy_cpu_kernel(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     _copy_cpu(src, self)
     return self
 
 
-@library.register(_lib, "copy_", "NPU", source="creation.yaml:172")
+@library.register(_lib, "copy_", "NPU", source="creation.yaml:177")
 def _copy_npu_kernel(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     result: Tensor = _copy_npu_python(self, src, non_blocking)
     return result
 
 
-@library.register(_lib, "copy_", "Meta", source="creation.yaml:174")
+@library.register(_lib, "copy_", "Meta", source="creation.yaml:179")
 def _copy_meta_kernel(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     result: Tensor = _copy_meta_python(self, src, non_blocking)
     return result
@@ -905,28 +922,28 @@ def _copy_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_src, None
 
 
-_lib.register_autograd("copy_", _copy_backward, source="creation.yaml:176")
+_lib.register_autograd("copy_", _copy_backward, source="creation.yaml:181")
 copy_ = torch.ops.aten.copy_.default
 
 
-# ---------------------------------------------------------------- clone (creation.yaml:179)
+# ---------------------------------------------------------------- clone (creation.yaml:184)
 _lib.define(
     "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     doc="A copy with memory of its own.",
     tags=(),
     variants=("function", "method"),
-    source="creation.yaml:179",
+    source="creation.yaml:184",
 )
 _clone_cpu_python = library.python_function("mindtorch_v2.kernels.creation:clone")
 
 
-@library.register(_lib, "clone", "Meta", source="creation.yaml:182")
+@library.register(_lib, "clone", "Meta", source="creation.yaml:187")
 def _clone_fake(self: Tensor, *, memory_format: Any) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "clone", "CPU", source="creation.yaml:184")
-@library.register(_lib, "clone", "NPU", source="creation.yaml:184")
+@library.register(_lib, "clone", "CPU", source="creation.yaml:189")
+@library.register(_lib, "clone", "NPU", source="creation.yaml:189")
 def _clone_cpu_npu_kernel(self: Tensor, *, memory_format: Any) -> Tensor:
     result: Tensor = _clone_cpu_python(self, memory_format=memory_format)
     return result
@@ -938,24 +955,24 @@ def _clone_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("clone", _clone_backward, source="creation.yaml:186")
+_lib.register_autograd("clone", _clone_backward, source="creation.yaml:191")
 clone = torch.ops.aten.clone.default
 
 
-# ---------------------------------------------------------------- _to_copy (creation.yaml:188)
+# ---------------------------------------------------------------- _to_copy (creation.yaml:193)
 _lib.define(
     "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
     doc="A copy in another dtype or on another device.",
     tags=(),
     variants=("function",),
-    source="creation.yaml:188",
+    source="creation.yaml:193",
 )
 _to_copy_fake_python = library.python_function("mindtorch_v2.kernels.creation:to_copy_fake")
 _to_copy_cpu_python = library.python_function("mindtorch_v2.kernels.creation:to_copy")
 
 
-@library.register(_lib, "_to_copy", "Meta", source="creation.yaml:190")
+@library.register(_lib, "_to_copy", "Meta", source="creation.yaml:195")
 def _to_copy_fake(
     self: Tensor,
     *,
@@ -978,8 +995,8 @@ def _to_copy_fake(
     return result
 
 
-@library.register(_lib, "_to_copy", "CPU", source="creation.yaml:192")
-@library.register(_lib, "_to_copy", "NPU", source="creation.yaml:192")
+@library.register(_lib, "_to_copy", "CPU", source="creation.yaml:197")
+@library.register(_lib, "_to_copy", "NPU", source="creation.yaml:197")
 def _to_copy_cpu_npu_kernel(
     self: Tensor,
     *,
@@ -1014,24 +1031,24 @@ def _to_copy_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None, None, None, None, None
 
 
-_lib.register_autograd("_to_copy", _to_copy_backward, setup_context=_to_copy_setup, source="creation.yaml:194")
+_lib.register_autograd("_to_copy", _to_copy_backward, setup_context=_to_copy_setup, source="creation.yaml:199")
 _to_copy = torch.ops.aten._to_copy.default
 
 
-# ---------------------------------------------------------------- contiguous (creation.yaml:196)
+# ---------------------------------------------------------------- contiguous (creation.yaml:201)
 _lib.define(
     "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
     doc="Self if it is contiguous, else a contiguous copy.",
     tags=(),
     variants=("method",),
-    source="creation.yaml:196",
+    source="creation.yaml:201",
 )
 _contiguous_cpu_python = library.python_function("mindtorch_v2.kernels.creation:contiguous")
 
 
-@library.register(_lib, "contiguous", "CPU", source="creation.yaml:200")
-@library.register(_lib, "contiguous", "NPU", source="creation.yaml:200")
-@library.register(_lib, "contiguous", "Meta", source="creation.yaml:200")
+@library.register(_lib, "contiguous", "CPU", source="creation.yaml:205")
+@library.register(_lib, "contiguous", "NPU", source="creation.yaml:205")
+@library.register(_lib, "contiguous", "Meta", source="creation.yaml:205")
 def _contiguous_cpu_npu_meta_kernel(self: Tensor, *, memory_format: Any) -> Tensor:
     result: Tensor = _contiguous_cpu_python(self, memory_format=memory_format)
     return result
@@ -1043,25 +1060,25 @@ def _contiguous_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("contiguous", _contiguous_backward, source="creation.yaml:202")
+_lib.register_autograd("contiguous", _contiguous_backward, source="creation.yaml:207")
 contiguous = torch.ops.aten.contiguous.default
 
 
-# ---------------------------------------------------------------- rand (creation.yaml:206)
+# ---------------------------------------------------------------- rand (creation.yaml:211)
 _lib.define(
     "rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) "
     "-> Tensor",
     doc="Random numbers, evenly distributed over [0, 1).",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="creation.yaml:206",
+    source="creation.yaml:211",
 )
 _rand_cpu_python = library.python_function("mindtorch_v2.kernels.random:rand")
 
 
-@library.register(_lib, "rand", "CPU", source="creation.yaml:210")
-@library.register(_lib, "rand", "NPU", source="creation.yaml:210")
-@library.register(_lib, "rand", "Meta", source="creation.yaml:210")
+@library.register(_lib, "rand", "CPU", source="creation.yaml:215")
+@library.register(_lib, "rand", "NPU", source="creation.yaml:215")
+@library.register(_lib, "rand", "Meta", source="creation.yaml:215")
 def _rand_cpu_npu_meta_kernel(
     size: Sequence[int], *, dtype: torch.dtype | None, layout: Any, device: torch.device | None, pin_memory: bool | None
 ) -> Tensor:
@@ -1072,21 +1089,21 @@ def _rand_cpu_npu_meta_kernel(
 rand = torch.ops.aten.rand.default
 
 
-# ---------------------------------------------------------------- randn (creation.yaml:212)
+# ---------------------------------------------------------------- randn (creation.yaml:217)
 _lib.define(
     "randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) "
     "-> Tensor",
     doc="Random numbers, normally distributed with mean 0 and variance 1.",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="creation.yaml:212",
+    source="creation.yaml:217",
 )
 _randn_cpu_python = library.python_function("mindtorch_v2.kernels.random:randn")
 
 
-@library.register(_lib, "randn", "CPU", source="creation.yaml:216")
-@library.register(_lib, "randn", "NPU", source="creation.yaml:216")
-@library.register(_lib, "randn", "Meta", source="creation.yaml:216")
+@library.register(_lib, "randn", "CPU", source="creation.yaml:221")
+@library.register(_lib, "randn", "NPU", source="creation.yaml:221")
+@library.register(_lib, "randn", "Meta", source="creation.yaml:221")
 def _randn_cpu_npu_meta_kernel(
     size: Sequence[int], *, dtype: torch.dtype | None, layout: Any, device: torch.device | None, pin_memory: bool | None
 ) -> Tensor:
@@ -1097,21 +1114,21 @@ def _randn_cpu_npu_meta_kernel(
 randn = torch.ops.aten.randn.default
 
 
-# ---------------------------------------------------------------- randint (creation.yaml:218)
+# ---------------------------------------------------------------- randint (creation.yaml:223)
 _lib.define(
     "randint(SymInt high, SymInt[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None) -> Tensor",
     doc="Random integers from 0 to high - 1.",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="creation.yaml:218",
+    source="creation.yaml:223",
 )
 _randint_cpu_python = library.python_function("mindtorch_v2.kernels.random:randint")
 
 
-@library.register(_lib, "randint", "CPU", source="creation.yaml:222")
-@library.register(_lib, "randint", "NPU", source="creation.yaml:222")
-@library.register(_lib, "randint", "Meta", source="creation.yaml:222")
+@library.register(_lib, "randint", "CPU", source="creation.yaml:227")
+@library.register(_lib, "randint", "NPU", source="creation.yaml:227")
+@library.register(_lib, "randint", "Meta", source="creation.yaml:227")
 def _randint_cpu_npu_meta_kernel(
     high: int,
     size: Sequence[int],
@@ -1125,21 +1142,21 @@ def _randint_cpu_npu_meta_kernel(
     return result
 
 
-# ---------------------------------------------------------------- randint.low (creation.yaml:224)
+# ---------------------------------------------------------------- randint.low (creation.yaml:229)
 _lib.define(
     "randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None) -> Tensor",
     doc="Random integers from low to high - 1.",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="creation.yaml:224",
+    source="creation.yaml:229",
 )
 _randint_low_cpu_python = library.python_function("mindtorch_v2.kernels.random:randint_low")
 
 
-@library.register(_lib, "randint.low", "CPU", source="creation.yaml:228")
-@library.register(_lib, "randint.low", "NPU", source="creation.yaml:228")
-@library.register(_lib, "randint.low", "Meta", source="creation.yaml:228")
+@library.register(_lib, "randint.low", "CPU", source="creation.yaml:233")
+@library.register(_lib, "randint.low", "NPU", source="creation.yaml:233")
+@library.register(_lib, "randint.low", "Meta", source="creation.yaml:233")
 def _randint_low_cpu_npu_meta_kernel(
     low: int,
     high: int,
@@ -1159,21 +1176,21 @@ def _randint_low_cpu_npu_meta_kernel(
 randint = torch.ops.aten.randint
 
 
-# ---------------------------------------------------------------- randperm (creation.yaml:230)
+# ---------------------------------------------------------------- randperm (creation.yaml:235)
 _lib.define(
     "randperm(SymInt n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) "
     "-> Tensor",
     doc="The integers from 0 to n - 1 in random order.",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="creation.yaml:230",
+    source="creation.yaml:235",
 )
 _randperm_cpu_python = library.python_function("mindtorch_v2.kernels.random:randperm")
 
 
-@library.register(_lib, "randperm", "CPU", source="creation.yaml:234")
-@library.register(_lib, "randperm", "NPU", source="creation.yaml:234")
-@library.register(_lib, "randperm", "Meta", source="creation.yaml:234")
+@library.register(_lib, "randperm", "CPU", source="creation.yaml:239")
+@library.register(_lib, "randperm", "NPU", source="creation.yaml:239")
+@library.register(_lib, "randperm", "Meta", source="creation.yaml:239")
 def _randperm_cpu_npu_meta_kernel(
     n: int, *, dtype: torch.dtype | None, layout: Any, device: torch.device | None, pin_memory: bool | None
 ) -> Tensor:
@@ -1184,24 +1201,24 @@ def _randperm_cpu_npu_meta_kernel(
 randperm = torch.ops.aten.randperm.default
 
 
-# ---------------------------------------------------------------- normal_ (creation.yaml:236)
+# ---------------------------------------------------------------- normal_ (creation.yaml:241)
 _lib.define(
     "normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)",
     doc="Every element drawn from a normal distribution.",
     tags=("nondeterministic_seeded",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="creation.yaml:236",
+    source="creation.yaml:241",
 )
 _normal_cpu_python = library.python_function("mindtorch_v2.kernels.random:normal_")
 
 
-@library.register(_lib, "normal_", "Meta", source="creation.yaml:236")
+@library.register(_lib, "normal_", "Meta", source="creation.yaml:241")
 def _normal_fake(self: Tensor, mean: float, std: float, *, generator: Any) -> Tensor:
     return self
 
 
-@library.register(_lib, "normal_", "CPU", source="creation.yaml:241")
+@library.register(_lib, "normal_", "CPU", source="creation.yaml:246")
 def _normal_cpu_kernel(self: Tensor, mean: float, std: float, *, generator: Any) -> Tensor:
     result: Tensor = _normal_cpu_python(self, mean, std, generator=generator)
     return result
@@ -1213,28 +1230,28 @@ def _normal_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None, None
 
 
-_lib.register_autograd("normal_", _normal_backward, source="creation.yaml:243")
+_lib.register_autograd("normal_", _normal_backward, source="creation.yaml:248")
 normal_ = torch.ops.aten.normal_.default
 
 
-# ---------------------------------------------------------------- uniform_ (creation.yaml:245)
+# ---------------------------------------------------------------- uniform_ (creation.yaml:250)
 _lib.define(
     "uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)",
     doc="Every element drawn evenly from [from, to).",
     tags=("nondeterministic_seeded",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="creation.yaml:245",
+    source="creation.yaml:250",
 )
 _uniform_cpu_python = library.python_function("mindtorch_v2.kernels.random:uniform_")
 
 
-@library.register(_lib, "uniform_", "Meta", source="creation.yaml:245")
+@library.register(_lib, "uniform_", "Meta", source="creation.yaml:250")
 def _uniform_fake(self: Tensor, from_: float, to: float, *, generator: Any) -> Tensor:
     return self
 
 
-@library.register(_lib, "uniform_", "CPU", source="creation.yaml:250")
+@library.register(_lib, "uniform_", "CPU", source="creation.yaml:255")
 def _uniform_cpu_kernel(self: Tensor, from_: float, to: float, *, generator: Any) -> Tensor:
     result: Tensor = _uniform_cpu_python(self, from_, to, generator=generator)
     return result
@@ -1246,28 +1263,28 @@ def _uniform_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None, None
 
 
-_lib.register_autograd("uniform_", _uniform_backward, source="creation.yaml:252")
+_lib.register_autograd("uniform_", _uniform_backward, source="creation.yaml:257")
 uniform_ = torch.ops.aten.uniform_.default
 
 
-# ---------------------------------------------------------------- bernoulli_.float (creation.yaml:254)
+# ---------------------------------------------------------------- bernoulli_.float (creation.yaml:259)
 _lib.define(
     "bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
     doc="Every element 1 with probability p, else 0.",
     tags=("nondeterministic_seeded",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="creation.yaml:254",
+    source="creation.yaml:259",
 )
 _bernoulli__float_cpu_python = library.python_function("mindtorch_v2.kernels.random:bernoulli_")
 
 
-@library.register(_lib, "bernoulli_.float", "Meta", source="creation.yaml:254")
+@library.register(_lib, "bernoulli_.float", "Meta", source="creation.yaml:259")
 def _bernoulli__float_fake(self: Tensor, p: float, *, generator: Any) -> Tensor:
     return self
 
 
-@library.register(_lib, "bernoulli_.float", "CPU", source="creation.yaml:259")
+@library.register(_lib, "bernoulli_.float", "CPU", source="creation.yaml:264")
 def _bernoulli__float_cpu_kernel(self: Tensor, p: float, *, generator: Any) -> Tensor:
     result: Tensor = _bernoulli__float_cpu_python(self, p, generator=generator)
     return result
@@ -1279,39 +1296,39 @@ def _bernoulli__float_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("bernoulli_.float", _bernoulli__float_backward, source="creation.yaml:261")
+_lib.register_autograd("bernoulli_.float", _bernoulli__float_backward, source="creation.yaml:266")
 bernoulli_ = torch.ops.aten.bernoulli_.float
 
 
-# ---------------------------------------------------------------- to.dtype (creation.yaml:265)
+# ---------------------------------------------------------------- to.dtype (creation.yaml:270)
 _lib.define(
     "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
     "memory_format=None) -> Tensor(a)",
     doc="The tensor in another dtype; itself where it is of it already.",
     tags=(),
     variants=("function",),
-    source="creation.yaml:265",
+    source="creation.yaml:270",
 )
 
 
-@library.register(_lib, "to.dtype", "CompositeImplicitAutograd", source="creation.yaml:268")
+@library.register(_lib, "to.dtype", "CompositeImplicitAutograd", source="creation.yaml:273")
 def _to_dtype_kernel(self: Tensor, dtype: torch.dtype, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
     result: Tensor = self if self.dtype == dtype and not copy else torch.ops.aten._to_copy(self, dtype=dtype)
     return result
 
 
-# ---------------------------------------------------------------- to.other (creation.yaml:269)
+# ---------------------------------------------------------------- to.other (creation.yaml:274)
 _lib.define(
     "to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? "
     "memory_format=None) -> Tensor(a)",
     doc="The tensor in another's dtype and on its device; itself where it is so already.",
     tags=(),
     variants=("function",),
-    source="creation.yaml:269",
+    source="creation.yaml:274",
 )
 
 
-@library.register(_lib, "to.other", "CompositeImplicitAutograd", source="creation.yaml:272")
+@library.register(_lib, "to.other", "CompositeImplicitAutograd", source="creation.yaml:277")
 def _to_other_kernel(self: Tensor, other: Tensor, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
     result: Tensor = (
         self
@@ -1324,20 +1341,20 @@ def _to_other_kernel(self: Tensor, other: Tensor, non_blocking: bool, copy: bool
 to = torch.ops.aten.to
 
 
-# ---------------------------------------------------------------- _local_scalar_dense (creation.yaml:275)
+# ---------------------------------------------------------------- _local_scalar_dense (creation.yaml:280)
 _lib.define(
     "_local_scalar_dense(Tensor self) -> Scalar",
     doc="The value of a tensor of one element, as a Python number.",
     tags=(),
     variants=("function",),
-    source="creation.yaml:275",
+    source="creation.yaml:280",
 )
 _local_scalar_dense_cpu_python = library.python_function("mindtorch_v2.kernels.creation:local_scalar_dense")
 
 
-@library.register(_lib, "_local_scalar_dense", "CPU", source="creation.yaml:278")
-@library.register(_lib, "_local_scalar_dense", "NPU", source="creation.yaml:278")
-@library.register(_lib, "_local_scalar_dense", "Meta", source="creation.yaml:278")
+@library.register(_lib, "_local_scalar_dense", "CPU", source="creation.yaml:283")
+@library.register(_lib, "_local_scalar_dense", "NPU", source="creation.yaml:283")
+@library.register(_lib, "_local_scalar_dense", "Meta", source="creation.yaml:283")
 def _local_scalar_dense_cpu_npu_meta_kernel(self: Tensor) -> float:
     result: float = _local_scalar_dense_cpu_python(self)
     return result
@@ -1347,21 +1364,21 @@ def _local_scalar_dense_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("_local_scalar_dense", _local_scalar_dense_backward, source="creation.yaml:280")
+_lib.register_autograd("_local_scalar_dense", _local_scalar_dense_backward, source="creation.yaml:285")
 _local_scalar_dense = torch.ops.aten._local_scalar_dense.default
 
 
-# ---------------------------------------------------------------- item (creation.yaml:281)
+# ---------------------------------------------------------------- item (creation.yaml:286)
 _lib.define(
     "item(Tensor self) -> Scalar",
     doc="The value of a tensor of one element, as a Python number.",
     tags=(),
     variants=("method",),
-    source="creation.yaml:281",
+    source="creation.yaml:286",
 )
 
 
-@library.register(_lib, "item", "CompositeImplicitAutograd", source="creation.yaml:285")
+@library.register(_lib, "item", "CompositeImplicitAutograd", source="creation.yaml:290")
 def _item_kernel(self: Tensor) -> float:
     result: float = torch.ops.aten._local_scalar_dense(self)
     return result

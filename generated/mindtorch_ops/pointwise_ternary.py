@@ -659,6 +659,17 @@ _lib.define(
     device_check="CPUScalars",
     source="pointwise_ternary.yaml:170",
 )
+_masked_fill_scalar_cpu = _libmindtorch_cpu.bind(
+    "mt_masked_fill",
+    (npu.desc, npu.desc, npu.f64, npu.desc),
+    abi="c",
+    dtypes=(
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+        None,
+    ),
+)
 _masked_fill_scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill")
 
 
@@ -673,11 +684,27 @@ def _masked_fill_scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
+def _masked_fill_scalar_kernel_1(self: Tensor, mask: Tensor, value: float) -> Tensor:
+    out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
+    _masked_fill_scalar_cpu(self, mask, value, out)
+    return out
+
+
+def _masked_fill_scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> Tensor:
+    result: Tensor = _masked_fill_scalar_cpu_python(self, mask, value)
+    return result
+
+
 @library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:179")
 def _masked_fill_scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill_scalar_check(self, mask, value)
-    result: Tensor = _masked_fill_scalar_cpu_python(self, mask, value)
-    return result
+    if (
+        self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+        and mask.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+        and abs(value) < 65504
+    ):
+        return _masked_fill_scalar_kernel_1(self, mask, value)
+    return _masked_fill_scalar_kernel_2(self, mask, value)
 
 
 def _masked_fill_scalar_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -696,11 +723,11 @@ _lib.register_autograd(
     "masked_fill.Scalar",
     _masked_fill_scalar_backward,
     setup_context=_masked_fill_scalar_setup,
-    source="pointwise_ternary.yaml:181",
+    source="pointwise_ternary.yaml:186",
 )
 
 
-# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:184)
+# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:189)
 _lib.define(
     "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
@@ -708,7 +735,18 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Partial",),
-    source="pointwise_ternary.yaml:184",
+    source="pointwise_ternary.yaml:189",
+)
+_masked_fill__scalar_cpu = _libmindtorch_cpu.bind(
+    "mt_masked_fill",
+    (npu.desc, npu.desc, npu.f64, npu.desc),
+    abi="c",
+    dtypes=(
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ),
 )
 _masked_fill__scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_")
 
@@ -718,17 +756,32 @@ def _masked_fill__scalar_check(self: Tensor, mask: Tensor, value: float) -> None
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
 
 
-@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:184")
+@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:189")
 def _masked_fill__scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill__scalar_check(self, mask, value)
     return self
 
 
-@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:193")
-def _masked_fill__scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
-    _masked_fill__scalar_check(self, mask, value)
+def _masked_fill__scalar_kernel_1(self: Tensor, mask: Tensor, value: float) -> Tensor:
+    _masked_fill__scalar_cpu(self, mask, value, self)
+    return self
+
+
+def _masked_fill__scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> Tensor:
     result: Tensor = _masked_fill__scalar_cpu_python(self, mask, value)
     return result
+
+
+@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:198")
+def _masked_fill__scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
+    _masked_fill__scalar_check(self, mask, value)
+    if (
+        self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+        and mask.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+        and abs(value) < 65504
+    ):
+        return _masked_fill__scalar_kernel_1(self, mask, value)
+    return _masked_fill__scalar_kernel_2(self, mask, value)
 
 
 def _masked_fill__scalar_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -747,18 +800,18 @@ _lib.register_autograd(
     "masked_fill_.Scalar",
     _masked_fill__scalar_backward,
     setup_context=_masked_fill__scalar_setup,
-    source="pointwise_ternary.yaml:195",
+    source="pointwise_ternary.yaml:205",
 )
 
 
-# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:198)
+# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:208)
 _lib.define(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     doc="`self` with `value`, a tensor without dimensions, where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:198",
+    source="pointwise_ternary.yaml:208",
 )
 _masked_fill_tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with")
 
@@ -772,13 +825,13 @@ def _masked_fill_tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None
         )
 
 
-@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:207")
+@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:217")
 def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
-@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:209")
+@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:219")
 def _masked_fill_tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
     result: Tensor = _masked_fill_tensor_cpu_python(self, mask, value)
@@ -802,12 +855,12 @@ _lib.register_autograd(
     "masked_fill.Tensor",
     _masked_fill_tensor_backward,
     setup_context=_masked_fill_tensor_setup,
-    source="pointwise_ternary.yaml:211",
+    source="pointwise_ternary.yaml:221",
 )
 masked_fill = torch.ops.aten.masked_fill
 
 
-# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:215)
+# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:225)
 _lib.define(
     "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
@@ -815,7 +868,7 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Partial",),
-    source="pointwise_ternary.yaml:215",
+    source="pointwise_ternary.yaml:225",
 )
 _masked_fill__tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with_")
 
@@ -829,13 +882,13 @@ def _masked_fill__tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> Non
         )
 
 
-@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:215")
+@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:225")
 def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
     return self
 
 
-@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:226")
+@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:236")
 def _masked_fill__tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
     result: Tensor = _masked_fill__tensor_cpu_python(self, mask, value)
@@ -859,18 +912,18 @@ _lib.register_autograd(
     "masked_fill_.Tensor",
     _masked_fill__tensor_backward,
     setup_context=_masked_fill__tensor_setup,
-    source="pointwise_ternary.yaml:228",
+    source="pointwise_ternary.yaml:238",
 )
 masked_fill_ = torch.ops.aten.masked_fill_
 
 
-# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:232)
+# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:242)
 _lib.define(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     doc="Each element moved into the range from `min` to `max`; either limit may be None.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:232",
+    source="pointwise_ternary.yaml:242",
 )
 _clamp_cpu = _libmindtorch_cpu.bind(
     "mt_clamp_scalar",
@@ -886,7 +939,7 @@ def _clamp_check(self: Tensor, min_: float | None, max_: float | None) -> None:
         raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
 
 
-@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:239")
+@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:249")
 def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     _clamp_check(self, min_, max_)
     return npu.alloc(
@@ -930,7 +983,7 @@ def _clamp_kernel_2(self: Tensor, min_: float | None, max_: float | None) -> Ten
     return result
 
 
-@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:242")
+@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:252")
 def _clamp_cpu_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     _clamp_check(self, min_, max_)
     if self.dtype in (torch.float32, torch.float64):
@@ -962,22 +1015,22 @@ def _clamp_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:249")
+_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:259")
 clamp = torch.ops.aten.clamp.default
 
 
-# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:251)
+# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:261)
 _lib.define(
     "clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
     doc="`clamp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:251",
+    source="pointwise_ternary.yaml:261",
 )
 
 
-@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:256")
+@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:266")
 def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     self.copy_(torch.ops.aten.clamp(self.clone(), min_, max_))
     return self
@@ -986,17 +1039,17 @@ def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tenso
 clamp_ = torch.ops.aten.clamp_.default
 
 
-# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:257)
+# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:267)
 _lib.define(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     doc="Each element, at least `min`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:257",
+    source="pointwise_ternary.yaml:267",
 )
 
 
-@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:262")
+@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:272")
 def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, min_, None)
     return result
@@ -1005,17 +1058,17 @@ def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
 clamp_min = torch.ops.aten.clamp_min.default
 
 
-# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:263)
+# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:273)
 _lib.define(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     doc="Each element, at most `max`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:263",
+    source="pointwise_ternary.yaml:273",
 )
 
 
-@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:268")
+@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:278")
 def _clamp_max_kernel(self: Tensor, max_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, None, max_)
     return result

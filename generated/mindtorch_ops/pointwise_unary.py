@@ -98,31 +98,20 @@ _neg_cpu = _libmindtorch_cpu.bind("mt_neg", (npu.desc, npu.desc), abi="c")
 _neg_npu_python = library.python_function("mindtorch_v2.kernels.npu:neg")
 
 
-def _neg_check(self: Tensor) -> None:
-    if self.dtype == torch.bool:
-        raise library.failed_check(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
-            "use the `~` or `logical_not()` operator instead."
-        )
-
-
-@library.register(_lib, "neg", "Meta", source="pointwise_unary.yaml:15")
+@library.register(_lib, "neg", "Meta", source="pointwise_unary.yaml:12")
 def _neg_fake(self: Tensor) -> Tensor:
-    _neg_check(self)
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "neg", "CPU", source="pointwise_unary.yaml:17")
+@library.register(_lib, "neg", "CPU", source="pointwise_unary.yaml:14")
 def _neg_cpu_kernel(self: Tensor) -> Tensor:
-    _neg_check(self)
     out = npu.alloc_like(self)
     _neg_cpu(self, out)
     return out
 
 
-@library.register(_lib, "neg", "NPU", source="pointwise_unary.yaml:20")
+@library.register(_lib, "neg", "NPU", source="pointwise_unary.yaml:17")
 def _neg_npu_kernel(self: Tensor) -> Tensor:
-    _neg_check(self)
     result: Tensor = _neg_npu_python(self)
     return result
 
@@ -133,39 +122,29 @@ def _neg_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("neg", _neg_backward, source="pointwise_unary.yaml:22")
+_lib.register_autograd("neg", _neg_backward, source="pointwise_unary.yaml:19")
 neg = torch.ops.aten.neg.default
 
 
-# ---------------------------------------------------------------- neg_ (pointwise_unary.yaml:24)
+# ---------------------------------------------------------------- neg_ (pointwise_unary.yaml:21)
 _lib.define(
     "neg_(Tensor(a!) self) -> Tensor(a!)",
     doc="`neg` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:24",
+    source="pointwise_unary.yaml:21",
 )
 _neg_cpu_ = _libmindtorch_cpu.bind("mt_neg", (npu.desc, npu.desc), abi="c")
 
 
-def _neg_check_(self: Tensor) -> None:
-    if self.dtype == torch.bool:
-        raise library.failed_check(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
-            "use the `~` or `logical_not()` operator instead."
-        )
-
-
-@library.register(_lib, "neg_", "Meta", source="pointwise_unary.yaml:24")
+@library.register(_lib, "neg_", "Meta", source="pointwise_unary.yaml:21")
 def _neg_fake_(self: Tensor) -> Tensor:
-    _neg_check_(self)
     return self
 
 
-@library.register(_lib, "neg_", "CPU", source="pointwise_unary.yaml:32")
+@library.register(_lib, "neg_", "CPU", source="pointwise_unary.yaml:26")
 def _neg_cpu_kernel_(self: Tensor) -> Tensor:
-    _neg_check_(self)
     _neg_cpu_(self, self)
     return self
 
@@ -176,27 +155,27 @@ def _neg_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("neg_", _neg_backward_, source="pointwise_unary.yaml:35")
+_lib.register_autograd("neg_", _neg_backward_, source="pointwise_unary.yaml:29")
 neg_ = torch.ops.aten.neg_.default
 
 
-# ---------------------------------------------------------------- abs (pointwise_unary.yaml:37)
+# ---------------------------------------------------------------- abs (pointwise_unary.yaml:31)
 _lib.define(
     "abs(Tensor self) -> Tensor",
     doc="The absolute value of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:37",
+    source="pointwise_unary.yaml:31",
 )
 _abs_cpu = _libmindtorch_cpu.bind("mt_abs", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "abs", "Meta", source="pointwise_unary.yaml:41")
+@library.register(_lib, "abs", "Meta", source="pointwise_unary.yaml:35")
 def _abs_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "abs", "CPU", source="pointwise_unary.yaml:43")
+@library.register(_lib, "abs", "CPU", source="pointwise_unary.yaml:37")
 def _abs_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _abs_cpu(self, out)
@@ -215,22 +194,22 @@ def _abs_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("abs", _abs_backward, setup_context=_abs_setup, source="pointwise_unary.yaml:46")
+_lib.register_autograd("abs", _abs_backward, setup_context=_abs_setup, source="pointwise_unary.yaml:40")
 abs = torch.ops.aten.abs.default
 
 
-# ---------------------------------------------------------------- abs_ (pointwise_unary.yaml:48)
+# ---------------------------------------------------------------- abs_ (pointwise_unary.yaml:42)
 _lib.define(
     "abs_(Tensor(a!) self) -> Tensor(a!)",
     doc="`abs` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:48",
+    source="pointwise_unary.yaml:42",
 )
 
 
-@library.register(_lib, "abs_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:53")
+@library.register(_lib, "abs_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:47")
 def _abs_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.abs(self.clone()))
     return self
@@ -239,23 +218,23 @@ def _abs_kernel(self: Tensor) -> Tensor:
 abs_ = torch.ops.aten.abs_.default
 
 
-# ---------------------------------------------------------------- sign (pointwise_unary.yaml:54)
+# ---------------------------------------------------------------- sign (pointwise_unary.yaml:48)
 _lib.define(
     "sign(Tensor self) -> Tensor",
     doc="-1, 0 or 1 by each element's sign; 0 for NaN.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:54",
+    source="pointwise_unary.yaml:48",
 )
 _sign_cpu = _libmindtorch_cpu.bind("mt_sign", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sign", "Meta", source="pointwise_unary.yaml:58")
+@library.register(_lib, "sign", "Meta", source="pointwise_unary.yaml:52")
 def _sign_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "sign", "CPU", source="pointwise_unary.yaml:60")
+@library.register(_lib, "sign", "CPU", source="pointwise_unary.yaml:54")
 def _sign_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _sign_cpu(self, out)
@@ -268,28 +247,28 @@ def _sign_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sign", _sign_backward, source="pointwise_unary.yaml:63")
+_lib.register_autograd("sign", _sign_backward, source="pointwise_unary.yaml:57")
 sign = torch.ops.aten.sign.default
 
 
-# ---------------------------------------------------------------- sign_ (pointwise_unary.yaml:65)
+# ---------------------------------------------------------------- sign_ (pointwise_unary.yaml:59)
 _lib.define(
     "sign_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sign` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:65",
+    source="pointwise_unary.yaml:59",
 )
 _sign_cpu_ = _libmindtorch_cpu.bind("mt_sign", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sign_", "Meta", source="pointwise_unary.yaml:65")
+@library.register(_lib, "sign_", "Meta", source="pointwise_unary.yaml:59")
 def _sign_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "sign_", "CPU", source="pointwise_unary.yaml:70")
+@library.register(_lib, "sign_", "CPU", source="pointwise_unary.yaml:64")
 def _sign_cpu_kernel_(self: Tensor) -> Tensor:
     _sign_cpu_(self, self)
     return self
@@ -301,27 +280,27 @@ def _sign_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sign_", _sign_backward_, source="pointwise_unary.yaml:73")
+_lib.register_autograd("sign_", _sign_backward_, source="pointwise_unary.yaml:67")
 sign_ = torch.ops.aten.sign_.default
 
 
-# ---------------------------------------------------------------- square (pointwise_unary.yaml:75)
+# ---------------------------------------------------------------- square (pointwise_unary.yaml:69)
 _lib.define(
     "square(Tensor self) -> Tensor",
     doc="The square of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:75",
+    source="pointwise_unary.yaml:69",
 )
 _square_cpu = _libmindtorch_cpu.bind("mt_square", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "square", "Meta", source="pointwise_unary.yaml:79")
+@library.register(_lib, "square", "Meta", source="pointwise_unary.yaml:73")
 def _square_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 2), self.device)
 
 
-@library.register(_lib, "square", "CPU", source="pointwise_unary.yaml:81")
+@library.register(_lib, "square", "CPU", source="pointwise_unary.yaml:75")
 def _square_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 2), self.device)
     _square_cpu(self, out)
@@ -340,27 +319,27 @@ def _square_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("square", _square_backward, setup_context=_square_setup, source="pointwise_unary.yaml:84")
+_lib.register_autograd("square", _square_backward, setup_context=_square_setup, source="pointwise_unary.yaml:78")
 square = torch.ops.aten.square.default
 
 
-# ---------------------------------------------------------------- floor (pointwise_unary.yaml:86)
+# ---------------------------------------------------------------- floor (pointwise_unary.yaml:80)
 _lib.define(
     "floor(Tensor self) -> Tensor",
     doc="Each element rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:86",
+    source="pointwise_unary.yaml:80",
 )
 _floor_cpu = _libmindtorch_cpu.bind("mt_floor", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor", "Meta", source="pointwise_unary.yaml:90")
+@library.register(_lib, "floor", "Meta", source="pointwise_unary.yaml:84")
 def _floor_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "floor", "CPU", source="pointwise_unary.yaml:92")
+@library.register(_lib, "floor", "CPU", source="pointwise_unary.yaml:86")
 def _floor_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _floor_cpu(self, out)
@@ -373,28 +352,28 @@ def _floor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("floor", _floor_backward, source="pointwise_unary.yaml:95")
+_lib.register_autograd("floor", _floor_backward, source="pointwise_unary.yaml:89")
 floor = torch.ops.aten.floor.default
 
 
-# ---------------------------------------------------------------- floor_ (pointwise_unary.yaml:97)
+# ---------------------------------------------------------------- floor_ (pointwise_unary.yaml:91)
 _lib.define(
     "floor_(Tensor(a!) self) -> Tensor(a!)",
     doc="`floor` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:97",
+    source="pointwise_unary.yaml:91",
 )
 _floor_cpu_ = _libmindtorch_cpu.bind("mt_floor", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_", "Meta", source="pointwise_unary.yaml:97")
+@library.register(_lib, "floor_", "Meta", source="pointwise_unary.yaml:91")
 def _floor_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "floor_", "CPU", source="pointwise_unary.yaml:102")
+@library.register(_lib, "floor_", "CPU", source="pointwise_unary.yaml:96")
 def _floor_cpu_kernel_(self: Tensor) -> Tensor:
     _floor_cpu_(self, self)
     return self
@@ -406,27 +385,27 @@ def _floor_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("floor_", _floor_backward_, source="pointwise_unary.yaml:105")
+_lib.register_autograd("floor_", _floor_backward_, source="pointwise_unary.yaml:99")
 floor_ = torch.ops.aten.floor_.default
 
 
-# ---------------------------------------------------------------- ceil (pointwise_unary.yaml:107)
+# ---------------------------------------------------------------- ceil (pointwise_unary.yaml:101)
 _lib.define(
     "ceil(Tensor self) -> Tensor",
     doc="Each element rounded up.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:107",
+    source="pointwise_unary.yaml:101",
 )
 _ceil_cpu = _libmindtorch_cpu.bind("mt_ceil", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ceil", "Meta", source="pointwise_unary.yaml:111")
+@library.register(_lib, "ceil", "Meta", source="pointwise_unary.yaml:105")
 def _ceil_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "ceil", "CPU", source="pointwise_unary.yaml:113")
+@library.register(_lib, "ceil", "CPU", source="pointwise_unary.yaml:107")
 def _ceil_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _ceil_cpu(self, out)
@@ -439,28 +418,28 @@ def _ceil_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("ceil", _ceil_backward, source="pointwise_unary.yaml:116")
+_lib.register_autograd("ceil", _ceil_backward, source="pointwise_unary.yaml:110")
 ceil = torch.ops.aten.ceil.default
 
 
-# ---------------------------------------------------------------- ceil_ (pointwise_unary.yaml:118)
+# ---------------------------------------------------------------- ceil_ (pointwise_unary.yaml:112)
 _lib.define(
     "ceil_(Tensor(a!) self) -> Tensor(a!)",
     doc="`ceil` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:118",
+    source="pointwise_unary.yaml:112",
 )
 _ceil_cpu_ = _libmindtorch_cpu.bind("mt_ceil", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ceil_", "Meta", source="pointwise_unary.yaml:118")
+@library.register(_lib, "ceil_", "Meta", source="pointwise_unary.yaml:112")
 def _ceil_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "ceil_", "CPU", source="pointwise_unary.yaml:123")
+@library.register(_lib, "ceil_", "CPU", source="pointwise_unary.yaml:117")
 def _ceil_cpu_kernel_(self: Tensor) -> Tensor:
     _ceil_cpu_(self, self)
     return self
@@ -472,27 +451,27 @@ def _ceil_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("ceil_", _ceil_backward_, source="pointwise_unary.yaml:126")
+_lib.register_autograd("ceil_", _ceil_backward_, source="pointwise_unary.yaml:120")
 ceil_ = torch.ops.aten.ceil_.default
 
 
-# ---------------------------------------------------------------- round (pointwise_unary.yaml:128)
+# ---------------------------------------------------------------- round (pointwise_unary.yaml:122)
 _lib.define(
     "round(Tensor self) -> Tensor",
     doc="Each element rounded to the nearest integer, ties to the even one.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:128",
+    source="pointwise_unary.yaml:122",
 )
 _round_cpu = _libmindtorch_cpu.bind("mt_round", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "round", "Meta", source="pointwise_unary.yaml:132")
+@library.register(_lib, "round", "Meta", source="pointwise_unary.yaml:126")
 def _round_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "round", "CPU", source="pointwise_unary.yaml:134")
+@library.register(_lib, "round", "CPU", source="pointwise_unary.yaml:128")
 def _round_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _round_cpu(self, out)
@@ -505,28 +484,28 @@ def _round_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("round", _round_backward, source="pointwise_unary.yaml:137")
+_lib.register_autograd("round", _round_backward, source="pointwise_unary.yaml:131")
 round = torch.ops.aten.round.default
 
 
-# ---------------------------------------------------------------- round_ (pointwise_unary.yaml:139)
+# ---------------------------------------------------------------- round_ (pointwise_unary.yaml:133)
 _lib.define(
     "round_(Tensor(a!) self) -> Tensor(a!)",
     doc="`round` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:139",
+    source="pointwise_unary.yaml:133",
 )
 _round_cpu_ = _libmindtorch_cpu.bind("mt_round", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "round_", "Meta", source="pointwise_unary.yaml:139")
+@library.register(_lib, "round_", "Meta", source="pointwise_unary.yaml:133")
 def _round_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "round_", "CPU", source="pointwise_unary.yaml:144")
+@library.register(_lib, "round_", "CPU", source="pointwise_unary.yaml:138")
 def _round_cpu_kernel_(self: Tensor) -> Tensor:
     _round_cpu_(self, self)
     return self
@@ -538,27 +517,27 @@ def _round_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("round_", _round_backward_, source="pointwise_unary.yaml:147")
+_lib.register_autograd("round_", _round_backward_, source="pointwise_unary.yaml:141")
 round_ = torch.ops.aten.round_.default
 
 
-# ---------------------------------------------------------------- trunc (pointwise_unary.yaml:149)
+# ---------------------------------------------------------------- trunc (pointwise_unary.yaml:143)
 _lib.define(
     "trunc(Tensor self) -> Tensor",
     doc="Each element without its fraction.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:149",
+    source="pointwise_unary.yaml:143",
 )
 _trunc_cpu = _libmindtorch_cpu.bind("mt_trunc", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "trunc", "Meta", source="pointwise_unary.yaml:153")
+@library.register(_lib, "trunc", "Meta", source="pointwise_unary.yaml:147")
 def _trunc_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "trunc", "CPU", source="pointwise_unary.yaml:155")
+@library.register(_lib, "trunc", "CPU", source="pointwise_unary.yaml:149")
 def _trunc_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _trunc_cpu(self, out)
@@ -571,28 +550,28 @@ def _trunc_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("trunc", _trunc_backward, source="pointwise_unary.yaml:158")
+_lib.register_autograd("trunc", _trunc_backward, source="pointwise_unary.yaml:152")
 trunc = torch.ops.aten.trunc.default
 
 
-# ---------------------------------------------------------------- trunc_ (pointwise_unary.yaml:160)
+# ---------------------------------------------------------------- trunc_ (pointwise_unary.yaml:154)
 _lib.define(
     "trunc_(Tensor(a!) self) -> Tensor(a!)",
     doc="`trunc` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:160",
+    source="pointwise_unary.yaml:154",
 )
 _trunc_cpu_ = _libmindtorch_cpu.bind("mt_trunc", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "trunc_", "Meta", source="pointwise_unary.yaml:160")
+@library.register(_lib, "trunc_", "Meta", source="pointwise_unary.yaml:154")
 def _trunc_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "trunc_", "CPU", source="pointwise_unary.yaml:165")
+@library.register(_lib, "trunc_", "CPU", source="pointwise_unary.yaml:159")
 def _trunc_cpu_kernel_(self: Tensor) -> Tensor:
     _trunc_cpu_(self, self)
     return self
@@ -604,44 +583,36 @@ def _trunc_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("trunc_", _trunc_backward_, source="pointwise_unary.yaml:168")
+_lib.register_autograd("trunc_", _trunc_backward_, source="pointwise_unary.yaml:162")
 trunc_ = torch.ops.aten.trunc_.default
 
 
-# ---------------------------------------------------------------- relu (pointwise_unary.yaml:170)
+# ---------------------------------------------------------------- relu (pointwise_unary.yaml:164)
 _lib.define(
     "relu(Tensor self) -> Tensor",
     doc="max(x, 0) of each element; NaN stays.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:170",
+    source="pointwise_unary.yaml:164",
 )
 _relu_cpu = _libmindtorch_cpu.bind("mt_relu", (npu.desc, npu.desc), abi="c")
 _relu_npu_python = library.python_function("mindtorch_v2.kernels.npu:relu")
 
 
-def _relu_check(self: Tensor) -> None:
-    if self.dtype == torch.bool:
-        raise library.failed_check("Boolean inputs not supported for relu")
-
-
-@library.register(_lib, "relu", "Meta", source="pointwise_unary.yaml:177")
+@library.register(_lib, "relu", "Meta", source="pointwise_unary.yaml:168")
 def _relu_fake(self: Tensor) -> Tensor:
-    _relu_check(self)
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "relu", "CPU", source="pointwise_unary.yaml:179")
+@library.register(_lib, "relu", "CPU", source="pointwise_unary.yaml:170")
 def _relu_cpu_kernel(self: Tensor) -> Tensor:
-    _relu_check(self)
     out = npu.alloc_like(self)
     _relu_cpu(self, out)
     return out
 
 
-@library.register(_lib, "relu", "NPU", source="pointwise_unary.yaml:182")
+@library.register(_lib, "relu", "NPU", source="pointwise_unary.yaml:173")
 def _relu_npu_kernel(self: Tensor) -> Tensor:
-    _relu_check(self)
     result: Tensor = _relu_npu_python(self)
     return result
 
@@ -657,36 +628,29 @@ def _relu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("relu", _relu_backward, setup_context=_relu_setup, source="pointwise_unary.yaml:184")
+_lib.register_autograd("relu", _relu_backward, setup_context=_relu_setup, source="pointwise_unary.yaml:175")
 relu = torch.ops.aten.relu.default
 
 
-# ---------------------------------------------------------------- relu_ (pointwise_unary.yaml:186)
+# ---------------------------------------------------------------- relu_ (pointwise_unary.yaml:177)
 _lib.define(
     "relu_(Tensor(a!) self) -> Tensor(a!)",
     doc="`relu` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:186",
+    source="pointwise_unary.yaml:177",
 )
 _relu_cpu_ = _libmindtorch_cpu.bind("mt_relu", (npu.desc, npu.desc), abi="c")
 
 
-def _relu_check_(self: Tensor) -> None:
-    if self.dtype == torch.bool:
-        raise library.failed_check("Boolean inputs not supported for relu")
-
-
-@library.register(_lib, "relu_", "Meta", source="pointwise_unary.yaml:186")
+@library.register(_lib, "relu_", "Meta", source="pointwise_unary.yaml:177")
 def _relu_fake_(self: Tensor) -> Tensor:
-    _relu_check_(self)
     return self
 
 
-@library.register(_lib, "relu_", "CPU", source="pointwise_unary.yaml:194")
+@library.register(_lib, "relu_", "CPU", source="pointwise_unary.yaml:182")
 def _relu_cpu_kernel_(self: Tensor) -> Tensor:
-    _relu_check_(self)
     _relu_cpu_(self, self)
     return self
 
@@ -702,35 +666,35 @@ def _relu_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("relu_", _relu_backward_, setup_context=_relu_setup_, source="pointwise_unary.yaml:197")
+_lib.register_autograd("relu_", _relu_backward_, setup_context=_relu_setup_, source="pointwise_unary.yaml:185")
 relu_ = torch.ops.aten.relu_.default
 
 
-# ---------------------------------------------------------------- exp (pointwise_unary.yaml:201)
+# ---------------------------------------------------------------- exp (pointwise_unary.yaml:189)
 _lib.define(
     "exp(Tensor self) -> Tensor",
     doc="e to the power of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:201",
+    source="pointwise_unary.yaml:189",
 )
 _exp_cpu = _libmindtorch_cpu.bind("mt_exp", (npu.desc, npu.desc), abi="c")
 _exp_npu_python = library.python_function("mindtorch_v2.kernels.npu:exp")
 
 
-@library.register(_lib, "exp", "Meta", source="pointwise_unary.yaml:205")
+@library.register(_lib, "exp", "Meta", source="pointwise_unary.yaml:193")
 def _exp_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "exp", "CPU", source="pointwise_unary.yaml:207")
+@library.register(_lib, "exp", "CPU", source="pointwise_unary.yaml:195")
 def _exp_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _exp_cpu(self, out)
     return out
 
 
-@library.register(_lib, "exp", "NPU", source="pointwise_unary.yaml:210")
+@library.register(_lib, "exp", "NPU", source="pointwise_unary.yaml:198")
 def _exp_npu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _exp_npu_python(self)
     return result
@@ -747,28 +711,28 @@ def _exp_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp", _exp_backward, setup_context=_exp_setup, source="pointwise_unary.yaml:212")
+_lib.register_autograd("exp", _exp_backward, setup_context=_exp_setup, source="pointwise_unary.yaml:200")
 exp = torch.ops.aten.exp.default
 
 
-# ---------------------------------------------------------------- exp_ (pointwise_unary.yaml:214)
+# ---------------------------------------------------------------- exp_ (pointwise_unary.yaml:202)
 _lib.define(
     "exp_(Tensor(a!) self) -> Tensor(a!)",
     doc="`exp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:214",
+    source="pointwise_unary.yaml:202",
 )
 _exp_cpu_ = _libmindtorch_cpu.bind("mt_exp", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "exp_", "Meta", source="pointwise_unary.yaml:214")
+@library.register(_lib, "exp_", "Meta", source="pointwise_unary.yaml:202")
 def _exp_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "exp_", "CPU", source="pointwise_unary.yaml:219")
+@library.register(_lib, "exp_", "CPU", source="pointwise_unary.yaml:207")
 def _exp_cpu_kernel_(self: Tensor) -> Tensor:
     _exp_cpu_(self, self)
     return self
@@ -785,27 +749,27 @@ def _exp_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp_", _exp_backward_, setup_context=_exp_setup_, source="pointwise_unary.yaml:222")
+_lib.register_autograd("exp_", _exp_backward_, setup_context=_exp_setup_, source="pointwise_unary.yaml:210")
 exp_ = torch.ops.aten.exp_.default
 
 
-# ---------------------------------------------------------------- exp2 (pointwise_unary.yaml:224)
+# ---------------------------------------------------------------- exp2 (pointwise_unary.yaml:212)
 _lib.define(
     "exp2(Tensor self) -> Tensor",
     doc="2 to the power of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:224",
+    source="pointwise_unary.yaml:212",
 )
 _exp2_cpu = _libmindtorch_cpu.bind("mt_exp2", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "exp2", "Meta", source="pointwise_unary.yaml:228")
+@library.register(_lib, "exp2", "Meta", source="pointwise_unary.yaml:216")
 def _exp2_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "exp2", "CPU", source="pointwise_unary.yaml:230")
+@library.register(_lib, "exp2", "CPU", source="pointwise_unary.yaml:218")
 def _exp2_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _exp2_cpu(self, out)
@@ -823,28 +787,28 @@ def _exp2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp2", _exp2_backward, setup_context=_exp2_setup, source="pointwise_unary.yaml:233")
+_lib.register_autograd("exp2", _exp2_backward, setup_context=_exp2_setup, source="pointwise_unary.yaml:221")
 exp2 = torch.ops.aten.exp2.default
 
 
-# ---------------------------------------------------------------- exp2_ (pointwise_unary.yaml:235)
+# ---------------------------------------------------------------- exp2_ (pointwise_unary.yaml:223)
 _lib.define(
     "exp2_(Tensor(a!) self) -> Tensor(a!)",
     doc="`exp2` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:235",
+    source="pointwise_unary.yaml:223",
 )
 _exp2_cpu_ = _libmindtorch_cpu.bind("mt_exp2", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "exp2_", "Meta", source="pointwise_unary.yaml:235")
+@library.register(_lib, "exp2_", "Meta", source="pointwise_unary.yaml:223")
 def _exp2_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "exp2_", "CPU", source="pointwise_unary.yaml:240")
+@library.register(_lib, "exp2_", "CPU", source="pointwise_unary.yaml:228")
 def _exp2_cpu_kernel_(self: Tensor) -> Tensor:
     _exp2_cpu_(self, self)
     return self
@@ -861,27 +825,27 @@ def _exp2_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp2_", _exp2_backward_, setup_context=_exp2_setup_, source="pointwise_unary.yaml:243")
+_lib.register_autograd("exp2_", _exp2_backward_, setup_context=_exp2_setup_, source="pointwise_unary.yaml:231")
 exp2_ = torch.ops.aten.exp2_.default
 
 
-# ---------------------------------------------------------------- expm1 (pointwise_unary.yaml:245)
+# ---------------------------------------------------------------- expm1 (pointwise_unary.yaml:233)
 _lib.define(
     "expm1(Tensor self) -> Tensor",
     doc="exp(x) - 1, accurate near 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:245",
+    source="pointwise_unary.yaml:233",
 )
 _expm1_cpu = _libmindtorch_cpu.bind("mt_expm1", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "expm1", "Meta", source="pointwise_unary.yaml:249")
+@library.register(_lib, "expm1", "Meta", source="pointwise_unary.yaml:237")
 def _expm1_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "expm1", "CPU", source="pointwise_unary.yaml:251")
+@library.register(_lib, "expm1", "CPU", source="pointwise_unary.yaml:239")
 def _expm1_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _expm1_cpu(self, out)
@@ -899,28 +863,28 @@ def _expm1_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("expm1", _expm1_backward, setup_context=_expm1_setup, source="pointwise_unary.yaml:254")
+_lib.register_autograd("expm1", _expm1_backward, setup_context=_expm1_setup, source="pointwise_unary.yaml:242")
 expm1 = torch.ops.aten.expm1.default
 
 
-# ---------------------------------------------------------------- expm1_ (pointwise_unary.yaml:256)
+# ---------------------------------------------------------------- expm1_ (pointwise_unary.yaml:244)
 _lib.define(
     "expm1_(Tensor(a!) self) -> Tensor(a!)",
     doc="`expm1` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:256",
+    source="pointwise_unary.yaml:244",
 )
 _expm1_cpu_ = _libmindtorch_cpu.bind("mt_expm1", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "expm1_", "Meta", source="pointwise_unary.yaml:256")
+@library.register(_lib, "expm1_", "Meta", source="pointwise_unary.yaml:244")
 def _expm1_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "expm1_", "CPU", source="pointwise_unary.yaml:261")
+@library.register(_lib, "expm1_", "CPU", source="pointwise_unary.yaml:249")
 def _expm1_cpu_kernel_(self: Tensor) -> Tensor:
     _expm1_cpu_(self, self)
     return self
@@ -937,27 +901,27 @@ def _expm1_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("expm1_", _expm1_backward_, setup_context=_expm1_setup_, source="pointwise_unary.yaml:264")
+_lib.register_autograd("expm1_", _expm1_backward_, setup_context=_expm1_setup_, source="pointwise_unary.yaml:252")
 expm1_ = torch.ops.aten.expm1_.default
 
 
-# ---------------------------------------------------------------- log (pointwise_unary.yaml:266)
+# ---------------------------------------------------------------- log (pointwise_unary.yaml:254)
 _lib.define(
     "log(Tensor self) -> Tensor",
     doc="The natural logarithm of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:266",
+    source="pointwise_unary.yaml:254",
 )
 _log_cpu = _libmindtorch_cpu.bind("mt_log", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log", "Meta", source="pointwise_unary.yaml:270")
+@library.register(_lib, "log", "Meta", source="pointwise_unary.yaml:258")
 def _log_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log", "CPU", source="pointwise_unary.yaml:272")
+@library.register(_lib, "log", "CPU", source="pointwise_unary.yaml:260")
 def _log_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log_cpu(self, out)
@@ -976,18 +940,18 @@ def _log_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log", _log_backward, setup_context=_log_setup, source="pointwise_unary.yaml:275")
+_lib.register_autograd("log", _log_backward, setup_context=_log_setup, source="pointwise_unary.yaml:263")
 log = torch.ops.aten.log.default
 
 
-# ---------------------------------------------------------------- log_ (pointwise_unary.yaml:277)
+# ---------------------------------------------------------------- log_ (pointwise_unary.yaml:265)
 _lib.define(
     "log_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:277",
+    source="pointwise_unary.yaml:265",
 )
 
 
@@ -998,7 +962,7 @@ def _log_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "log_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:285")
+@library.register(_lib, "log_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:273")
 def _log_kernel(self: Tensor) -> Tensor:
     _log_check(self)
     self.copy_(torch.ops.aten.log(self.clone()))
@@ -1008,23 +972,23 @@ def _log_kernel(self: Tensor) -> Tensor:
 log_ = torch.ops.aten.log_.default
 
 
-# ---------------------------------------------------------------- log2 (pointwise_unary.yaml:286)
+# ---------------------------------------------------------------- log2 (pointwise_unary.yaml:274)
 _lib.define(
     "log2(Tensor self) -> Tensor",
     doc="The logarithm to base 2 of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:286",
+    source="pointwise_unary.yaml:274",
 )
 _log2_cpu = _libmindtorch_cpu.bind("mt_log2", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log2", "Meta", source="pointwise_unary.yaml:290")
+@library.register(_lib, "log2", "Meta", source="pointwise_unary.yaml:278")
 def _log2_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log2", "CPU", source="pointwise_unary.yaml:292")
+@library.register(_lib, "log2", "CPU", source="pointwise_unary.yaml:280")
 def _log2_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log2_cpu(self, out)
@@ -1043,18 +1007,18 @@ def _log2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log2", _log2_backward, setup_context=_log2_setup, source="pointwise_unary.yaml:295")
+_lib.register_autograd("log2", _log2_backward, setup_context=_log2_setup, source="pointwise_unary.yaml:283")
 log2 = torch.ops.aten.log2.default
 
 
-# ---------------------------------------------------------------- log2_ (pointwise_unary.yaml:297)
+# ---------------------------------------------------------------- log2_ (pointwise_unary.yaml:285)
 _lib.define(
     "log2_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log2` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:297",
+    source="pointwise_unary.yaml:285",
 )
 
 
@@ -1065,7 +1029,7 @@ def _log2_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "log2_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:305")
+@library.register(_lib, "log2_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:293")
 def _log2_kernel(self: Tensor) -> Tensor:
     _log2_check(self)
     self.copy_(torch.ops.aten.log2(self.clone()))
@@ -1075,23 +1039,23 @@ def _log2_kernel(self: Tensor) -> Tensor:
 log2_ = torch.ops.aten.log2_.default
 
 
-# ---------------------------------------------------------------- log10 (pointwise_unary.yaml:306)
+# ---------------------------------------------------------------- log10 (pointwise_unary.yaml:294)
 _lib.define(
     "log10(Tensor self) -> Tensor",
     doc="The logarithm to base 10 of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:306",
+    source="pointwise_unary.yaml:294",
 )
 _log10_cpu = _libmindtorch_cpu.bind("mt_log10", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log10", "Meta", source="pointwise_unary.yaml:310")
+@library.register(_lib, "log10", "Meta", source="pointwise_unary.yaml:298")
 def _log10_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log10", "CPU", source="pointwise_unary.yaml:312")
+@library.register(_lib, "log10", "CPU", source="pointwise_unary.yaml:300")
 def _log10_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log10_cpu(self, out)
@@ -1110,18 +1074,18 @@ def _log10_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log10", _log10_backward, setup_context=_log10_setup, source="pointwise_unary.yaml:315")
+_lib.register_autograd("log10", _log10_backward, setup_context=_log10_setup, source="pointwise_unary.yaml:303")
 log10 = torch.ops.aten.log10.default
 
 
-# ---------------------------------------------------------------- log10_ (pointwise_unary.yaml:317)
+# ---------------------------------------------------------------- log10_ (pointwise_unary.yaml:305)
 _lib.define(
     "log10_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log10` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:317",
+    source="pointwise_unary.yaml:305",
 )
 
 
@@ -1132,7 +1096,7 @@ def _log10_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "log10_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:325")
+@library.register(_lib, "log10_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:313")
 def _log10_kernel(self: Tensor) -> Tensor:
     _log10_check(self)
     self.copy_(torch.ops.aten.log10(self.clone()))
@@ -1142,23 +1106,23 @@ def _log10_kernel(self: Tensor) -> Tensor:
 log10_ = torch.ops.aten.log10_.default
 
 
-# ---------------------------------------------------------------- log1p (pointwise_unary.yaml:326)
+# ---------------------------------------------------------------- log1p (pointwise_unary.yaml:314)
 _lib.define(
     "log1p(Tensor self) -> Tensor",
     doc="log(1 + x), accurate near 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:326",
+    source="pointwise_unary.yaml:314",
 )
 _log1p_cpu = _libmindtorch_cpu.bind("mt_log1p", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log1p", "Meta", source="pointwise_unary.yaml:330")
+@library.register(_lib, "log1p", "Meta", source="pointwise_unary.yaml:318")
 def _log1p_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log1p", "CPU", source="pointwise_unary.yaml:332")
+@library.register(_lib, "log1p", "CPU", source="pointwise_unary.yaml:320")
 def _log1p_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log1p_cpu(self, out)
@@ -1177,18 +1141,18 @@ def _log1p_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log1p", _log1p_backward, setup_context=_log1p_setup, source="pointwise_unary.yaml:335")
+_lib.register_autograd("log1p", _log1p_backward, setup_context=_log1p_setup, source="pointwise_unary.yaml:323")
 log1p = torch.ops.aten.log1p.default
 
 
-# ---------------------------------------------------------------- log1p_ (pointwise_unary.yaml:337)
+# ---------------------------------------------------------------- log1p_ (pointwise_unary.yaml:325)
 _lib.define(
     "log1p_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log1p` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:337",
+    source="pointwise_unary.yaml:325",
 )
 
 
@@ -1199,7 +1163,7 @@ def _log1p_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "log1p_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:345")
+@library.register(_lib, "log1p_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:333")
 def _log1p_kernel(self: Tensor) -> Tensor:
     _log1p_check(self)
     self.copy_(torch.ops.aten.log1p(self.clone()))
@@ -1209,23 +1173,23 @@ def _log1p_kernel(self: Tensor) -> Tensor:
 log1p_ = torch.ops.aten.log1p_.default
 
 
-# ---------------------------------------------------------------- sqrt (pointwise_unary.yaml:346)
+# ---------------------------------------------------------------- sqrt (pointwise_unary.yaml:334)
 _lib.define(
     "sqrt(Tensor self) -> Tensor",
     doc="The square root of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:346",
+    source="pointwise_unary.yaml:334",
 )
 _sqrt_cpu = _libmindtorch_cpu.bind("mt_sqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sqrt", "Meta", source="pointwise_unary.yaml:350")
+@library.register(_lib, "sqrt", "Meta", source="pointwise_unary.yaml:338")
 def _sqrt_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sqrt", "CPU", source="pointwise_unary.yaml:352")
+@library.register(_lib, "sqrt", "CPU", source="pointwise_unary.yaml:340")
 def _sqrt_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sqrt_cpu(self, out)
@@ -1243,28 +1207,28 @@ def _sqrt_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sqrt", _sqrt_backward, setup_context=_sqrt_setup, source="pointwise_unary.yaml:355")
+_lib.register_autograd("sqrt", _sqrt_backward, setup_context=_sqrt_setup, source="pointwise_unary.yaml:343")
 sqrt = torch.ops.aten.sqrt.default
 
 
-# ---------------------------------------------------------------- sqrt_ (pointwise_unary.yaml:357)
+# ---------------------------------------------------------------- sqrt_ (pointwise_unary.yaml:345)
 _lib.define(
     "sqrt_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sqrt` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:357",
+    source="pointwise_unary.yaml:345",
 )
 _sqrt_cpu_ = _libmindtorch_cpu.bind("mt_sqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sqrt_", "Meta", source="pointwise_unary.yaml:357")
+@library.register(_lib, "sqrt_", "Meta", source="pointwise_unary.yaml:345")
 def _sqrt_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "sqrt_", "CPU", source="pointwise_unary.yaml:362")
+@library.register(_lib, "sqrt_", "CPU", source="pointwise_unary.yaml:350")
 def _sqrt_cpu_kernel_(self: Tensor) -> Tensor:
     _sqrt_cpu_(self, self)
     return self
@@ -1281,27 +1245,27 @@ def _sqrt_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sqrt_", _sqrt_backward_, setup_context=_sqrt_setup_, source="pointwise_unary.yaml:365")
+_lib.register_autograd("sqrt_", _sqrt_backward_, setup_context=_sqrt_setup_, source="pointwise_unary.yaml:353")
 sqrt_ = torch.ops.aten.sqrt_.default
 
 
-# ---------------------------------------------------------------- rsqrt (pointwise_unary.yaml:367)
+# ---------------------------------------------------------------- rsqrt (pointwise_unary.yaml:355)
 _lib.define(
     "rsqrt(Tensor self) -> Tensor",
     doc="1 / sqrt(x) of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:367",
+    source="pointwise_unary.yaml:355",
 )
 _rsqrt_cpu = _libmindtorch_cpu.bind("mt_rsqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "rsqrt", "Meta", source="pointwise_unary.yaml:371")
+@library.register(_lib, "rsqrt", "Meta", source="pointwise_unary.yaml:359")
 def _rsqrt_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "rsqrt", "CPU", source="pointwise_unary.yaml:373")
+@library.register(_lib, "rsqrt", "CPU", source="pointwise_unary.yaml:361")
 def _rsqrt_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _rsqrt_cpu(self, out)
@@ -1319,28 +1283,28 @@ def _rsqrt_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("rsqrt", _rsqrt_backward, setup_context=_rsqrt_setup, source="pointwise_unary.yaml:376")
+_lib.register_autograd("rsqrt", _rsqrt_backward, setup_context=_rsqrt_setup, source="pointwise_unary.yaml:364")
 rsqrt = torch.ops.aten.rsqrt.default
 
 
-# ---------------------------------------------------------------- rsqrt_ (pointwise_unary.yaml:378)
+# ---------------------------------------------------------------- rsqrt_ (pointwise_unary.yaml:366)
 _lib.define(
     "rsqrt_(Tensor(a!) self) -> Tensor(a!)",
     doc="`rsqrt` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:378",
+    source="pointwise_unary.yaml:366",
 )
 _rsqrt_cpu_ = _libmindtorch_cpu.bind("mt_rsqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "rsqrt_", "Meta", source="pointwise_unary.yaml:378")
+@library.register(_lib, "rsqrt_", "Meta", source="pointwise_unary.yaml:366")
 def _rsqrt_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "rsqrt_", "CPU", source="pointwise_unary.yaml:383")
+@library.register(_lib, "rsqrt_", "CPU", source="pointwise_unary.yaml:371")
 def _rsqrt_cpu_kernel_(self: Tensor) -> Tensor:
     _rsqrt_cpu_(self, self)
     return self
@@ -1357,27 +1321,27 @@ def _rsqrt_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("rsqrt_", _rsqrt_backward_, setup_context=_rsqrt_setup_, source="pointwise_unary.yaml:386")
+_lib.register_autograd("rsqrt_", _rsqrt_backward_, setup_context=_rsqrt_setup_, source="pointwise_unary.yaml:374")
 rsqrt_ = torch.ops.aten.rsqrt_.default
 
 
-# ---------------------------------------------------------------- reciprocal (pointwise_unary.yaml:388)
+# ---------------------------------------------------------------- reciprocal (pointwise_unary.yaml:376)
 _lib.define(
     "reciprocal(Tensor self) -> Tensor",
     doc="1 / x of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:388",
+    source="pointwise_unary.yaml:376",
 )
 _reciprocal_cpu = _libmindtorch_cpu.bind("mt_reciprocal", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "reciprocal", "Meta", source="pointwise_unary.yaml:392")
+@library.register(_lib, "reciprocal", "Meta", source="pointwise_unary.yaml:380")
 def _reciprocal_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "reciprocal", "CPU", source="pointwise_unary.yaml:394")
+@library.register(_lib, "reciprocal", "CPU", source="pointwise_unary.yaml:382")
 def _reciprocal_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _reciprocal_cpu(self, out)
@@ -1396,29 +1360,29 @@ def _reciprocal_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "reciprocal", _reciprocal_backward, setup_context=_reciprocal_setup, source="pointwise_unary.yaml:397"
+    "reciprocal", _reciprocal_backward, setup_context=_reciprocal_setup, source="pointwise_unary.yaml:385"
 )
 reciprocal = torch.ops.aten.reciprocal.default
 
 
-# ---------------------------------------------------------------- reciprocal_ (pointwise_unary.yaml:399)
+# ---------------------------------------------------------------- reciprocal_ (pointwise_unary.yaml:387)
 _lib.define(
     "reciprocal_(Tensor(a!) self) -> Tensor(a!)",
     doc="`reciprocal` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:399",
+    source="pointwise_unary.yaml:387",
 )
 _reciprocal_cpu_ = _libmindtorch_cpu.bind("mt_reciprocal", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "reciprocal_", "Meta", source="pointwise_unary.yaml:399")
+@library.register(_lib, "reciprocal_", "Meta", source="pointwise_unary.yaml:387")
 def _reciprocal_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "reciprocal_", "CPU", source="pointwise_unary.yaml:404")
+@library.register(_lib, "reciprocal_", "CPU", source="pointwise_unary.yaml:392")
 def _reciprocal_cpu_kernel_(self: Tensor) -> Tensor:
     _reciprocal_cpu_(self, self)
     return self
@@ -1436,28 +1400,28 @@ def _reciprocal_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "reciprocal_", _reciprocal_backward_, setup_context=_reciprocal_setup_, source="pointwise_unary.yaml:407"
+    "reciprocal_", _reciprocal_backward_, setup_context=_reciprocal_setup_, source="pointwise_unary.yaml:395"
 )
 reciprocal_ = torch.ops.aten.reciprocal_.default
 
 
-# ---------------------------------------------------------------- sigmoid (pointwise_unary.yaml:409)
+# ---------------------------------------------------------------- sigmoid (pointwise_unary.yaml:397)
 _lib.define(
     "sigmoid(Tensor self) -> Tensor",
     doc="1 / (1 + exp(-x)) of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:409",
+    source="pointwise_unary.yaml:397",
 )
 _sigmoid_cpu = _libmindtorch_cpu.bind("mt_sigmoid", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid", "Meta", source="pointwise_unary.yaml:413")
+@library.register(_lib, "sigmoid", "Meta", source="pointwise_unary.yaml:401")
 def _sigmoid_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sigmoid", "CPU", source="pointwise_unary.yaml:415")
+@library.register(_lib, "sigmoid", "CPU", source="pointwise_unary.yaml:403")
 def _sigmoid_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sigmoid_cpu(self, out)
@@ -1475,28 +1439,28 @@ def _sigmoid_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sigmoid", _sigmoid_backward, setup_context=_sigmoid_setup, source="pointwise_unary.yaml:418")
+_lib.register_autograd("sigmoid", _sigmoid_backward, setup_context=_sigmoid_setup, source="pointwise_unary.yaml:406")
 sigmoid = torch.ops.aten.sigmoid.default
 
 
-# ---------------------------------------------------------------- sigmoid_ (pointwise_unary.yaml:420)
+# ---------------------------------------------------------------- sigmoid_ (pointwise_unary.yaml:408)
 _lib.define(
     "sigmoid_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sigmoid` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:420",
+    source="pointwise_unary.yaml:408",
 )
 _sigmoid_cpu_ = _libmindtorch_cpu.bind("mt_sigmoid", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid_", "Meta", source="pointwise_unary.yaml:420")
+@library.register(_lib, "sigmoid_", "Meta", source="pointwise_unary.yaml:408")
 def _sigmoid_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "sigmoid_", "CPU", source="pointwise_unary.yaml:425")
+@library.register(_lib, "sigmoid_", "CPU", source="pointwise_unary.yaml:413")
 def _sigmoid_cpu_kernel_(self: Tensor) -> Tensor:
     _sigmoid_cpu_(self, self)
     return self
@@ -1513,27 +1477,27 @@ def _sigmoid_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sigmoid_", _sigmoid_backward_, setup_context=_sigmoid_setup_, source="pointwise_unary.yaml:428")
+_lib.register_autograd("sigmoid_", _sigmoid_backward_, setup_context=_sigmoid_setup_, source="pointwise_unary.yaml:416")
 sigmoid_ = torch.ops.aten.sigmoid_.default
 
 
-# ---------------------------------------------------------------- tanh (pointwise_unary.yaml:430)
+# ---------------------------------------------------------------- tanh (pointwise_unary.yaml:418)
 _lib.define(
     "tanh(Tensor self) -> Tensor",
     doc="The hyperbolic tangent of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:430",
+    source="pointwise_unary.yaml:418",
 )
 _tanh_cpu = _libmindtorch_cpu.bind("mt_tanh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh", "Meta", source="pointwise_unary.yaml:434")
+@library.register(_lib, "tanh", "Meta", source="pointwise_unary.yaml:422")
 def _tanh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "tanh", "CPU", source="pointwise_unary.yaml:436")
+@library.register(_lib, "tanh", "CPU", source="pointwise_unary.yaml:424")
 def _tanh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _tanh_cpu(self, out)
@@ -1551,28 +1515,28 @@ def _tanh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tanh", _tanh_backward, setup_context=_tanh_setup, source="pointwise_unary.yaml:439")
+_lib.register_autograd("tanh", _tanh_backward, setup_context=_tanh_setup, source="pointwise_unary.yaml:427")
 tanh = torch.ops.aten.tanh.default
 
 
-# ---------------------------------------------------------------- tanh_ (pointwise_unary.yaml:441)
+# ---------------------------------------------------------------- tanh_ (pointwise_unary.yaml:429)
 _lib.define(
     "tanh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`tanh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:441",
+    source="pointwise_unary.yaml:429",
 )
 _tanh_cpu_ = _libmindtorch_cpu.bind("mt_tanh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh_", "Meta", source="pointwise_unary.yaml:441")
+@library.register(_lib, "tanh_", "Meta", source="pointwise_unary.yaml:429")
 def _tanh_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "tanh_", "CPU", source="pointwise_unary.yaml:446")
+@library.register(_lib, "tanh_", "CPU", source="pointwise_unary.yaml:434")
 def _tanh_cpu_kernel_(self: Tensor) -> Tensor:
     _tanh_cpu_(self, self)
     return self
@@ -1589,27 +1553,27 @@ def _tanh_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tanh_", _tanh_backward_, setup_context=_tanh_setup_, source="pointwise_unary.yaml:449")
+_lib.register_autograd("tanh_", _tanh_backward_, setup_context=_tanh_setup_, source="pointwise_unary.yaml:437")
 tanh_ = torch.ops.aten.tanh_.default
 
 
-# ---------------------------------------------------------------- sin (pointwise_unary.yaml:451)
+# ---------------------------------------------------------------- sin (pointwise_unary.yaml:439)
 _lib.define(
     "sin(Tensor self) -> Tensor",
     doc="The sine of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:451",
+    source="pointwise_unary.yaml:439",
 )
 _sin_cpu = _libmindtorch_cpu.bind("mt_sin", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sin", "Meta", source="pointwise_unary.yaml:455")
+@library.register(_lib, "sin", "Meta", source="pointwise_unary.yaml:443")
 def _sin_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sin", "CPU", source="pointwise_unary.yaml:457")
+@library.register(_lib, "sin", "CPU", source="pointwise_unary.yaml:445")
 def _sin_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sin_cpu(self, out)
@@ -1628,18 +1592,18 @@ def _sin_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sin", _sin_backward, setup_context=_sin_setup, source="pointwise_unary.yaml:460")
+_lib.register_autograd("sin", _sin_backward, setup_context=_sin_setup, source="pointwise_unary.yaml:448")
 sin = torch.ops.aten.sin.default
 
 
-# ---------------------------------------------------------------- sin_ (pointwise_unary.yaml:462)
+# ---------------------------------------------------------------- sin_ (pointwise_unary.yaml:450)
 _lib.define(
     "sin_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sin` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:462",
+    source="pointwise_unary.yaml:450",
 )
 
 
@@ -1650,7 +1614,7 @@ def _sin_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "sin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:470")
+@library.register(_lib, "sin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:458")
 def _sin_kernel(self: Tensor) -> Tensor:
     _sin_check(self)
     self.copy_(torch.ops.aten.sin(self.clone()))
@@ -1660,23 +1624,23 @@ def _sin_kernel(self: Tensor) -> Tensor:
 sin_ = torch.ops.aten.sin_.default
 
 
-# ---------------------------------------------------------------- cos (pointwise_unary.yaml:471)
+# ---------------------------------------------------------------- cos (pointwise_unary.yaml:459)
 _lib.define(
     "cos(Tensor self) -> Tensor",
     doc="The cosine of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:471",
+    source="pointwise_unary.yaml:459",
 )
 _cos_cpu = _libmindtorch_cpu.bind("mt_cos", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "cos", "Meta", source="pointwise_unary.yaml:475")
+@library.register(_lib, "cos", "Meta", source="pointwise_unary.yaml:463")
 def _cos_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "cos", "CPU", source="pointwise_unary.yaml:477")
+@library.register(_lib, "cos", "CPU", source="pointwise_unary.yaml:465")
 def _cos_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _cos_cpu(self, out)
@@ -1695,18 +1659,18 @@ def _cos_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("cos", _cos_backward, setup_context=_cos_setup, source="pointwise_unary.yaml:480")
+_lib.register_autograd("cos", _cos_backward, setup_context=_cos_setup, source="pointwise_unary.yaml:468")
 cos = torch.ops.aten.cos.default
 
 
-# ---------------------------------------------------------------- cos_ (pointwise_unary.yaml:482)
+# ---------------------------------------------------------------- cos_ (pointwise_unary.yaml:470)
 _lib.define(
     "cos_(Tensor(a!) self) -> Tensor(a!)",
     doc="`cos` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:482",
+    source="pointwise_unary.yaml:470",
 )
 
 
@@ -1717,7 +1681,7 @@ def _cos_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "cos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:490")
+@library.register(_lib, "cos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:478")
 def _cos_kernel(self: Tensor) -> Tensor:
     _cos_check(self)
     self.copy_(torch.ops.aten.cos(self.clone()))
@@ -1727,23 +1691,23 @@ def _cos_kernel(self: Tensor) -> Tensor:
 cos_ = torch.ops.aten.cos_.default
 
 
-# ---------------------------------------------------------------- tan (pointwise_unary.yaml:491)
+# ---------------------------------------------------------------- tan (pointwise_unary.yaml:479)
 _lib.define(
     "tan(Tensor self) -> Tensor",
     doc="The tangent of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:491",
+    source="pointwise_unary.yaml:479",
 )
 _tan_cpu = _libmindtorch_cpu.bind("mt_tan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tan", "Meta", source="pointwise_unary.yaml:495")
+@library.register(_lib, "tan", "Meta", source="pointwise_unary.yaml:483")
 def _tan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "tan", "CPU", source="pointwise_unary.yaml:497")
+@library.register(_lib, "tan", "CPU", source="pointwise_unary.yaml:485")
 def _tan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _tan_cpu(self, out)
@@ -1761,28 +1725,28 @@ def _tan_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tan", _tan_backward, setup_context=_tan_setup, source="pointwise_unary.yaml:500")
+_lib.register_autograd("tan", _tan_backward, setup_context=_tan_setup, source="pointwise_unary.yaml:488")
 tan = torch.ops.aten.tan.default
 
 
-# ---------------------------------------------------------------- tan_ (pointwise_unary.yaml:502)
+# ---------------------------------------------------------------- tan_ (pointwise_unary.yaml:490)
 _lib.define(
     "tan_(Tensor(a!) self) -> Tensor(a!)",
     doc="`tan` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:502",
+    source="pointwise_unary.yaml:490",
 )
 _tan_cpu_ = _libmindtorch_cpu.bind("mt_tan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tan_", "Meta", source="pointwise_unary.yaml:502")
+@library.register(_lib, "tan_", "Meta", source="pointwise_unary.yaml:490")
 def _tan_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "tan_", "CPU", source="pointwise_unary.yaml:507")
+@library.register(_lib, "tan_", "CPU", source="pointwise_unary.yaml:495")
 def _tan_cpu_kernel_(self: Tensor) -> Tensor:
     _tan_cpu_(self, self)
     return self
@@ -1799,27 +1763,27 @@ def _tan_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tan_", _tan_backward_, setup_context=_tan_setup_, source="pointwise_unary.yaml:510")
+_lib.register_autograd("tan_", _tan_backward_, setup_context=_tan_setup_, source="pointwise_unary.yaml:498")
 tan_ = torch.ops.aten.tan_.default
 
 
-# ---------------------------------------------------------------- asin (pointwise_unary.yaml:512)
+# ---------------------------------------------------------------- asin (pointwise_unary.yaml:500)
 _lib.define(
     "asin(Tensor self) -> Tensor",
     doc="The inverse sine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:512",
+    source="pointwise_unary.yaml:500",
 )
 _asin_cpu = _libmindtorch_cpu.bind("mt_asin", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "asin", "Meta", source="pointwise_unary.yaml:516")
+@library.register(_lib, "asin", "Meta", source="pointwise_unary.yaml:504")
 def _asin_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "asin", "CPU", source="pointwise_unary.yaml:518")
+@library.register(_lib, "asin", "CPU", source="pointwise_unary.yaml:506")
 def _asin_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _asin_cpu(self, out)
@@ -1838,18 +1802,18 @@ def _asin_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("asin", _asin_backward, setup_context=_asin_setup, source="pointwise_unary.yaml:521")
+_lib.register_autograd("asin", _asin_backward, setup_context=_asin_setup, source="pointwise_unary.yaml:509")
 asin = torch.ops.aten.asin.default
 
 
-# ---------------------------------------------------------------- asin_ (pointwise_unary.yaml:523)
+# ---------------------------------------------------------------- asin_ (pointwise_unary.yaml:511)
 _lib.define(
     "asin_(Tensor(a!) self) -> Tensor(a!)",
     doc="`asin` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:523",
+    source="pointwise_unary.yaml:511",
 )
 
 
@@ -1860,7 +1824,7 @@ def _asin_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "asin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:531")
+@library.register(_lib, "asin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:519")
 def _asin_kernel(self: Tensor) -> Tensor:
     _asin_check(self)
     self.copy_(torch.ops.aten.asin(self.clone()))
@@ -1870,23 +1834,23 @@ def _asin_kernel(self: Tensor) -> Tensor:
 asin_ = torch.ops.aten.asin_.default
 
 
-# ---------------------------------------------------------------- acos (pointwise_unary.yaml:532)
+# ---------------------------------------------------------------- acos (pointwise_unary.yaml:520)
 _lib.define(
     "acos(Tensor self) -> Tensor",
     doc="The inverse cosine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:532",
+    source="pointwise_unary.yaml:520",
 )
 _acos_cpu = _libmindtorch_cpu.bind("mt_acos", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "acos", "Meta", source="pointwise_unary.yaml:536")
+@library.register(_lib, "acos", "Meta", source="pointwise_unary.yaml:524")
 def _acos_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "acos", "CPU", source="pointwise_unary.yaml:538")
+@library.register(_lib, "acos", "CPU", source="pointwise_unary.yaml:526")
 def _acos_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _acos_cpu(self, out)
@@ -1905,18 +1869,18 @@ def _acos_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("acos", _acos_backward, setup_context=_acos_setup, source="pointwise_unary.yaml:541")
+_lib.register_autograd("acos", _acos_backward, setup_context=_acos_setup, source="pointwise_unary.yaml:529")
 acos = torch.ops.aten.acos.default
 
 
-# ---------------------------------------------------------------- acos_ (pointwise_unary.yaml:543)
+# ---------------------------------------------------------------- acos_ (pointwise_unary.yaml:531)
 _lib.define(
     "acos_(Tensor(a!) self) -> Tensor(a!)",
     doc="`acos` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:543",
+    source="pointwise_unary.yaml:531",
 )
 
 
@@ -1927,7 +1891,7 @@ def _acos_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "acos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:551")
+@library.register(_lib, "acos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:539")
 def _acos_kernel(self: Tensor) -> Tensor:
     _acos_check(self)
     self.copy_(torch.ops.aten.acos(self.clone()))
@@ -1937,23 +1901,23 @@ def _acos_kernel(self: Tensor) -> Tensor:
 acos_ = torch.ops.aten.acos_.default
 
 
-# ---------------------------------------------------------------- atan (pointwise_unary.yaml:552)
+# ---------------------------------------------------------------- atan (pointwise_unary.yaml:540)
 _lib.define(
     "atan(Tensor self) -> Tensor",
     doc="The inverse tangent of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:552",
+    source="pointwise_unary.yaml:540",
 )
 _atan_cpu = _libmindtorch_cpu.bind("mt_atan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "atan", "Meta", source="pointwise_unary.yaml:556")
+@library.register(_lib, "atan", "Meta", source="pointwise_unary.yaml:544")
 def _atan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "atan", "CPU", source="pointwise_unary.yaml:558")
+@library.register(_lib, "atan", "CPU", source="pointwise_unary.yaml:546")
 def _atan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _atan_cpu(self, out)
@@ -1972,18 +1936,18 @@ def _atan_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("atan", _atan_backward, setup_context=_atan_setup, source="pointwise_unary.yaml:561")
+_lib.register_autograd("atan", _atan_backward, setup_context=_atan_setup, source="pointwise_unary.yaml:549")
 atan = torch.ops.aten.atan.default
 
 
-# ---------------------------------------------------------------- atan_ (pointwise_unary.yaml:563)
+# ---------------------------------------------------------------- atan_ (pointwise_unary.yaml:551)
 _lib.define(
     "atan_(Tensor(a!) self) -> Tensor(a!)",
     doc="`atan` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:563",
+    source="pointwise_unary.yaml:551",
 )
 
 
@@ -1994,7 +1958,7 @@ def _atan_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "atan_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:571")
+@library.register(_lib, "atan_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:559")
 def _atan_kernel(self: Tensor) -> Tensor:
     _atan_check(self)
     self.copy_(torch.ops.aten.atan(self.clone()))
@@ -2004,23 +1968,23 @@ def _atan_kernel(self: Tensor) -> Tensor:
 atan_ = torch.ops.aten.atan_.default
 
 
-# ---------------------------------------------------------------- sinh (pointwise_unary.yaml:572)
+# ---------------------------------------------------------------- sinh (pointwise_unary.yaml:560)
 _lib.define(
     "sinh(Tensor self) -> Tensor",
     doc="The hyperbolic sine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:572",
+    source="pointwise_unary.yaml:560",
 )
 _sinh_cpu = _libmindtorch_cpu.bind("mt_sinh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sinh", "Meta", source="pointwise_unary.yaml:576")
+@library.register(_lib, "sinh", "Meta", source="pointwise_unary.yaml:564")
 def _sinh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sinh", "CPU", source="pointwise_unary.yaml:578")
+@library.register(_lib, "sinh", "CPU", source="pointwise_unary.yaml:566")
 def _sinh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sinh_cpu(self, out)
@@ -2039,18 +2003,18 @@ def _sinh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sinh", _sinh_backward, setup_context=_sinh_setup, source="pointwise_unary.yaml:581")
+_lib.register_autograd("sinh", _sinh_backward, setup_context=_sinh_setup, source="pointwise_unary.yaml:569")
 sinh = torch.ops.aten.sinh.default
 
 
-# ---------------------------------------------------------------- sinh_ (pointwise_unary.yaml:583)
+# ---------------------------------------------------------------- sinh_ (pointwise_unary.yaml:571)
 _lib.define(
     "sinh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sinh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:583",
+    source="pointwise_unary.yaml:571",
 )
 
 
@@ -2061,7 +2025,7 @@ def _sinh_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "sinh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:591")
+@library.register(_lib, "sinh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:579")
 def _sinh_kernel(self: Tensor) -> Tensor:
     _sinh_check(self)
     self.copy_(torch.ops.aten.sinh(self.clone()))
@@ -2071,23 +2035,23 @@ def _sinh_kernel(self: Tensor) -> Tensor:
 sinh_ = torch.ops.aten.sinh_.default
 
 
-# ---------------------------------------------------------------- cosh (pointwise_unary.yaml:592)
+# ---------------------------------------------------------------- cosh (pointwise_unary.yaml:580)
 _lib.define(
     "cosh(Tensor self) -> Tensor",
     doc="The hyperbolic cosine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:592",
+    source="pointwise_unary.yaml:580",
 )
 _cosh_cpu = _libmindtorch_cpu.bind("mt_cosh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "cosh", "Meta", source="pointwise_unary.yaml:596")
+@library.register(_lib, "cosh", "Meta", source="pointwise_unary.yaml:584")
 def _cosh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "cosh", "CPU", source="pointwise_unary.yaml:598")
+@library.register(_lib, "cosh", "CPU", source="pointwise_unary.yaml:586")
 def _cosh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _cosh_cpu(self, out)
@@ -2106,18 +2070,18 @@ def _cosh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("cosh", _cosh_backward, setup_context=_cosh_setup, source="pointwise_unary.yaml:601")
+_lib.register_autograd("cosh", _cosh_backward, setup_context=_cosh_setup, source="pointwise_unary.yaml:589")
 cosh = torch.ops.aten.cosh.default
 
 
-# ---------------------------------------------------------------- cosh_ (pointwise_unary.yaml:603)
+# ---------------------------------------------------------------- cosh_ (pointwise_unary.yaml:591)
 _lib.define(
     "cosh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`cosh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:603",
+    source="pointwise_unary.yaml:591",
 )
 
 
@@ -2128,7 +2092,7 @@ def _cosh_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "cosh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:611")
+@library.register(_lib, "cosh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:599")
 def _cosh_kernel(self: Tensor) -> Tensor:
     _cosh_check(self)
     self.copy_(torch.ops.aten.cosh(self.clone()))
@@ -2138,23 +2102,23 @@ def _cosh_kernel(self: Tensor) -> Tensor:
 cosh_ = torch.ops.aten.cosh_.default
 
 
-# ---------------------------------------------------------------- erf (pointwise_unary.yaml:612)
+# ---------------------------------------------------------------- erf (pointwise_unary.yaml:600)
 _lib.define(
     "erf(Tensor self) -> Tensor",
     doc="The error function of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:612",
+    source="pointwise_unary.yaml:600",
 )
 _erf_cpu = _libmindtorch_cpu.bind("mt_erf", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "erf", "Meta", source="pointwise_unary.yaml:616")
+@library.register(_lib, "erf", "Meta", source="pointwise_unary.yaml:604")
 def _erf_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "erf", "CPU", source="pointwise_unary.yaml:618")
+@library.register(_lib, "erf", "CPU", source="pointwise_unary.yaml:606")
 def _erf_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _erf_cpu(self, out)
@@ -2173,18 +2137,18 @@ def _erf_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("erf", _erf_backward, setup_context=_erf_setup, source="pointwise_unary.yaml:621")
+_lib.register_autograd("erf", _erf_backward, setup_context=_erf_setup, source="pointwise_unary.yaml:609")
 erf = torch.ops.aten.erf.default
 
 
-# ---------------------------------------------------------------- erf_ (pointwise_unary.yaml:623)
+# ---------------------------------------------------------------- erf_ (pointwise_unary.yaml:611)
 _lib.define(
     "erf_(Tensor(a!) self) -> Tensor(a!)",
     doc="`erf` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:623",
+    source="pointwise_unary.yaml:611",
 )
 
 
@@ -2195,7 +2159,7 @@ def _erf_check(self: Tensor) -> None:
         )
 
 
-@library.register(_lib, "erf_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:631")
+@library.register(_lib, "erf_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:619")
 def _erf_kernel(self: Tensor) -> Tensor:
     _erf_check(self)
     self.copy_(torch.ops.aten.erf(self.clone()))
@@ -2205,23 +2169,23 @@ def _erf_kernel(self: Tensor) -> Tensor:
 erf_ = torch.ops.aten.erf_.default
 
 
-# ---------------------------------------------------------------- silu (pointwise_unary.yaml:634)
+# ---------------------------------------------------------------- silu (pointwise_unary.yaml:622)
 _lib.define(
     "silu(Tensor self) -> Tensor",
     doc="x * sigmoid(x) of each element.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:634",
+    source="pointwise_unary.yaml:622",
 )
 _silu_cpu = _libmindtorch_cpu.bind("mt_silu", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "silu", "Meta", source="pointwise_unary.yaml:637")
+@library.register(_lib, "silu", "Meta", source="pointwise_unary.yaml:625")
 def _silu_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "silu", "CPU", source="pointwise_unary.yaml:639")
+@library.register(_lib, "silu", "CPU", source="pointwise_unary.yaml:627")
 def _silu_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _silu_cpu(self, out)
@@ -2240,17 +2204,17 @@ def _silu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("silu", _silu_backward, setup_context=_silu_setup, source="pointwise_unary.yaml:642")
+_lib.register_autograd("silu", _silu_backward, setup_context=_silu_setup, source="pointwise_unary.yaml:630")
 silu = torch.ops.aten.silu.default
 
 
-# ---------------------------------------------------------------- gelu (pointwise_unary.yaml:644)
+# ---------------------------------------------------------------- gelu (pointwise_unary.yaml:632)
 _lib.define(
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
     doc="The Gaussian error linear unit; `approximate` is `none` (by erf) or `tanh`.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:644",
+    source="pointwise_unary.yaml:632",
 )
 _gelu_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh", (npu.desc, npu.desc), abi="c")
 _gelu_cpu_ = _libmindtorch_cpu.bind("mt_gelu", (npu.desc, npu.desc), abi="c")
@@ -2261,7 +2225,7 @@ def _gelu_check(self: Tensor, approximate: str) -> None:
         raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
 
 
-@library.register(_lib, "gelu", "Meta", source="pointwise_unary.yaml:650")
+@library.register(_lib, "gelu", "Meta", source="pointwise_unary.yaml:638")
 def _gelu_fake(self: Tensor, *, approximate: str) -> Tensor:
     _gelu_check(self, approximate)
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
@@ -2279,7 +2243,7 @@ def _gelu_kernel_2(self: Tensor, *, approximate: str) -> Tensor:
     return out
 
 
-@library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:652")
+@library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:640")
 def _gelu_cpu_kernel(self: Tensor, *, approximate: str) -> Tensor:
     _gelu_check(self, approximate)
     if approximate == "tanh":
@@ -2300,27 +2264,27 @@ def _gelu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("gelu", _gelu_backward, setup_context=_gelu_setup, source="pointwise_unary.yaml:659")
+_lib.register_autograd("gelu", _gelu_backward, setup_context=_gelu_setup, source="pointwise_unary.yaml:647")
 gelu = torch.ops.aten.gelu.default
 
 
-# ---------------------------------------------------------------- logical_not (pointwise_unary.yaml:663)
+# ---------------------------------------------------------------- logical_not (pointwise_unary.yaml:651)
 _lib.define(
     "logical_not(Tensor self) -> Tensor",
     doc="Whether each element is 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:663",
+    source="pointwise_unary.yaml:651",
 )
 _logical_not_cpu = _libmindtorch_cpu.bind("mt_logical_not", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_not", "Meta", source="pointwise_unary.yaml:667")
+@library.register(_lib, "logical_not", "Meta", source="pointwise_unary.yaml:655")
 def _logical_not_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "logical_not", "CPU", source="pointwise_unary.yaml:669")
+@library.register(_lib, "logical_not", "CPU", source="pointwise_unary.yaml:657")
 def _logical_not_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _logical_not_cpu(self, out)
@@ -2336,28 +2300,28 @@ def _logical_not_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_not", _logical_not_backward, setup_context=_logical_not_setup, source="pointwise_unary.yaml:672"
+    "logical_not", _logical_not_backward, setup_context=_logical_not_setup, source="pointwise_unary.yaml:660"
 )
 logical_not = torch.ops.aten.logical_not.default
 
 
-# ---------------------------------------------------------------- isnan (pointwise_unary.yaml:673)
+# ---------------------------------------------------------------- isnan (pointwise_unary.yaml:661)
 _lib.define(
     "isnan(Tensor self) -> Tensor",
     doc="Whether each element is NaN.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:673",
+    source="pointwise_unary.yaml:661",
 )
 _isnan_cpu = _libmindtorch_cpu.bind("mt_isnan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isnan", "Meta", source="pointwise_unary.yaml:677")
+@library.register(_lib, "isnan", "Meta", source="pointwise_unary.yaml:665")
 def _isnan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isnan", "CPU", source="pointwise_unary.yaml:679")
+@library.register(_lib, "isnan", "CPU", source="pointwise_unary.yaml:667")
 def _isnan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isnan_cpu(self, out)
@@ -2372,27 +2336,27 @@ def _isnan_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isnan", _isnan_backward, setup_context=_isnan_setup, source="pointwise_unary.yaml:682")
+_lib.register_autograd("isnan", _isnan_backward, setup_context=_isnan_setup, source="pointwise_unary.yaml:670")
 isnan = torch.ops.aten.isnan.default
 
 
-# ---------------------------------------------------------------- isinf (pointwise_unary.yaml:683)
+# ---------------------------------------------------------------- isinf (pointwise_unary.yaml:671)
 _lib.define(
     "isinf(Tensor self) -> Tensor",
     doc="Whether each element is infinite.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:683",
+    source="pointwise_unary.yaml:671",
 )
 _isinf_cpu = _libmindtorch_cpu.bind("mt_isinf", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isinf", "Meta", source="pointwise_unary.yaml:687")
+@library.register(_lib, "isinf", "Meta", source="pointwise_unary.yaml:675")
 def _isinf_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isinf", "CPU", source="pointwise_unary.yaml:689")
+@library.register(_lib, "isinf", "CPU", source="pointwise_unary.yaml:677")
 def _isinf_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isinf_cpu(self, out)
@@ -2407,27 +2371,27 @@ def _isinf_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isinf", _isinf_backward, setup_context=_isinf_setup, source="pointwise_unary.yaml:692")
+_lib.register_autograd("isinf", _isinf_backward, setup_context=_isinf_setup, source="pointwise_unary.yaml:680")
 isinf = torch.ops.aten.isinf.default
 
 
-# ---------------------------------------------------------------- isfinite (pointwise_unary.yaml:693)
+# ---------------------------------------------------------------- isfinite (pointwise_unary.yaml:681)
 _lib.define(
     "isfinite(Tensor self) -> Tensor",
     doc="Whether each element is a finite number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:693",
+    source="pointwise_unary.yaml:681",
 )
 _isfinite_cpu = _libmindtorch_cpu.bind("mt_isfinite", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isfinite", "Meta", source="pointwise_unary.yaml:697")
+@library.register(_lib, "isfinite", "Meta", source="pointwise_unary.yaml:685")
 def _isfinite_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isfinite", "CPU", source="pointwise_unary.yaml:699")
+@library.register(_lib, "isfinite", "CPU", source="pointwise_unary.yaml:687")
 def _isfinite_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isfinite_cpu(self, out)
@@ -2442,27 +2406,27 @@ def _isfinite_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isfinite", _isfinite_backward, setup_context=_isfinite_setup, source="pointwise_unary.yaml:702")
+_lib.register_autograd("isfinite", _isfinite_backward, setup_context=_isfinite_setup, source="pointwise_unary.yaml:690")
 isfinite = torch.ops.aten.isfinite.default
 
 
-# ---------------------------------------------------------------- bitwise_not (pointwise_unary.yaml:703)
+# ---------------------------------------------------------------- bitwise_not (pointwise_unary.yaml:691)
 _lib.define(
     "bitwise_not(Tensor self) -> Tensor",
     doc="The complement of each element's bits; of bool, the logical one.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:703",
+    source="pointwise_unary.yaml:691",
 )
 _bitwise_not_cpu = _libmindtorch_cpu.bind("mt_bitwise_not", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_not", "Meta", source="pointwise_unary.yaml:707")
+@library.register(_lib, "bitwise_not", "Meta", source="pointwise_unary.yaml:695")
 def _bitwise_not_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "bitwise_not", "CPU", source="pointwise_unary.yaml:709")
+@library.register(_lib, "bitwise_not", "CPU", source="pointwise_unary.yaml:697")
 def _bitwise_not_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _bitwise_not_cpu(self, out)
@@ -2478,19 +2442,19 @@ def _bitwise_not_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "bitwise_not", _bitwise_not_backward, setup_context=_bitwise_not_setup, source="pointwise_unary.yaml:712"
+    "bitwise_not", _bitwise_not_backward, setup_context=_bitwise_not_setup, source="pointwise_unary.yaml:700"
 )
 bitwise_not = torch.ops.aten.bitwise_not.default
 
 
-# ---------------------------------------------------------------- threshold_backward (pointwise_unary.yaml:715)
+# ---------------------------------------------------------------- threshold_backward (pointwise_unary.yaml:703)
 _lib.define(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
     doc="`grad_output` where `self > threshold`, else 0.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:715",
+    source="pointwise_unary.yaml:703",
 )
 _threshold_backward_cpu = _libmindtorch_cpu.bind(
     "mt_threshold_backward", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c"
@@ -2498,19 +2462,19 @@ _threshold_backward_cpu = _libmindtorch_cpu.bind(
 _threshold_backward_npu_python = library.python_function("mindtorch_v2.kernels.npu:threshold_backward")
 
 
-@library.register(_lib, "threshold_backward", "Meta", source="pointwise_unary.yaml:718")
+@library.register(_lib, "threshold_backward", "Meta", source="pointwise_unary.yaml:706")
 def _threshold_backward_fake(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "threshold_backward", "CPU", source="pointwise_unary.yaml:720")
+@library.register(_lib, "threshold_backward", "CPU", source="pointwise_unary.yaml:708")
 def _threshold_backward_cpu_kernel(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     out = npu.alloc_like(grad_output)
     _threshold_backward_cpu(grad_output, self, out, threshold)
     return out
 
 
-@library.register(_lib, "threshold_backward", "NPU", source="pointwise_unary.yaml:723")
+@library.register(_lib, "threshold_backward", "NPU", source="pointwise_unary.yaml:711")
 def _threshold_backward_npu_kernel(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     result: Tensor = _threshold_backward_npu_python(grad_output, self, threshold)
     return result
@@ -2535,29 +2499,29 @@ _lib.register_autograd(
     "threshold_backward",
     _threshold_backward_backward,
     setup_context=_threshold_backward_setup,
-    source="pointwise_unary.yaml:725",
+    source="pointwise_unary.yaml:713",
 )
 threshold_backward = torch.ops.aten.threshold_backward.default
 
 
-# ---------------------------------------------------------------- sigmoid_backward (pointwise_unary.yaml:728)
+# ---------------------------------------------------------------- sigmoid_backward (pointwise_unary.yaml:716)
 _lib.define(
     "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
     doc="The gradient of `sigmoid` from its output.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:728",
+    source="pointwise_unary.yaml:716",
 )
 _sigmoid_backward_cpu = _libmindtorch_cpu.bind("mt_sigmoid_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid_backward", "Meta", source="pointwise_unary.yaml:731")
+@library.register(_lib, "sigmoid_backward", "Meta", source="pointwise_unary.yaml:719")
 def _sigmoid_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "sigmoid_backward", "CPU", source="pointwise_unary.yaml:733")
+@library.register(_lib, "sigmoid_backward", "CPU", source="pointwise_unary.yaml:721")
 def _sigmoid_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _sigmoid_backward_cpu(grad_output, output, out)
@@ -2582,29 +2546,29 @@ _lib.register_autograd(
     "sigmoid_backward",
     _sigmoid_backward_backward,
     setup_context=_sigmoid_backward_setup,
-    source="pointwise_unary.yaml:736",
+    source="pointwise_unary.yaml:724",
 )
 sigmoid_backward = torch.ops.aten.sigmoid_backward.default
 
 
-# ---------------------------------------------------------------- tanh_backward (pointwise_unary.yaml:739)
+# ---------------------------------------------------------------- tanh_backward (pointwise_unary.yaml:727)
 _lib.define(
     "tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
     doc="The gradient of `tanh` from its output.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:739",
+    source="pointwise_unary.yaml:727",
 )
 _tanh_backward_cpu = _libmindtorch_cpu.bind("mt_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh_backward", "Meta", source="pointwise_unary.yaml:742")
+@library.register(_lib, "tanh_backward", "Meta", source="pointwise_unary.yaml:730")
 def _tanh_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "tanh_backward", "CPU", source="pointwise_unary.yaml:744")
+@library.register(_lib, "tanh_backward", "CPU", source="pointwise_unary.yaml:732")
 def _tanh_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _tanh_backward_cpu(grad_output, output, out)
@@ -2626,29 +2590,29 @@ def _tanh_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "tanh_backward", _tanh_backward_backward, setup_context=_tanh_backward_setup, source="pointwise_unary.yaml:747"
+    "tanh_backward", _tanh_backward_backward, setup_context=_tanh_backward_setup, source="pointwise_unary.yaml:735"
 )
 tanh_backward = torch.ops.aten.tanh_backward.default
 
 
-# ---------------------------------------------------------------- silu_backward (pointwise_unary.yaml:750)
+# ---------------------------------------------------------------- silu_backward (pointwise_unary.yaml:738)
 _lib.define(
     "silu_backward(Tensor grad_output, Tensor self) -> Tensor",
     doc="The gradient of `silu` from its input.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:750",
+    source="pointwise_unary.yaml:738",
 )
 _silu_backward_cpu = _libmindtorch_cpu.bind("mt_silu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "silu_backward", "Meta", source="pointwise_unary.yaml:753")
+@library.register(_lib, "silu_backward", "Meta", source="pointwise_unary.yaml:741")
 def _silu_backward_fake(grad_output: Tensor, self: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "silu_backward", "CPU", source="pointwise_unary.yaml:755")
+@library.register(_lib, "silu_backward", "CPU", source="pointwise_unary.yaml:743")
 def _silu_backward_cpu_kernel(grad_output: Tensor, self: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _silu_backward_cpu(grad_output, self, out)
@@ -2674,25 +2638,25 @@ def _silu_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "silu_backward", _silu_backward_backward, setup_context=_silu_backward_setup, source="pointwise_unary.yaml:758"
+    "silu_backward", _silu_backward_backward, setup_context=_silu_backward_setup, source="pointwise_unary.yaml:746"
 )
 silu_backward = torch.ops.aten.silu_backward.default
 
 
-# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:761)
+# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:749)
 _lib.define(
     "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
     doc="The gradient of `gelu` from its input.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:761",
+    source="pointwise_unary.yaml:749",
 )
 _gelu_backward_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 _gelu_backward_cpu_ = _libmindtorch_cpu.bind("mt_gelu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:764")
+@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:752")
 def _gelu_backward_fake(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     return npu.alloc_like(grad_output)
 
@@ -2709,7 +2673,7 @@ def _gelu_backward_kernel_2(grad_output: Tensor, self: Tensor, *, approximate: s
     return out
 
 
-@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:766")
+@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:754")
 def _gelu_backward_cpu_kernel(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     if approximate == "tanh":
         return _gelu_backward_kernel_1(grad_output, self, approximate=approximate)
@@ -2720,6 +2684,6 @@ _lib.register_autograd(
     "gelu_backward",
     library.python_function("mindtorch_v2.kernels.activation:gelu_backward_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.activation:gelu_backward_setup"),
-    source="pointwise_unary.yaml:773",
+    source="pointwise_unary.yaml:761",
 )
 gelu_backward = torch.ops.aten.gelu_backward.default
