@@ -36,7 +36,7 @@ ALL_DTYPES = (
     "float32", "float64", "float16", "bfloat16", "complex64", "complex128", "bool", "uint8", "int8", "int16", "int32",
     "int64", "uint16", "uint32", "uint64",
 )  # fmt: skip
-LAYOUTS = ("plain", "transposed", "strided", "expanded", "offset", "window", "conj")
+LAYOUTS = ("plain", "transposed", "strided", "expanded", "offset", "window")
 INDEX_NAMES = frozenset(("index", "indices", "target"))
 MASK_NAMES = frozenset(("mask", "condition"))
 DIM_NAMES = frozenset(

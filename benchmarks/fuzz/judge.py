@@ -18,8 +18,8 @@ __all__ = ["Finding", "judge"]
 INTERNAL = re.compile(
     r"has no attribute|object is not (?:callable|iterable|subscriptable)|is not subscriptable|unsupported operand|"
     r"local variable|referenced before assignment|cannot unpack|not enough values to unpack|too many values to unpack|"
-    r"(?:list|tuple|string) index out of range|\.pxi|Cannot cast|numpy|NoneType|must be real number|storage was freed|"
-    r"status \d|returned -?\d+$|object has no len|bad operand type|"
+    r"(?:list|tuple|string) index out of range|\.pxi|Cannot cast|numpy|.NoneType. object|must be real number|"
+    r"storage was freed|status \d|returned -?\d+$|object has no len|bad operand type|"
     r"assignment index|^$|^-?\d+$|<no message|maximum recursion|dictionary changed|deque|\bmath domain|ufunc|"
     r"could not broadcast|unhashable"
 )

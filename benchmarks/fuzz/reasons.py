@@ -128,6 +128,11 @@ REASONS = (
         lambda call, ours, theirs: NO_MEMORY.search(_message(theirs)) is not None,
     ),
     Reason(
+        "pinned memory is for an accelerator: ours has the NPU, PyTorch's side has none",
+        _kinds("accepted"),
+        lambda call, ours, theirs: "pin_memory=True requires" in _message(theirs),
+    ),
+    Reason(
         "a dtype that PyTorch has no kernel for, and ours has",
         _kinds("accepted"),
         lambda call, ours, theirs: (

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.fuzz.reasons import LEFT_OUT
 
-__all__ = ["Parameter", "Target", "find_targets"]
+__all__ = ["MODULES", "Parameter", "Target", "find_targets"]
 
 MODULES = (
     "", "amp", "autograd", "autograd.anomaly_mode", "autograd.forward_ad", "autograd.function", "autograd.grad_mode",

@@ -49,7 +49,7 @@ class TensorValue:
 
     shape: tuple[int, ...]
     dtype: str = "float32"
-    layout: str = "plain"  # or transposed, strided, expanded, offset, window, conj
+    layout: str = "plain"  # or transposed, strided, expanded, offset, window
     device: str = "cpu"
     content: str = "ramp"  # or special, zero, index
     grad: str = ""  # or leaf, nonleaf
@@ -93,8 +93,6 @@ class TensorValue:
             count, ones = sum(shape) + 1, ", ".join("1" for _ in shape)
             after = f".as_strided(({_joined(shape)}), ({ones}{',' if len(shape) == 1 else ''}), 0)"
             shape = (count,)
-        elif self.layout == "conj" and dtype_kind(self.dtype) == "c":
-            after = ".conj()"
         options = f", dtype=torch.{self.dtype}"
         if self.device == "meta":
             text = f"torch.empty(({_joined(shape)}){options}, device='meta')"

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fuzz.outcome import Died, Outcome, Raised, Returned
+from benchmarks.fuzz.targets import MODULES
 
 __all__ = ["main", "run_call"]
 
@@ -106,6 +107,9 @@ def _tensor(value: Any) -> Any:
 def main(library: str, descriptor: int, memory: int, seconds: float, forks: bool) -> None:
     """Answer until the other end goes away."""
     torch = importlib.import_module(library)
+    for module in filter(None, MODULES):
+        with contextlib.suppress(ImportError):  # PyTorch does not have them all
+            importlib.import_module(f"{library}.{module}")
     torch.manual_seed(0)
     if library == "torch":
         torch.set_num_threads(1)
