@@ -766,7 +766,7 @@ _fill__scalar_cpu = _libmindtorch_cpu.bind(
     abi="c",
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None),
 )
-_fill__scalar_cpu_ = _libmindtorch_cpu.bind("mt_fill_i64", (npu.desc, npu.i64), abi="c")
+_fill__scalar_cpu_python = library.python_function("mindtorch_v2.kernels.creation:fill_")
 _fill__scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:fill_")
 
 
@@ -781,13 +781,13 @@ def _fill__scalar_kernel_1(self: Tensor, value: float) -> Tensor:
 
 
 def _fill__scalar_kernel_2(self: Tensor, value: float) -> Tensor:
-    _fill__scalar_cpu_(self, int(value))
-    return self
+    result: Tensor = _fill__scalar_cpu_python(self, value)
+    return result
 
 
 @library.register(_lib, "fill_.Scalar", "CPU", source="creation.yaml:133")
 def _fill__scalar_cpu_kernel(self: Tensor, value: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64) and abs(value) < 65504:
         return _fill__scalar_kernel_1(self, value)
     return _fill__scalar_kernel_2(self, value)
 

@@ -257,22 +257,49 @@ _lib.define(
 )
 
 
-@library.register(_lib, "baddbmm", "CompositeImplicitAutograd", source="linalg.yaml:85")
-def _baddbmm_kernel(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float, alpha: float) -> Tensor:
+def _baddbmm_check(self: Tensor, batch1: Tensor, batch2: Tensor, beta: float, alpha: float) -> None:
+    if self.dtype != batch1.dtype:
+        raise library.check_error(
+            "aten::baddbmm",
+            "self and batch1 to have the same dtype",
+            {"self.dtype": self.dtype, "batch1.dtype": batch1.dtype},
+        )
+    if batch1.dtype != batch2.dtype:
+        raise library.check_error(
+            "aten::baddbmm",
+            "batch1 and batch2 to have the same dtype",
+            {"batch1.dtype": batch1.dtype, "batch2.dtype": batch2.dtype},
+        )
+
+
+def _baddbmm_kernel_1(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float, alpha: float) -> Tensor:
     result: Tensor = self * beta + batch1.bmm(batch2) * alpha
     return result
+
+
+def _baddbmm_kernel_2(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float, alpha: float) -> Tensor:
+    result: Tensor = self * int(beta) + batch1.bmm(batch2) * int(alpha)
+    return result
+
+
+@library.register(_lib, "baddbmm", "CompositeImplicitAutograd", source="linalg.yaml:87")
+def _baddbmm_kernel(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float, alpha: float) -> Tensor:
+    _baddbmm_check(self, batch1, batch2, beta, alpha)
+    if self.is_floating_point() or self.is_complex():
+        return _baddbmm_kernel_1(self, batch1, batch2, beta=beta, alpha=alpha)
+    return _baddbmm_kernel_2(self, batch1, batch2, beta=beta, alpha=alpha)
 
 
 baddbmm = torch.ops.aten.baddbmm.default
 
 
-# ---------------------------------------------------------------- matmul (linalg.yaml:86)
+# ---------------------------------------------------------------- matmul (linalg.yaml:90)
 _lib.define(
     "matmul(Tensor self, Tensor other) -> Tensor",
     doc="The product of vectors, matrices or batches of matrices, by NumPy's rules.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:86",
+    source="linalg.yaml:90",
 )
 
 
@@ -318,7 +345,7 @@ def _matmul_kernel_6(self: Tensor, other: Tensor) -> Tensor:
     return result
 
 
-@library.register(_lib, "matmul", "CompositeImplicitAutograd", source="linalg.yaml:93")
+@library.register(_lib, "matmul", "CompositeImplicitAutograd", source="linalg.yaml:97")
 def _matmul_kernel(self: Tensor, other: Tensor) -> Tensor:
     _matmul_check(self, other)
     if self.dim() == 1 and other.dim() == 1:
@@ -337,13 +364,13 @@ def _matmul_kernel(self: Tensor, other: Tensor) -> Tensor:
 matmul = torch.ops.aten.matmul.default
 
 
-# ---------------------------------------------------------------- mv (linalg.yaml:107)
+# ---------------------------------------------------------------- mv (linalg.yaml:111)
 _lib.define(
     "mv(Tensor self, Tensor vec) -> Tensor",
     doc="The product of a matrix and a vector.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:107",
+    source="linalg.yaml:111",
 )
 
 
@@ -360,7 +387,7 @@ def _mv_check(self: Tensor, vec: Tensor) -> None:
         )
 
 
-@library.register(_lib, "mv", "CompositeImplicitAutograd", source="linalg.yaml:116")
+@library.register(_lib, "mv", "CompositeImplicitAutograd", source="linalg.yaml:120")
 def _mv_kernel(self: Tensor, vec: Tensor) -> Tensor:
     _mv_check(self, vec)
     result: Tensor = self.mm(vec.unsqueeze(1)).squeeze(1)
@@ -370,13 +397,13 @@ def _mv_kernel(self: Tensor, vec: Tensor) -> Tensor:
 mv = torch.ops.aten.mv.default
 
 
-# ---------------------------------------------------------------- dot (linalg.yaml:117)
+# ---------------------------------------------------------------- dot (linalg.yaml:121)
 _lib.define(
     "dot(Tensor self, Tensor tensor) -> Tensor",
     doc="The sum of the products of two vectors' elements.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:117",
+    source="linalg.yaml:121",
 )
 
 
@@ -394,7 +421,7 @@ def _dot_check(self: Tensor, tensor: Tensor) -> None:
         )
 
 
-@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:126")
+@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:130")
 def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
     _dot_check(self, tensor)
     result: Tensor = (self * tensor).sum()
@@ -404,13 +431,13 @@ def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
 dot = torch.ops.aten.dot.default
 
 
-# ---------------------------------------------------------------- outer (linalg.yaml:127)
+# ---------------------------------------------------------------- outer (linalg.yaml:131)
 _lib.define(
     "outer(Tensor self, Tensor vec2) -> Tensor",
     doc="The products of all pairs of two vectors' elements.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:127",
+    source="linalg.yaml:131",
 )
 
 
@@ -421,7 +448,7 @@ def _outer_check(self: Tensor, vec2: Tensor) -> None:
         raise library.failed_check("outer: Expected 1-D argument vec2, but got {}-D", vec2.dim())
 
 
-@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:136")
+@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:140")
 def _outer_kernel(self: Tensor, vec2: Tensor) -> Tensor:
     _outer_check(self, vec2)
     result: Tensor = self.unsqueeze(1) * vec2

@@ -722,20 +722,28 @@ _lib.define(
 )
 
 
-@library.register(_lib, "mul_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:177")
+def _mul__tensor_check(self: Tensor, other: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
+
+
+@library.register(_lib, "mul_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:180")
 def _mul__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
+    _mul__tensor_check(self, other)
     self.copy_(torch.ops.aten.mul(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- mul_.Scalar (pointwise_binary.yaml:178)
+# ---------------------------------------------------------------- mul_.Scalar (pointwise_binary.yaml:181)
 _lib.define(
     "mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`mul` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:178",
+    source="pointwise_binary.yaml:181",
 )
 _mul__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_mul_scalar",
@@ -773,7 +781,7 @@ def _mul__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "mul_.Scalar", "CPU", source="pointwise_binary.yaml:186")
+@library.register(_lib, "mul_.Scalar", "CPU", source="pointwise_binary.yaml:189")
 def _mul__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _mul__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -781,13 +789,13 @@ def _mul__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _mul__scalar_kernel_3(self, other)
 
 
-@library.register(_lib, "mul_.Scalar", "NPU", source="pointwise_binary.yaml:190")
+@library.register(_lib, "mul_.Scalar", "NPU", source="pointwise_binary.yaml:193")
 def _mul__scalar_npu_kernel(self: Tensor, other: float) -> Tensor:
     _mul__scalar_check(self, other)
     return _mul__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "mul_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:192")
+@library.register(_lib, "mul_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:195")
 def _mul__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _mul__scalar_check(self, other)
     result: Tensor = _mul__scalar_kernel_python(self, other)
@@ -806,25 +814,25 @@ def _mul__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "mul_.Scalar", _mul__scalar_backward, setup_context=_mul__scalar_setup, source="pointwise_binary.yaml:193"
+    "mul_.Scalar", _mul__scalar_backward, setup_context=_mul__scalar_setup, source="pointwise_binary.yaml:196"
 )
 mul_ = torch.ops.aten.mul_
 
 
-# ---------------------------------------------------------------- div.Tensor (pointwise_binary.yaml:195)
+# ---------------------------------------------------------------- div.Tensor (pointwise_binary.yaml:198)
 _lib.define(
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self / other; of integers too a floating-point quotient.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:195",
+    source="pointwise_binary.yaml:198",
 )
 _div_tensor_cpu = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, npu.desc), abi="c")
 _div_tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:div")
 
 
-@library.register(_lib, "div.Tensor", "Meta", source="pointwise_binary.yaml:199")
+@library.register(_lib, "div.Tensor", "Meta", source="pointwise_binary.yaml:202")
 def _div_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(
         self,
@@ -835,7 +843,7 @@ def _div_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "div.Tensor", "CPU", source="pointwise_binary.yaml:202")
+@library.register(_lib, "div.Tensor", "CPU", source="pointwise_binary.yaml:205")
 def _div_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(
         self,
@@ -848,7 +856,7 @@ def _div_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     return out
 
 
-@library.register(_lib, "div.Tensor", "NPU", source="pointwise_binary.yaml:205")
+@library.register(_lib, "div.Tensor", "NPU", source="pointwise_binary.yaml:208")
 def _div_tensor_npu_kernel(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = _div_tensor_npu_python(self, other)
     return result
@@ -869,17 +877,17 @@ def _div_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div.Tensor", _div_tensor_backward, setup_context=_div_tensor_setup, source="pointwise_binary.yaml:207"
+    "div.Tensor", _div_tensor_backward, setup_context=_div_tensor_setup, source="pointwise_binary.yaml:210"
 )
 
 
-# ---------------------------------------------------------------- div.Scalar (pointwise_binary.yaml:210)
+# ---------------------------------------------------------------- div.Scalar (pointwise_binary.yaml:213)
 _lib.define(
     "div.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`div` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:210",
+    source="pointwise_binary.yaml:213",
 )
 _div_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_div_scalar",
@@ -890,7 +898,7 @@ _div_scalar_cpu = _libmindtorch_cpu.bind(
 _div_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div")
 
 
-@library.register(_lib, "div.Scalar", "Meta", source="pointwise_binary.yaml:214")
+@library.register(_lib, "div.Scalar", "Meta", source="pointwise_binary.yaml:217")
 def _div_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
@@ -906,14 +914,14 @@ def _div_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "div.Scalar", "CPU", source="pointwise_binary.yaml:216")
+@library.register(_lib, "div.Scalar", "CPU", source="pointwise_binary.yaml:219")
 def _div_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _div_scalar_kernel_1(self, other)
     return _div_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "div.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:220")
+@library.register(_lib, "div.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:223")
 def _div_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _div_scalar_kernel_python(self, other)
     return result
@@ -931,11 +939,11 @@ def _div_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div.Scalar", _div_scalar_backward, setup_context=_div_scalar_setup, source="pointwise_binary.yaml:221"
+    "div.Scalar", _div_scalar_backward, setup_context=_div_scalar_setup, source="pointwise_binary.yaml:224"
 )
 
 
-# ---------------------------------------------------------------- div_.Tensor (pointwise_binary.yaml:223)
+# ---------------------------------------------------------------- div_.Tensor (pointwise_binary.yaml:226)
 _lib.define(
     "div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`div` in place.",
@@ -943,7 +951,7 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:223",
+    source="pointwise_binary.yaml:226",
 )
 _div__tensor_cpu = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, npu.desc), abi="c")
 
@@ -955,13 +963,13 @@ def _div__tensor_check(self: Tensor, other: Tensor) -> None:
         )
 
 
-@library.register(_lib, "div_.Tensor", "Meta", source="pointwise_binary.yaml:223")
+@library.register(_lib, "div_.Tensor", "Meta", source="pointwise_binary.yaml:226")
 def _div__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     _div__tensor_check(self, other)
     return self
 
 
-@library.register(_lib, "div_.Tensor", "CPU", source="pointwise_binary.yaml:231")
+@library.register(_lib, "div_.Tensor", "CPU", source="pointwise_binary.yaml:234")
 def _div__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     _div__tensor_check(self, other)
     _div__tensor_cpu(self, other, self)
@@ -982,18 +990,18 @@ def _div__tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div_.Tensor", _div__tensor_backward, setup_context=_div__tensor_setup, source="pointwise_binary.yaml:234"
+    "div_.Tensor", _div__tensor_backward, setup_context=_div__tensor_setup, source="pointwise_binary.yaml:237"
 )
 
 
-# ---------------------------------------------------------------- div_.Scalar (pointwise_binary.yaml:237)
+# ---------------------------------------------------------------- div_.Scalar (pointwise_binary.yaml:240)
 _lib.define(
     "div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`div` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:237",
+    source="pointwise_binary.yaml:240",
 )
 _div__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_div_scalar",
@@ -1025,7 +1033,7 @@ def _div__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "div_.Scalar", "CPU", source="pointwise_binary.yaml:245")
+@library.register(_lib, "div_.Scalar", "CPU", source="pointwise_binary.yaml:248")
 def _div__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _div__scalar_check(self, other)
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -1033,7 +1041,7 @@ def _div__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _div__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "div_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:249")
+@library.register(_lib, "div_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:252")
 def _div__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _div__scalar_check(self, other)
     result: Tensor = _div__scalar_kernel_python(self, other)
@@ -1052,19 +1060,19 @@ def _div__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "div_.Scalar", _div__scalar_backward, setup_context=_div__scalar_setup, source="pointwise_binary.yaml:250"
+    "div_.Scalar", _div__scalar_backward, setup_context=_div__scalar_setup, source="pointwise_binary.yaml:253"
 )
 div_ = torch.ops.aten.div_
 
 
-# ---------------------------------------------------------------- div.Tensor_mode (pointwise_binary.yaml:252)
+# ---------------------------------------------------------------- div.Tensor_mode (pointwise_binary.yaml:255)
 _lib.define(
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     doc="self / other, rounded by `rounding_mode`: None, `floor` or `trunc`.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:252",
+    source="pointwise_binary.yaml:255",
 )
 _div_tensor_mode_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 _div_tensor_mode_cpu_ = _libmindtorch_cpu.bind("mt_div_trunc", (npu.desc, npu.desc, npu.desc), abi="c")
@@ -1078,7 +1086,7 @@ def _div_tensor_mode_check(self: Tensor, other: Tensor, rounding_mode: str | Non
         )
 
 
-@library.register(_lib, "div.Tensor_mode", "Meta", source="pointwise_binary.yaml:259")
+@library.register(_lib, "div.Tensor_mode", "Meta", source="pointwise_binary.yaml:262")
 def _div_tensor_mode_fake(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
     _div_tensor_mode_check(self, other, rounding_mode)
     return npu.alloc_broadcast(
@@ -1126,7 +1134,7 @@ def _div_tensor_mode_kernel_3(self: Tensor, other: Tensor, *, rounding_mode: str
     return out
 
 
-@library.register(_lib, "div.Tensor_mode", "CPU", source="pointwise_binary.yaml:262")
+@library.register(_lib, "div.Tensor_mode", "CPU", source="pointwise_binary.yaml:265")
 def _div_tensor_mode_cpu_kernel(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
     _div_tensor_mode_check(self, other, rounding_mode)
     if rounding_mode == "floor":
@@ -1159,17 +1167,23 @@ _lib.register_autograd(
     "div.Tensor_mode",
     _div_tensor_mode_backward,
     setup_context=_div_tensor_mode_setup,
-    source="pointwise_binary.yaml:273",
+    source="pointwise_binary.yaml:276",
 )
 
 
-# ---------------------------------------------------------------- div.Scalar_mode (pointwise_binary.yaml:276)
+# ---------------------------------------------------------------- div.Scalar_mode (pointwise_binary.yaml:279)
 _lib.define(
     "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
     doc="self / other for a number, rounded by `rounding_mode`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:276",
+    source="pointwise_binary.yaml:279",
+)
+_div_scalar_mode_cpu = _libmindtorch_cpu.bind(
+    "mt_div_trunc_scalar",
+    (npu.desc, npu.f64, npu.desc),
+    abi="c",
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _div_scalar_mode_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div_mode")
 
@@ -1181,7 +1195,7 @@ def _div_scalar_mode_check(self: Tensor, other: float, rounding_mode: str | None
         )
 
 
-@library.register(_lib, "div.Scalar_mode", "Meta", source="pointwise_binary.yaml:283")
+@library.register(_lib, "div.Scalar_mode", "Meta", source="pointwise_binary.yaml:286")
 def _div_scalar_mode_fake(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
     _div_scalar_mode_check(self, other, rounding_mode)
     return npu.alloc(
@@ -1191,7 +1205,30 @@ def _div_scalar_mode_fake(self: Tensor, other: float, *, rounding_mode: str | No
     )
 
 
-@library.register(_lib, "div.Scalar_mode", "CompositeExplicitAutograd", source="pointwise_binary.yaml:285")
+def _div_scalar_mode_kernel_1(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
+    out = npu.alloc(
+        self.shape,
+        torch.result_type(self, other) if rounding_mode is not None else torch.result_type(self, 1.0),
+        self.device,
+    )
+    _div_scalar_mode_cpu(self, other, out)
+    return out
+
+
+def _div_scalar_mode_kernel_2(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
+    result: Tensor = _div_scalar_mode_kernel_python(self, other, rounding_mode=rounding_mode)
+    return result
+
+
+@library.register(_lib, "div.Scalar_mode", "CPU", source="pointwise_binary.yaml:288")
+def _div_scalar_mode_cpu_kernel(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
+    _div_scalar_mode_check(self, other, rounding_mode)
+    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64) and rounding_mode == "trunc":
+        return _div_scalar_mode_kernel_1(self, other, rounding_mode=rounding_mode)
+    return _div_scalar_mode_kernel_2(self, other, rounding_mode=rounding_mode)
+
+
+@library.register(_lib, "div.Scalar_mode", "CompositeExplicitAutograd", source="pointwise_binary.yaml:293")
 def _div_scalar_mode_kernel(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
     _div_scalar_mode_check(self, other, rounding_mode)
     result: Tensor = _div_scalar_mode_kernel_python(self, other, rounding_mode=rounding_mode)
@@ -1216,29 +1253,29 @@ _lib.register_autograd(
     "div.Scalar_mode",
     _div_scalar_mode_backward,
     setup_context=_div_scalar_mode_setup,
-    source="pointwise_binary.yaml:286",
+    source="pointwise_binary.yaml:294",
 )
 div = torch.ops.aten.div
 
 
-# ---------------------------------------------------------------- floor_divide (pointwise_binary.yaml:288)
+# ---------------------------------------------------------------- floor_divide (pointwise_binary.yaml:296)
 _lib.define(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     doc="self / other, rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:288",
+    source="pointwise_binary.yaml:296",
 )
 _floor_divide_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_divide", "Meta", source="pointwise_binary.yaml:292")
+@library.register(_lib, "floor_divide", "Meta", source="pointwise_binary.yaml:300")
 def _floor_divide_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "floor_divide", "CPU", source="pointwise_binary.yaml:294")
+@library.register(_lib, "floor_divide", "CPU", source="pointwise_binary.yaml:302")
 def _floor_divide_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _floor_divide_cpu(self, other, out)
@@ -1254,27 +1291,27 @@ def _floor_divide_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "floor_divide", _floor_divide_backward, setup_context=_floor_divide_setup, source="pointwise_binary.yaml:297"
+    "floor_divide", _floor_divide_backward, setup_context=_floor_divide_setup, source="pointwise_binary.yaml:305"
 )
 
 
-# ---------------------------------------------------------------- floor_divide.Scalar (pointwise_binary.yaml:298)
+# ---------------------------------------------------------------- floor_divide.Scalar (pointwise_binary.yaml:306)
 _lib.define(
     "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="self / other for a number, rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:298",
+    source="pointwise_binary.yaml:306",
 )
 _floor_divide_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:floor_divide")
 
 
-@library.register(_lib, "floor_divide.Scalar", "Meta", source="pointwise_binary.yaml:302")
+@library.register(_lib, "floor_divide.Scalar", "Meta", source="pointwise_binary.yaml:310")
 def _floor_divide_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "floor_divide.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:304")
+@library.register(_lib, "floor_divide.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:312")
 def _floor_divide_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _floor_divide_scalar_kernel_python(self, other)
     return result
@@ -1292,29 +1329,37 @@ _lib.register_autograd(
     "floor_divide.Scalar",
     _floor_divide_scalar_backward,
     setup_context=_floor_divide_scalar_setup,
-    source="pointwise_binary.yaml:305",
+    source="pointwise_binary.yaml:313",
 )
 floor_divide = torch.ops.aten.floor_divide
 
 
-# ---------------------------------------------------------------- floor_divide_.Scalar (pointwise_binary.yaml:306)
+# ---------------------------------------------------------------- floor_divide_.Scalar (pointwise_binary.yaml:314)
 _lib.define(
     "floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`floor_divide` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:306",
+    source="pointwise_binary.yaml:314",
 )
 
 
-@library.register(_lib, "floor_divide_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:311")
+def _floor_divide__scalar_check(self: Tensor, other: float) -> None:
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
+
+
+@library.register(_lib, "floor_divide_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:322")
 def _floor_divide__scalar_kernel(self: Tensor, other: float) -> Tensor:
+    _floor_divide__scalar_check(self, other)
     self.copy_(torch.ops.aten.floor_divide(self, other))
     return self
 
 
-# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:312)
+# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:323)
 _lib.define(
     "floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`floor_divide` in place.",
@@ -1322,18 +1367,27 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:312",
+    source="pointwise_binary.yaml:323",
 )
 _floor_divide__tensor_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:312")
+def _floor_divide__tensor_check(self: Tensor, other: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
+
+
+@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:323")
 def _floor_divide__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
+    _floor_divide__tensor_check(self, other)
     return self
 
 
-@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:317")
+@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:331")
 def _floor_divide__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
+    _floor_divide__tensor_check(self, other)
     _floor_divide__tensor_cpu(self, other, self)
     return self
 
@@ -1350,29 +1404,29 @@ _lib.register_autograd(
     "floor_divide_.Tensor",
     _floor_divide__tensor_backward,
     setup_context=_floor_divide__tensor_setup,
-    source="pointwise_binary.yaml:320",
+    source="pointwise_binary.yaml:334",
 )
 floor_divide_ = torch.ops.aten.floor_divide_
 
 
-# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:321)
+# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:335)
 _lib.define(
     "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded down: its sign is that of `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:321",
+    source="pointwise_binary.yaml:335",
 )
 _remainder_tensor_cpu = _libmindtorch_cpu.bind("mt_remainder", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:325")
+@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:339")
 def _remainder_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:327")
+@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:341")
 def _remainder_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _remainder_tensor_cpu(self, other, out)
@@ -1397,28 +1451,25 @@ _lib.register_autograd(
     "remainder.Tensor",
     _remainder_tensor_backward,
     setup_context=_remainder_tensor_setup,
-    source="pointwise_binary.yaml:330",
+    source="pointwise_binary.yaml:344",
 )
 
 
-# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:333)
+# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:347)
 _lib.define(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`remainder` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:333",
+    source="pointwise_binary.yaml:347",
 )
 _remainder_scalar_cpu = _libmindtorch_cpu.bind(
-    "mt_remainder_scalar",
-    (npu.desc, npu.f64, npu.desc),
-    abi="c",
-    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
+    "mt_remainder_scalar", (npu.desc, npu.f64, npu.desc), abi="c", dtypes=((torch.float32, torch.float64), None, None)
 )
 _remainder_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder")
 
 
-@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:337")
+@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:351")
 def _remainder_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1434,14 +1485,14 @@ def _remainder_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:339")
+@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:353")
 def _remainder_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if self.dtype in (torch.float32, torch.float64):
         return _remainder_scalar_kernel_1(self, other)
     return _remainder_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:343")
+@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:357")
 def _remainder_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _remainder_scalar_kernel_python(self, other)
     return result
@@ -1453,44 +1504,48 @@ def _remainder_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:344")
+_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:358")
 
 
-# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:346)
+# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:360)
 _lib.define(
     "remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`remainder` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:346",
+    source="pointwise_binary.yaml:360",
 )
 
 
-@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:351")
+def _remainder__tensor_check(self: Tensor, other: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
+
+
+@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:368")
 def _remainder__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
+    _remainder__tensor_check(self, other)
     self.copy_(torch.ops.aten.remainder(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:352)
+# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:369)
 _lib.define(
     "remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`remainder` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:352",
+    source="pointwise_binary.yaml:369",
 )
 _remainder__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(
-        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
-        None,
-        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
-    ),
+    dtypes=((torch.float32, torch.float64), None, (torch.float32, torch.float64)),
 )
 _remainder__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder_")
 
@@ -1512,15 +1567,15 @@ def _remainder__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:360")
+@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:377")
 def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _remainder__scalar_check(self, other)
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if self.dtype in (torch.float32, torch.float64):
         return _remainder__scalar_kernel_1(self, other)
     return _remainder__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:364")
+@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:381")
 def _remainder__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _remainder__scalar_check(self, other)
     result: Tensor = _remainder__scalar_kernel_python(self, other)
@@ -1533,54 +1588,54 @@ def _remainder__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:365")
+_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:382")
 remainder_ = torch.ops.aten.remainder_
 
 
-# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:367)
+# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:384)
 _lib.define(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
     doc="`remainder` of a number by a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:367",
+    source="pointwise_binary.yaml:384",
 )
 _remainder_scalar_tensor_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder_of")
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:370")
+@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:387")
 def _remainder_scalar_tensor_fake(self: float, other: Tensor) -> Tensor:
     return npu.alloc(other.shape, torch.result_type(other, self), other.device)
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:372")
+@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:389")
 def _remainder_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
     result: Tensor = _remainder_scalar_tensor_kernel_python(self, other)
     return result
 
 
-_lib.register_autograd("remainder.Scalar_Tensor", None, source="pointwise_binary.yaml:373")
+_lib.register_autograd("remainder.Scalar_Tensor", None, source="pointwise_binary.yaml:390")
 remainder = torch.ops.aten.remainder
 
 
-# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:374)
+# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:391)
 _lib.define(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded towards 0: its sign is that of `self`.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:374",
+    source="pointwise_binary.yaml:391",
 )
 _fmod_tensor_cpu = _libmindtorch_cpu.bind("mt_fmod", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:378")
+@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:395")
 def _fmod_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:380")
+@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:397")
 def _fmod_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _fmod_tensor_cpu(self, other, out)
@@ -1602,28 +1657,25 @@ def _fmod_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:383"
+    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:400"
 )
 
 
-# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:386)
+# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:403)
 _lib.define(
     "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`fmod` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:386",
+    source="pointwise_binary.yaml:403",
 )
 _fmod_scalar_cpu = _libmindtorch_cpu.bind(
-    "mt_fmod_scalar",
-    (npu.desc, npu.f64, npu.desc),
-    abi="c",
-    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
+    "mt_fmod_scalar", (npu.desc, npu.f64, npu.desc), abi="c", dtypes=((torch.float32, torch.float64), None, None)
 )
 _fmod_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:fmod")
 
 
-@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:390")
+@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:407")
 def _fmod_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1639,14 +1691,14 @@ def _fmod_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:392")
+@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:409")
 def _fmod_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if self.dtype in (torch.float32, torch.float64):
         return _fmod_scalar_kernel_1(self, other)
     return _fmod_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:396")
+@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:413")
 def _fmod_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _fmod_scalar_kernel_python(self, other)
     return result
@@ -1658,45 +1710,49 @@ def _fmod_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:397")
+_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:414")
 fmod = torch.ops.aten.fmod
 
 
-# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:399)
+# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:416)
 _lib.define(
     "fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`fmod` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:399",
+    source="pointwise_binary.yaml:416",
 )
 
 
-@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:404")
+def _fmod__tensor_check(self: Tensor, other: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
+
+
+@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:424")
 def _fmod__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
+    _fmod__tensor_check(self, other)
     self.copy_(torch.ops.aten.fmod(self.clone(), other))
     return self
 
 
-# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:405)
+# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:425)
 _lib.define(
     "fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`fmod` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:405",
+    source="pointwise_binary.yaml:425",
 )
 _fmod__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
     (npu.desc, npu.f64, npu.desc),
     abi="c",
-    dtypes=(
-        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
-        None,
-        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
-    ),
+    dtypes=((torch.float32, torch.float64), None, (torch.float32, torch.float64)),
 )
 _fmod__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:fmod_")
 
@@ -1718,15 +1774,15 @@ def _fmod__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:413")
+@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:433")
 def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _fmod__scalar_check(self, other)
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if self.dtype in (torch.float32, torch.float64):
         return _fmod__scalar_kernel_1(self, other)
     return _fmod__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:417")
+@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:437")
 def _fmod__scalar_kernel(self: Tensor, other: float) -> Tensor:
     _fmod__scalar_check(self, other)
     result: Tensor = _fmod__scalar_kernel_python(self, other)
@@ -1739,28 +1795,28 @@ def _fmod__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:418")
+_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:438")
 fmod_ = torch.ops.aten.fmod_
 
 
-# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:420)
+# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:440)
 _lib.define(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     doc="self to the power of exponent.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:420",
+    source="pointwise_binary.yaml:440",
 )
 _pow_tensor_tensor_cpu = _libmindtorch_cpu.bind("mt_pow", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:424")
+@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:444")
 def _pow_tensor_tensor_fake(self: Tensor, exponent: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, exponent)
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:426")
+@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:446")
 def _pow_tensor_tensor_cpu_kernel(self: Tensor, exponent: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, exponent)
     _pow_tensor_tensor_cpu(self, exponent, out)
@@ -1798,23 +1854,34 @@ _lib.register_autograd(
     "pow.Tensor_Tensor",
     _pow_tensor_tensor_backward,
     setup_context=_pow_tensor_tensor_setup,
-    source="pointwise_binary.yaml:429",
+    source="pointwise_binary.yaml:449",
 )
 
 
-# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:432)
+# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:452)
 _lib.define(
     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     doc="self to the power of a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:432",
+    source="pointwise_binary.yaml:452",
 )
-_pow_tensor_scalar_cpu = _libmindtorch_cpu.bind("mt_square", (npu.desc, npu.desc), abi="c")
-_pow_tensor_scalar_cpu_ = _libmindtorch_cpu.bind("mt_pow_scalar", (npu.desc, npu.f64, npu.desc), abi="c")
+_pow_tensor_scalar_cpu = _libmindtorch_cpu.bind(
+    "mt_square",
+    (npu.desc, npu.desc),
+    abi="c",
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None),
+)
+_pow_tensor_scalar_cpu_ = _libmindtorch_cpu.bind(
+    "mt_pow_scalar",
+    (npu.desc, npu.f64, npu.desc),
+    abi="c",
+    dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
+)
+_pow_tensor_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:pow")
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:436")
+@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:456")
 def _pow_tensor_scalar_fake(self: Tensor, exponent: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
 
@@ -1831,11 +1898,24 @@ def _pow_tensor_scalar_kernel_2(self: Tensor, exponent: float) -> Tensor:
     return out
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:438")
+def _pow_tensor_scalar_kernel_3(self: Tensor, exponent: float) -> Tensor:
+    result: Tensor = _pow_tensor_scalar_kernel_python(self, exponent)
+    return result
+
+
+@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:458")
 def _pow_tensor_scalar_cpu_kernel(self: Tensor, exponent: float) -> Tensor:
-    if exponent == 2:
+    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64) and exponent == 2:
         return _pow_tensor_scalar_kernel_1(self, exponent)
-    return _pow_tensor_scalar_kernel_2(self, exponent)
+    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        return _pow_tensor_scalar_kernel_2(self, exponent)
+    return _pow_tensor_scalar_kernel_3(self, exponent)
+
+
+@library.register(_lib, "pow.Tensor_Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:467")
+def _pow_tensor_scalar_kernel(self: Tensor, exponent: float) -> Tensor:
+    result: Tensor = _pow_tensor_scalar_kernel_python(self, exponent)
+    return result
 
 
 def _pow_tensor_scalar_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -1863,27 +1943,27 @@ _lib.register_autograd(
     "pow.Tensor_Scalar",
     _pow_tensor_scalar_backward,
     setup_context=_pow_tensor_scalar_setup,
-    source="pointwise_binary.yaml:445",
+    source="pointwise_binary.yaml:468",
 )
 
 
-# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:447)
+# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:470)
 _lib.define(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
     doc="A number to the power of a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:447",
+    source="pointwise_binary.yaml:470",
 )
 _pow_scalar_cpu = _libmindtorch_cpu.bind("mt_rpow_scalar", (npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:450")
+@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:473")
 def _pow_scalar_fake(self: float, exponent: Tensor) -> Tensor:
     return npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
 
 
-@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:452")
+@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:475")
 def _pow_scalar_cpu_kernel(self: float, exponent: Tensor) -> Tensor:
     out = npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
     _pow_scalar_cpu(exponent, self, out)
@@ -1916,41 +1996,57 @@ def _pow_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:455"
+    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:478"
 )
 pow = torch.ops.aten.pow
 
 
-# ---------------------------------------------------------------- pow_.Tensor (pointwise_binary.yaml:457)
+# ---------------------------------------------------------------- pow_.Tensor (pointwise_binary.yaml:480)
 _lib.define(
     "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:457",
+    source="pointwise_binary.yaml:480",
 )
 
 
-@library.register(_lib, "pow_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:462")
+def _pow__tensor_check(self: Tensor, exponent: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, exponent), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, exponent), self.dtype
+        )
+
+
+@library.register(_lib, "pow_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:488")
 def _pow__tensor_kernel(self: Tensor, exponent: Tensor) -> Tensor:
+    _pow__tensor_check(self, exponent)
     self.copy_(torch.ops.aten.pow(self.clone(), exponent))
     return self
 
 
-# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:463)
+# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:489)
 _lib.define(
     "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:463",
+    source="pointwise_binary.yaml:489",
 )
 
 
-@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:468")
+def _pow__scalar_check(self: Tensor, exponent: float) -> None:
+    if not torch.can_cast(torch.result_type(self, exponent), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, exponent), self.dtype
+        )
+
+
+@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:497")
 def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
+    _pow__scalar_check(self, exponent)
     self.copy_(torch.ops.aten.pow(self.clone(), exponent))
     return self
 
@@ -1958,24 +2054,24 @@ def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
 pow_ = torch.ops.aten.pow_
 
 
-# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:469)
+# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:498)
 _lib.define(
     "maximum(Tensor self, Tensor other) -> Tensor",
     doc="The larger of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:469",
+    source="pointwise_binary.yaml:498",
 )
 _maximum_cpu = _libmindtorch_cpu.bind("mt_maximum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:473")
+@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:502")
 def _maximum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:475")
+@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:504")
 def _maximum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _maximum_cpu(self, other, out)
@@ -1997,28 +2093,28 @@ def _maximum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:478")
+_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:507")
 maximum = torch.ops.aten.maximum.default
 
 
-# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:481)
+# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:510)
 _lib.define(
     "minimum(Tensor self, Tensor other) -> Tensor",
     doc="The smaller of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:481",
+    source="pointwise_binary.yaml:510",
 )
 _minimum_cpu = _libmindtorch_cpu.bind("mt_minimum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:485")
+@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:514")
 def _minimum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:487")
+@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:516")
 def _minimum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _minimum_cpu(self, other, out)
@@ -2040,23 +2136,23 @@ def _minimum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:490")
+_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:519")
 minimum = torch.ops.aten.minimum.default
 
 
-# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:493)
+# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:522)
 _lib.define(
     "atan2(Tensor self, Tensor other) -> Tensor",
     doc="The angle of the point (other, self), in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:493",
+    source="pointwise_binary.yaml:522",
 )
 _atan2_cpu = _libmindtorch_cpu.bind("mt_atan2", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:497")
+@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:526")
 def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(
         self,
@@ -2067,7 +2163,7 @@ def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:500")
+@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:529")
 def _atan2_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(
         self,
@@ -2093,28 +2189,28 @@ def _atan2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:503")
+_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:532")
 atan2 = torch.ops.aten.atan2.default
 
 
-# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:508)
+# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:537)
 _lib.define(
     "eq.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self == other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:508",
+    source="pointwise_binary.yaml:537",
 )
 _eq_tensor_cpu = _libmindtorch_cpu.bind("mt_eq", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:512")
+@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:541")
 def _eq_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:514")
+@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:543")
 def _eq_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _eq_tensor_cpu(self, other, out)
@@ -2130,17 +2226,17 @@ def _eq_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:517"
+    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:546"
 )
 
 
-# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:518)
+# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:547)
 _lib.define(
     "eq.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`eq` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:518",
+    source="pointwise_binary.yaml:547",
 )
 _eq_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_eq_scalar",
@@ -2151,7 +2247,7 @@ _eq_scalar_cpu = _libmindtorch_cpu.bind(
 _eq_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:eq")
 
 
-@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:522")
+@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:551")
 def _eq_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2167,14 +2263,14 @@ def _eq_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:524")
+@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:553")
 def _eq_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _eq_scalar_kernel_1(self, other)
     return _eq_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:528")
+@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:557")
 def _eq_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _eq_scalar_kernel_python(self, other)
     return result
@@ -2189,29 +2285,29 @@ def _eq_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:529"
+    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:558"
 )
 eq = torch.ops.aten.eq
 
 
-# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:530)
+# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:559)
 _lib.define(
     "ne.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self != other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:530",
+    source="pointwise_binary.yaml:559",
 )
 _ne_tensor_cpu = _libmindtorch_cpu.bind("mt_ne", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:534")
+@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:563")
 def _ne_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:536")
+@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:565")
 def _ne_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _ne_tensor_cpu(self, other, out)
@@ -2227,17 +2323,17 @@ def _ne_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:539"
+    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:568"
 )
 
 
-# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:540)
+# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:569)
 _lib.define(
     "ne.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ne` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:540",
+    source="pointwise_binary.yaml:569",
 )
 _ne_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ne_scalar",
@@ -2248,7 +2344,7 @@ _ne_scalar_cpu = _libmindtorch_cpu.bind(
 _ne_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ne")
 
 
-@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:544")
+@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:573")
 def _ne_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2264,14 +2360,14 @@ def _ne_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:546")
+@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:575")
 def _ne_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _ne_scalar_kernel_1(self, other)
     return _ne_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:550")
+@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:579")
 def _ne_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ne_scalar_kernel_python(self, other)
     return result
@@ -2286,29 +2382,29 @@ def _ne_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:551"
+    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:580"
 )
 ne = torch.ops.aten.ne
 
 
-# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:552)
+# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:581)
 _lib.define(
     "lt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self < other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:552",
+    source="pointwise_binary.yaml:581",
 )
 _lt_tensor_cpu = _libmindtorch_cpu.bind("mt_lt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:556")
+@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:585")
 def _lt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:558")
+@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:587")
 def _lt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _lt_tensor_cpu(self, other, out)
@@ -2324,17 +2420,17 @@ def _lt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:561"
+    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:590"
 )
 
 
-# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:562)
+# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:591)
 _lib.define(
     "lt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`lt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:562",
+    source="pointwise_binary.yaml:591",
 )
 _lt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_lt_scalar",
@@ -2345,7 +2441,7 @@ _lt_scalar_cpu = _libmindtorch_cpu.bind(
 _lt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:lt")
 
 
-@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:566")
+@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:595")
 def _lt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2361,14 +2457,14 @@ def _lt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:568")
+@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:597")
 def _lt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _lt_scalar_kernel_1(self, other)
     return _lt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:572")
+@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:601")
 def _lt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _lt_scalar_kernel_python(self, other)
     return result
@@ -2383,29 +2479,29 @@ def _lt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:573"
+    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:602"
 )
 lt = torch.ops.aten.lt
 
 
-# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:574)
+# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:603)
 _lib.define(
     "le.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self <= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:574",
+    source="pointwise_binary.yaml:603",
 )
 _le_tensor_cpu = _libmindtorch_cpu.bind("mt_le", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:578")
+@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:607")
 def _le_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:580")
+@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:609")
 def _le_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _le_tensor_cpu(self, other, out)
@@ -2421,17 +2517,17 @@ def _le_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:583"
+    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:612"
 )
 
 
-# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:584)
+# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:613)
 _lib.define(
     "le.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`le` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:584",
+    source="pointwise_binary.yaml:613",
 )
 _le_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_le_scalar",
@@ -2442,7 +2538,7 @@ _le_scalar_cpu = _libmindtorch_cpu.bind(
 _le_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:le")
 
 
-@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:588")
+@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:617")
 def _le_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2458,14 +2554,14 @@ def _le_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:590")
+@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:619")
 def _le_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _le_scalar_kernel_1(self, other)
     return _le_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:594")
+@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:623")
 def _le_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _le_scalar_kernel_python(self, other)
     return result
@@ -2480,29 +2576,29 @@ def _le_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:595"
+    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:624"
 )
 le = torch.ops.aten.le
 
 
-# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:596)
+# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:625)
 _lib.define(
     "gt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self > other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:596",
+    source="pointwise_binary.yaml:625",
 )
 _gt_tensor_cpu = _libmindtorch_cpu.bind("mt_gt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:600")
+@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:629")
 def _gt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:602")
+@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:631")
 def _gt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _gt_tensor_cpu(self, other, out)
@@ -2518,17 +2614,17 @@ def _gt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:605"
+    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:634"
 )
 
 
-# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:606)
+# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:635)
 _lib.define(
     "gt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`gt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:606",
+    source="pointwise_binary.yaml:635",
 )
 _gt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_gt_scalar",
@@ -2539,7 +2635,7 @@ _gt_scalar_cpu = _libmindtorch_cpu.bind(
 _gt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:gt")
 
 
-@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:610")
+@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:639")
 def _gt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2555,14 +2651,14 @@ def _gt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:612")
+@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:641")
 def _gt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _gt_scalar_kernel_1(self, other)
     return _gt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:616")
+@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:645")
 def _gt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _gt_scalar_kernel_python(self, other)
     return result
@@ -2577,29 +2673,29 @@ def _gt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:617"
+    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:646"
 )
 gt = torch.ops.aten.gt
 
 
-# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:618)
+# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:647)
 _lib.define(
     "ge.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self >= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:618",
+    source="pointwise_binary.yaml:647",
 )
 _ge_tensor_cpu = _libmindtorch_cpu.bind("mt_ge", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:622")
+@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:651")
 def _ge_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:624")
+@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:653")
 def _ge_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _ge_tensor_cpu(self, other, out)
@@ -2615,17 +2711,17 @@ def _ge_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:627"
+    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:656"
 )
 
 
-# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:628)
+# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:657)
 _lib.define(
     "ge.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ge` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:628",
+    source="pointwise_binary.yaml:657",
 )
 _ge_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ge_scalar",
@@ -2636,7 +2732,7 @@ _ge_scalar_cpu = _libmindtorch_cpu.bind(
 _ge_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ge")
 
 
-@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:632")
+@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:661")
 def _ge_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2652,14 +2748,14 @@ def _ge_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:634")
+@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:663")
 def _ge_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         return _ge_scalar_kernel_1(self, other)
     return _ge_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:638")
+@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:667")
 def _ge_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ge_scalar_kernel_python(self, other)
     return result
@@ -2674,29 +2770,29 @@ def _ge_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:639"
+    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:668"
 )
 ge = torch.ops.aten.ge
 
 
-# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:642)
+# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:671)
 _lib.define(
     "logical_and(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:642",
+    source="pointwise_binary.yaml:671",
 )
 _logical_and_cpu = _libmindtorch_cpu.bind("mt_logical_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:646")
+@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:675")
 def _logical_and_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:648")
+@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:677")
 def _logical_and_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_and_cpu(self, other, out)
@@ -2712,29 +2808,29 @@ def _logical_and_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:651"
+    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:680"
 )
 logical_and = torch.ops.aten.logical_and.default
 
 
-# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:652)
+# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:681)
 _lib.define(
     "logical_or(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:652",
+    source="pointwise_binary.yaml:681",
 )
 _logical_or_cpu = _libmindtorch_cpu.bind("mt_logical_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:656")
+@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:685")
 def _logical_or_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:658")
+@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:687")
 def _logical_or_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_or_cpu(self, other, out)
@@ -2750,29 +2846,29 @@ def _logical_or_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:661"
+    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:690"
 )
 logical_or = torch.ops.aten.logical_or.default
 
 
-# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:662)
+# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:691)
 _lib.define(
     "logical_xor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:662",
+    source="pointwise_binary.yaml:691",
 )
 _logical_xor_cpu = _libmindtorch_cpu.bind("mt_logical_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:666")
+@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:695")
 def _logical_xor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:668")
+@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:697")
 def _logical_xor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_xor_cpu(self, other, out)
@@ -2788,29 +2884,29 @@ def _logical_xor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:671"
+    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:700"
 )
 logical_xor = torch.ops.aten.logical_xor.default
 
 
-# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:672)
+# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:701)
 _lib.define(
     "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:672",
+    source="pointwise_binary.yaml:701",
 )
 _bitwise_and_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:676")
+@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:705")
 def _bitwise_and_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:678")
+@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:707")
 def _bitwise_and_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _bitwise_and_tensor_cpu(self, other, out)
@@ -2829,27 +2925,27 @@ _lib.register_autograd(
     "bitwise_and.Tensor",
     _bitwise_and_tensor_backward,
     setup_context=_bitwise_and_tensor_setup,
-    source="pointwise_binary.yaml:681",
+    source="pointwise_binary.yaml:710",
 )
 
 
-# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:682)
+# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:711)
 _lib.define(
     "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_and` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:682",
+    source="pointwise_binary.yaml:711",
 )
 _bitwise_and_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_and")
 
 
-@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:686")
+@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:715")
 def _bitwise_and_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:688")
+@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:717")
 def _bitwise_and_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_and_scalar_kernel_python(self, other)
     return result
@@ -2867,29 +2963,37 @@ _lib.register_autograd(
     "bitwise_and.Scalar",
     _bitwise_and_scalar_backward,
     setup_context=_bitwise_and_scalar_setup,
-    source="pointwise_binary.yaml:689",
+    source="pointwise_binary.yaml:718",
 )
 bitwise_and = torch.ops.aten.bitwise_and
 
 
-# ---------------------------------------------------------------- bitwise_and_.Scalar (pointwise_binary.yaml:690)
+# ---------------------------------------------------------------- bitwise_and_.Scalar (pointwise_binary.yaml:719)
 _lib.define(
     "bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_and` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:690",
+    source="pointwise_binary.yaml:719",
 )
 
 
-@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:695")
+def _bitwise_and__scalar_check(self: Tensor, other: float) -> None:
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
+
+
+@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:727")
 def _bitwise_and__scalar_kernel(self: Tensor, other: float) -> Tensor:
+    _bitwise_and__scalar_check(self, other)
     self.copy_(torch.ops.aten.bitwise_and(self, other))
     return self
 
 
-# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:696)
+# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:728)
 _lib.define(
     "bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_and` in place.",
@@ -2897,18 +3001,27 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:696",
+    source="pointwise_binary.yaml:728",
 )
 _bitwise_and__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:696")
+def _bitwise_and__tensor_check(self: Tensor, other: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
+
+
+@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:728")
 def _bitwise_and__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
+    _bitwise_and__tensor_check(self, other)
     return self
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:701")
+@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:736")
 def _bitwise_and__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
+    _bitwise_and__tensor_check(self, other)
     _bitwise_and__tensor_cpu(self, other, self)
     return self
 
@@ -2925,29 +3038,29 @@ _lib.register_autograd(
     "bitwise_and_.Tensor",
     _bitwise_and__tensor_backward,
     setup_context=_bitwise_and__tensor_setup,
-    source="pointwise_binary.yaml:704",
+    source="pointwise_binary.yaml:739",
 )
 bitwise_and_ = torch.ops.aten.bitwise_and_
 
 
-# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:705)
+# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:740)
 _lib.define(
     "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:705",
+    source="pointwise_binary.yaml:740",
 )
 _bitwise_or_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:709")
+@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:744")
 def _bitwise_or_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:711")
+@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:746")
 def _bitwise_or_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _bitwise_or_tensor_cpu(self, other, out)
@@ -2966,27 +3079,27 @@ _lib.register_autograd(
     "bitwise_or.Tensor",
     _bitwise_or_tensor_backward,
     setup_context=_bitwise_or_tensor_setup,
-    source="pointwise_binary.yaml:714",
+    source="pointwise_binary.yaml:749",
 )
 
 
-# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:715)
+# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:750)
 _lib.define(
     "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_or` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:715",
+    source="pointwise_binary.yaml:750",
 )
 _bitwise_or_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_or")
 
 
-@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:719")
+@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:754")
 def _bitwise_or_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:721")
+@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:756")
 def _bitwise_or_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_or_scalar_kernel_python(self, other)
     return result
@@ -3004,29 +3117,37 @@ _lib.register_autograd(
     "bitwise_or.Scalar",
     _bitwise_or_scalar_backward,
     setup_context=_bitwise_or_scalar_setup,
-    source="pointwise_binary.yaml:722",
+    source="pointwise_binary.yaml:757",
 )
 bitwise_or = torch.ops.aten.bitwise_or
 
 
-# ---------------------------------------------------------------- bitwise_or_.Scalar (pointwise_binary.yaml:723)
+# ---------------------------------------------------------------- bitwise_or_.Scalar (pointwise_binary.yaml:758)
 _lib.define(
     "bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_or` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:723",
+    source="pointwise_binary.yaml:758",
 )
 
 
-@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:728")
+def _bitwise_or__scalar_check(self: Tensor, other: float) -> None:
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
+
+
+@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:766")
 def _bitwise_or__scalar_kernel(self: Tensor, other: float) -> Tensor:
+    _bitwise_or__scalar_check(self, other)
     self.copy_(torch.ops.aten.bitwise_or(self, other))
     return self
 
 
-# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:729)
+# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:767)
 _lib.define(
     "bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_or` in place.",
@@ -3034,18 +3155,27 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:729",
+    source="pointwise_binary.yaml:767",
 )
 _bitwise_or__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:729")
+def _bitwise_or__tensor_check(self: Tensor, other: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
+
+
+@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:767")
 def _bitwise_or__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
+    _bitwise_or__tensor_check(self, other)
     return self
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:734")
+@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:775")
 def _bitwise_or__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
+    _bitwise_or__tensor_check(self, other)
     _bitwise_or__tensor_cpu(self, other, self)
     return self
 
@@ -3062,29 +3192,29 @@ _lib.register_autograd(
     "bitwise_or_.Tensor",
     _bitwise_or__tensor_backward,
     setup_context=_bitwise_or__tensor_setup,
-    source="pointwise_binary.yaml:737",
+    source="pointwise_binary.yaml:778",
 )
 bitwise_or_ = torch.ops.aten.bitwise_or_
 
 
-# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:738)
+# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:779)
 _lib.define(
     "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:738",
+    source="pointwise_binary.yaml:779",
 )
 _bitwise_xor_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:742")
+@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:783")
 def _bitwise_xor_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:744")
+@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:785")
 def _bitwise_xor_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _bitwise_xor_tensor_cpu(self, other, out)
@@ -3103,27 +3233,27 @@ _lib.register_autograd(
     "bitwise_xor.Tensor",
     _bitwise_xor_tensor_backward,
     setup_context=_bitwise_xor_tensor_setup,
-    source="pointwise_binary.yaml:747",
+    source="pointwise_binary.yaml:788",
 )
 
 
-# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:748)
+# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:789)
 _lib.define(
     "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_xor` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:748",
+    source="pointwise_binary.yaml:789",
 )
 _bitwise_xor_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_xor")
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:752")
+@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:793")
 def _bitwise_xor_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:754")
+@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:795")
 def _bitwise_xor_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_xor_scalar_kernel_python(self, other)
     return result
@@ -3141,29 +3271,37 @@ _lib.register_autograd(
     "bitwise_xor.Scalar",
     _bitwise_xor_scalar_backward,
     setup_context=_bitwise_xor_scalar_setup,
-    source="pointwise_binary.yaml:755",
+    source="pointwise_binary.yaml:796",
 )
 bitwise_xor = torch.ops.aten.bitwise_xor
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Scalar (pointwise_binary.yaml:756)
+# ---------------------------------------------------------------- bitwise_xor_.Scalar (pointwise_binary.yaml:797)
 _lib.define(
     "bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_xor` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:756",
+    source="pointwise_binary.yaml:797",
 )
 
 
-@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:761")
+def _bitwise_xor__scalar_check(self: Tensor, other: float) -> None:
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
+
+
+@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:805")
 def _bitwise_xor__scalar_kernel(self: Tensor, other: float) -> Tensor:
+    _bitwise_xor__scalar_check(self, other)
     self.copy_(torch.ops.aten.bitwise_xor(self, other))
     return self
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:762)
+# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:806)
 _lib.define(
     "bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_xor` in place.",
@@ -3171,18 +3309,27 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:762",
+    source="pointwise_binary.yaml:806",
 )
 _bitwise_xor__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:762")
+def _bitwise_xor__tensor_check(self: Tensor, other: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
+
+
+@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:806")
 def _bitwise_xor__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
+    _bitwise_xor__tensor_check(self, other)
     return self
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:767")
+@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:814")
 def _bitwise_xor__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
+    _bitwise_xor__tensor_check(self, other)
     _bitwise_xor__tensor_cpu(self, other, self)
     return self
 
@@ -3199,6 +3346,6 @@ _lib.register_autograd(
     "bitwise_xor_.Tensor",
     _bitwise_xor__tensor_backward,
     setup_context=_bitwise_xor__tensor_setup,
-    source="pointwise_binary.yaml:770",
+    source="pointwise_binary.yaml:817",
 )
 bitwise_xor_ = torch.ops.aten.bitwise_xor_

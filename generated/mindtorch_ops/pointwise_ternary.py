@@ -138,8 +138,16 @@ _lib.define(
 _addcdiv_cpu = _libmindtorch_cpu.bind("mt_addcdiv", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
 
-@library.register(_lib, "addcdiv", "Meta", source="pointwise_ternary.yaml:36")
+def _addcdiv_check(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> None:
+    if not (tensor1.is_floating_point() or tensor1.is_complex() or tensor2.is_floating_point() or tensor2.is_complex()):
+        raise library.failed_check(
+            "Integer division with addcdiv is no longer supported: convert tensor1 or tensor2 to a floating-point dtype"
+        )
+
+
+@library.register(_lib, "addcdiv", "Meta", source="pointwise_ternary.yaml:39")
 def _addcdiv_fake(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
+    _addcdiv_check(self, tensor1, tensor2, value)
     return npu.alloc(
         torch.broadcast_shapes(self.shape, tensor1.shape, tensor2.shape),
         torch.promote_types(torch.result_type(self, tensor1), tensor2.dtype),
@@ -147,8 +155,9 @@ def _addcdiv_fake(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: floa
     )
 
 
-@library.register(_lib, "addcdiv", "CPU", source="pointwise_ternary.yaml:39")
+@library.register(_lib, "addcdiv", "CPU", source="pointwise_ternary.yaml:42")
 def _addcdiv_cpu_kernel(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
+    _addcdiv_check(self, tensor1, tensor2, value)
     out = npu.alloc(
         torch.broadcast_shapes(self.shape, tensor1.shape, tensor2.shape),
         torch.promote_types(torch.result_type(self, tensor1), tensor2.dtype),
@@ -174,11 +183,11 @@ def _addcdiv_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_tensor1, grad_tensor2, None
 
 
-_lib.register_autograd("addcdiv", _addcdiv_backward, setup_context=_addcdiv_setup, source="pointwise_ternary.yaml:42")
+_lib.register_autograd("addcdiv", _addcdiv_backward, setup_context=_addcdiv_setup, source="pointwise_ternary.yaml:45")
 addcdiv = torch.ops.aten.addcdiv.default
 
 
-# ---------------------------------------------------------------- addcdiv_ (pointwise_ternary.yaml:46)
+# ---------------------------------------------------------------- addcdiv_ (pointwise_ternary.yaml:49)
 _lib.define(
     "addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)",
     doc="`addcdiv` in place.",
@@ -186,18 +195,27 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:46",
+    source="pointwise_ternary.yaml:49",
 )
 _addcdiv_cpu_ = _libmindtorch_cpu.bind("mt_addcdiv", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
 
-@library.register(_lib, "addcdiv_", "Meta", source="pointwise_ternary.yaml:46")
+def _addcdiv_check_(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> None:
+    if not (tensor1.is_floating_point() or tensor1.is_complex() or tensor2.is_floating_point() or tensor2.is_complex()):
+        raise library.failed_check(
+            "Integer division with addcdiv is no longer supported: convert tensor1 or tensor2 to a floating-point dtype"
+        )
+
+
+@library.register(_lib, "addcdiv_", "Meta", source="pointwise_ternary.yaml:49")
 def _addcdiv_fake_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
+    _addcdiv_check_(self, tensor1, tensor2, value)
     return self
 
 
-@library.register(_lib, "addcdiv_", "CPU", source="pointwise_ternary.yaml:51")
+@library.register(_lib, "addcdiv_", "CPU", source="pointwise_ternary.yaml:57")
 def _addcdiv_cpu_kernel_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
+    _addcdiv_check_(self, tensor1, tensor2, value)
     _addcdiv_cpu_(self, tensor1, tensor2, self, value)
     return self
 
@@ -219,30 +237,37 @@ def _addcdiv_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "addcdiv_", _addcdiv_backward_, setup_context=_addcdiv_setup_, source="pointwise_ternary.yaml:54"
+    "addcdiv_", _addcdiv_backward_, setup_context=_addcdiv_setup_, source="pointwise_ternary.yaml:60"
 )
 addcdiv_ = torch.ops.aten.addcdiv_.default
 
 
-# ---------------------------------------------------------------- lerp.Scalar (pointwise_ternary.yaml:58)
+# ---------------------------------------------------------------- lerp.Scalar (pointwise_ternary.yaml:64)
 _lib.define(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
     doc="self + weight * (end - self)",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:58",
+    source="pointwise_ternary.yaml:64",
 )
 _lerp_scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "lerp.Scalar", "Meta", source="pointwise_ternary.yaml:62")
+def _lerp_scalar_check(self: Tensor, end: Tensor, weight: float) -> None:
+    if self.dtype != end.dtype:
+        raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
+
+
+@library.register(_lib, "lerp.Scalar", "Meta", source="pointwise_ternary.yaml:71")
 def _lerp_scalar_fake(self: Tensor, end: Tensor, weight: float) -> Tensor:
+    _lerp_scalar_check(self, end, weight)
     return npu.alloc_broadcast(self, end)
 
 
-@library.register(_lib, "lerp.Scalar", "CPU", source="pointwise_ternary.yaml:64")
+@library.register(_lib, "lerp.Scalar", "CPU", source="pointwise_ternary.yaml:73")
 def _lerp_scalar_cpu_kernel(self: Tensor, end: Tensor, weight: float) -> Tensor:
+    _lerp_scalar_check(self, end, weight)
     out = npu.alloc_broadcast(self, end)
     _lerp_scalar_cpu(self, end, weight, out)
     return out
@@ -261,11 +286,11 @@ def _lerp_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp.Scalar", _lerp_scalar_backward, setup_context=_lerp_scalar_setup, source="pointwise_ternary.yaml:67"
+    "lerp.Scalar", _lerp_scalar_backward, setup_context=_lerp_scalar_setup, source="pointwise_ternary.yaml:76"
 )
 
 
-# ---------------------------------------------------------------- lerp_.Scalar (pointwise_ternary.yaml:70)
+# ---------------------------------------------------------------- lerp_.Scalar (pointwise_ternary.yaml:79)
 _lib.define(
     "lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!)",
     doc="`lerp` in place.",
@@ -273,18 +298,25 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:70",
+    source="pointwise_ternary.yaml:79",
 )
 _lerp__scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "lerp_.Scalar", "Meta", source="pointwise_ternary.yaml:70")
+def _lerp__scalar_check(self: Tensor, end: Tensor, weight: float) -> None:
+    if self.dtype != end.dtype:
+        raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
+
+
+@library.register(_lib, "lerp_.Scalar", "Meta", source="pointwise_ternary.yaml:79")
 def _lerp__scalar_fake(self: Tensor, end: Tensor, weight: float) -> Tensor:
+    _lerp__scalar_check(self, end, weight)
     return self
 
 
-@library.register(_lib, "lerp_.Scalar", "CPU", source="pointwise_ternary.yaml:75")
+@library.register(_lib, "lerp_.Scalar", "CPU", source="pointwise_ternary.yaml:87")
 def _lerp__scalar_cpu_kernel(self: Tensor, end: Tensor, weight: float) -> Tensor:
+    _lerp__scalar_check(self, end, weight)
     _lerp__scalar_cpu(self, end, weight, self)
     return self
 
@@ -302,31 +334,48 @@ def _lerp__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp_.Scalar", _lerp__scalar_backward, setup_context=_lerp__scalar_setup, source="pointwise_ternary.yaml:78"
+    "lerp_.Scalar", _lerp__scalar_backward, setup_context=_lerp__scalar_setup, source="pointwise_ternary.yaml:90"
 )
 
 
-# ---------------------------------------------------------------- lerp.Tensor (pointwise_ternary.yaml:81)
+# ---------------------------------------------------------------- lerp.Tensor (pointwise_ternary.yaml:93)
 _lib.define(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
     doc="self + weight * (end - self)",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:81",
+    source="pointwise_ternary.yaml:93",
 )
 _lerp_tensor_cpu = _libmindtorch_cpu.bind("mt_lerp", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "lerp.Tensor", "Meta", source="pointwise_ternary.yaml:85")
+def _lerp_tensor_check(self: Tensor, end: Tensor, weight: Tensor) -> None:
+    if self.dtype != end.dtype:
+        raise library.check_error(
+            "aten::lerp.Tensor",
+            "self and end to have the same dtype",
+            {"self.dtype": self.dtype, "end.dtype": end.dtype},
+        )
+    if self.dtype != weight.dtype:
+        raise library.check_error(
+            "aten::lerp.Tensor",
+            "self and weight to have the same dtype",
+            {"self.dtype": self.dtype, "weight.dtype": weight.dtype},
+        )
+
+
+@library.register(_lib, "lerp.Tensor", "Meta", source="pointwise_ternary.yaml:99")
 def _lerp_tensor_fake(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
+    _lerp_tensor_check(self, end, weight)
     return npu.alloc(
         torch.broadcast_shapes(self.shape, end.shape, weight.shape), torch.result_type(self, end), self.device
     )
 
 
-@library.register(_lib, "lerp.Tensor", "CPU", source="pointwise_ternary.yaml:87")
+@library.register(_lib, "lerp.Tensor", "CPU", source="pointwise_ternary.yaml:101")
 def _lerp_tensor_cpu_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
+    _lerp_tensor_check(self, end, weight)
     out = npu.alloc(
         torch.broadcast_shapes(self.shape, end.shape, weight.shape), torch.result_type(self, end), self.device
     )
@@ -352,24 +401,40 @@ def _lerp_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp.Tensor", _lerp_tensor_backward, setup_context=_lerp_tensor_setup, source="pointwise_ternary.yaml:90"
+    "lerp.Tensor", _lerp_tensor_backward, setup_context=_lerp_tensor_setup, source="pointwise_ternary.yaml:104"
 )
 lerp = torch.ops.aten.lerp
 
 
-# ---------------------------------------------------------------- lerp_.Tensor (pointwise_ternary.yaml:94)
+# ---------------------------------------------------------------- lerp_.Tensor (pointwise_ternary.yaml:108)
 _lib.define(
     "lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)",
     doc="`lerp` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:94",
+    source="pointwise_ternary.yaml:108",
 )
 
 
-@library.register(_lib, "lerp_.Tensor", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:99")
+def _lerp__tensor_check(self: Tensor, end: Tensor, weight: Tensor) -> None:
+    if self.dtype != end.dtype:
+        raise library.check_error(
+            "aten::lerp_.Tensor",
+            "self and end to have the same dtype",
+            {"self.dtype": self.dtype, "end.dtype": end.dtype},
+        )
+    if self.dtype != weight.dtype:
+        raise library.check_error(
+            "aten::lerp_.Tensor",
+            "self and weight to have the same dtype",
+            {"self.dtype": self.dtype, "weight.dtype": weight.dtype},
+        )
+
+
+@library.register(_lib, "lerp_.Tensor", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:115")
 def _lerp__tensor_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
+    _lerp__tensor_check(self, end, weight)
     self.copy_(torch.ops.aten.lerp(self.clone(), end, weight))
     return self
 
@@ -377,20 +442,28 @@ def _lerp__tensor_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
 lerp_ = torch.ops.aten.lerp_
 
 
-# ---------------------------------------------------------------- where.self (pointwise_ternary.yaml:102)
+# ---------------------------------------------------------------- where.self (pointwise_ternary.yaml:118)
 _lib.define(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
     doc="Elements of `self` where `condition` holds, else of `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:102",
+    source="pointwise_ternary.yaml:118",
 )
 _where_self_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "where.self", "Meta", source="pointwise_ternary.yaml:106")
+def _where_self_check(condition: Tensor, self: Tensor, other: Tensor) -> None:
+    if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
+        raise library.failed_check(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
+        )
+
+
+@library.register(_lib, "where.self", "Meta", source="pointwise_ternary.yaml:125")
 def _where_self_fake(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
+    _where_self_check(condition, self, other)
     return npu.alloc(
         torch.broadcast_shapes(condition.shape, self.shape, other.shape),
         torch.result_type(self, other),
@@ -398,8 +471,9 @@ def _where_self_fake(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "where.self", "CPU", source="pointwise_ternary.yaml:108")
+@library.register(_lib, "where.self", "CPU", source="pointwise_ternary.yaml:127")
 def _where_self_cpu_kernel(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
+    _where_self_check(condition, self, other)
     out = npu.alloc(
         torch.broadcast_shapes(condition.shape, self.shape, other.shape),
         torch.result_type(self, other),
@@ -423,29 +497,38 @@ def _where_self_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "where.self", _where_self_backward, setup_context=_where_self_setup, source="pointwise_ternary.yaml:111"
+    "where.self", _where_self_backward, setup_context=_where_self_setup, source="pointwise_ternary.yaml:130"
 )
 
 
-# ---------------------------------------------------------------- where.ScalarOther (pointwise_ternary.yaml:115)
+# ---------------------------------------------------------------- where.ScalarOther (pointwise_ternary.yaml:134)
 _lib.define(
     "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
     doc="`where` with a number for `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:115",
+    source="pointwise_ternary.yaml:134",
 )
 _where_scalarother_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_other")
 
 
-@library.register(_lib, "where.ScalarOther", "Meta", source="pointwise_ternary.yaml:119")
+def _where_scalarother_check(condition: Tensor, self: Tensor, other: float) -> None:
+    if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
+        raise library.failed_check(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
+        )
+
+
+@library.register(_lib, "where.ScalarOther", "Meta", source="pointwise_ternary.yaml:141")
 def _where_scalarother_fake(condition: Tensor, self: Tensor, other: float) -> Tensor:
+    _where_scalarother_check(condition, self, other)
     return npu.alloc_broadcast(condition, self, dtype=torch.result_type(self, other))
 
 
-@library.register(_lib, "where.ScalarOther", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:121")
+@library.register(_lib, "where.ScalarOther", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:143")
 def _where_scalarother_kernel(condition: Tensor, self: Tensor, other: float) -> Tensor:
+    _where_scalarother_check(condition, self, other)
     result: Tensor = _where_scalarother_kernel_python(condition, self, other)
     return result
 
@@ -466,29 +549,38 @@ _lib.register_autograd(
     "where.ScalarOther",
     _where_scalarother_backward,
     setup_context=_where_scalarother_setup,
-    source="pointwise_ternary.yaml:122",
+    source="pointwise_ternary.yaml:144",
 )
 
 
-# ---------------------------------------------------------------- where.ScalarSelf (pointwise_ternary.yaml:125)
+# ---------------------------------------------------------------- where.ScalarSelf (pointwise_ternary.yaml:147)
 _lib.define(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
     doc="`where` with a number for `self`.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:125",
+    source="pointwise_ternary.yaml:147",
 )
 _where_scalarself_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_self")
 
 
-@library.register(_lib, "where.ScalarSelf", "Meta", source="pointwise_ternary.yaml:128")
+def _where_scalarself_check(condition: Tensor, self: float, other: Tensor) -> None:
+    if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
+        raise library.failed_check(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
+        )
+
+
+@library.register(_lib, "where.ScalarSelf", "Meta", source="pointwise_ternary.yaml:153")
 def _where_scalarself_fake(condition: Tensor, self: float, other: Tensor) -> Tensor:
+    _where_scalarself_check(condition, self, other)
     return npu.alloc(torch.broadcast_shapes(condition.shape, other.shape), torch.result_type(other, self), other.device)
 
 
-@library.register(_lib, "where.ScalarSelf", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:131")
+@library.register(_lib, "where.ScalarSelf", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:156")
 def _where_scalarself_kernel(condition: Tensor, self: float, other: Tensor) -> Tensor:
+    _where_scalarself_check(condition, self, other)
     result: Tensor = _where_scalarself_kernel_python(condition, self, other)
     return result
 
@@ -509,28 +601,37 @@ _lib.register_autograd(
     "where.ScalarSelf",
     _where_scalarself_backward,
     setup_context=_where_scalarself_setup,
-    source="pointwise_ternary.yaml:132",
+    source="pointwise_ternary.yaml:157",
 )
 
 
-# ---------------------------------------------------------------- where.Scalar (pointwise_ternary.yaml:135)
+# ---------------------------------------------------------------- where.Scalar (pointwise_ternary.yaml:160)
 _lib.define(
     "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
     doc="`where` with two numbers.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_ternary.yaml:135",
+    source="pointwise_ternary.yaml:160",
 )
 _where_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_both")
 
 
-@library.register(_lib, "where.Scalar", "Meta", source="pointwise_ternary.yaml:138")
+def _where_scalar_check(condition: Tensor, self: float, other: float) -> None:
+    if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
+        raise library.failed_check(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
+        )
+
+
+@library.register(_lib, "where.Scalar", "Meta", source="pointwise_ternary.yaml:166")
 def _where_scalar_fake(condition: Tensor, self: float, other: float) -> Tensor:
+    _where_scalar_check(condition, self, other)
     return npu.alloc(condition.shape, torch.result_type(self, other), condition.device)
 
 
-@library.register(_lib, "where.Scalar", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:140")
+@library.register(_lib, "where.Scalar", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:168")
 def _where_scalar_kernel(condition: Tensor, self: float, other: float) -> Tensor:
+    _where_scalar_check(condition, self, other)
     result: Tensor = _where_scalar_kernel_python(condition, self, other)
     return result
 
@@ -544,21 +645,32 @@ def _where_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "where.Scalar", _where_scalar_backward, setup_context=_where_scalar_setup, source="pointwise_ternary.yaml:141"
+    "where.Scalar", _where_scalar_backward, setup_context=_where_scalar_setup, source="pointwise_ternary.yaml:169"
 )
 where = torch.ops.aten.where
 
 
-# ---------------------------------------------------------------- masked_fill.Scalar (pointwise_ternary.yaml:142)
+# ---------------------------------------------------------------- masked_fill.Scalar (pointwise_ternary.yaml:170)
 _lib.define(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     doc="`self` with `value` where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:142",
+    source="pointwise_ternary.yaml:170",
 )
-_masked_fill_scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
+_masked_fill_scalar_cpu = _libmindtorch_cpu.bind(
+    "mt_masked_fill",
+    (npu.desc, npu.desc, npu.f64, npu.desc),
+    abi="c",
+    dtypes=(
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+        None,
+    ),
+)
+_masked_fill_scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill")
 
 
 def _masked_fill_scalar_check(self: Tensor, mask: Tensor, value: float) -> None:
@@ -566,18 +678,33 @@ def _masked_fill_scalar_check(self: Tensor, mask: Tensor, value: float) -> None:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
 
 
-@library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:149")
+@library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:177")
 def _masked_fill_scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill_scalar_check(self, mask, value)
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
-@library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:151")
-def _masked_fill_scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
-    _masked_fill_scalar_check(self, mask, value)
+def _masked_fill_scalar_kernel_1(self: Tensor, mask: Tensor, value: float) -> Tensor:
     out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
     _masked_fill_scalar_cpu(self, mask, value, out)
     return out
+
+
+def _masked_fill_scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> Tensor:
+    result: Tensor = _masked_fill_scalar_cpu_python(self, mask, value)
+    return result
+
+
+@library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:179")
+def _masked_fill_scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
+    _masked_fill_scalar_check(self, mask, value)
+    if (
+        self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+        and mask.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+        and abs(value) < 65504
+    ):
+        return _masked_fill_scalar_kernel_1(self, mask, value)
+    return _masked_fill_scalar_kernel_2(self, mask, value)
 
 
 def _masked_fill_scalar_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -596,11 +723,11 @@ _lib.register_autograd(
     "masked_fill.Scalar",
     _masked_fill_scalar_backward,
     setup_context=_masked_fill_scalar_setup,
-    source="pointwise_ternary.yaml:154",
+    source="pointwise_ternary.yaml:186",
 )
 
 
-# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:157)
+# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:189)
 _lib.define(
     "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
@@ -608,9 +735,20 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Partial",),
-    source="pointwise_ternary.yaml:157",
+    source="pointwise_ternary.yaml:189",
 )
-_masked_fill__scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
+_masked_fill__scalar_cpu = _libmindtorch_cpu.bind(
+    "mt_masked_fill",
+    (npu.desc, npu.desc, npu.f64, npu.desc),
+    abi="c",
+    dtypes=(
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        None,
+        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ),
+)
+_masked_fill__scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_")
 
 
 def _masked_fill__scalar_check(self: Tensor, mask: Tensor, value: float) -> None:
@@ -618,17 +756,32 @@ def _masked_fill__scalar_check(self: Tensor, mask: Tensor, value: float) -> None
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
 
 
-@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:157")
+@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:189")
 def _masked_fill__scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill__scalar_check(self, mask, value)
     return self
 
 
-@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:166")
-def _masked_fill__scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
-    _masked_fill__scalar_check(self, mask, value)
+def _masked_fill__scalar_kernel_1(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill__scalar_cpu(self, mask, value, self)
     return self
+
+
+def _masked_fill__scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> Tensor:
+    result: Tensor = _masked_fill__scalar_cpu_python(self, mask, value)
+    return result
+
+
+@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:198")
+def _masked_fill__scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
+    _masked_fill__scalar_check(self, mask, value)
+    if (
+        self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+        and mask.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+        and abs(value) < 65504
+    ):
+        return _masked_fill__scalar_kernel_1(self, mask, value)
+    return _masked_fill__scalar_kernel_2(self, mask, value)
 
 
 def _masked_fill__scalar_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -647,20 +800,20 @@ _lib.register_autograd(
     "masked_fill_.Scalar",
     _masked_fill__scalar_backward,
     setup_context=_masked_fill__scalar_setup,
-    source="pointwise_ternary.yaml:169",
+    source="pointwise_ternary.yaml:205",
 )
 
 
-# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:172)
+# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:208)
 _lib.define(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     doc="`self` with `value`, a tensor without dimensions, where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:172",
+    source="pointwise_ternary.yaml:208",
 )
-_masked_fill_tensor_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
+_masked_fill_tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with")
 
 
 def _masked_fill_tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None:
@@ -672,18 +825,17 @@ def _masked_fill_tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None
         )
 
 
-@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:181")
+@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:217")
 def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
-@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:183")
+@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:219")
 def _masked_fill_tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
-    out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
-    _masked_fill_tensor_cpu(mask, value, self, out)
-    return out
+    result: Tensor = _masked_fill_tensor_cpu_python(self, mask, value)
+    return result
 
 
 def _masked_fill_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -703,12 +855,12 @@ _lib.register_autograd(
     "masked_fill.Tensor",
     _masked_fill_tensor_backward,
     setup_context=_masked_fill_tensor_setup,
-    source="pointwise_ternary.yaml:186",
+    source="pointwise_ternary.yaml:221",
 )
 masked_fill = torch.ops.aten.masked_fill
 
 
-# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:190)
+# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:225)
 _lib.define(
     "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
@@ -716,9 +868,9 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Partial",),
-    source="pointwise_ternary.yaml:190",
+    source="pointwise_ternary.yaml:225",
 )
-_masked_fill__tensor_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
+_masked_fill__tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with_")
 
 
 def _masked_fill__tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None:
@@ -730,17 +882,17 @@ def _masked_fill__tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> Non
         )
 
 
-@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:190")
+@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:225")
 def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
     return self
 
 
-@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:201")
+@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:236")
 def _masked_fill__tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
-    _masked_fill__tensor_cpu(mask, value, self, self)
-    return self
+    result: Tensor = _masked_fill__tensor_cpu_python(self, mask, value)
+    return result
 
 
 def _masked_fill__tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -760,22 +912,26 @@ _lib.register_autograd(
     "masked_fill_.Tensor",
     _masked_fill__tensor_backward,
     setup_context=_masked_fill__tensor_setup,
-    source="pointwise_ternary.yaml:204",
+    source="pointwise_ternary.yaml:238",
 )
 masked_fill_ = torch.ops.aten.masked_fill_
 
 
-# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:208)
+# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:242)
 _lib.define(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     doc="Each element moved into the range from `min` to `max`; either limit may be None.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:208",
+    source="pointwise_ternary.yaml:242",
 )
 _clamp_cpu = _libmindtorch_cpu.bind(
-    "mt_clamp_scalar", (npu.desc, npu.i32, npu.f64, npu.i32, npu.f64, npu.desc), abi="c"
+    "mt_clamp_scalar",
+    (npu.desc, npu.i32, npu.f64, npu.i32, npu.f64, npu.desc),
+    abi="c",
+    dtypes=((torch.float32, torch.float64), None, None, None, None, None),
 )
+_clamp_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:clamp")
 
 
 def _clamp_check(self: Tensor, min_: float | None, max_: float | None) -> None:
@@ -783,7 +939,7 @@ def _clamp_check(self: Tensor, min_: float | None, max_: float | None) -> None:
         raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
 
 
-@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:215")
+@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:249")
 def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     _clamp_check(self, min_, max_)
     return npu.alloc(
@@ -799,9 +955,7 @@ def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     )
 
 
-@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:218")
-def _clamp_cpu_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
-    _clamp_check(self, min_, max_)
+def _clamp_kernel_1(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     out = npu.alloc(
         self.shape,
         self.dtype
@@ -822,6 +976,19 @@ def _clamp_cpu_kernel(self: Tensor, min_: float | None, max_: float | None) -> T
         out,
     )
     return out
+
+
+def _clamp_kernel_2(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
+    result: Tensor = _clamp_cpu_python(self, min_, max_)
+    return result
+
+
+@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:252")
+def _clamp_cpu_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
+    _clamp_check(self, min_, max_)
+    if self.dtype in (torch.float32, torch.float64):
+        return _clamp_kernel_1(self, min_, max_)
+    return _clamp_kernel_2(self, min_, max_)
 
 
 def _clamp_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -848,22 +1015,22 @@ def _clamp_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:222")
+_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:259")
 clamp = torch.ops.aten.clamp.default
 
 
-# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:224)
+# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:261)
 _lib.define(
     "clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
     doc="`clamp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:224",
+    source="pointwise_ternary.yaml:261",
 )
 
 
-@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:229")
+@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:266")
 def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     self.copy_(torch.ops.aten.clamp(self.clone(), min_, max_))
     return self
@@ -872,17 +1039,17 @@ def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tenso
 clamp_ = torch.ops.aten.clamp_.default
 
 
-# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:230)
+# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:267)
 _lib.define(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     doc="Each element, at least `min`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:230",
+    source="pointwise_ternary.yaml:267",
 )
 
 
-@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:235")
+@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:272")
 def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, min_, None)
     return result
@@ -891,17 +1058,17 @@ def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
 clamp_min = torch.ops.aten.clamp_min.default
 
 
-# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:236)
+# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:273)
 _lib.define(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     doc="Each element, at most `max`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:236",
+    source="pointwise_ternary.yaml:273",
 )
 
 
-@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:241")
+@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:278")
 def _clamp_max_kernel(self: Tensor, max_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, None, max_)
     return result

@@ -297,12 +297,12 @@ _square_cpu = _libmindtorch_cpu.bind("mt_square", (npu.desc, npu.desc), abi="c")
 
 @library.register(_lib, "square", "Meta", source="pointwise_unary.yaml:73")
 def _square_fake(self: Tensor) -> Tensor:
-    return npu.alloc_like(self)
+    return npu.alloc(self.shape, torch.result_type(self, 2), self.device)
 
 
 @library.register(_lib, "square", "CPU", source="pointwise_unary.yaml:75")
 def _square_cpu_kernel(self: Tensor) -> Tensor:
-    out = npu.alloc_like(self)
+    out = npu.alloc(self.shape, torch.result_type(self, 2), self.device)
     _square_cpu(self, out)
     return out
 
@@ -955,8 +955,16 @@ _lib.define(
 )
 
 
-@library.register(_lib, "log_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:270")
+def _log_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "log_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:273")
 def _log_kernel(self: Tensor) -> Tensor:
+    _log_check(self)
     self.copy_(torch.ops.aten.log(self.clone()))
     return self
 
@@ -964,23 +972,23 @@ def _log_kernel(self: Tensor) -> Tensor:
 log_ = torch.ops.aten.log_.default
 
 
-# ---------------------------------------------------------------- log2 (pointwise_unary.yaml:271)
+# ---------------------------------------------------------------- log2 (pointwise_unary.yaml:274)
 _lib.define(
     "log2(Tensor self) -> Tensor",
     doc="The logarithm to base 2 of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:271",
+    source="pointwise_unary.yaml:274",
 )
 _log2_cpu = _libmindtorch_cpu.bind("mt_log2", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log2", "Meta", source="pointwise_unary.yaml:275")
+@library.register(_lib, "log2", "Meta", source="pointwise_unary.yaml:278")
 def _log2_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log2", "CPU", source="pointwise_unary.yaml:277")
+@library.register(_lib, "log2", "CPU", source="pointwise_unary.yaml:280")
 def _log2_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log2_cpu(self, out)
@@ -999,23 +1007,31 @@ def _log2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log2", _log2_backward, setup_context=_log2_setup, source="pointwise_unary.yaml:280")
+_lib.register_autograd("log2", _log2_backward, setup_context=_log2_setup, source="pointwise_unary.yaml:283")
 log2 = torch.ops.aten.log2.default
 
 
-# ---------------------------------------------------------------- log2_ (pointwise_unary.yaml:282)
+# ---------------------------------------------------------------- log2_ (pointwise_unary.yaml:285)
 _lib.define(
     "log2_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log2` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:282",
+    source="pointwise_unary.yaml:285",
 )
 
 
-@library.register(_lib, "log2_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:287")
+def _log2_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "log2_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:293")
 def _log2_kernel(self: Tensor) -> Tensor:
+    _log2_check(self)
     self.copy_(torch.ops.aten.log2(self.clone()))
     return self
 
@@ -1023,23 +1039,23 @@ def _log2_kernel(self: Tensor) -> Tensor:
 log2_ = torch.ops.aten.log2_.default
 
 
-# ---------------------------------------------------------------- log10 (pointwise_unary.yaml:288)
+# ---------------------------------------------------------------- log10 (pointwise_unary.yaml:294)
 _lib.define(
     "log10(Tensor self) -> Tensor",
     doc="The logarithm to base 10 of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:288",
+    source="pointwise_unary.yaml:294",
 )
 _log10_cpu = _libmindtorch_cpu.bind("mt_log10", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log10", "Meta", source="pointwise_unary.yaml:292")
+@library.register(_lib, "log10", "Meta", source="pointwise_unary.yaml:298")
 def _log10_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log10", "CPU", source="pointwise_unary.yaml:294")
+@library.register(_lib, "log10", "CPU", source="pointwise_unary.yaml:300")
 def _log10_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log10_cpu(self, out)
@@ -1058,23 +1074,31 @@ def _log10_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log10", _log10_backward, setup_context=_log10_setup, source="pointwise_unary.yaml:297")
+_lib.register_autograd("log10", _log10_backward, setup_context=_log10_setup, source="pointwise_unary.yaml:303")
 log10 = torch.ops.aten.log10.default
 
 
-# ---------------------------------------------------------------- log10_ (pointwise_unary.yaml:299)
+# ---------------------------------------------------------------- log10_ (pointwise_unary.yaml:305)
 _lib.define(
     "log10_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log10` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:299",
+    source="pointwise_unary.yaml:305",
 )
 
 
-@library.register(_lib, "log10_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:304")
+def _log10_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "log10_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:313")
 def _log10_kernel(self: Tensor) -> Tensor:
+    _log10_check(self)
     self.copy_(torch.ops.aten.log10(self.clone()))
     return self
 
@@ -1082,23 +1106,23 @@ def _log10_kernel(self: Tensor) -> Tensor:
 log10_ = torch.ops.aten.log10_.default
 
 
-# ---------------------------------------------------------------- log1p (pointwise_unary.yaml:305)
+# ---------------------------------------------------------------- log1p (pointwise_unary.yaml:314)
 _lib.define(
     "log1p(Tensor self) -> Tensor",
     doc="log(1 + x), accurate near 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:305",
+    source="pointwise_unary.yaml:314",
 )
 _log1p_cpu = _libmindtorch_cpu.bind("mt_log1p", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log1p", "Meta", source="pointwise_unary.yaml:309")
+@library.register(_lib, "log1p", "Meta", source="pointwise_unary.yaml:318")
 def _log1p_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log1p", "CPU", source="pointwise_unary.yaml:311")
+@library.register(_lib, "log1p", "CPU", source="pointwise_unary.yaml:320")
 def _log1p_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log1p_cpu(self, out)
@@ -1117,23 +1141,31 @@ def _log1p_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log1p", _log1p_backward, setup_context=_log1p_setup, source="pointwise_unary.yaml:314")
+_lib.register_autograd("log1p", _log1p_backward, setup_context=_log1p_setup, source="pointwise_unary.yaml:323")
 log1p = torch.ops.aten.log1p.default
 
 
-# ---------------------------------------------------------------- log1p_ (pointwise_unary.yaml:316)
+# ---------------------------------------------------------------- log1p_ (pointwise_unary.yaml:325)
 _lib.define(
     "log1p_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log1p` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:316",
+    source="pointwise_unary.yaml:325",
 )
 
 
-@library.register(_lib, "log1p_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:321")
+def _log1p_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "log1p_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:333")
 def _log1p_kernel(self: Tensor) -> Tensor:
+    _log1p_check(self)
     self.copy_(torch.ops.aten.log1p(self.clone()))
     return self
 
@@ -1141,23 +1173,23 @@ def _log1p_kernel(self: Tensor) -> Tensor:
 log1p_ = torch.ops.aten.log1p_.default
 
 
-# ---------------------------------------------------------------- sqrt (pointwise_unary.yaml:322)
+# ---------------------------------------------------------------- sqrt (pointwise_unary.yaml:334)
 _lib.define(
     "sqrt(Tensor self) -> Tensor",
     doc="The square root of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:322",
+    source="pointwise_unary.yaml:334",
 )
 _sqrt_cpu = _libmindtorch_cpu.bind("mt_sqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sqrt", "Meta", source="pointwise_unary.yaml:326")
+@library.register(_lib, "sqrt", "Meta", source="pointwise_unary.yaml:338")
 def _sqrt_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sqrt", "CPU", source="pointwise_unary.yaml:328")
+@library.register(_lib, "sqrt", "CPU", source="pointwise_unary.yaml:340")
 def _sqrt_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sqrt_cpu(self, out)
@@ -1175,28 +1207,28 @@ def _sqrt_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sqrt", _sqrt_backward, setup_context=_sqrt_setup, source="pointwise_unary.yaml:331")
+_lib.register_autograd("sqrt", _sqrt_backward, setup_context=_sqrt_setup, source="pointwise_unary.yaml:343")
 sqrt = torch.ops.aten.sqrt.default
 
 
-# ---------------------------------------------------------------- sqrt_ (pointwise_unary.yaml:333)
+# ---------------------------------------------------------------- sqrt_ (pointwise_unary.yaml:345)
 _lib.define(
     "sqrt_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sqrt` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:333",
+    source="pointwise_unary.yaml:345",
 )
 _sqrt_cpu_ = _libmindtorch_cpu.bind("mt_sqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sqrt_", "Meta", source="pointwise_unary.yaml:333")
+@library.register(_lib, "sqrt_", "Meta", source="pointwise_unary.yaml:345")
 def _sqrt_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "sqrt_", "CPU", source="pointwise_unary.yaml:338")
+@library.register(_lib, "sqrt_", "CPU", source="pointwise_unary.yaml:350")
 def _sqrt_cpu_kernel_(self: Tensor) -> Tensor:
     _sqrt_cpu_(self, self)
     return self
@@ -1213,27 +1245,27 @@ def _sqrt_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sqrt_", _sqrt_backward_, setup_context=_sqrt_setup_, source="pointwise_unary.yaml:341")
+_lib.register_autograd("sqrt_", _sqrt_backward_, setup_context=_sqrt_setup_, source="pointwise_unary.yaml:353")
 sqrt_ = torch.ops.aten.sqrt_.default
 
 
-# ---------------------------------------------------------------- rsqrt (pointwise_unary.yaml:343)
+# ---------------------------------------------------------------- rsqrt (pointwise_unary.yaml:355)
 _lib.define(
     "rsqrt(Tensor self) -> Tensor",
     doc="1 / sqrt(x) of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:343",
+    source="pointwise_unary.yaml:355",
 )
 _rsqrt_cpu = _libmindtorch_cpu.bind("mt_rsqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "rsqrt", "Meta", source="pointwise_unary.yaml:347")
+@library.register(_lib, "rsqrt", "Meta", source="pointwise_unary.yaml:359")
 def _rsqrt_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "rsqrt", "CPU", source="pointwise_unary.yaml:349")
+@library.register(_lib, "rsqrt", "CPU", source="pointwise_unary.yaml:361")
 def _rsqrt_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _rsqrt_cpu(self, out)
@@ -1251,28 +1283,28 @@ def _rsqrt_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("rsqrt", _rsqrt_backward, setup_context=_rsqrt_setup, source="pointwise_unary.yaml:352")
+_lib.register_autograd("rsqrt", _rsqrt_backward, setup_context=_rsqrt_setup, source="pointwise_unary.yaml:364")
 rsqrt = torch.ops.aten.rsqrt.default
 
 
-# ---------------------------------------------------------------- rsqrt_ (pointwise_unary.yaml:354)
+# ---------------------------------------------------------------- rsqrt_ (pointwise_unary.yaml:366)
 _lib.define(
     "rsqrt_(Tensor(a!) self) -> Tensor(a!)",
     doc="`rsqrt` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:354",
+    source="pointwise_unary.yaml:366",
 )
 _rsqrt_cpu_ = _libmindtorch_cpu.bind("mt_rsqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "rsqrt_", "Meta", source="pointwise_unary.yaml:354")
+@library.register(_lib, "rsqrt_", "Meta", source="pointwise_unary.yaml:366")
 def _rsqrt_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "rsqrt_", "CPU", source="pointwise_unary.yaml:359")
+@library.register(_lib, "rsqrt_", "CPU", source="pointwise_unary.yaml:371")
 def _rsqrt_cpu_kernel_(self: Tensor) -> Tensor:
     _rsqrt_cpu_(self, self)
     return self
@@ -1289,27 +1321,27 @@ def _rsqrt_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("rsqrt_", _rsqrt_backward_, setup_context=_rsqrt_setup_, source="pointwise_unary.yaml:362")
+_lib.register_autograd("rsqrt_", _rsqrt_backward_, setup_context=_rsqrt_setup_, source="pointwise_unary.yaml:374")
 rsqrt_ = torch.ops.aten.rsqrt_.default
 
 
-# ---------------------------------------------------------------- reciprocal (pointwise_unary.yaml:364)
+# ---------------------------------------------------------------- reciprocal (pointwise_unary.yaml:376)
 _lib.define(
     "reciprocal(Tensor self) -> Tensor",
     doc="1 / x of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:364",
+    source="pointwise_unary.yaml:376",
 )
 _reciprocal_cpu = _libmindtorch_cpu.bind("mt_reciprocal", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "reciprocal", "Meta", source="pointwise_unary.yaml:368")
+@library.register(_lib, "reciprocal", "Meta", source="pointwise_unary.yaml:380")
 def _reciprocal_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "reciprocal", "CPU", source="pointwise_unary.yaml:370")
+@library.register(_lib, "reciprocal", "CPU", source="pointwise_unary.yaml:382")
 def _reciprocal_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _reciprocal_cpu(self, out)
@@ -1328,29 +1360,29 @@ def _reciprocal_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "reciprocal", _reciprocal_backward, setup_context=_reciprocal_setup, source="pointwise_unary.yaml:373"
+    "reciprocal", _reciprocal_backward, setup_context=_reciprocal_setup, source="pointwise_unary.yaml:385"
 )
 reciprocal = torch.ops.aten.reciprocal.default
 
 
-# ---------------------------------------------------------------- reciprocal_ (pointwise_unary.yaml:375)
+# ---------------------------------------------------------------- reciprocal_ (pointwise_unary.yaml:387)
 _lib.define(
     "reciprocal_(Tensor(a!) self) -> Tensor(a!)",
     doc="`reciprocal` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:375",
+    source="pointwise_unary.yaml:387",
 )
 _reciprocal_cpu_ = _libmindtorch_cpu.bind("mt_reciprocal", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "reciprocal_", "Meta", source="pointwise_unary.yaml:375")
+@library.register(_lib, "reciprocal_", "Meta", source="pointwise_unary.yaml:387")
 def _reciprocal_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "reciprocal_", "CPU", source="pointwise_unary.yaml:380")
+@library.register(_lib, "reciprocal_", "CPU", source="pointwise_unary.yaml:392")
 def _reciprocal_cpu_kernel_(self: Tensor) -> Tensor:
     _reciprocal_cpu_(self, self)
     return self
@@ -1368,28 +1400,28 @@ def _reciprocal_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "reciprocal_", _reciprocal_backward_, setup_context=_reciprocal_setup_, source="pointwise_unary.yaml:383"
+    "reciprocal_", _reciprocal_backward_, setup_context=_reciprocal_setup_, source="pointwise_unary.yaml:395"
 )
 reciprocal_ = torch.ops.aten.reciprocal_.default
 
 
-# ---------------------------------------------------------------- sigmoid (pointwise_unary.yaml:385)
+# ---------------------------------------------------------------- sigmoid (pointwise_unary.yaml:397)
 _lib.define(
     "sigmoid(Tensor self) -> Tensor",
     doc="1 / (1 + exp(-x)) of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:385",
+    source="pointwise_unary.yaml:397",
 )
 _sigmoid_cpu = _libmindtorch_cpu.bind("mt_sigmoid", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid", "Meta", source="pointwise_unary.yaml:389")
+@library.register(_lib, "sigmoid", "Meta", source="pointwise_unary.yaml:401")
 def _sigmoid_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sigmoid", "CPU", source="pointwise_unary.yaml:391")
+@library.register(_lib, "sigmoid", "CPU", source="pointwise_unary.yaml:403")
 def _sigmoid_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sigmoid_cpu(self, out)
@@ -1407,28 +1439,28 @@ def _sigmoid_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sigmoid", _sigmoid_backward, setup_context=_sigmoid_setup, source="pointwise_unary.yaml:394")
+_lib.register_autograd("sigmoid", _sigmoid_backward, setup_context=_sigmoid_setup, source="pointwise_unary.yaml:406")
 sigmoid = torch.ops.aten.sigmoid.default
 
 
-# ---------------------------------------------------------------- sigmoid_ (pointwise_unary.yaml:396)
+# ---------------------------------------------------------------- sigmoid_ (pointwise_unary.yaml:408)
 _lib.define(
     "sigmoid_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sigmoid` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:396",
+    source="pointwise_unary.yaml:408",
 )
 _sigmoid_cpu_ = _libmindtorch_cpu.bind("mt_sigmoid", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid_", "Meta", source="pointwise_unary.yaml:396")
+@library.register(_lib, "sigmoid_", "Meta", source="pointwise_unary.yaml:408")
 def _sigmoid_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "sigmoid_", "CPU", source="pointwise_unary.yaml:401")
+@library.register(_lib, "sigmoid_", "CPU", source="pointwise_unary.yaml:413")
 def _sigmoid_cpu_kernel_(self: Tensor) -> Tensor:
     _sigmoid_cpu_(self, self)
     return self
@@ -1445,27 +1477,27 @@ def _sigmoid_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sigmoid_", _sigmoid_backward_, setup_context=_sigmoid_setup_, source="pointwise_unary.yaml:404")
+_lib.register_autograd("sigmoid_", _sigmoid_backward_, setup_context=_sigmoid_setup_, source="pointwise_unary.yaml:416")
 sigmoid_ = torch.ops.aten.sigmoid_.default
 
 
-# ---------------------------------------------------------------- tanh (pointwise_unary.yaml:406)
+# ---------------------------------------------------------------- tanh (pointwise_unary.yaml:418)
 _lib.define(
     "tanh(Tensor self) -> Tensor",
     doc="The hyperbolic tangent of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:406",
+    source="pointwise_unary.yaml:418",
 )
 _tanh_cpu = _libmindtorch_cpu.bind("mt_tanh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh", "Meta", source="pointwise_unary.yaml:410")
+@library.register(_lib, "tanh", "Meta", source="pointwise_unary.yaml:422")
 def _tanh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "tanh", "CPU", source="pointwise_unary.yaml:412")
+@library.register(_lib, "tanh", "CPU", source="pointwise_unary.yaml:424")
 def _tanh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _tanh_cpu(self, out)
@@ -1483,28 +1515,28 @@ def _tanh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tanh", _tanh_backward, setup_context=_tanh_setup, source="pointwise_unary.yaml:415")
+_lib.register_autograd("tanh", _tanh_backward, setup_context=_tanh_setup, source="pointwise_unary.yaml:427")
 tanh = torch.ops.aten.tanh.default
 
 
-# ---------------------------------------------------------------- tanh_ (pointwise_unary.yaml:417)
+# ---------------------------------------------------------------- tanh_ (pointwise_unary.yaml:429)
 _lib.define(
     "tanh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`tanh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:417",
+    source="pointwise_unary.yaml:429",
 )
 _tanh_cpu_ = _libmindtorch_cpu.bind("mt_tanh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh_", "Meta", source="pointwise_unary.yaml:417")
+@library.register(_lib, "tanh_", "Meta", source="pointwise_unary.yaml:429")
 def _tanh_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "tanh_", "CPU", source="pointwise_unary.yaml:422")
+@library.register(_lib, "tanh_", "CPU", source="pointwise_unary.yaml:434")
 def _tanh_cpu_kernel_(self: Tensor) -> Tensor:
     _tanh_cpu_(self, self)
     return self
@@ -1521,27 +1553,27 @@ def _tanh_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tanh_", _tanh_backward_, setup_context=_tanh_setup_, source="pointwise_unary.yaml:425")
+_lib.register_autograd("tanh_", _tanh_backward_, setup_context=_tanh_setup_, source="pointwise_unary.yaml:437")
 tanh_ = torch.ops.aten.tanh_.default
 
 
-# ---------------------------------------------------------------- sin (pointwise_unary.yaml:427)
+# ---------------------------------------------------------------- sin (pointwise_unary.yaml:439)
 _lib.define(
     "sin(Tensor self) -> Tensor",
     doc="The sine of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:427",
+    source="pointwise_unary.yaml:439",
 )
 _sin_cpu = _libmindtorch_cpu.bind("mt_sin", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sin", "Meta", source="pointwise_unary.yaml:431")
+@library.register(_lib, "sin", "Meta", source="pointwise_unary.yaml:443")
 def _sin_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sin", "CPU", source="pointwise_unary.yaml:433")
+@library.register(_lib, "sin", "CPU", source="pointwise_unary.yaml:445")
 def _sin_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sin_cpu(self, out)
@@ -1560,23 +1592,31 @@ def _sin_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sin", _sin_backward, setup_context=_sin_setup, source="pointwise_unary.yaml:436")
+_lib.register_autograd("sin", _sin_backward, setup_context=_sin_setup, source="pointwise_unary.yaml:448")
 sin = torch.ops.aten.sin.default
 
 
-# ---------------------------------------------------------------- sin_ (pointwise_unary.yaml:438)
+# ---------------------------------------------------------------- sin_ (pointwise_unary.yaml:450)
 _lib.define(
     "sin_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sin` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:438",
+    source="pointwise_unary.yaml:450",
 )
 
 
-@library.register(_lib, "sin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:443")
+def _sin_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "sin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:458")
 def _sin_kernel(self: Tensor) -> Tensor:
+    _sin_check(self)
     self.copy_(torch.ops.aten.sin(self.clone()))
     return self
 
@@ -1584,23 +1624,23 @@ def _sin_kernel(self: Tensor) -> Tensor:
 sin_ = torch.ops.aten.sin_.default
 
 
-# ---------------------------------------------------------------- cos (pointwise_unary.yaml:444)
+# ---------------------------------------------------------------- cos (pointwise_unary.yaml:459)
 _lib.define(
     "cos(Tensor self) -> Tensor",
     doc="The cosine of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:444",
+    source="pointwise_unary.yaml:459",
 )
 _cos_cpu = _libmindtorch_cpu.bind("mt_cos", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "cos", "Meta", source="pointwise_unary.yaml:448")
+@library.register(_lib, "cos", "Meta", source="pointwise_unary.yaml:463")
 def _cos_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "cos", "CPU", source="pointwise_unary.yaml:450")
+@library.register(_lib, "cos", "CPU", source="pointwise_unary.yaml:465")
 def _cos_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _cos_cpu(self, out)
@@ -1619,23 +1659,31 @@ def _cos_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("cos", _cos_backward, setup_context=_cos_setup, source="pointwise_unary.yaml:453")
+_lib.register_autograd("cos", _cos_backward, setup_context=_cos_setup, source="pointwise_unary.yaml:468")
 cos = torch.ops.aten.cos.default
 
 
-# ---------------------------------------------------------------- cos_ (pointwise_unary.yaml:455)
+# ---------------------------------------------------------------- cos_ (pointwise_unary.yaml:470)
 _lib.define(
     "cos_(Tensor(a!) self) -> Tensor(a!)",
     doc="`cos` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:455",
+    source="pointwise_unary.yaml:470",
 )
 
 
-@library.register(_lib, "cos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:460")
+def _cos_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "cos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:478")
 def _cos_kernel(self: Tensor) -> Tensor:
+    _cos_check(self)
     self.copy_(torch.ops.aten.cos(self.clone()))
     return self
 
@@ -1643,23 +1691,23 @@ def _cos_kernel(self: Tensor) -> Tensor:
 cos_ = torch.ops.aten.cos_.default
 
 
-# ---------------------------------------------------------------- tan (pointwise_unary.yaml:461)
+# ---------------------------------------------------------------- tan (pointwise_unary.yaml:479)
 _lib.define(
     "tan(Tensor self) -> Tensor",
     doc="The tangent of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:461",
+    source="pointwise_unary.yaml:479",
 )
 _tan_cpu = _libmindtorch_cpu.bind("mt_tan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tan", "Meta", source="pointwise_unary.yaml:465")
+@library.register(_lib, "tan", "Meta", source="pointwise_unary.yaml:483")
 def _tan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "tan", "CPU", source="pointwise_unary.yaml:467")
+@library.register(_lib, "tan", "CPU", source="pointwise_unary.yaml:485")
 def _tan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _tan_cpu(self, out)
@@ -1677,28 +1725,28 @@ def _tan_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tan", _tan_backward, setup_context=_tan_setup, source="pointwise_unary.yaml:470")
+_lib.register_autograd("tan", _tan_backward, setup_context=_tan_setup, source="pointwise_unary.yaml:488")
 tan = torch.ops.aten.tan.default
 
 
-# ---------------------------------------------------------------- tan_ (pointwise_unary.yaml:472)
+# ---------------------------------------------------------------- tan_ (pointwise_unary.yaml:490)
 _lib.define(
     "tan_(Tensor(a!) self) -> Tensor(a!)",
     doc="`tan` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:472",
+    source="pointwise_unary.yaml:490",
 )
 _tan_cpu_ = _libmindtorch_cpu.bind("mt_tan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tan_", "Meta", source="pointwise_unary.yaml:472")
+@library.register(_lib, "tan_", "Meta", source="pointwise_unary.yaml:490")
 def _tan_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "tan_", "CPU", source="pointwise_unary.yaml:477")
+@library.register(_lib, "tan_", "CPU", source="pointwise_unary.yaml:495")
 def _tan_cpu_kernel_(self: Tensor) -> Tensor:
     _tan_cpu_(self, self)
     return self
@@ -1715,27 +1763,27 @@ def _tan_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tan_", _tan_backward_, setup_context=_tan_setup_, source="pointwise_unary.yaml:480")
+_lib.register_autograd("tan_", _tan_backward_, setup_context=_tan_setup_, source="pointwise_unary.yaml:498")
 tan_ = torch.ops.aten.tan_.default
 
 
-# ---------------------------------------------------------------- asin (pointwise_unary.yaml:482)
+# ---------------------------------------------------------------- asin (pointwise_unary.yaml:500)
 _lib.define(
     "asin(Tensor self) -> Tensor",
     doc="The inverse sine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:482",
+    source="pointwise_unary.yaml:500",
 )
 _asin_cpu = _libmindtorch_cpu.bind("mt_asin", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "asin", "Meta", source="pointwise_unary.yaml:486")
+@library.register(_lib, "asin", "Meta", source="pointwise_unary.yaml:504")
 def _asin_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "asin", "CPU", source="pointwise_unary.yaml:488")
+@library.register(_lib, "asin", "CPU", source="pointwise_unary.yaml:506")
 def _asin_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _asin_cpu(self, out)
@@ -1754,23 +1802,31 @@ def _asin_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("asin", _asin_backward, setup_context=_asin_setup, source="pointwise_unary.yaml:491")
+_lib.register_autograd("asin", _asin_backward, setup_context=_asin_setup, source="pointwise_unary.yaml:509")
 asin = torch.ops.aten.asin.default
 
 
-# ---------------------------------------------------------------- asin_ (pointwise_unary.yaml:493)
+# ---------------------------------------------------------------- asin_ (pointwise_unary.yaml:511)
 _lib.define(
     "asin_(Tensor(a!) self) -> Tensor(a!)",
     doc="`asin` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:493",
+    source="pointwise_unary.yaml:511",
 )
 
 
-@library.register(_lib, "asin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:498")
+def _asin_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "asin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:519")
 def _asin_kernel(self: Tensor) -> Tensor:
+    _asin_check(self)
     self.copy_(torch.ops.aten.asin(self.clone()))
     return self
 
@@ -1778,23 +1834,23 @@ def _asin_kernel(self: Tensor) -> Tensor:
 asin_ = torch.ops.aten.asin_.default
 
 
-# ---------------------------------------------------------------- acos (pointwise_unary.yaml:499)
+# ---------------------------------------------------------------- acos (pointwise_unary.yaml:520)
 _lib.define(
     "acos(Tensor self) -> Tensor",
     doc="The inverse cosine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:499",
+    source="pointwise_unary.yaml:520",
 )
 _acos_cpu = _libmindtorch_cpu.bind("mt_acos", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "acos", "Meta", source="pointwise_unary.yaml:503")
+@library.register(_lib, "acos", "Meta", source="pointwise_unary.yaml:524")
 def _acos_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "acos", "CPU", source="pointwise_unary.yaml:505")
+@library.register(_lib, "acos", "CPU", source="pointwise_unary.yaml:526")
 def _acos_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _acos_cpu(self, out)
@@ -1813,23 +1869,31 @@ def _acos_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("acos", _acos_backward, setup_context=_acos_setup, source="pointwise_unary.yaml:508")
+_lib.register_autograd("acos", _acos_backward, setup_context=_acos_setup, source="pointwise_unary.yaml:529")
 acos = torch.ops.aten.acos.default
 
 
-# ---------------------------------------------------------------- acos_ (pointwise_unary.yaml:510)
+# ---------------------------------------------------------------- acos_ (pointwise_unary.yaml:531)
 _lib.define(
     "acos_(Tensor(a!) self) -> Tensor(a!)",
     doc="`acos` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:510",
+    source="pointwise_unary.yaml:531",
 )
 
 
-@library.register(_lib, "acos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:515")
+def _acos_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "acos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:539")
 def _acos_kernel(self: Tensor) -> Tensor:
+    _acos_check(self)
     self.copy_(torch.ops.aten.acos(self.clone()))
     return self
 
@@ -1837,23 +1901,23 @@ def _acos_kernel(self: Tensor) -> Tensor:
 acos_ = torch.ops.aten.acos_.default
 
 
-# ---------------------------------------------------------------- atan (pointwise_unary.yaml:516)
+# ---------------------------------------------------------------- atan (pointwise_unary.yaml:540)
 _lib.define(
     "atan(Tensor self) -> Tensor",
     doc="The inverse tangent of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:516",
+    source="pointwise_unary.yaml:540",
 )
 _atan_cpu = _libmindtorch_cpu.bind("mt_atan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "atan", "Meta", source="pointwise_unary.yaml:520")
+@library.register(_lib, "atan", "Meta", source="pointwise_unary.yaml:544")
 def _atan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "atan", "CPU", source="pointwise_unary.yaml:522")
+@library.register(_lib, "atan", "CPU", source="pointwise_unary.yaml:546")
 def _atan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _atan_cpu(self, out)
@@ -1872,23 +1936,31 @@ def _atan_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("atan", _atan_backward, setup_context=_atan_setup, source="pointwise_unary.yaml:525")
+_lib.register_autograd("atan", _atan_backward, setup_context=_atan_setup, source="pointwise_unary.yaml:549")
 atan = torch.ops.aten.atan.default
 
 
-# ---------------------------------------------------------------- atan_ (pointwise_unary.yaml:527)
+# ---------------------------------------------------------------- atan_ (pointwise_unary.yaml:551)
 _lib.define(
     "atan_(Tensor(a!) self) -> Tensor(a!)",
     doc="`atan` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:527",
+    source="pointwise_unary.yaml:551",
 )
 
 
-@library.register(_lib, "atan_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:532")
+def _atan_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "atan_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:559")
 def _atan_kernel(self: Tensor) -> Tensor:
+    _atan_check(self)
     self.copy_(torch.ops.aten.atan(self.clone()))
     return self
 
@@ -1896,23 +1968,23 @@ def _atan_kernel(self: Tensor) -> Tensor:
 atan_ = torch.ops.aten.atan_.default
 
 
-# ---------------------------------------------------------------- sinh (pointwise_unary.yaml:533)
+# ---------------------------------------------------------------- sinh (pointwise_unary.yaml:560)
 _lib.define(
     "sinh(Tensor self) -> Tensor",
     doc="The hyperbolic sine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:533",
+    source="pointwise_unary.yaml:560",
 )
 _sinh_cpu = _libmindtorch_cpu.bind("mt_sinh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sinh", "Meta", source="pointwise_unary.yaml:537")
+@library.register(_lib, "sinh", "Meta", source="pointwise_unary.yaml:564")
 def _sinh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sinh", "CPU", source="pointwise_unary.yaml:539")
+@library.register(_lib, "sinh", "CPU", source="pointwise_unary.yaml:566")
 def _sinh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sinh_cpu(self, out)
@@ -1931,23 +2003,31 @@ def _sinh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sinh", _sinh_backward, setup_context=_sinh_setup, source="pointwise_unary.yaml:542")
+_lib.register_autograd("sinh", _sinh_backward, setup_context=_sinh_setup, source="pointwise_unary.yaml:569")
 sinh = torch.ops.aten.sinh.default
 
 
-# ---------------------------------------------------------------- sinh_ (pointwise_unary.yaml:544)
+# ---------------------------------------------------------------- sinh_ (pointwise_unary.yaml:571)
 _lib.define(
     "sinh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sinh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:544",
+    source="pointwise_unary.yaml:571",
 )
 
 
-@library.register(_lib, "sinh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:549")
+def _sinh_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "sinh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:579")
 def _sinh_kernel(self: Tensor) -> Tensor:
+    _sinh_check(self)
     self.copy_(torch.ops.aten.sinh(self.clone()))
     return self
 
@@ -1955,23 +2035,23 @@ def _sinh_kernel(self: Tensor) -> Tensor:
 sinh_ = torch.ops.aten.sinh_.default
 
 
-# ---------------------------------------------------------------- cosh (pointwise_unary.yaml:550)
+# ---------------------------------------------------------------- cosh (pointwise_unary.yaml:580)
 _lib.define(
     "cosh(Tensor self) -> Tensor",
     doc="The hyperbolic cosine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:550",
+    source="pointwise_unary.yaml:580",
 )
 _cosh_cpu = _libmindtorch_cpu.bind("mt_cosh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "cosh", "Meta", source="pointwise_unary.yaml:554")
+@library.register(_lib, "cosh", "Meta", source="pointwise_unary.yaml:584")
 def _cosh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "cosh", "CPU", source="pointwise_unary.yaml:556")
+@library.register(_lib, "cosh", "CPU", source="pointwise_unary.yaml:586")
 def _cosh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _cosh_cpu(self, out)
@@ -1990,23 +2070,31 @@ def _cosh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("cosh", _cosh_backward, setup_context=_cosh_setup, source="pointwise_unary.yaml:559")
+_lib.register_autograd("cosh", _cosh_backward, setup_context=_cosh_setup, source="pointwise_unary.yaml:589")
 cosh = torch.ops.aten.cosh.default
 
 
-# ---------------------------------------------------------------- cosh_ (pointwise_unary.yaml:561)
+# ---------------------------------------------------------------- cosh_ (pointwise_unary.yaml:591)
 _lib.define(
     "cosh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`cosh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:561",
+    source="pointwise_unary.yaml:591",
 )
 
 
-@library.register(_lib, "cosh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:566")
+def _cosh_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "cosh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:599")
 def _cosh_kernel(self: Tensor) -> Tensor:
+    _cosh_check(self)
     self.copy_(torch.ops.aten.cosh(self.clone()))
     return self
 
@@ -2014,23 +2102,23 @@ def _cosh_kernel(self: Tensor) -> Tensor:
 cosh_ = torch.ops.aten.cosh_.default
 
 
-# ---------------------------------------------------------------- erf (pointwise_unary.yaml:567)
+# ---------------------------------------------------------------- erf (pointwise_unary.yaml:600)
 _lib.define(
     "erf(Tensor self) -> Tensor",
     doc="The error function of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:567",
+    source="pointwise_unary.yaml:600",
 )
 _erf_cpu = _libmindtorch_cpu.bind("mt_erf", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "erf", "Meta", source="pointwise_unary.yaml:571")
+@library.register(_lib, "erf", "Meta", source="pointwise_unary.yaml:604")
 def _erf_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "erf", "CPU", source="pointwise_unary.yaml:573")
+@library.register(_lib, "erf", "CPU", source="pointwise_unary.yaml:606")
 def _erf_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _erf_cpu(self, out)
@@ -2049,23 +2137,31 @@ def _erf_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("erf", _erf_backward, setup_context=_erf_setup, source="pointwise_unary.yaml:576")
+_lib.register_autograd("erf", _erf_backward, setup_context=_erf_setup, source="pointwise_unary.yaml:609")
 erf = torch.ops.aten.erf.default
 
 
-# ---------------------------------------------------------------- erf_ (pointwise_unary.yaml:578)
+# ---------------------------------------------------------------- erf_ (pointwise_unary.yaml:611)
 _lib.define(
     "erf_(Tensor(a!) self) -> Tensor(a!)",
     doc="`erf` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:578",
+    source="pointwise_unary.yaml:611",
 )
 
 
-@library.register(_lib, "erf_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:583")
+def _erf_check(self: Tensor) -> None:
+    if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
+        )
+
+
+@library.register(_lib, "erf_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:619")
 def _erf_kernel(self: Tensor) -> Tensor:
+    _erf_check(self)
     self.copy_(torch.ops.aten.erf(self.clone()))
     return self
 
@@ -2073,23 +2169,23 @@ def _erf_kernel(self: Tensor) -> Tensor:
 erf_ = torch.ops.aten.erf_.default
 
 
-# ---------------------------------------------------------------- silu (pointwise_unary.yaml:586)
+# ---------------------------------------------------------------- silu (pointwise_unary.yaml:622)
 _lib.define(
     "silu(Tensor self) -> Tensor",
     doc="x * sigmoid(x) of each element.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:586",
+    source="pointwise_unary.yaml:622",
 )
 _silu_cpu = _libmindtorch_cpu.bind("mt_silu", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "silu", "Meta", source="pointwise_unary.yaml:589")
+@library.register(_lib, "silu", "Meta", source="pointwise_unary.yaml:625")
 def _silu_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "silu", "CPU", source="pointwise_unary.yaml:591")
+@library.register(_lib, "silu", "CPU", source="pointwise_unary.yaml:627")
 def _silu_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _silu_cpu(self, out)
@@ -2108,17 +2204,17 @@ def _silu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("silu", _silu_backward, setup_context=_silu_setup, source="pointwise_unary.yaml:594")
+_lib.register_autograd("silu", _silu_backward, setup_context=_silu_setup, source="pointwise_unary.yaml:630")
 silu = torch.ops.aten.silu.default
 
 
-# ---------------------------------------------------------------- gelu (pointwise_unary.yaml:596)
+# ---------------------------------------------------------------- gelu (pointwise_unary.yaml:632)
 _lib.define(
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
     doc="The Gaussian error linear unit; `approximate` is `none` (by erf) or `tanh`.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:596",
+    source="pointwise_unary.yaml:632",
 )
 _gelu_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh", (npu.desc, npu.desc), abi="c")
 _gelu_cpu_ = _libmindtorch_cpu.bind("mt_gelu", (npu.desc, npu.desc), abi="c")
@@ -2129,7 +2225,7 @@ def _gelu_check(self: Tensor, approximate: str) -> None:
         raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
 
 
-@library.register(_lib, "gelu", "Meta", source="pointwise_unary.yaml:602")
+@library.register(_lib, "gelu", "Meta", source="pointwise_unary.yaml:638")
 def _gelu_fake(self: Tensor, *, approximate: str) -> Tensor:
     _gelu_check(self, approximate)
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
@@ -2147,7 +2243,7 @@ def _gelu_kernel_2(self: Tensor, *, approximate: str) -> Tensor:
     return out
 
 
-@library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:604")
+@library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:640")
 def _gelu_cpu_kernel(self: Tensor, *, approximate: str) -> Tensor:
     _gelu_check(self, approximate)
     if approximate == "tanh":
@@ -2168,27 +2264,27 @@ def _gelu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("gelu", _gelu_backward, setup_context=_gelu_setup, source="pointwise_unary.yaml:611")
+_lib.register_autograd("gelu", _gelu_backward, setup_context=_gelu_setup, source="pointwise_unary.yaml:647")
 gelu = torch.ops.aten.gelu.default
 
 
-# ---------------------------------------------------------------- logical_not (pointwise_unary.yaml:615)
+# ---------------------------------------------------------------- logical_not (pointwise_unary.yaml:651)
 _lib.define(
     "logical_not(Tensor self) -> Tensor",
     doc="Whether each element is 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:615",
+    source="pointwise_unary.yaml:651",
 )
 _logical_not_cpu = _libmindtorch_cpu.bind("mt_logical_not", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_not", "Meta", source="pointwise_unary.yaml:619")
+@library.register(_lib, "logical_not", "Meta", source="pointwise_unary.yaml:655")
 def _logical_not_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "logical_not", "CPU", source="pointwise_unary.yaml:621")
+@library.register(_lib, "logical_not", "CPU", source="pointwise_unary.yaml:657")
 def _logical_not_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _logical_not_cpu(self, out)
@@ -2204,28 +2300,28 @@ def _logical_not_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_not", _logical_not_backward, setup_context=_logical_not_setup, source="pointwise_unary.yaml:624"
+    "logical_not", _logical_not_backward, setup_context=_logical_not_setup, source="pointwise_unary.yaml:660"
 )
 logical_not = torch.ops.aten.logical_not.default
 
 
-# ---------------------------------------------------------------- isnan (pointwise_unary.yaml:625)
+# ---------------------------------------------------------------- isnan (pointwise_unary.yaml:661)
 _lib.define(
     "isnan(Tensor self) -> Tensor",
     doc="Whether each element is NaN.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:625",
+    source="pointwise_unary.yaml:661",
 )
 _isnan_cpu = _libmindtorch_cpu.bind("mt_isnan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isnan", "Meta", source="pointwise_unary.yaml:629")
+@library.register(_lib, "isnan", "Meta", source="pointwise_unary.yaml:665")
 def _isnan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isnan", "CPU", source="pointwise_unary.yaml:631")
+@library.register(_lib, "isnan", "CPU", source="pointwise_unary.yaml:667")
 def _isnan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isnan_cpu(self, out)
@@ -2240,27 +2336,27 @@ def _isnan_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isnan", _isnan_backward, setup_context=_isnan_setup, source="pointwise_unary.yaml:634")
+_lib.register_autograd("isnan", _isnan_backward, setup_context=_isnan_setup, source="pointwise_unary.yaml:670")
 isnan = torch.ops.aten.isnan.default
 
 
-# ---------------------------------------------------------------- isinf (pointwise_unary.yaml:635)
+# ---------------------------------------------------------------- isinf (pointwise_unary.yaml:671)
 _lib.define(
     "isinf(Tensor self) -> Tensor",
     doc="Whether each element is infinite.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:635",
+    source="pointwise_unary.yaml:671",
 )
 _isinf_cpu = _libmindtorch_cpu.bind("mt_isinf", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isinf", "Meta", source="pointwise_unary.yaml:639")
+@library.register(_lib, "isinf", "Meta", source="pointwise_unary.yaml:675")
 def _isinf_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isinf", "CPU", source="pointwise_unary.yaml:641")
+@library.register(_lib, "isinf", "CPU", source="pointwise_unary.yaml:677")
 def _isinf_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isinf_cpu(self, out)
@@ -2275,27 +2371,27 @@ def _isinf_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isinf", _isinf_backward, setup_context=_isinf_setup, source="pointwise_unary.yaml:644")
+_lib.register_autograd("isinf", _isinf_backward, setup_context=_isinf_setup, source="pointwise_unary.yaml:680")
 isinf = torch.ops.aten.isinf.default
 
 
-# ---------------------------------------------------------------- isfinite (pointwise_unary.yaml:645)
+# ---------------------------------------------------------------- isfinite (pointwise_unary.yaml:681)
 _lib.define(
     "isfinite(Tensor self) -> Tensor",
     doc="Whether each element is a finite number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:645",
+    source="pointwise_unary.yaml:681",
 )
 _isfinite_cpu = _libmindtorch_cpu.bind("mt_isfinite", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isfinite", "Meta", source="pointwise_unary.yaml:649")
+@library.register(_lib, "isfinite", "Meta", source="pointwise_unary.yaml:685")
 def _isfinite_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isfinite", "CPU", source="pointwise_unary.yaml:651")
+@library.register(_lib, "isfinite", "CPU", source="pointwise_unary.yaml:687")
 def _isfinite_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isfinite_cpu(self, out)
@@ -2310,27 +2406,27 @@ def _isfinite_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isfinite", _isfinite_backward, setup_context=_isfinite_setup, source="pointwise_unary.yaml:654")
+_lib.register_autograd("isfinite", _isfinite_backward, setup_context=_isfinite_setup, source="pointwise_unary.yaml:690")
 isfinite = torch.ops.aten.isfinite.default
 
 
-# ---------------------------------------------------------------- bitwise_not (pointwise_unary.yaml:655)
+# ---------------------------------------------------------------- bitwise_not (pointwise_unary.yaml:691)
 _lib.define(
     "bitwise_not(Tensor self) -> Tensor",
     doc="The complement of each element's bits; of bool, the logical one.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:655",
+    source="pointwise_unary.yaml:691",
 )
 _bitwise_not_cpu = _libmindtorch_cpu.bind("mt_bitwise_not", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_not", "Meta", source="pointwise_unary.yaml:659")
+@library.register(_lib, "bitwise_not", "Meta", source="pointwise_unary.yaml:695")
 def _bitwise_not_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "bitwise_not", "CPU", source="pointwise_unary.yaml:661")
+@library.register(_lib, "bitwise_not", "CPU", source="pointwise_unary.yaml:697")
 def _bitwise_not_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _bitwise_not_cpu(self, out)
@@ -2346,19 +2442,19 @@ def _bitwise_not_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "bitwise_not", _bitwise_not_backward, setup_context=_bitwise_not_setup, source="pointwise_unary.yaml:664"
+    "bitwise_not", _bitwise_not_backward, setup_context=_bitwise_not_setup, source="pointwise_unary.yaml:700"
 )
 bitwise_not = torch.ops.aten.bitwise_not.default
 
 
-# ---------------------------------------------------------------- threshold_backward (pointwise_unary.yaml:667)
+# ---------------------------------------------------------------- threshold_backward (pointwise_unary.yaml:703)
 _lib.define(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
     doc="`grad_output` where `self > threshold`, else 0.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:667",
+    source="pointwise_unary.yaml:703",
 )
 _threshold_backward_cpu = _libmindtorch_cpu.bind(
     "mt_threshold_backward", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c"
@@ -2366,19 +2462,19 @@ _threshold_backward_cpu = _libmindtorch_cpu.bind(
 _threshold_backward_npu_python = library.python_function("mindtorch_v2.kernels.npu:threshold_backward")
 
 
-@library.register(_lib, "threshold_backward", "Meta", source="pointwise_unary.yaml:670")
+@library.register(_lib, "threshold_backward", "Meta", source="pointwise_unary.yaml:706")
 def _threshold_backward_fake(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "threshold_backward", "CPU", source="pointwise_unary.yaml:672")
+@library.register(_lib, "threshold_backward", "CPU", source="pointwise_unary.yaml:708")
 def _threshold_backward_cpu_kernel(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     out = npu.alloc_like(grad_output)
     _threshold_backward_cpu(grad_output, self, out, threshold)
     return out
 
 
-@library.register(_lib, "threshold_backward", "NPU", source="pointwise_unary.yaml:675")
+@library.register(_lib, "threshold_backward", "NPU", source="pointwise_unary.yaml:711")
 def _threshold_backward_npu_kernel(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     result: Tensor = _threshold_backward_npu_python(grad_output, self, threshold)
     return result
@@ -2403,29 +2499,29 @@ _lib.register_autograd(
     "threshold_backward",
     _threshold_backward_backward,
     setup_context=_threshold_backward_setup,
-    source="pointwise_unary.yaml:677",
+    source="pointwise_unary.yaml:713",
 )
 threshold_backward = torch.ops.aten.threshold_backward.default
 
 
-# ---------------------------------------------------------------- sigmoid_backward (pointwise_unary.yaml:680)
+# ---------------------------------------------------------------- sigmoid_backward (pointwise_unary.yaml:716)
 _lib.define(
     "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
     doc="The gradient of `sigmoid` from its output.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:680",
+    source="pointwise_unary.yaml:716",
 )
 _sigmoid_backward_cpu = _libmindtorch_cpu.bind("mt_sigmoid_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid_backward", "Meta", source="pointwise_unary.yaml:683")
+@library.register(_lib, "sigmoid_backward", "Meta", source="pointwise_unary.yaml:719")
 def _sigmoid_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "sigmoid_backward", "CPU", source="pointwise_unary.yaml:685")
+@library.register(_lib, "sigmoid_backward", "CPU", source="pointwise_unary.yaml:721")
 def _sigmoid_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _sigmoid_backward_cpu(grad_output, output, out)
@@ -2450,29 +2546,29 @@ _lib.register_autograd(
     "sigmoid_backward",
     _sigmoid_backward_backward,
     setup_context=_sigmoid_backward_setup,
-    source="pointwise_unary.yaml:688",
+    source="pointwise_unary.yaml:724",
 )
 sigmoid_backward = torch.ops.aten.sigmoid_backward.default
 
 
-# ---------------------------------------------------------------- tanh_backward (pointwise_unary.yaml:691)
+# ---------------------------------------------------------------- tanh_backward (pointwise_unary.yaml:727)
 _lib.define(
     "tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
     doc="The gradient of `tanh` from its output.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:691",
+    source="pointwise_unary.yaml:727",
 )
 _tanh_backward_cpu = _libmindtorch_cpu.bind("mt_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh_backward", "Meta", source="pointwise_unary.yaml:694")
+@library.register(_lib, "tanh_backward", "Meta", source="pointwise_unary.yaml:730")
 def _tanh_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "tanh_backward", "CPU", source="pointwise_unary.yaml:696")
+@library.register(_lib, "tanh_backward", "CPU", source="pointwise_unary.yaml:732")
 def _tanh_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _tanh_backward_cpu(grad_output, output, out)
@@ -2494,29 +2590,29 @@ def _tanh_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "tanh_backward", _tanh_backward_backward, setup_context=_tanh_backward_setup, source="pointwise_unary.yaml:699"
+    "tanh_backward", _tanh_backward_backward, setup_context=_tanh_backward_setup, source="pointwise_unary.yaml:735"
 )
 tanh_backward = torch.ops.aten.tanh_backward.default
 
 
-# ---------------------------------------------------------------- silu_backward (pointwise_unary.yaml:702)
+# ---------------------------------------------------------------- silu_backward (pointwise_unary.yaml:738)
 _lib.define(
     "silu_backward(Tensor grad_output, Tensor self) -> Tensor",
     doc="The gradient of `silu` from its input.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:702",
+    source="pointwise_unary.yaml:738",
 )
 _silu_backward_cpu = _libmindtorch_cpu.bind("mt_silu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "silu_backward", "Meta", source="pointwise_unary.yaml:705")
+@library.register(_lib, "silu_backward", "Meta", source="pointwise_unary.yaml:741")
 def _silu_backward_fake(grad_output: Tensor, self: Tensor) -> Tensor:
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "silu_backward", "CPU", source="pointwise_unary.yaml:707")
+@library.register(_lib, "silu_backward", "CPU", source="pointwise_unary.yaml:743")
 def _silu_backward_cpu_kernel(grad_output: Tensor, self: Tensor) -> Tensor:
     out = npu.alloc_like(grad_output)
     _silu_backward_cpu(grad_output, self, out)
@@ -2542,25 +2638,25 @@ def _silu_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "silu_backward", _silu_backward_backward, setup_context=_silu_backward_setup, source="pointwise_unary.yaml:710"
+    "silu_backward", _silu_backward_backward, setup_context=_silu_backward_setup, source="pointwise_unary.yaml:746"
 )
 silu_backward = torch.ops.aten.silu_backward.default
 
 
-# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:713)
+# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:749)
 _lib.define(
     "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
     doc="The gradient of `gelu` from its input.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:713",
+    source="pointwise_unary.yaml:749",
 )
 _gelu_backward_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 _gelu_backward_cpu_ = _libmindtorch_cpu.bind("mt_gelu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:716")
+@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:752")
 def _gelu_backward_fake(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     return npu.alloc_like(grad_output)
 
@@ -2577,7 +2673,7 @@ def _gelu_backward_kernel_2(grad_output: Tensor, self: Tensor, *, approximate: s
     return out
 
 
-@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:718")
+@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:754")
 def _gelu_backward_cpu_kernel(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     if approximate == "tanh":
         return _gelu_backward_kernel_1(grad_output, self, approximate=approximate)
@@ -2588,6 +2684,6 @@ _lib.register_autograd(
     "gelu_backward",
     library.python_function("mindtorch_v2.kernels.activation:gelu_backward_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.activation:gelu_backward_setup"),
-    source="pointwise_unary.yaml:725",
+    source="pointwise_unary.yaml:761",
 )
 gelu_backward = torch.ops.aten.gelu_backward.default

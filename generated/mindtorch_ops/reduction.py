@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import Tensor, library, npu
+from mindtorch_v2 import Tensor, library
 
 __all__ = [
     "all",
@@ -717,12 +717,14 @@ _lib.define(
     variants=("method",),
     source="reduction.yaml:182",
 )
+_sum_to_size_fake_python = library.python_function("mindtorch_v2.kernels.reduction:sum_to_size")
 _sum_to_size_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:sum_to_size")
 
 
 @library.register(_lib, "sum_to_size", "Meta", source="reduction.yaml:185")
 def _sum_to_size_fake(self: Tensor, size: Sequence[int]) -> Tensor:
-    return npu.alloc(size, self.dtype, self.device)
+    result: Tensor = _sum_to_size_fake_python(self, size)
+    return result
 
 
 @library.register(_lib, "sum_to_size", "CPU", source="reduction.yaml:187")

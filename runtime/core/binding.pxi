@@ -7,6 +7,11 @@ cdef enum:                     # what an argument takes
 cdef enum:
     MAX_ARGS = 64
 
+cdef enum:                     # how a call is bound, as flags
+    BIND_EXPLAIN = 1           # raise where it does not fit
+    BIND_EXACT = 2             # no tensor stands for a number: while overloads are chosen, one for tensors goes first
+    BIND_WRAP = 4              # a number stands for a tensor
+
 cdef dict ARG_KINDS = {
     "Tensor": ARG_TENSOR, "int": ARG_INT, "SymInt": ARG_INT, "DeviceIndex": ARG_INT, "float": ARG_FLOAT, "bool": ARG_BOOL,
     "SymBool": ARG_BOOL, "str": ARG_STR, "Scalar": ARG_SCALAR, "ScalarType": ARG_DTYPE, "Device": ARG_DEVICE,
@@ -48,6 +53,7 @@ cdef struct Bound:
     PyObject* slots[MAX_ARGS]
     PyObject* made[2 * MAX_ARGS]          # a list may be copied and then converted
     int made_count
+    int mode                   # BIND_EXACT, BIND_WRAP
 
 
 cdef inline void release_bound(Bound* bound) noexcept:
@@ -162,8 +168,12 @@ cdef inline bint matches(int kind, PyObject* value) noexcept:
     return kind == ARG_ANY
 
 
-cdef object convert(int kind, object value):
+cdef object convert(int kind, object value, int mode):
     """The value as its kind, where PyTorch converts silently; NO_DEFAULT where it does not fit."""
+    if kind == ARG_TENSOR and mode & BIND_WRAP and matches(ARG_SCALAR, <PyObject*>value):
+        return wrap_number(value)
+    if mode & BIND_EXACT and isinstance(value, Tensor):
+        return NO_DEFAULT
     if kind == ARG_FLOAT and PyLong_Check(value):
         return float(value)
     if kind == ARG_DTYPE:
@@ -217,7 +227,7 @@ cdef int fit(ArgSpec* spec, PyObject** slot, Bound* bound) except -1:
     element = element_kind(spec.kind)
     if element != ARG_ANY:
         return fit_list(spec, element, slot, bound)
-    converted = convert(spec.kind, <object>value)
+    converted = convert(spec.kind, <object>value, bound.mode)
     if converted is NO_DEFAULT:
         return MISFIT
     slot[0] = keep(bound, converted)
@@ -253,7 +263,7 @@ cdef int convert_list(int element, object value, PyObject** slot, Bound* bound) 
         return MISFIT
     for item in value:
         if not matches(element, <PyObject*>item):
-            item = convert(element, item)
+            item = convert(element, item, bound.mode)
             if item is NO_DEFAULT:
                 return MISFIT
         if element == ARG_INT and is_wide(<PyObject*>item):
@@ -276,11 +286,13 @@ cdef inline int accept(Signature sig, int at, Bound* bound, bint explain) except
     return 0
 
 
-cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwnames, Bound* bound, bint explain) except -1:
-    """Fills bound.slots; 1 on success. Where the call does not fit: raises TypeError if `explain`, else returns 0."""
+cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwnames, Bound* bound, int mode) except -1:
+    """Fills bound.slots; 1 on success. Where the call does not fit: raises TypeError if `mode` has EXPLAIN, else returns 0."""
+    cdef bint explain = mode & BIND_EXPLAIN
     cdef Py_ssize_t i, keywords = 0 if kwnames == NULL else PyTuple_GET_SIZE(<object>kwnames)
     cdef Py_ssize_t placed = nargs
     bound.made_count = 0
+    bound.mode = mode
     if nargs >= sig.positional:
         placed = take_positional(sig, args, nargs, bound)
         if placed < 0:

@@ -30,6 +30,10 @@ cdef struct Alias:
     bint written                         # `Tensor(a!)`
 
 
+# The operators that take a Python number for a tensor. PyTorch names them; there is no rule that others could follow.
+cdef object NUMBERS_FOR_TENSORS = frozenset(("add", "copy", "div", "floor_divide", "index_put", "mul", "sub"))
+
+
 cdef class OpOverload:
     """One operator overload: a schema, kernels by dispatch key, and a gradient formula.
 
@@ -52,7 +56,9 @@ cdef class OpOverload:
     cdef uint64_t composite_at           # backend keys that run an implicit composite, whose own operators are checked
     cdef Alias aliases[MAX_ARGS]
     cdef bint mutates, makes_views, returns_self, is_builtin
+    cdef bint writes_first               # to its first argument alone, a tensor, and takes no lists of tensors
     cdef int device_check, overlap_check # what is asked of the arguments before a kernel runs: devices.pxi, overlap.pxi
+    cdef bint takes_numbers              # for tensors
     cdef uint64_t aliased_returns        # bit i: the schema declares that output i shares memory with an argument
     cdef int returns                     # number of declared returns
     cdef int return_kind                 # of each: ARG_TENSOR, ARG_TENSOR_LIST or ARG_ANY
@@ -82,9 +88,12 @@ cdef class OpOverload:
         for i, output in enumerate(schema.returns):
             if output.alias is not None:
                 self.aliased_returns |= <uint64_t>1 << i
+        self.writes_first = not self.sig.has_lists and self.sig.tensor_args > 0 and self.sig.args[0].kind == ARG_TENSOR \
+            and [i for i, argument in enumerate(schema.arguments) if argument.is_write] == [0]
         self.returns = len(schema.returns)
         self.return_kind = arg_spec(schema.returns[0].type).kind if self.returns else ARG_ANY
         self.returns_self = self.returns == 1 and schema.returns[0].alias is not None and schema.returns[0].alias.write
+        self.takes_numbers = namespace == "aten" and schema.name.rstrip("_") in NUMBERS_FOR_TENSORS
         resolve_operator(self)
 
     def __get__(self, instance, owner):
@@ -247,24 +256,30 @@ cdef PyObject* call_operator(PyObject* callable, PyObject** args, size_t nargsf,
     cdef Bound bound
     result = None
     try:
-        if bind(op.sig, args, PyVectorcall_NARGS(nargsf), kwnames, &bound, False):
+        if bind(op.sig, args, PyVectorcall_NARGS(nargsf), kwnames, &bound, 0):
             result = dispatch(op, &bound, call_keys(op, &bound))
         else:
-            result = call_of_strangers(op, args, PyVectorcall_NARGS(nargsf), kwnames)
+            result = call_that_does_not_fit(op, args, PyVectorcall_NARGS(nargsf), kwnames)
     finally:
         release_bound(&bound)
     Py_INCREF(result)
     return <PyObject*>result
 
 
-cdef object call_of_strangers(OpOverload op, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
-    """A call that does not fit: an argument may define ``__torch_function__`` without being a tensor."""
+cdef object call_that_does_not_fit(OpOverload op, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
+    """A second look: numbers may stand for tensors, and an argument may define ``__torch_function__`` without being one."""
     from mindtorch_v2._ops import ops
     cdef Bound bound
+    if op.takes_numbers:
+        try:
+            if bind(op.sig, args, nargs, kwnames, &bound, BIND_WRAP):
+                return dispatch(op, &bound, call_keys(op, &bound))
+        finally:
+            release_bound(&bound)
     result = ask_strangers(getattr(getattr(ops, op.namespace), op._schema.name, None), args, nargs, kwnames)
     if result is NotImplemented:
         try:
-            bind(op.sig, args, nargs, kwnames, &bound, True)     # raises, and says what is wrong
+            bind(op.sig, args, nargs, kwnames, &bound, BIND_EXPLAIN)     # raises, and says what is wrong
         finally:
             release_bound(&bound)
     return result
@@ -293,7 +308,7 @@ cdef int bind_python(Signature sig, tuple args, dict kwargs, Bound* bound) excep
         flat[i] = <PyObject*>value
         i += 1
     names = tuple(kwargs)
-    return bind(sig, flat, len(args), <PyObject*>names if names else NULL, bound, True)
+    return bind(sig, flat, len(args), <PyObject*>names if names else NULL, bound, BIND_EXPLAIN)
 
 
 cdef inline uint64_t call_keys(OpOverload op, Bound* bound):
@@ -378,7 +393,7 @@ cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
 cdef inline object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     """What is registered at a key, once the arguments go together as the operator's declaration asks."""
     cdef bint composite = op.composite_at >> key & 1      # its own operators compare devices
-    if op.overlap_check and (composite or key <= KEY_META):
+    if op.overlap_check and (composite or key <= KEY_META) and not plainly_apart(op, bound):
         check_overlap(op, bound)
     if op.device_check and keys & NOT_CPU and key <= KEY_META and not composite and not on_one_device(op, bound):
         return run_across_devices(op, key, bound, keys)

@@ -86,22 +86,29 @@ cdef dtype dtype_from_python(object value):
     if isinstance(value, dtype):
         return value
     if value is float:
-        return default_dtype_
+        return dtype_f64
     if value is int:
         return dtype_i64
     if value is bool:
         return dtype_bool
     if value is complex:
-        return dtype_c128 if default_dtype_ is dtype_f64 else dtype_c64
+        return dtype_c128
     return None
 
 
+cdef inline bint is_wide_unsigned(dtype d) noexcept:
+    return d.code >= MT_U16
+
+
 cdef dtype promote(dtype a, dtype b):
-    """The smallest dtype that holds both (torch.promote_types)."""
+    """The smallest dtype that holds both (torch.promote_types). RuntimeError where PyTorch names none."""
     if a is b:
         return a
     if a.category < b.category:
         a, b = b, a
+    if a.category != CATEGORY_FLOAT and (is_wide_unsigned(a) or is_wide_unsigned(b)):
+        raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+                           f"{a.name} and {b.name}: convert one of them first")
     if a.category == CATEGORY_COMPLEX:
         if b.category == CATEGORY_COMPLEX or b is dtype_f64:
             return dtype_c128 if a is dtype_c128 or b.itemsize == 16 or b is dtype_f64 else dtype_c64
@@ -116,15 +123,11 @@ cdef dtype promote(dtype a, dtype b):
 
 
 cdef dtype promote_integers(dtype a, dtype b):
-    if a.is_signed == b.is_signed:
+    if a.is_signed == b.is_signed:        # uint8 is the only unsigned one that comes here
         return a if a.itemsize >= b.itemsize else b
     if b.is_signed:
         a, b = b, a                       # now a is signed, b is not
-    if a.itemsize > b.itemsize:
-        return a
-    if b.itemsize >= 8:                   # nothing signed holds uint64; PyTorch raises only for some pairs
-        return dtype_f32 if b.itemsize == 8 and a is not dtype_i64 else a
-    return dtypes["int16" if b.itemsize == 1 else "int32" if b.itemsize == 2 else "int64"]
+    return a if a.itemsize > b.itemsize else dtypes["int16"]
 
 
 def promote_types(dtype a not None, dtype b not None):
@@ -136,7 +139,7 @@ cdef dtype dtype_of_number(object value):
     if PyBool_Check(value):
         return dtype_bool
     if PyLong_Check(value):
-        return dtype_i64
+        return dtype_of_integer(value)
     if PyFloat_Check(value):
         return default_dtype_
     if PyComplex_Check(value):
@@ -144,11 +147,26 @@ cdef dtype dtype_of_number(object value):
     return None
 
 
+cdef dtype dtype_of_integer(object value):
+    """int64, and uint64 for what only that holds."""
+    if -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
+        return dtype_i64
+    if 0 < value <= 0xFFFFFFFFFFFFFFFF:
+        return dtypes["uint64"]
+    raise OverflowError(f"int too big to convert: {value} is outside the range of int64 and of uint64")
+
+
+cdef dtype wrapped_dtype(dtype d):
+    """The dtype as which a wrapped number takes part in promotion: of its kind, in the default precision."""
+    return dtype_of_number(1.0) if d.category == CATEGORY_FLOAT else dtype_of_number(1j) if d.category == CATEGORY_COMPLEX else d
+
+
 def result_type(*values):
     """The dtype of an arithmetic operation on tensors and Python numbers.
 
     Tensors with dimensions decide before 0-d tensors, and these before Python numbers, unless the lower one is of a
-    higher category (bool < integer < float < complex). Source: PyTorch's documented type promotion.
+    higher category (bool < integer < float < complex). A number that an operator took for a tensor (`wrap_number`) is
+    still a number. Source: PyTorch's documented type promotion.
     """
     cdef dtype d
     cdef dtype dims = None, zero = None, number = None
@@ -157,6 +175,9 @@ def result_type(*values):
             d = (<Tensor>value).dt
             if (<Tensor>value).nd > 0:
                 dims = d if dims is None else promote(dims, d)
+            elif (<Tensor>value).wrapped:
+                d = wrapped_dtype(d)
+                number = d if number is None else promote(number, d)
             else:
                 zero = d if zero is None else promote(zero, d)
         else:
@@ -174,4 +195,4 @@ cdef dtype combine_categories(dtype higher, dtype lower):
         return higher
     if lower.category == CATEGORY_COMPLEX and higher.category == CATEGORY_FLOAT:
         return promote(higher, dtype_c64) if higher.itemsize > 2 else dtype_c64
-    return promote(higher, lower) if higher.category == lower.category else lower
+    return lower if lower.category > CATEGORY_INT else promote(higher, lower)

@@ -7,7 +7,7 @@ the kernel's own keeps both, with the operator before them.
 
 cdef extern from "mindtorch_kernel.h":
     enum:
-        MT_ERROR_DTYPE, MT_ERROR_SHAPE, MT_ERROR_DIVISION, MT_ERROR_INDEX, MT_ERROR_MEMORY
+        MT_ERROR_DTYPE, MT_ERROR_SHAPE, MT_ERROR_DIVISION, MT_ERROR_INDEX, MT_ERROR_MEMORY, MT_ERROR_FACTOR
 
 cdef extern from *:
     """
@@ -23,6 +23,7 @@ cdef dict C_STATUS = {
     MT_ERROR_DIVISION: "integer division by zero",
     MT_ERROR_INDEX: "an index outside its dimension",
     MT_ERROR_MEMORY: "no memory for a temporary",
+    MT_ERROR_FACTOR: "a factor with a fraction, for integers",
 }
 
 # PyTorch's names of dtypes in what its kernels say.
@@ -111,6 +112,8 @@ cdef object status_error(OpOverload op, Bound* bound, int status, list given):
         return RuntimeError(shapes_that_do_not_fit(op, bound))
     if status == MT_ERROR_DIVISION:
         return RuntimeError("ZeroDivisionError")
+    if status == MT_ERROR_FACTOR:
+        return RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if status == MT_ERROR_INDEX:
         return IndexError(f"{op.sig.qualname}: index out of range: {listed_shapes(op, bound)}")
     return MemoryError(f"{op.sig.qualname}: out of memory: no room for a temporary of the size of its arguments: "

@@ -24,12 +24,33 @@ cdef inline object call2(object packet, object a, object b):
 
 
 cdef object operand(object value):
-    """A tensor or number as it is, a NumPy scalar as a number, None for what is neither."""
+    """A tensor or number as it is, a NumPy scalar as a number, None for what is neither (a NumPy array of any rank too)."""
     if isinstance(value, Tensor) or PyLong_Check(value) or PyFloat_Check(value) or PyComplex_Check(value):
         return value
-    if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
+    if is_numpy_scalar(value):
         return value.item()
     return value if hasattr(type(value), "__torch_function__") else None
+
+
+cdef inline bint is_numpy_scalar(object value):
+    """Whether a value is a number of NumPy's; its arrays without dimensions can be written to, numbers cannot."""
+    return hasattr(value, "dtype") and getattr(value, "ndim", None) == 0 and not hasattr(value, "__setitem__")
+
+
+cdef inline object array_as_tensor(object value):
+    """A NumPy array as a tensor, for comparisons, which Python would answer by identity if nobody else did."""
+    if isinstance(value, Tensor) or not hasattr(value, "__array_interface__") or is_numpy_scalar(value):
+        return value
+    return protocols().from_array(value)
+
+
+cdef object wrap_number(object value):
+    """A Python number as a 0-d CPU tensor in full precision; in type promotion it counts as the number it is."""
+    cdef Tensor t = alloc((), dtype_f64 if PyFloat_Check(value) else dtype_c128 if PyComplex_Check(value) else dtype_of_number(value),
+                          device_cpu)
+    t = aten("fill_")(t, value)
+    t.wrapped = True
+    return t
 
 
 cdef object binary(str name, object a, object b):
@@ -45,8 +66,3 @@ cdef object reflected(str name, object self, object other):
 
 cdef inline bint is_tensor_like(object value):
     return isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")
-
-
-cdef object as_tensor(object value, Tensor like):
-    """A number as a 0-d tensor on the device of another, for operators that take no number first."""
-    return value if is_tensor_like(value) else aten("scalar_tensor")(value, device=like.dev)

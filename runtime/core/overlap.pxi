@@ -26,6 +26,18 @@ cdef int read_overlap_check(object schema, object names) except -1:
     return found if any([argument.is_write for argument in schema.arguments]) else 0
 
 
+cdef inline bint plainly_apart(OpOverload op, Bound* bound) noexcept:
+    """Whether only the first argument is written, without gaps, and no other tensor's storage reaches into its storage."""
+    cdef int i
+    if not op.writes_first or bound.slots[0] == <PyObject*>None or not (<Tensor>bound.slots[0]).contig:
+        return False
+    for i in range(1, op.sig.count):
+        if op.sig.args[i].kind == ARG_TENSOR and bound.slots[i] != <PyObject*>None \
+                and share_storage(bound.slots[0], bound.slots[i]):
+            return False
+    return True
+
+
 cdef int check_overlap(OpOverload op, Bound* bound) except -1:
     """Raises RuntimeError where a call would write to memory that its declaration says must not overlap."""
     cdef int i
@@ -54,19 +66,19 @@ cdef inline int check_written(OpOverload op, Bound* bound, int at, Tensor writte
             continue
         kind = op.sig.args[i].kind
         if kind == ARG_TENSOR:
-            if share_storage(written, <Tensor>bound.slots[i]):
+            if share_storage(<PyObject*>written, bound.slots[i]):
                 check_against(op, at, written, i, <Tensor>bound.slots[i])
         elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
             for item in <object>bound.slots[i]:
-                if item is not None and share_storage(written, <Tensor>item):
+                if item is not None and share_storage(<PyObject*>written, <PyObject*>item):
                     check_against(op, at, written, i, <Tensor>item)
     return 0
 
 
-cdef inline bint share_storage(Tensor a, Tensor b) noexcept:
+cdef inline bint share_storage(PyObject* a, PyObject* b) noexcept:
     """Whether the memory of two tensors' storages overlaps: two storages may borrow from one owner."""
-    return a.storage is b.storage or <char*>a.storage.data < <char*>b.storage.data + b.storage.nbytes_ \
-        and <char*>b.storage.data < <char*>a.storage.data + a.storage.nbytes_
+    return <char*>(<Tensor>a).storage.data < <char*>(<Tensor>b).storage.data + (<Tensor>b).storage.nbytes_ \
+        and <char*>(<Tensor>b).storage.data < <char*>(<Tensor>a).storage.data + (<Tensor>a).storage.nbytes_
 
 
 cdef int check_against(OpOverload op, int at, Tensor written, int other, Tensor given) except -1:

@@ -60,24 +60,33 @@ mt_enable_vectorcall(<PyTypeObject*>OpOverloadPacket,
 
 cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
     cdef OpOverloadPacket packet = <OpOverloadPacket>callable
-    cdef Bound bound
-    cdef OpOverload op
+    cdef Py_ssize_t nargs = PyVectorcall_NARGS(nargsf)
     if len(packet.ops) == 1:
         return call_operator(<PyObject*>packet.ops[0], args, nargsf, kwnames)
-    result = None
-    for op in packet.ops:
-        try:
-            if bind(op.sig, args, PyVectorcall_NARGS(nargsf), kwnames, &bound, False):
-                result = dispatch(op, &bound, call_keys(op, &bound))
-                Py_INCREF(result)
-                return <PyObject*>result
-        finally:
-            release_bound(&bound)
-    result = ask_strangers(packet, args, PyVectorcall_NARGS(nargsf), kwnames)
+    result = call_first_that_fits(packet, args, nargs, kwnames, BIND_EXACT)
     if result is NotImplemented:
-        raise no_overload(packet, args, PyVectorcall_NARGS(nargsf), kwnames)
+        result = call_first_that_fits(packet, args, nargs, kwnames, 0)
+    if result is NotImplemented and any([(<OpOverload>op).takes_numbers for op in packet.ops]):
+        result = call_first_that_fits(packet, args, nargs, kwnames, BIND_WRAP)
+    if result is NotImplemented:
+        result = ask_strangers(packet, args, nargs, kwnames)
+    if result is NotImplemented:
+        raise no_overload(packet, args, nargs, kwnames)
     Py_INCREF(result)
     return <PyObject*>result
+
+
+cdef object call_first_that_fits(OpOverloadPacket packet, PyObject** args, Py_ssize_t nargs, PyObject* kwnames, int mode):
+    """What the first overload that a call fits returns, or NotImplemented where it fits none."""
+    cdef Bound bound
+    cdef OpOverload op
+    for op in packet.ops:
+        try:
+            if bind(op.sig, args, nargs, kwnames, &bound, mode):
+                return dispatch(op, &bound, call_keys(op, &bound))
+        finally:
+            release_bound(&bound)
+    return NotImplemented
 
 
 cdef object no_overload(OpOverloadPacket packet, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):

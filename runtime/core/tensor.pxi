@@ -26,6 +26,7 @@ cdef class Tensor:
     cdef uint8_t wants_grad        # requires_grad of a leaf
     cdef uint8_t retains_grad_
     cdef uint8_t made              # a ViewMaker: whether a view may be changed in place
+    cdef uint8_t wrapped           # a number that stands for a tensor: it takes part in type promotion as a number
     cdef dtype dt
     cdef device dev
     cdef uint64_t keys
@@ -353,7 +354,7 @@ cdef class Tensor:
     def __rand__(self, other): return binary("bitwise_and", self, other)
     def __ror__(self, other): return binary("bitwise_or", self, other)
     def __rxor__(self, other): return binary("bitwise_xor", self, other)
-    def __rtruediv__(self, other): return binary("mul", call1(aten("reciprocal"), self), other)
+    def __rtruediv__(self, other): return call1(aten("reciprocal"), self) * other
     def __rmod__(self, other): return reflected("remainder", self, other)
     def __rmatmul__(self, other): return reflected("matmul", self, other) if is_tensor_like(other) else NotImplemented
     def __pow__(self, other, modulo):
@@ -371,8 +372,8 @@ cdef class Tensor:
     def __ior__(self, other): return binary("bitwise_or_", self, other)
     def __ixor__(self, other): return binary("bitwise_xor_", self, other)
     def __ipow__(self, other): return binary("pow_", self, other)
-    def __eq__(self, other): return binary("eq", self, other)
-    def __ne__(self, other): return binary("ne", self, other)
+    def __eq__(self, other): return binary("eq", self, array_as_tensor(other))
+    def __ne__(self, other): return binary("ne", self, array_as_tensor(other))
     def __lt__(self, other): return binary("lt", self, other)
     def __le__(self, other): return binary("le", self, other)
     def __gt__(self, other): return binary("gt", self, other)
@@ -384,9 +385,7 @@ cdef class Tensor:
             raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
         return call1(aten("bitwise_not"), self)
     def __pos__(self): return self
-    def __rfloordiv__(self, other):
-        other = operand(other)
-        return NotImplemented if other is None else call2(aten("floor_divide"), as_tensor(other, self), self)
+    def __rfloordiv__(self, other): return reflected("floor_divide", self, other)
 
     # ---- Python protocols, answered by small modules that are loaded with the package
     def __repr__(self):
@@ -419,6 +418,11 @@ cdef class Tensor:
         if is_overridden(self):
             return overrides().handle_attribute(Tensor.__contains__, self, value)
         return protocols().contains(self, value)
+
+    __array_priority__ = 1000      # NumPy's operators leave `array + tensor` to the tensor
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return protocols().from_array(array)
 
     def __array__(self, dtype=None, copy=None):
         return protocols().to_array(self, dtype, copy)

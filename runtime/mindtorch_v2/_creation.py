@@ -12,6 +12,7 @@ from ._argument_types import names_wrong_types
 from ._core import Tensor
 from ._core import device as Device
 from ._core import dtype as DType
+from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 from .kernels.random import Generator, default_generator
 
@@ -117,6 +118,7 @@ def tensor(
     Raises ValueError for sequences of unequal lengths, TypeError for what is not a number, and RuntimeError for a
     number that ``dtype`` cannot hold.
     """
+    dtype = PYTHON_TYPES.get(dtype, dtype)
     if _core.is_tracing() and not isinstance(data, Tensor):
         from .jit import _reads
 
@@ -250,11 +252,36 @@ def _from_values(data: Any, dtype: DType | None) -> Tensor:
     if target is _core.dtypes["bfloat16"]:
         single = _from_values(data, _core.dtypes["float32"])
         return _converted(single, target, None)
+    if _is_integer(target):
+        return from_numpy(np.array(_integers(values, target), dtype=target.name).reshape(shape))
     try:
         array = np.array(values, dtype=target.name).reshape(shape)
     except OverflowError:
         raise RuntimeError(f"value cannot be converted to type {target} without overflow") from None
     return from_numpy(array)
+
+
+def _is_integer(dtype: DType) -> bool:
+    return not dtype.is_floating_point and not dtype.is_complex and dtype is not _core.dtypes["bool"]
+
+
+def _integers(values: Sequence[Any], dtype: DType) -> Sequence[Any]:
+    """The numbers as elements of an integer dtype. Raises RuntimeError where one does not fit, as a fill does."""
+    is_wide = dtype is _core.dtypes["uint64"]
+    for value in values:
+        if isinstance(value, complex):
+            raise TypeError(f"'complex' object cannot be interpreted as an integer: {value} for {dtype}")
+        if not isinstance(value, int) or -_INT64 <= value < _INT64:
+            continue
+        if not is_wide or value >= 2 * _INT64:
+            raise ValueError(f"Overflow when unpacking long long: {value} is outside the range of {dtype}")
+    if is_wide and any(value < 0 for value in values if isinstance(value, int)):
+        raise OverflowError("can't convert negative int to unsigned")
+    elements = [as_element(value, dtype) for value in values]
+    return elements if dtype.is_signed else [value % (1 << 8 * dtype.itemsize) for value in elements]
+
+
+_INT64 = 1 << 63
 
 
 def _collect(data: Any, shape: Sequence[int], depth: int, values: list[Any]) -> None:
@@ -280,4 +307,4 @@ def _inferred(values: Sequence[Any]) -> DType:
         return _core.get_default_dtype()
     kinds = {bool: 0, int: 1, float: 2, complex: 3}
     highest = max(values, key=lambda value: kinds[type(value)])
-    return _core.result_type(highest)
+    return _core.dtypes["int64"] if type(highest) is int else _core.result_type(highest)

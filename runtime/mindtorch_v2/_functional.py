@@ -80,7 +80,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     close = input == other
     if equal_nan and input.is_floating_point():
         close = close | (input.isnan() & other.isnan())
-    if rtol == 0 and atol == 0:
+    if (rtol == 0 and atol == 0) or input.dtype is _core.dtypes["bool"]:
         return close
     distance = (input - other).abs()
     near: Tensor = distance.isfinite() & (distance <= atol + (rtol * other).abs())
@@ -126,6 +126,8 @@ def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> 
             f"norm(): argument 'p' (position 2) must be Number, None or 'fro', not {type(p).__name__} {p!r}"
         )
     order = float(p) if isinstance(p, (int, float)) else 2.0
+    if not input.is_floating_point() and not input.is_complex():
+        raise RuntimeError(f"norm(): Expected a floating point or complex tensor as input. Got {input.dtype}")
     dims: Dims = list(range(input.dim())) if dim is None else dim
     result: Tensor
     if math.isinf(order):

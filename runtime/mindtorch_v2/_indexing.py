@@ -22,12 +22,13 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
-    """``self[index] = value``; a value of another dtype is converted."""
-    if _is_whole_mask(self, index) and _is_number(value):
+    """``self[index] = value``; a value of another dtype is converted where the index picks a view."""
+    if _is_whole_mask(self, index) and (_is_number(value) or (isinstance(value, Tensor) and value.dim() == 0)):
         self.masked_fill_(index, value)
         return
     view, picks = _basic(self, index)
-    if not isinstance(value, Tensor):
+    given = isinstance(value, Tensor)
+    if not given:
         value = (
             ops.aten.scalar_tensor(value, dtype=self.dtype, device=self.device) if _is_number(value) else _array(value)
         )
@@ -36,7 +37,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             value = value.squeeze(0)
         view.copy_(value)
         return
-    if value.dtype is not self.dtype:
+    if not given and value.dtype is not self.dtype:
         value = ops.aten._to_copy(value, dtype=self.dtype)
     ops.aten.index_put_(view, picks, value)
 

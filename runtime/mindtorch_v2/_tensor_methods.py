@@ -9,6 +9,7 @@ from . import _core
 from ._core import Tensor
 from ._core import device as Device
 from ._core import dtype as DType
+from ._numbers import PYTHON_TYPES
 from ._ops import ops
 from .overrides import overridable_property
 
@@ -24,14 +25,14 @@ def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
     for arg in args:
         if isinstance(arg, Tensor):
             wanted_dtype, wanted_device = arg.dtype, arg.device
-        elif isinstance(arg, DType):
+        elif isinstance(arg, DType) or arg in PYTHON_TYPES:
             wanted_dtype = arg
         elif isinstance(arg, (str, int, Device)) and not isinstance(arg, bool):
             wanted_device = arg
     where = self.device if wanted_device is None else Device(wanted_device)
     if where.type == self.device.type and where.index is None:
         where = self.device
-    target = wanted_dtype or self.dtype
+    target = PYTHON_TYPES.get(wanted_dtype, wanted_dtype) or self.dtype
     if target is self.dtype and where == self.device and not options.get("copy"):
         return self
     result: Tensor = ops.aten._to_copy.default(self, dtype=target, device=where)

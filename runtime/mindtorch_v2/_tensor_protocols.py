@@ -30,6 +30,15 @@ def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.
     return converted.copy() if copy and converted is array else converted
 
 
+def from_array(array: np.ndarray[Any, Any]) -> Tensor:
+    """What a function of NumPy's that was given a tensor returns: a tensor over the array it made."""
+    import numpy as np
+
+    from ._creation import from_numpy
+
+    return from_numpy(np.asarray(array))
+
+
 def format_tensor(tensor: Tensor, spec: str) -> str:
     """A 0-d tensor formats like its number; others take no format specification."""
     if tensor.dim() == 0:

@@ -602,3 +602,23 @@ def test_detach_in_place_drops_the_tangent() -> None:
 
 def test_a_dual_tensor_is_not_resized() -> None:
     agree(lambda t: t.func.jvp(lambda a: (a * 1).resize_(2), (t.ones(3),), (t.ones(3),)), "that has a forward grad")
+
+
+def test_the_tangent_is_given_back_itself() -> None:
+    def case(t: Any) -> Any:
+        forward = t.autograd.forward_ad
+        with forward.dual_level():
+            tangent = t.ones(2)
+            found = forward.unpack_dual(forward.make_dual(t.ones(2), tangent)).tangent
+            return found is tangent, found._is_view()
+
+    agree(case)
+
+
+def test_a_dual_tensor_is_no_tangent() -> None:
+    def case(t: Any) -> Any:
+        forward = t.autograd.forward_ad
+        with forward.dual_level():
+            return forward.make_dual(t.ones(2), forward.make_dual(t.ones(2), t.ones(2)))
+
+    agree(case, "itself has a forward gradient at the same level")

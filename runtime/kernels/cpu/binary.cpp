@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "elementwise.h"
+#include "half.h"
 #include "vmath.h"
 
 namespace mt {
@@ -28,13 +29,13 @@ MT_INLINE T floor_remainder(T a, T b) {
   }
 }
 
-template <class T>
+template <class R, class T>
 MT_INLINE T floor_quotient(T a, T b) {
   if constexpr (kFloat<T>) {
     if (b == 0) return a / b;
     const T remainder = std::fmod(a, b);
-    T quotient = (a - remainder) / b;
-    if (remainder != 0 && (b < 0) != (remainder < 0)) quotient -= T(1);
+    T quotient = R::round(R::round(a - remainder) / b);
+    if (remainder != 0 && (b < 0) != (remainder < 0)) quotient = R::round(quotient - T(1));
     if (quotient == 0) return std::copysign(T(0), a / b);
     const T floor = std::floor(quotient);
     return quotient - floor > T(0.5) ? floor + T(1) : floor;
@@ -88,7 +89,6 @@ MT_INLINE T power(T a, T b) {
 BINARY_WITH(Add, alpha, wrap_add(a, wrap_mul(alpha, b)))
 BINARY(Mul, wrap_mul(a, b))
 BINARY(Div, a / b)
-BINARY(FloorDivide, floor_quotient(a, b))
 BINARY(Remainder, floor_remainder(a, b))
 BINARY(Pow, power(a, b))
 BINARY(PowReversed, power(b, a))
@@ -105,12 +105,23 @@ COMPARISON(LogicalAnd, (a != 0) & (b != 0))
 COMPARISON(LogicalOr, (a != 0) | (b != 0))
 COMPARISON(LogicalXor, (a != 0) != (b != 0))
 
-// Truncated division; for integers the quotient itself.
+// Division rounded down, and towards 0; R rounds what comes before as the operands' dtype does.
+template <class R>
+struct FloorDivide {
+  explicit FloorDivide(const double*) {}
+  template <class T>
+  MT_INLINE T operator()(T a, T b) const {
+    return floor_quotient<R>(a, b);
+  }
+};
+template <class R>
 struct DivTrunc {
   explicit DivTrunc(const double*) {}
   MT_INLINE int64_t operator()(int64_t a, int64_t b) const { return trunc_quotient(a, b); }
-  MT_INLINE float operator()(float a, float b) const { return std::trunc(a / b); }
-  MT_INLINE double operator()(double a, double b) const { return std::trunc(a / b); }
+  template <class T>
+  MT_INLINE T operator()(T a, T b) const {
+    return std::trunc(R::round(a / b));
+  }
 };
 struct Fmod {
   explicit Fmod(const double*) {}
@@ -160,8 +171,17 @@ template <class Op>
 int division(const mt_tensor* const* operands) {
   if (compute_dtype(operands[0]->dtype) != MT_I64) return arithmetic<Op, 2, false>(operands);
   const int32_t dtypes[] = {MT_I64, MT_I64, MT_I64};
-  if (is_complex(operands[1]->dtype) || is_complex(operands[2]->dtype)) return MT_ERROR_DTYPE;
-  return elementwise<3>(operands, dtypes, CheckedDivision<Op>::run, nullptr);
+  if (operands[0]->dtype == MT_BOOL || is_complex(operands[1]->dtype) || is_complex(operands[2]->dtype))
+    return MT_ERROR_DTYPE;
+  return elementwise<3>(WrappedPair(operands).operands, dtypes, CheckedDivision<Op>::run, nullptr);
+}
+
+// Division to an integral quotient: in half precision the quotient is rounded before its fraction is dropped.
+template <template <class> class Op>
+int rounded_division(const mt_tensor* const* operands) {
+  if (operands[0]->dtype == MT_F16) return arithmetic<Op<ToFloat16>, 2, true>(operands);
+  if (operands[0]->dtype == MT_BF16) return arithmetic<Op<ToBFloat16>, 2, true>(operands);
+  return division<Op<Unrounded>>(operands);
 }
 
 template <class Op>
@@ -170,6 +190,12 @@ int bitwise(const mt_tensor* const* operands) {
   for (int k = 0; k < 3; ++k)
     if (compute_dtype(operands[k]->dtype) != MT_I64) return MT_ERROR_DTYPE;
   return elementwise<3>(operands, dtypes, pick_loop<Op, int64_t, int64_t, 2>(), nullptr);
+}
+
+// A number as half precision holds it; any other dtype takes it as it is.
+double rounded_number(double number, int32_t dtype) {
+  if (dtype == MT_F16) return ToFloat16::round(float(number));
+  return dtype == MT_BF16 ? double(ToBFloat16::round(float(number))) : number;
 }
 
 template <class Op>
@@ -204,19 +230,27 @@ int compare_scalar(const mt_tensor* self, double number, const mt_tensor* out) {
   MT_EXPORT int mt_##name(TENSOR_TENSOR) { OPERANDS return mt::compare<mt::Name>(operands); } \
   MT_EXPORT int mt_##name##_scalar(TENSOR_SCALAR) { return mt::compare_scalar<mt::Name>(self, number, out); }
 
-// out = self + alpha * other
+// out = self + alpha * other; half precision rounds the numbers first, integers take no fraction
 MT_EXPORT int mt_add(TENSOR_TENSOR, double alpha) {
+  if (mt::compute_dtype(out->dtype) == MT_I64 && alpha != std::floor(alpha)) return MT_ERROR_FACTOR;
+  alpha = mt::rounded_number(alpha, out->dtype);
   OPERANDS return mt::arithmetic<mt::Add, 2, false>(operands, &alpha);
 }
 MT_EXPORT int mt_add_scalar(TENSOR_SCALAR, double alpha) {
+  alpha = mt::rounded_number(alpha, out->dtype);
+  number = mt::rounded_number(number, out->dtype);
   SCALAR_OPERANDS return mt::arithmetic<mt::Add, 2, false>(operands, &alpha);
 }
-// out = self - alpha * other
-MT_EXPORT int mt_sub(TENSOR_TENSOR, double alpha) { return mt_add(self, other, out, -alpha); }
+// out = self - alpha * other; truth values have no difference
+MT_EXPORT int mt_sub(TENSOR_TENSOR, double alpha) {
+  if (self->dtype == MT_BOOL || other->dtype == MT_BOOL) return MT_ERROR_DTYPE;
+  return mt_add(self, other, out, -alpha);
+}
 MT_EXPORT int mt_sub_scalar(TENSOR_SCALAR, double alpha) { return mt_add_scalar(self, number, out, -alpha); }
 // out = number - alpha * self
 MT_EXPORT int mt_rsub_scalar(TENSOR_SCALAR, double alpha) {
-  alpha = -alpha;
+  alpha = mt::rounded_number(-alpha, out->dtype);
+  number = mt::rounded_number(number, out->dtype);
   const mt_tensor scalar = mt::scalar_operand(&number);
   const mt_tensor* operands[] = {out, &scalar, self};
   return mt::arithmetic<mt::Add, 2, false>(operands, &alpha);
@@ -224,11 +258,11 @@ MT_EXPORT int mt_rsub_scalar(TENSOR_SCALAR, double alpha) {
 
 EXPORT_PAIR(mul, (mt::arithmetic<mt::Mul, 2, false>))
 EXPORT_PAIR(div, (mt::arithmetic<mt::Div, 2, true>))
-EXPORT_PAIR(div_floor, mt::division<mt::FloorDivide>)
-EXPORT_PAIR(div_trunc, mt::division<mt::DivTrunc>)
+EXPORT_PAIR(div_floor, mt::rounded_division<mt::FloorDivide>)
+EXPORT_PAIR(div_trunc, mt::rounded_division<mt::DivTrunc>)
 EXPORT_PAIR(remainder, mt::division<mt::Remainder>)
 EXPORT_PAIR(fmod, mt::division<mt::Fmod>)
-EXPORT_PAIR(pow, (mt::arithmetic<mt::Pow, 2, false>))
+EXPORT_PAIR(pow, (mt::arithmetic_of_numbers<mt::Pow, 2, false>))
 EXPORT_PAIR(maximum, (mt::arithmetic<mt::Maximum, 2, false>))
 EXPORT_PAIR(minimum, (mt::arithmetic<mt::Minimum, 2, false>))
 EXPORT_PAIR(atan2, (mt::arithmetic<mt::Atan2, 2, true>))
@@ -247,7 +281,8 @@ EXPORT_COMPARISON(logical_xor, LogicalXor)
 
 // out = number ** self
 MT_EXPORT int mt_rpow_scalar(TENSOR_SCALAR) {
-  SCALAR_OPERANDS return mt::arithmetic<mt::PowReversed, 2, false>(operands);
+  number = mt::rounded_number(number, out->dtype);
+  SCALAR_OPERANDS return mt::arithmetic_of_numbers<mt::PowReversed, 2, false>(operands);
 }
 
 #define EXPORT_GRADIENT(name, Name)                                                          \

@@ -2,29 +2,10 @@
 #include <complex>
 #include <type_traits>
 
-#include "tensor.h"
+#include "half.h"
 
 namespace mt {
 namespace {
-
-struct BFloat16 {
-  uint16_t bits;
-};
-
-MT_INLINE float to_float(BFloat16 v) {
-  const uint32_t bits = uint32_t(v.bits) << 16;
-  float f;
-  std::memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-MT_INLINE BFloat16 to_bfloat16(float f) {
-  uint32_t bits;
-  std::memcpy(&bits, &f, sizeof bits);
-  const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;  // to nearest, ties to even
-  const uint32_t quiet_nan = (bits >> 16) | 0x40;
-  return {uint16_t((bits & 0x7FFFFFFF) > 0x7F800000 ? quiet_nan : rounded)};
-}
 
 template <class T>
 struct IsComplex : std::false_type {};

@@ -82,6 +82,26 @@ int arange(const mt_tensor* out, T start, T step, int32_t dtype) {
   return MT_OK;
 }
 
+// Each half is counted from its own end, so that both ends are met exactly.
+template <class T>
+int linspace(const mt_tensor* out, T first, T last, int32_t dtype) {
+  const int64_t n = numel(out);
+  if (out->ndim != 1) return MT_ERROR_SHAPE;
+  if (n == 1) last = first;
+  const T step = n > 1 ? (last - first) / T(n - 1) : T(0);
+  const CastFn cast = cast_fn(out->dtype, dtype);
+  T buffer[kBlock];
+  for (int64_t done = 0; done < n; done += kBlock) {
+    const int64_t count = std::min(kBlock, n - done);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t at = done + i;
+      buffer[i] = at < n / 2 ? first + step * T(at) : last - step * T(n - at - 1);
+    }
+    cast(static_cast<char*>(out->data) + done * out->strides[0] * out->itemsize, out->strides[0], buffer, 1, count);
+  }
+  return MT_OK;
+}
+
 }  // namespace
 }  // namespace mt
 
@@ -102,6 +122,12 @@ MT_EXPORT int mt_fill_i64(const mt_tensor* out, int64_t value) {
 // out[i] = start + i * step, for a tensor of one dimension.
 MT_EXPORT int mt_arange(const mt_tensor* out, double start, double step) {
   return mt::arange<double>(out, start, step, MT_F64);
+}
+// Evenly spaced numbers from start to end, both included, in a tensor of one dimension.
+MT_EXPORT int mt_linspace(const mt_tensor* out, double start, double end) {
+  const bool wide = out->dtype == MT_F64 || !mt::is_floating(out->dtype);
+  return wide ? mt::linspace<double>(out, start, end, MT_F64)
+              : mt::linspace<float>(out, float(start), float(end), MT_F32);
 }
 MT_EXPORT int mt_arange_i64(const mt_tensor* out, int64_t start, int64_t step) {
   return mt::arange<int64_t>(out, start, step, MT_I64);

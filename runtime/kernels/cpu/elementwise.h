@@ -228,6 +228,24 @@ BlockFn loop_for(int32_t dtype) {
   return nullptr;
 }
 
+// The operands of a binary function on integers. One without dimensions beside one with is taken in the latter's dtype,
+// to which it wraps: in PyTorch's promotion a number does not decide between integer types.
+struct WrappedPair {
+  int64_t values[3];
+  mt_tensor narrow[3];
+  const mt_tensor* operands[3];
+
+  explicit WrappedPair(const mt_tensor* const* given) : operands{given[0], given[1], given[2]} {
+    if ((given[1]->ndim == 0) == (given[2]->ndim == 0)) return;
+    const int k = given[1]->ndim == 0 ? 1 : 2;
+    const mt_tensor *number = given[k], *other = given[3 - k];
+    if (number->dtype == other->dtype || !is_integer(number->dtype) || !is_integer(other->dtype)) return;
+    cast_fn(other->dtype, number->dtype)(&values[k], 1, number->data, 1, 1);
+    narrow[k] = {&values[k], 0, nullptr, nullptr, other->dtype, other->itemsize};
+    operands[k] = &narrow[k];
+  }
+};
+
 // Functor applied in the output's dtype: arithmetic.
 template <class Op, int Arity, bool FloatOnly>
 int arithmetic(const mt_tensor* const* operands, const double* params = nullptr) {
@@ -239,7 +257,16 @@ int arithmetic(const mt_tensor* const* operands, const double* params = nullptr)
     if (is_complex(operands[k]->dtype)) return MT_ERROR_DTYPE;
     dtypes[k] = dtype;
   }
+  if constexpr (Arity == 2) {
+    if (dtype == MT_I64) return elementwise<3>(WrappedPair(operands).operands, dtypes, fn, params);
+  }
   return elementwise<Arity + 1>(operands, dtypes, fn, params);
+}
+
+// As `arithmetic`, of functions that truth values do not have.
+template <class Op, int Arity, bool FloatOnly>
+int arithmetic_of_numbers(const mt_tensor* const* operands, const double* params = nullptr) {
+  return operands[0]->dtype == MT_BOOL ? int(MT_ERROR_DTYPE) : arithmetic<Op, Arity, FloatOnly>(operands, params);
 }
 
 // Functor from numbers to bool, applied in the dtype of the inputs.
@@ -250,6 +277,9 @@ int predicate(const mt_tensor* const* operands, int32_t dtype) {
   int32_t dtypes[Arity + 1];
   for (int k = 1; k <= Arity; ++k) dtypes[k] = dtype;
   dtypes[0] = MT_BOOL;
+  if constexpr (Arity == 2) {
+    if (dtype == MT_I64) return elementwise<3>(WrappedPair(operands).operands, dtypes, fn, nullptr);
+  }
   return elementwise<Arity + 1>(operands, dtypes, fn, nullptr);
 }
 

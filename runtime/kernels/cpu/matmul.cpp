@@ -231,7 +231,7 @@ int check(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c) {
 // c += alpha * a @ b; in the compute dtype of c, through temporaries for operands that are not of it.
 int accumulate(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha) {
   const int32_t dtype = compute_dtype(c->dtype);
-  if (dtype < 0 || is_complex(a->dtype) || is_complex(b->dtype)) return MT_ERROR_DTYPE;
+  if (c->dtype == MT_BOOL || dtype < 0 || is_complex(a->dtype) || is_complex(b->dtype)) return MT_ERROR_DTYPE;
   if (a->dtype != dtype) {
     Temporary t(a, dtype);
     if (!t.memory) return MT_ERROR_MEMORY;

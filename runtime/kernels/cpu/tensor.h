@@ -57,6 +57,7 @@ inline bool is_floating(int32_t dtype) {
   return dtype == MT_F16 || dtype == MT_BF16 || dtype == MT_F32 || dtype == MT_F64;
 }
 inline bool is_complex(int32_t dtype) { return dtype == MT_C64 || dtype == MT_C128; }
+inline bool is_integer(int32_t dtype) { return dtype != MT_BOOL && !is_floating(dtype) && !is_complex(dtype); }
 
 // The dtype that arithmetic on `dtype` is done in. Small integers wrap the same way when computed in 64 bits and cut
 // to size afterwards, and half precision is rounded once, on the way out; so three types cover all. -1: no arithmetic.

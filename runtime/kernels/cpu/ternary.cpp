@@ -88,7 +88,7 @@ int clamp(const mt_tensor* self, const mt_tensor* low, const mt_tensor* high, co
   MT_EXPORT int mt_##name(const mt_tensor* self, const mt_tensor* tensor1, const mt_tensor* tensor2,       \
                           const mt_tensor* out, double value) {                                            \
     const mt_tensor* operands[] = {out, self, tensor1, tensor2};                                           \
-    return mt::arithmetic<mt::Name, 3, FloatOnly>(operands, &value);                                       \
+    return mt::arithmetic_of_numbers<mt::Name, 3, FloatOnly>(operands, &value);                                       \
   }
 EXPORT_TERNARY(addcmul, Addcmul, false)
 EXPORT_TERNARY(addcdiv, Addcdiv, true)

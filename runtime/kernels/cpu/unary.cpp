@@ -118,21 +118,26 @@ struct BitwiseNot {
     const mt_tensor* operands[] = {out, self};                         \
     return mt::arithmetic<mt::Name, 1, FloatOnly>(operands);           \
   }
+#define EXPORT_OF_NUMBERS(name, Name)                                  \
+  MT_EXPORT int mt_##name(const mt_tensor* self, const mt_tensor* out) { \
+    const mt_tensor* operands[] = {out, self};                         \
+    return mt::arithmetic_of_numbers<mt::Name, 1, false>(operands);    \
+  }
 #define EXPORT_PREDICATE(name, Name)                                               \
   MT_EXPORT int mt_##name(const mt_tensor* self, const mt_tensor* out) {           \
     const mt_tensor* operands[] = {out, self};                                     \
     return mt::predicate<mt::Name, 1>(operands, mt::compute_dtype(self->dtype));   \
   }
 
-EXPORT_ARITHMETIC(neg, Neg, false)
-EXPORT_ARITHMETIC(abs, Abs, false)
+EXPORT_OF_NUMBERS(neg, Neg)
+EXPORT_OF_NUMBERS(abs, Abs)
 EXPORT_ARITHMETIC(sign, Sign, false)
 EXPORT_ARITHMETIC(square, Square, false)
-EXPORT_ARITHMETIC(floor, Floor, false)
-EXPORT_ARITHMETIC(ceil, Ceil, false)
-EXPORT_ARITHMETIC(round, Round, false)
-EXPORT_ARITHMETIC(trunc, Trunc, false)
-EXPORT_ARITHMETIC(relu, Relu, false)
+EXPORT_OF_NUMBERS(floor, Floor)
+EXPORT_OF_NUMBERS(ceil, Ceil)
+EXPORT_OF_NUMBERS(round, Round)
+EXPORT_OF_NUMBERS(trunc, Trunc)
+EXPORT_OF_NUMBERS(relu, Relu)
 EXPORT_ARITHMETIC(exp, Exp, true)
 EXPORT_ARITHMETIC(exp2, Exp2, true)
 EXPORT_ARITHMETIC(expm1, Expm1, true)

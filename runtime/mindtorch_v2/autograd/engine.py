@@ -184,4 +184,5 @@ def _zeros_like(tensor: Tensor, requires_grad: bool) -> Tensor:
     from .. import ops  # the built-in operators are loaded after this module
 
     zeros: Tensor = ops.aten.zeros_like(tensor.detach())
-    return zeros.requires_grad_(requires_grad)
+    zeros.requires_grad = requires_grad  # also in a transform, where users may not call `requires_grad_`
+    return zeros

@@ -73,7 +73,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The primal, a view without the tangent, and the tangent, a view too, of a dual tensor."""
+    """The primal, a view without the tangent, and the tangent itself, of a dual tensor."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
     if not _open or level not in (None, 0):
@@ -101,6 +101,11 @@ def make_dual_at(level: ForwardLevel, tensor: Tensor, tangent: Tensor) -> Tensor
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
             "supported."
         )
+    if level.get(tangent) is not None:
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level 0 is not supported: take the "
+            "tangent's primal by `unpack_dual`."
+        )
     with hidden_from(level.number):
         dual: Tensor = _core.adopt_(_alias(tensor))
         _forward.set_tangent(dual, tangent, level)
@@ -115,7 +120,7 @@ def unpack_dual_at(level: ForwardLevel, tensor: Tensor) -> tuple[Tensor, Tensor 
     with hidden_from(level.number):
         primal = _alias(tensor)
         level.set(primal, None)
-        return primal, _alias(tangent)
+        return primal, tangent
 
 
 def _alias(tensor: Tensor) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor, device, dtype
+from .._numbers import as_element, to_word, wrapped
 from ._native import native
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "empty",
     "empty_like",
     "eye",
+    "fill_",
     "full",
     "full_like",
     "linspace",
@@ -37,13 +39,14 @@ __all__ = [
     "scalar_tensor",
     "to_copy",
     "to_copy_fake",
+    "write",
     "zeros",
     "zeros_like",
 ]
 
 _I64 = _core.dtypes["int64"]
 _BOOL = _core.dtypes["bool"]
-_INTEGERS = frozenset(_core.dtypes[n] for n in ("uint8", "int8", "int16", "int32", "int64"))
+_F16 = _core.dtypes["float16"]
 
 
 def empty(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
@@ -55,8 +58,8 @@ def full(
     size: Sequence[int], fill_value: Any, *, dtype: dtype | None = None, device: device | None = None, **options: Any
 ) -> Tensor:
     """A tensor of the given size filled with a number; of its kind of dtype unless one is given."""
-    result = _core.alloc(size, dtype or _core.result_type(fill_value), device)
-    return _fill(result, fill_value)
+    kind = _I64 if type(fill_value) is int else _core.result_type(fill_value)
+    return _fill(_core.alloc(size, dtype or kind, device), fill_value)
 
 
 def zeros(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
@@ -70,8 +73,11 @@ def ones(size: Sequence[int], *, dtype: dtype | None = None, device: device | No
 
 
 def scalar_tensor(s: Any, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
-    """A tensor without dimensions that holds a number; of the number's own dtype unless one is given."""
-    return _fill(_core.alloc((), dtype or _core.result_type(s), device), s)
+    """A tensor without dimensions that holds a number; of the default dtype unless one is given."""
+    result = _core.alloc((), dtype, device)
+    if result.dtype is _F16 and not isinstance(s, complex):
+        return write(result, s)  # of float16 alone PyTorch makes what is too large infinite here
+    return _fill(result, s)
 
 
 def empty_like(self: Tensor, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
@@ -141,24 +147,34 @@ def arange_start(start: Any, end: Any, **options: Any) -> Tensor:
 def arange_step(
     start: Any, end: Any, step: Any, *, dtype: dtype | None = None, device: device | None = None, **options: Any
 ) -> Tensor:
-    """start, start + step, ... up to but without ``end``; int64 where all three are integers."""
-    if step == 0:
+    """start, start + step, ... up to but without ``end``; int64 where all three are integers.
+
+    An integer dtype takes the whole part of each number, before anything is computed.
+    """
+    bounds = (start, end, step)
+    target = dtype or (_I64 if all(isinstance(n, int) for n in bounds) else _core.get_default_dtype())
+    if target is _BOOL or target.is_complex:
+        raise NotImplementedError(f'"arange_cpu" not implemented for {target}')
+    if not all(math.isfinite(n) for n in bounds[:2]):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    whole = not target.is_floating_point
+    if not (step > 0 or step < 0):
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    whole = all(isinstance(value, int) for value in (start, end, step))
-    target = dtype or (_I64 if whole else _core.get_default_dtype())
-    count = _arange_count(start, end, step, whole)
-    name, kind = ("mt_arange_i64", "i64") if whole and target in _INTEGERS else ("mt_arange", "f64")
-    return _on_cpu((count,), target, device, lambda out: native(name, "desc", kind, kind)(out, start, step))
+    first, last, by = (as_element(n, _I64) for n in bounds) if whole else bounds
+    if target is not _I64:  # PyTorch counts the elements with the whole parts for int64 only
+        count = _arange_count(float(start), float(end), step)
+    elif by == 0:
+        raise ValueError(f"step must be nonzero: {step} has no whole part, and dtype is int64")
+    else:
+        count = -((first - last) // by)
+    name, kind = ("mt_arange_i64", "i64") if whole else ("mt_arange", "f64")
+    return _on_cpu((count,), target, device, lambda out: native(name, "desc", kind, kind)(out, first, by))
 
 
-def _arange_count(start: Any, end: Any, step: Any, whole: bool) -> int:
+def _arange_count(start: float, end: float, step: float) -> int:
     """How many numbers there are from start on, step apart, before end."""
-    if whole:
-        return int(-((start - end) // step))
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"arange: unsupported range: {start} -> {end}; both ends must be finite")
     count: float = (end - start) / step
     if not abs(count) < 2**63:
         raise RuntimeError(
@@ -170,15 +186,32 @@ def _arange_count(start: Any, end: Any, step: Any, whole: bool) -> int:
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: dtype | None = None, device: device | None = None, **options: Any
 ) -> Tensor:
-    """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
+    """``steps`` evenly spaced numbers from ``start`` to ``end``, both included (of integers, their whole parts)."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    step = (end - start) / (steps - 1) if steps > 1 else 0.0
     target = dtype or _core.get_default_dtype()
-    result = _on_cpu((steps,), target, device, lambda out: native("mt_arange", "desc", "f64", "f64")(out, start, step))
-    if steps > 1:
-        _fill(_core.as_strided(result, (), (), steps - 1), end)
-    return result
+    if target is _BOOL:
+        raise NotImplementedError('"linspace_cpu" not implemented for Bool')
+    first, last = as_element(start, target), as_element(end, target)
+    if target.is_complex:
+        return _complex_line(first, last, steps, target, device)
+    if not target.is_floating_point:
+        first, last = wrapped(first, target), wrapped(last, target)
+    return _on_cpu((steps,), target, device, lambda out: native("mt_linspace", "desc", "f64", "f64")(out, first, last))
+
+
+def _complex_line(first: complex, last: complex, steps: int, target: dtype, where: device | None) -> Tensor:
+    def fill(out: Tensor) -> None:
+        import numpy as np
+
+        at = np.arange(steps)
+        step = (last - first) / max(steps - 1, 1)
+        from_start = (at < steps // 2) | (steps == 1)
+        np.asarray(_core.as_memoryview(out))[...] = np.where(
+            from_start, first + step * at, last - step * (steps - 1 - at)
+        )
+
+    return _on_cpu((steps,), target, where, fill)
 
 
 def eye(n: int, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
@@ -188,6 +221,11 @@ def eye(n: int, *, dtype: dtype | None = None, device: device | None = None, **o
     result = zeros((n, n), dtype=dtype, device=device)
     _fill(_core.as_strided(result, (n,), (n + 1,), 0), 1)
     return result
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Every element set to a number, which must fit the dtype."""
+    return _fill(self, value)
 
 
 def copy_npu(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
@@ -282,7 +320,12 @@ def _copy(target: Tensor, source: Tensor) -> Tensor:
 
 
 def _fill(target: Tensor, value: Any) -> Tensor:
-    """Writes a number into fresh memory."""
+    """Writes a number into all of a tensor. Raises RuntimeError where its dtype cannot hold the number."""
+    return write(target, as_element(value, target.dtype))
+
+
+def write(target: Tensor, value: Any) -> Tensor:
+    """Writes a number into all of a tensor, converted as an element of another tensor would be."""
     if target.is_meta:
         return target
     if not target.is_cpu:
@@ -292,10 +335,10 @@ def _fill(target: Tensor, value: Any) -> Tensor:
         import numpy as np
 
         np.asarray(_core.as_memoryview(target))[...] = value
-    elif isinstance(value, int) and target.dtype in _INTEGERS:
-        native("mt_fill_i64", "desc", "i64")(target, int(value))
-    else:
+    elif isinstance(value, float):
         native("mt_fill", "desc", "f64")(target, value)
+    else:
+        native("mt_fill_i64", "desc", "i64")(target, to_word(int(value)))
     return target
 
 

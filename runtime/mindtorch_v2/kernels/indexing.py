@@ -54,7 +54,7 @@ def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
             keys.append(slice(None))
         elif index.dtype in (_BOOL, _U8):
             keys += _mask_keys(self, index, len(keys))
-        elif index.is_floating_point() or index.is_complex():
+        elif index.dtype not in (_I32, _I64):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         else:
             keys.append(_checked(self, index, len(keys)))
@@ -131,6 +131,8 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     """Slices of a dimension in the order of an index tensor."""
     if index.dim() > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype not in (_I32, _I64):
+        raise RuntimeError(f"index_select(): Expected dtype int32 or int64 for index, got {index.dtype}")
     d = wrap_dim(dim, self.dim())
     if index.dtype not in (_I32, _I64):
         raise RuntimeError(f"index_select(): Expected dtype int32 or int64 for index, got {index.dtype}")
@@ -153,9 +155,15 @@ def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) 
     wrap_dim(dim, self.dim())
     if index.numel() == 0:
         return _core.alloc(index.shape, self.dtype, self.device)
-    if self.dim() == 0:
-        return self.reshape((1,)).gather(0, index.reshape((-1,))).reshape(index.shape)  # type: ignore[no-any-return]
-    return _from_array(_bits(self)[_places(self, wrap_dim(dim, self.dim()), index)], self)
+    d, source, where = wrap_dim(dim, self.dim()), _lifted(self), _lifted(index)
+    result: Tensor = _from_array(_bits(source)[_places(source, d, where)], self).reshape(index.shape)
+    return result
+
+
+def _lifted(tensor: Tensor) -> Tensor:
+    """A tensor without dimensions as one of a single element."""
+    result: Tensor = tensor.reshape((1,)) if tensor.dim() == 0 else tensor
+    return result
 
 
 def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
@@ -186,17 +194,24 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     import numpy as np
 
     d = wrap_dim(dim, self.dim())
-    if self.dim() == 0:
-        self.reshape((1,)).scatter_add_(0, index.reshape((-1,)), src.reshape((-1,)))
-        return self
     if self.dtype is not src.dtype:
         raise RuntimeError(f"scatter(): Expected self.dtype to be equal to src.dtype, got {self.dtype} and {src.dtype}")
-    part = src[tuple(slice(n) for n in index.shape)]
+    if index.numel() == 0:
+        return self
+    target, where, source = _lifted(self), _lifted(index), _lifted(src)
+    places = _places(target, d, where)
+    if source.dim() != where.dim() or any(n > size for n, size in zip(where.shape, source.shape, strict=True)):
+        raise RuntimeError(
+            f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension {d} "
+            f"and to be no larger size than src {list(src.shape)}"
+        )
+    part = source[tuple(slice(n) for n in where.shape)]
     if self.dtype is _BF16:
-        wide = scatter_add_(self.float(), dim, index, part.float())
+        wide = self.float()
+        np.add.at(_bits(_lifted(wide)), places, _bits(part.float()))
         self.copy_(wide)
     else:
-        np.add.at(_bits(self), _places(self, d, index), _bits(part))
+        np.add.at(_bits(target), places, _bits(part))
     return self
 
 

@@ -20,8 +20,10 @@ def _rows(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if target.dim() != self.dim() - 1 or tuple(target.shape) != tuple(self.shape[:-1]):
         raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
-    if target.is_floating_point() or target.dtype is _core.dtypes["bool"]:
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype}")
+    if target.dtype not in (_core.dtypes["int64"], _core.dtypes["uint8"]):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype}")
+    if not self.is_floating_point():
+        raise NotImplementedError(f'"nll_loss_out_frame" not implemented for {self.dtype}')
     return (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.reshape((1,)))
 
 
@@ -30,6 +32,7 @@ def _arrays(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: i
     import numpy as np
 
     scores, targets = _rows(self, target)
+    _check_weight(self, weight, scores.shape[1])
     labels = targets.numpy()
     kept = labels != ignore_index
     classes = scores.shape[1]
@@ -37,8 +40,24 @@ def _arrays(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: i
     if wrong.size:
         raise IndexError(f"Target {wrong[0]} is out of bounds: there are {classes} classes.")
     safe = np.where(kept, labels, 0)
-    each = np.ones(len(labels)) if weight is None else weight.to(_core.dtypes["float64"]).numpy()[safe]
+    each = np.ones(len(labels)) if weight is None else _float64(weight)[safe]
     return safe, np.where(kept, each, 0.0), np.arange(len(labels))
+
+
+def _check_weight(self: Tensor, weight: Tensor | None, classes: int) -> None:
+    if weight is None:
+        return
+    if tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )
+    if weight.dtype is not self.dtype:
+        raise RuntimeError(f"expected scalar type {self.dtype} but found {weight.dtype}: weight has the input's dtype")
+
+
+def _float64(tensor: Tensor) -> Any:
+    return tensor.detach().to(_core.dtypes["float64"]).numpy()
 
 
 def nll_loss_fake(
@@ -56,7 +75,7 @@ def nll_loss_forward(
     import numpy as np
 
     labels, weights, rows = _arrays(self, target, weight, ignore_index)
-    scores = _rows(self, target)[0].to(_core.dtypes["float64"]).numpy()
+    scores = _float64(_rows(self, target)[0])
     losses = -scores[rows, labels] * weights
     losses[weights == 0] = 0
     total = weights.sum()
@@ -89,7 +108,7 @@ def nll_loss_backward(
     expected = () if reduction != NONE else tuple(target.shape)
     if tuple(grad_output.shape) != expected:
         raise RuntimeError(f"Expected grad_output of shape {list(expected)}, but got {list(grad_output.shape)}")
-    grad = grad_output.to(_core.dtypes["float64"]).numpy().reshape(-1)
+    grad = _float64(grad_output).reshape(-1)
     if reduction == MEAN:
         grad = grad / total_weight.item()
     result = np.zeros(_rows(self, target)[0].shape)

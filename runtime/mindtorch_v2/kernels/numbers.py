@@ -1,6 +1,7 @@
 """Operators of a tensor and a Python number, by way of a tensor without dimensions.
 
-Compiled kernels take numbers as doubles; an integer may exceed what a double holds, and then goes as a tensor.
+Compiled kernels take numbers as doubles; an integer may exceed what a double holds, and then goes as a tensor. The
+tensor has the dtype that the operator computes in: so a number never decides between integer types, as a tensor would.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from .. import _core
 from .._core import Tensor
-from .creation import scalar_tensor
+from .._numbers import wrapped
+from ._native import native
+from .creation import full, scalar_tensor, write
 
 __all__ = [
     "add",
@@ -19,6 +23,7 @@ __all__ = [
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
+    "clamp",
     "div",
     "div_",
     "div_mode",
@@ -30,9 +35,14 @@ __all__ = [
     "gt",
     "le",
     "lt",
+    "masked_fill",
+    "masked_fill_",
+    "masked_fill_with",
+    "masked_fill_with_",
     "mul",
     "mul_",
     "ne",
+    "pow",
     "remainder",
     "remainder_",
     "remainder_of",
@@ -44,6 +54,14 @@ __all__ = [
     "where_self",
 ]
 
+_BOOL = _core.dtypes["bool"]
+
+
+def _number(value: Any, beside: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """``value`` as arithmetic with ``beside`` takes it: in the dtype of the result, integers wrapped to its range."""
+    target = dtype or torch.result_type(beside, value)
+    return write(_core.alloc((), target, beside.device), wrapped(value, target))
+
 
 def _with_number(name: str) -> Callable[..., Tensor]:
     """``aten::<name>`` with its second argument made a tensor; further arguments are handed on."""
@@ -52,7 +70,7 @@ def _with_number(name: str) -> Callable[..., Tensor]:
 
     def function(self: Tensor, other: Any, *alpha: Any) -> Tensor:
         keywords = {"alpha": alpha[0]} if accepts_alpha and alpha else {}
-        result: Tensor = packet(self, scalar_tensor(other, device=self.device), **keywords)
+        result: Tensor = packet(self, _number(other, self), **keywords)
         return result
 
     function.__name__ = function.__qualname__ = name
@@ -61,9 +79,7 @@ def _with_number(name: str) -> Callable[..., Tensor]:
 
 
 add, add_ = _with_number("add"), _with_number("add_")
-sub, sub_ = _with_number("sub"), _with_number("sub_")
 mul, mul_ = _with_number("mul"), _with_number("mul_")
-div, div_ = _with_number("div"), _with_number("div_")
 remainder, remainder_ = _with_number("remainder"), _with_number("remainder_")
 fmod, fmod_ = _with_number("fmod"), _with_number("fmod_")
 floor_divide = _with_number("floor_divide")
@@ -72,40 +88,145 @@ le, gt, ge = _with_number("le"), _with_number("gt"), _with_number("ge")
 bitwise_and, bitwise_or, bitwise_xor = (_with_number(f"bitwise_{name}") for name in ("and", "or", "xor"))
 
 
+def sub(self: Tensor, other: Any, alpha: Any) -> Tensor:
+    """self - alpha * other"""
+    result: Tensor = torch.ops.aten.sub(self, _subtrahend(other, self), alpha=alpha)
+    return result
+
+
+def sub_(self: Tensor, other: Any, alpha: Any) -> Tensor:
+    """self -= alpha * other"""
+    result: Tensor = torch.ops.aten.sub_(self, _subtrahend(other, self), alpha=alpha)
+    return result
+
+
 def rsub(self: Tensor, other: Any, alpha: Any) -> Tensor:
     """other - alpha * self"""
-    result: Tensor = torch.ops.aten.sub(scalar_tensor(other, device=self.device), self, alpha=alpha)
+    result: Tensor = torch.ops.aten.sub(_subtrahend(other, self), self, alpha=alpha)
     return result
+
+
+def _subtrahend(number: Any, beside: Tensor) -> Tensor:
+    if beside.dtype is _BOOL or isinstance(number, bool):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
+    return _number(number, beside)
+
+
+def div(self: Tensor, other: Any) -> Tensor:
+    """self / other: floating-point, however large an integer ``other`` is."""
+    result: Tensor = torch.ops.aten.div(self, _number(other, self, _quotient_dtype(self, other)))
+    return result
+
+
+def div_(self: Tensor, other: Any) -> Tensor:
+    """self /= other"""
+    result: Tensor = torch.ops.aten.div_(self, _number(other, self, _quotient_dtype(self, other)))
+    return result
+
+
+def _quotient_dtype(self: Tensor, other: Any) -> torch.dtype:
+    return torch.result_type(self, other if isinstance(other, complex) else 1.0)
 
 
 def div_mode(self: Tensor, other: Any, *, rounding_mode: str | None) -> Tensor:
     """self / other, rounded by ``rounding_mode``."""
-    result: Tensor = torch.ops.aten.div(self, scalar_tensor(other, device=self.device), rounding_mode=rounding_mode)
+    if rounding_mode is None:
+        quotient: Tensor = torch.ops.aten.div(self, other)
+        return quotient
+    result: Tensor = torch.ops.aten.div(self, _number(other, self), rounding_mode=rounding_mode)
+    return result
+
+
+def pow(self: Tensor, exponent: Any) -> Tensor:
+    """Integers to the power of a number."""
+    if isinstance(exponent, int) and exponent < 0 and not self.is_complex():
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    target = torch.result_type(self, exponent)
+    if target is _BOOL:
+        return self.clone() if exponent else torch.ones_like(self)
+    result: Tensor = torch.ops.aten.pow(self, _choice(exponent, self))
     return result
 
 
 def remainder_of(self: Any, other: Tensor) -> Tensor:
     """The remainder of a number divided by a tensor."""
-    result: Tensor = torch.ops.aten.remainder(scalar_tensor(self, device=other.device), other)
+    result: Tensor = torch.ops.aten.remainder(_number(self, other), other)
     return result
 
 
 def where_other(condition: Tensor, self: Tensor, other: Any) -> Tensor:
     """``where`` with a number for ``other``."""
-    number = scalar_tensor(other, dtype=torch.result_type(self, other), device=self.device)
-    result: Tensor = torch.ops.aten.where(condition, self, number)
+    result: Tensor = torch.ops.aten.where(condition, self, _choice(other, self))
     return result
 
 
 def where_self(condition: Tensor, self: Any, other: Tensor) -> Tensor:
     """``where`` with a number for ``self``."""
-    number = scalar_tensor(self, dtype=torch.result_type(other, self), device=other.device)
-    result: Tensor = torch.ops.aten.where(condition, number, other)
+    result: Tensor = torch.ops.aten.where(condition, _choice(self, other), other)
     return result
 
 
 def where_both(condition: Tensor, self: Any, other: Any) -> Tensor:
     """``where`` with two numbers."""
-    first, second = scalar_tensor(self, device=condition.device), scalar_tensor(other, device=condition.device)
+    first, second = (scalar_tensor(n, dtype=torch.result_type(n), device=condition.device) for n in (self, other))
     result: Tensor = torch.ops.aten.where(condition, first, second)
     return result
+
+
+def _choice(number: Any, beside: Tensor) -> Tensor:
+    """As `_number`, but an integer that the dtype cannot hold is refused."""
+    target = torch.result_type(beside, number)
+    if target.is_floating_point:
+        return _number(number, beside, target)
+    return scalar_tensor(number, dtype=target, device=beside.device)
+
+
+def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """``self`` with ``value`` where ``mask`` holds."""
+    out = _core.alloc(_core.broadcast_shapes(self.shape, mask.shape), self.dtype, self.device)
+    return _fill_where(mask, value, self, out)
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """``masked_fill`` in place."""
+    return _fill_where(mask, value, self, self)
+
+
+def masked_fill_with(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+    """``masked_fill`` with the value of a tensor without dimensions."""
+    return masked_fill(self, mask, value.item())
+
+
+def masked_fill_with_(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+    """``masked_fill_with`` in place."""
+    return masked_fill_(self, mask, value.item())
+
+
+def _fill_where(mask: Tensor, value: Any, self: Tensor, out: Tensor) -> Tensor:
+    native("mt_where", "desc", "desc", "desc", "desc")(mask, full((), value, dtype=self.dtype), self, out)
+    return out
+
+
+def clamp(self: Tensor, min: Any, max: Any) -> Tensor:
+    """Each element moved into the range from ``min`` to ``max``, which must fit the result's dtype."""
+    numbers = [number for number in (min, max) if number is not None]
+    target = torch.result_type(self, *numbers)
+    if target is _BOOL:
+        raise NotImplementedError("clamp() is not implemented for bool: use `&` and `|`")
+    out = _core.alloc(self.shape, target, self.device)
+    lowest, highest = _range(target)
+    low = full((), lowest if min is None else min, dtype=target)
+    high = full((), highest if max is None else max, dtype=target)
+    native("mt_clamp", "desc", "desc", "desc", "desc")(self, low, high, out)
+    return out
+
+
+def _range(dtype: torch.dtype) -> tuple[Any, Any]:
+    """The least and the largest value of a dtype, which stand for a missing limit."""
+    if dtype.is_floating_point or dtype.is_complex:
+        return -float("inf"), float("inf")
+    bits = 8 * dtype.itemsize
+    return (-1 << bits - 1, (1 << bits - 1) - 1) if dtype.is_signed else (0, (1 << bits) - 1)

@@ -101,7 +101,7 @@ def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: dt
 
 def _mean_dtype(self: Tensor, given: dtype | None) -> dtype:
     target = given or self.dtype
-    if not target.is_floating_point:
+    if not target.is_floating_point and not target.is_complex:
         what = "Input" if given is None else "Optional"
         raise RuntimeError(
             f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
@@ -206,12 +206,19 @@ def _argument(name: str, self: Tensor, dim: int | None, keepdim: bool) -> Tensor
 
 def argmax(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     """Where the largest elements along a dimension are, or the largest of the flattened tensor."""
+    _refuse_bool("argmax", self)
     return _argument("argmax", self, dim, keepdim)
 
 
 def argmin(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     """Where the smallest elements along a dimension are, or the smallest of the flattened tensor."""
+    _refuse_bool("argmin", self)
     return _argument("argmin", self, dim, keepdim)
+
+
+def _refuse_bool(name: str, self: Tensor) -> None:
+    if self.dtype is _BOOL:
+        raise RuntimeError(f"{name}(): does not support bool input: convert it first, as in x.int().{name}()")
 
 
 def _truth_dtype(self: Tensor) -> dtype:
@@ -247,7 +254,7 @@ def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     dims = [d for d, (n, own) in enumerate(zip(padded, self.shape, strict=True)) if n != own or d < lead]
     if not dims:
         return _core.shallow_detach(self).clone()  # type: ignore[no-any-return]
-    total = _reduce("sum", self, dims, True, self.dtype)
+    total = _reduce("sum", self, dims, True, _sum_dtype(self, None))
     return _core.as_strided(total, tuple(size), total.stride()[lead:])
 
 

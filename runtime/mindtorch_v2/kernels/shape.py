@@ -242,7 +242,8 @@ def expand(self: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tens
             f"expand({self.dtype}{list(self.shape)}, size={list(size)}): the number of sizes provided ({len(size)}) "
             f"must be greater or equal to the number of dimensions in the tensor ({self.dim()})"
         )
-    shape, strides = [], []
+    shape: list[int] = []
+    strides: list[int] = []
     for d, wanted in enumerate(size):
         own = self.shape[d - new] if d >= new else 1
         if wanted == -1 and d < new:
@@ -255,7 +256,11 @@ def expand(self: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tens
                 f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(self.shape)}"
             )
         shape.append(own if wanted == -1 else wanted)
-        strides.append(self.stride(d - new) if d >= new and shape[-1] == own else 0)
+    step = 1  # where a new dimension of size 1 would lie
+    for d in range(len(shape) - 1, -1, -1):
+        own, stride = (self.shape[d - new], self.stride(d - new)) if d >= new else (1, step)
+        strides.insert(0, stride if shape[d] == own else 0)
+        step = shape[d] * strides[0]
     return _core.as_strided(self, shape, strides)
 
 

@@ -8,6 +8,7 @@ from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._core import dtype as DType
 from .._ops import ops
+from ..autograd import is_grad_enabled
 
 __all__ = [
     "cross_entropy",
@@ -137,6 +138,11 @@ def nll_loss(
     if input.dim() > 1 and target.dim() > 0 and input.shape[0] != target.shape[0]:
         raise ValueError(
             f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
+        )
+    if weight is not None and weight.requires_grad and is_grad_enabled():
+        raise RuntimeError(
+            "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
+            "cannot have requires_grad True: pass weight.detach()."
         )
     if input.dim() > 2:
         rows = _classes_last(input)
