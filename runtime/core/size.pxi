@@ -85,6 +85,8 @@ cdef int64_t to_int64(object value, str what) except? -1:
     cdef int overflow
     cdef int64_t number
     if not PyLong_Check(value):
+        if not PyIndex_Check(value):
+            raise TypeError(f"{what} must be an int, not {_type_name(value)}")
         value = PyNumber_Index(value)
     number = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow:
