@@ -5,6 +5,7 @@ A planted operator is defined in both libraries' processes, broken in ours.
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import sanitized
-from benchmarks.fuzz.arguments import draw
+from benchmarks.fuzz.arguments import Pool, draw
 from benchmarks.fuzz.judge import Finding, difference
 from benchmarks.fuzz.minimise import minimise
-from benchmarks.fuzz.outcome import Raised, Returned
+from benchmarks.fuzz.outcome import Died, Raised, Returned
 from benchmarks.fuzz.pair import Limits
 from benchmarks.fuzz.program import Argument, Call
 from benchmarks.fuzz.reasons import LEFT_OUT, REASONS
@@ -115,6 +116,43 @@ def test_a_hang_is_found(lane: Lane) -> None:
     assert lane.check(Call(planted("hang").target, (Argument(TensorValue(())),))) is None  # and the search goes on
 
 
+@pytest.fixture(scope="module")
+def alone() -> Iterator[Lane]:
+    made = Lane(Limits(), before=PLANTED.format(library="mindtorch_v2") + BROKEN, alone=True)
+    yield made
+    made.close()
+
+
+def test_without_pytorch_the_end_of_a_process_is_found_and_no_value(alone: Lane) -> None:
+    call, finding = small(alone, "dies")
+    assert finding.kind == "crash"
+    assert call.source().splitlines()[-1] == "result = torch.ops.planted.dies.default(a)"
+    assert alone.check(planted("value")) is None
+
+
+def test_a_long_call_is_stopped_and_is_a_finding_where_nothing_in_it_is_huge(alone: Lane) -> None:
+    finding = alone.check(planted("hang"))
+    assert finding is not None
+    assert finding.group == "hang: torch.ops.planted.hang: until it was stopped"
+    process = alone.ours[False].process_id
+    huge = PlainValue("torch.tensor(1.0).expand(2**62)")
+    assert alone.check(Call(planted("hang").target, (Argument(huge),))) is None
+    assert alone.ours[False].process_id == process  # the call was stopped, not its process
+
+
+def test_calls_that_change_the_process_share_a_child_until_one_ends_it(alone: Lane) -> None:
+    worker = alone.ours[True]
+    read = "result = torch._left"
+    calls = list(enumerate(("result = 1", "torch._left = result = 2", read, "import os; os.abort()", read)))
+    worker.send(calls)
+    first, second, third, dead, after = worker.receive(calls)
+    assert [first, second, third] == [Returned(value, {}) for value in (1, 2, 2)]
+    assert isinstance(dead, Died)
+    assert dead.signal == signal.SIGABRT
+    assert isinstance(after, Raised)
+    assert after.bases[0] == "AttributeError"
+
+
 def test_a_finding_is_printed_as_lines_that_reproduce_it(lane: Lane) -> None:
     call, finding = small(lane, "dies")
     text = PLANTED.format(library="mindtorch_v2") + BROKEN + text_of(Found(7, call, finding))
@@ -140,16 +178,17 @@ def test_a_few_hundred_calls_end_no_process(lane: Lane) -> None:
     """As ``python -m benchmarks.fuzz``, which makes two hundred thousand."""
     targets = [target for target in lane.find_targets() if "planted" not in target.path]
     lane.tries = 0
-    found = [f for f in lane.run(targets, 0, range(CALLS), set()) if f.finding.kind in ("crash", "hang")]
+    found = [f for f in lane.run(Pool(targets), 0, range(CALLS), set()) if f.finding.kind in ("crash", "hang")]
     assert not found, "\n\n".join(map(text_of, found))
 
 
 def test_a_call_depends_on_seed_and_number_alone() -> None:
     targets = find_targets("mindtorch_v2")
     assert targets == find_targets("mindtorch_v2")
-    first = [draw(targets, 0, number).source() for number in range(50)]
-    assert [draw(targets, 0, number).source() for number in reversed(range(50))] == first[::-1]
-    assert [draw(targets, 1, number).source() for number in range(50)] != first
+    pool = Pool(targets)
+    first = [draw(pool, 0, number).source() for number in range(50)]
+    assert [draw(pool, 0, number).source() for number in reversed(range(50))] == first[::-1]
+    assert [draw(pool, 1, number).source() for number in range(50)] != first
 
 
 def test_every_operator_method_and_function_is_a_target() -> None:

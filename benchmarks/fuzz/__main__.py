@@ -15,13 +15,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from benchmarks import sanitized
-from benchmarks.fuzz.arguments import draw
-from benchmarks.fuzz.judge import judge
+from benchmarks.fuzz.arguments import Pool, draw
+from benchmarks.fuzz.judge import judge, judge_alone
 from benchmarks.fuzz.minimise import minimise
 from benchmarks.fuzz.pair import ROOT, Limits, WorkerError
 from benchmarks.fuzz.report import Totals, section, text_of
 from benchmarks.fuzz.search import BATCH, Found, Lane
-from benchmarks.fuzz.targets import Target
 from benchmarks.report import REPORT, write_section
 
 __all__ = ["main"]
@@ -30,6 +29,7 @@ EXAMPLES = """\
 examples:
   python -m benchmarks.fuzz --seed 0                  200,000 calls
   python -m benchmarks.fuzz --seed 0 --sanitized      the same, under AddressSanitizer and UndefinedBehaviorSanitizer
+  python -m benchmarks.fuzz --against nothing         the same, for what ends a process or does not end alone: faster
   python -m benchmarks.fuzz --seed 0 --only 1234      one of them again, and what came of it
   python -m benchmarks.fuzz --seed 1 --match relu     calls of what has `relu` in its name
 
@@ -53,6 +53,10 @@ def parser() -> argparse.ArgumentParser:
         "--processes", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
         help="calls that are made at a time (default: the cores)",
     )  # fmt: skip
+    result.add_argument(
+        "--against", choices=("torch", "nothing"), default="torch",
+        help="compare with PyTorch, or look only for crashes, hangs and a sanitizer's reports (default: torch)",
+    )  # fmt: skip
     result.add_argument("--sanitized", action="store_true", help="build the core with sanitizers, and call that")
     result.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after so many seconds")
     result.add_argument("--tries", type=int, default=80, help="calls to make a finding smaller (default: 80)")
@@ -66,15 +70,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     try:
         stage = sanitized.build(ROOT) if options.sanitized else None
-        lane = Lane(Limits(), stage, options.tries)
+        lane = Lane(Limits(), stage, options.tries, alone=options.against == "nothing")
         try:
             targets = [target for target in lane.find_targets() if options.match in target.name]
             if not targets:
                 console.print(f"nothing has {options.match!r} in its name", markup=False)
                 return 2
             if options.only is not None:
-                return run_one(lane, targets, options.seed, options.only, console)
-            return run_all(targets, options, stage, console)
+                return run_one(lane, Pool(targets), options.seed, options.only, console)
+            return run_all(Pool(targets), options, stage, console)
         finally:
             lane.close()
     except (sanitized.BuildError, WorkerError) as error:
@@ -82,12 +86,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def run_one(lane: Lane, targets: Sequence[Target], seed: int, number: int, console: Console) -> int:
+def run_one(lane: Lane, pool: Pool, seed: int, number: int, console: Console) -> int:
     """Make one call again, and show it, what came of it, and what it can be cut down to."""
-    call = draw(targets, seed, number)
+    call = draw(pool, seed, number)
     ours, theirs = lane.outcomes(call)
     console.print(f"{call.source()}\n\nours: {ours}\n\nPyTorch: {theirs}", markup=False, highlight=False)
-    finding = judge(call, ours, theirs)
+    finding = judge(call, ours, theirs) if lane.theirs else judge_alone(call, ours)
     if finding is None:
         return 0
     call, finding = minimise(call, finding, lane.check, lane.tries)
@@ -98,8 +102,8 @@ def run_one(lane: Lane, targets: Sequence[Target], seed: int, number: int, conso
 class _Run:
     """All calls, by several lanes: each a thread that waits for its processes."""
 
-    def __init__(self, targets: Sequence[Target], options: argparse.Namespace, progress: Progress) -> None:
-        self.targets, self.options, self.progress = targets, options, progress
+    def __init__(self, pool: Pool, options: argparse.Namespace, progress: Progress) -> None:
+        self.pool, self.options, self.progress = pool, options, progress
         self.totals = Totals()
         self.started = time.monotonic()
         self._seen: set[str] = set()
@@ -123,7 +127,7 @@ class _Run:
                     numbers = self._work.get_nowait()
                 except queue.Empty:
                     break
-                for found in lane.run(self.targets, self.options.seed, numbers, self._seen):
+                for found in lane.run(self.pool, self.options.seed, numbers, self._seen):
                     with self._lock:
                         if self.totals.add(found):
                             self._show(f"{text_of(found)}\n")
@@ -149,20 +153,22 @@ class _Run:
             raise self._errors[0]
 
 
-def run_all(targets: Sequence[Target], options: argparse.Namespace, stage: Path | None, console: Console) -> int:
+def run_all(pool: Pool, options: argparse.Namespace, stage: Path | None, console: Console) -> int:
     """Make all calls; the first finding of each group is shown as it comes, the groups at the end."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        run = _Run(targets, options, progress)
-        run.run([Lane(Limits(), stage, options.tries) for _ in range(options.processes)])
+        run = _Run(pool, options, progress)
+        alone = options.against == "nothing"
+        run.run([Lane(Limits(), stage, options.tries, alone=alone) for _ in range(options.processes)])
     took = run.seconds()
     for line in (*run.totals.lines(), run.totals.summary(took)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if not options.no_write and run.totals.calls == options.count and not options.match:
-        flag = " --sanitized" if options.sanitized else ""
-        command = f"python -m benchmarks.fuzz --seed {options.seed} --count {options.count}{flag}"
-        title = "Fuzz, sanitized" if options.sanitized else "Fuzz"
-        write_section(title, section(run.totals, took, command), REPORT)
+        alone = options.against == "nothing"
+        flags = f"{' --sanitized' if options.sanitized else ''}{' --against nothing' if alone else ''}"
+        command = f"python -m benchmarks.fuzz --seed {options.seed} --count {options.count}{flags}"
+        title = f"Fuzz{', sanitized' if options.sanitized else ''}{', ends of processes' if alone else ''}"
+        write_section(title, section(run.totals, took, command, options.sanitized, alone), REPORT)
     return 1 if run.totals.groups else 0
 
 

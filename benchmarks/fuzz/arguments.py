@@ -24,7 +24,7 @@ from benchmarks.fuzz.program import Argument, Call
 from benchmarks.fuzz.targets import Parameter, Target
 from benchmarks.fuzz.values import AliasValue, ListValue, PlainValue, TensorValue, Value, dtype_kind
 
-__all__ = ["draw"]
+__all__ = ["Pool", "draw"]
 
 # Square ones fit most of what wants a matrix; the last two are for what is empty and what has no dimension.
 SHAPES = ((3,), (2, 3), (3, 3), (3, 3), (2, 3, 3), (2, 1, 3), (4,), (2, 2, 3, 3), (0,), (2, 0), ())
@@ -47,14 +47,21 @@ ODD_SHAPES = (*SHAPES, (5,), (1,), (7, 2), (1, 1, 1, 1, 1, 2), (3, 0, 2), (0, 0)
 SPOILS = ("dtype", "layout", "shape", "device", "content", "grad", "subclass", "alias", "number", "huge")
 
 
-def draw(targets: Sequence[Target], seed: int, number: int) -> Call:
+class Pool:
+    """Targets to draw from: by group, and how often each group is drawn from."""
+
+    def __init__(self, targets: Sequence[Target]) -> None:
+        groups: dict[str, list[Target]] = {}
+        for target in targets:
+            groups.setdefault(target.group, []).append(target)
+        self.groups = [groups[name] for name in sorted(groups)]
+        self.weights = [_weight(name, groups[name]) for name in sorted(groups)]
+
+
+def draw(pool: Pool, seed: int, number: int) -> Call:
     """The call of that number: it depends on nothing else, but for the targets."""
     rng = random.Random(f"{seed}:{number}")
-    groups: dict[str, list[Target]] = {}
-    for target in targets:
-        groups.setdefault(target.group, []).append(target)
-    names = sorted(groups)
-    target = rng.choice(groups[rng.choices(names, [_weight(name, groups[name]) for name in names])[0]])
+    target = rng.choice(rng.choices(pool.groups, pool.weights)[0])
     call = _Drawing(rng).call(target)
     for _ in range(rng.choices((0, 1, 2), (35, 45, 20))[0]):
         call = _Spoiling(rng, call).spoiled()

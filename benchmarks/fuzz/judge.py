@@ -12,7 +12,7 @@ from benchmarks.fuzz.outcome import Died, Outcome, Raised, Returned
 from benchmarks.fuzz.program import Call
 from benchmarks.fuzz.reasons import reason
 
-__all__ = ["Finding", "judge"]
+__all__ = ["Finding", "judge", "judge_alone"]
 
 # Texts of the interpreter's, of NumPy's or of ours that say how something is made, not what is wrong with an argument.
 INTERNAL = re.compile(
@@ -26,6 +26,7 @@ INTERNAL = re.compile(
 NEVER = frozenset(("AssertionError", "SystemError", "UnboundLocalError", "RecursionError", "NameError", "UnicodeError"))
 _SANITIZER = re.compile(r"(?:ERROR: AddressSanitizer: ([\w-]+))|(runtime error: [^\n]+)")
 _FRAME = re.compile(r"#\d+ \S+ in (\S+) (?!/usr|\.\./)(\S*/)?([\w.]+\.(?:pxi|pyx|cpp|h|c)\b)?")
+_BIG = re.compile(r"2\*\*\d\d|\d{6}|e\d\d|HugeIndex|LongLen")
 _TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float64": 1e-9, "complex128": 1e-9}
 
 
@@ -48,6 +49,13 @@ def judge(call: Call, ours: Outcome, theirs: Outcome | None) -> Finding | None:
     if found is not None and reason(call, found.kind, ours, theirs) is not None:
         return None
     return found
+
+
+def judge_alone(call: Call, ours: Outcome) -> Finding | None:
+    """Whether it ended its process, or had to be stopped though nothing in it is big."""
+    if isinstance(ours, Raised) and ours.bases[0] == "Stopped" and not _BIG.search(call.source()):
+        return _finding(call, "hang", "until it was stopped", f"at {', '.join(ours.frames)}")
+    return _death(call, ours, None) if isinstance(ours, Died) else None
 
 
 def _finding(call: Call, kind: str, detail: str, what: str) -> Finding:

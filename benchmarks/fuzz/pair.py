@@ -31,9 +31,13 @@ ASAN_OPTIONS = (
 
 @dataclass(frozen=True)
 class Limits:
-    """Of a call: processor time, time, and bytes beyond what the process has when it starts."""
+    """Of a call: processor time, time, and bytes beyond what the process has when it starts.
+
+    After ``stop`` seconds it is interrupted, as by Ctrl-C (0: never); after ``seconds`` its process is ended.
+    """
 
     seconds: float = 5.0
+    stop: float = 0.0
     wall: float = 60.0
     memory: int = 1 << 30
 
@@ -43,10 +47,10 @@ class WorkerError(Exception):
 
 
 class Worker:
-    """A process that makes calls for one library."""
+    """A process that makes calls for one library; with ``forks`` in children, so many in each."""
 
     def __init__(
-        self, library: str, limits: Limits, forks: bool = False, stage: Path | None = None, before: str = ""
+        self, library: str, limits: Limits, forks: int = 0, stage: Path | None = None, before: str = ""
     ) -> None:
         self.library, self.forks, self.stage, self.before = library, forks, stage, before
         self.limits = replace(limits, seconds=3 * limits.seconds, memory=0) if stage is not None else limits
@@ -55,12 +59,17 @@ class Worker:
         self._connection: Connection | None = None
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the worker)
 
+    @property
+    def process_id(self) -> int | None:
+        """Of the process that runs."""
+        return self._process.pid if self._process is not None else None
+
     def start(self) -> None:
         """Start the process, where it does not run, and wait until it has imported its library."""
         if self._process is not None:
             return
         here, there = socket.socketpair()
-        limits = f"{self.limits.memory}, {self.limits.seconds}, {self.forks}"
+        limits = f"{self.limits.memory}, {self.limits.seconds}, {self.limits.stop}, {self.forks}"
         code = "\n".join((
             sanitized.loader(self.stage) if self.stage is not None else "",
             self.before,

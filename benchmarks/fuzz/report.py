@@ -21,6 +21,7 @@ KINDS = {
     "error": "another class of error",
     "text": "a message about how something is made",
 }
+ALONE = ("crash", "hang")  # what is found without PyTorch
 LINES = 14  # of what is said of a finding
 
 
@@ -68,16 +69,24 @@ def text_of(found: Found) -> str:
     return f"# {found.number}: {found.finding.group}\nimport mindtorch_v2 as torch\n\n{source}\n{said}"
 
 
-def section(totals: Totals, seconds: float, command: str) -> str:
+def section(totals: Totals, seconds: float, command: str, sanitized: bool = False, alone: bool = False) -> str:
     """What docs/benchmarks.md says."""
-    text = (
-        f"{totals.calls:,} calls of what is public in `mindtorch_v2` in {seconds:.0f} s, with arguments of odd shapes, "
-        "strides, dtypes, devices, sizes and types, in processes with a limit of time and memory, each beside the same "
-        "call of PyTorch where that has the name: the value, or the class of the error. Where a difference is meant, "
-        f"`benchmarks/fuzz/reasons.py` says why: {len(REASONS)} reasons, and {len(LEFT_OUT)} names that take addresses "
-        f"are not called. Run by `{command}`; `--only N` makes a call again."
+    under = " under AddressSanitizer and UndefinedBehaviorSanitizer" if sanitized else ""
+    against = (
+        "looked at for what ends a process, does not end, or is reported by a sanitizer; a call whose operands say "
+        "that they are huge may be long, and is stopped as by Ctrl-C. "
+        if alone
+        else "each beside the same call of PyTorch where that has the name: the value, or the class of the error. "
+        f"Where a difference is meant, `benchmarks/fuzz/reasons.py` says why: {len(REASONS)} reasons. "
     )
+    text = (
+        f"{totals.calls:,} calls of what is public in `mindtorch_v2`{under} in {seconds:.0f} s "
+        f"({totals.calls / max(seconds, 1e-9):.0f} a second), with arguments of odd shapes, strides, dtypes, devices, "
+        f"sizes and types, in processes with a limit of time and memory, {against}{len(LEFT_OUT)} names that take "
+        f"addresses are not called. Run by `{command}`; `--only N` makes a call again."
+    )
+    kinds = ALONE if alone else KINDS
     rows = [("finding", "what it is", "calls", "groups"), ("---",) * 4]
-    rows += [(kind, KINDS[kind], f"{n:,}", f"{groups:,}") for kind, (n, groups) in totals.by_kind().items()]
+    rows += [(kind, KINDS[kind], f"{n:,}", f"{g:,}") for kind, (n, g) in totals.by_kind().items() if kind in kinds]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"{textwrap.fill(text, 120, break_on_hyphens=False, break_long_words=False)}\n\n{table}\n"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.fuzz.arguments import draw
-from benchmarks.fuzz.judge import Finding, judge
+from benchmarks.fuzz.arguments import Pool, draw
+from benchmarks.fuzz.judge import Finding, judge, judge_alone
 from benchmarks.fuzz.minimise import minimise
 from benchmarks.fuzz.outcome import Outcome
 from benchmarks.fuzz.pair import Limits, Worker
@@ -18,7 +18,9 @@ from benchmarks.fuzz.targets import Target
 __all__ = ["BATCH", "Found", "Lane"]
 
 OURS = "mindtorch_v2"
-BATCH = 40
+BATCH = 200
+TOGETHER = 20  # calls that change the process made in one, where they are not compared: a fork costs what ten do
+STOP = 0.5  # seconds of processor time, where calls are made alone
 FRESH = 5_000  # calls after which a process is started again, so that memory that is kept does not add up
 
 
@@ -34,14 +36,26 @@ class Found:
 class Lane:
     """Processes that make calls, in pairs: of those that stay, and of those that make each call in a child.
 
-    ``before`` is Python that ours run when they start, and ``before_torch`` PyTorch's.
+    ``before`` is Python that ours run when they start, and ``before_torch`` PyTorch's. ``alone`` leaves PyTorch out:
+    what is looked for is what ends a process, or does not end.
     """
 
     def __init__(
-        self, limits: Limits, stage: Path | None = None, tries: int = 80, before: str = "", before_torch: str = ""
+        self,
+        limits: Limits,
+        stage: Path | None = None,
+        tries: int = 80,
+        before: str = "",
+        before_torch: str = "",
+        alone: bool = False,
     ) -> None:
-        self.ours = {forks: Worker(OURS, limits, forks, stage, before) for forks in (False, True)}
-        self.theirs = {forks: Worker("torch", limits, forks, None, before_torch) for forks in (False, True)}
+        if alone:
+            limits = replace(limits, stop=STOP)
+        children = TOGETHER if alone else 1
+        self.ours = {forks: Worker(OURS, limits, forks * children, stage, before) for forks in (False, True)}
+        self.theirs = (
+            {} if alone else {forks: Worker("torch", limits, forks, None, before_torch) for forks in (False, True)}
+        )
         self.tries = tries
         self._has: dict[str, bool] = {}
 
@@ -52,16 +66,18 @@ class Lane:
         return found
 
     def has(self, target: Target) -> bool:
-        """Whether PyTorch has it too."""
+        """Whether PyTorch has it too, and is asked."""
+        if not self.theirs:
+            return False
         name = f"torch.Tensor.{target.path}" if target.form in ("method", "property", "setter") else target.path
         if name not in self._has:
             self._has[name] = self.theirs[True].ask(f"benchmarks.fuzz.search has_name {name}")
         return self._has[name]
 
-    def run(self, targets: Sequence[Target], seed: int, numbers: Sequence[int], seen: set[str]) -> Iterator[Found]:
+    def run(self, pool: Pool, seed: int, numbers: Sequence[int], seen: set[str]) -> Iterator[Found]:
         """Make the calls of these numbers; findings of groups in ``seen``, which grows, are not made small."""
         for start in range(0, len(numbers), BATCH):
-            batch = [(n, draw(targets, seed, n)) for n in numbers[start : start + BATCH]]
+            batch = [(n, draw(pool, seed, n)) for n in numbers[start : start + BATCH]]
             for number, call, finding in self._findings(batch):
                 if finding.group not in seen:
                     seen.add(finding.group)
@@ -79,24 +95,26 @@ class Lane:
 
     def _findings(self, batch: Sequence[tuple[int, Call]]) -> Iterator[tuple[int, Call, Finding]]:
         for number, call, ours, theirs in self._made(batch):
-            finding = judge(call, ours, theirs)
+            finding = judge(call, ours, theirs) if self.theirs else judge_alone(call, ours)
             if finding is not None:
                 yield number, call, finding
 
     def _made(self, batch: Sequence[tuple[int, Call]]) -> Iterator[tuple[int, Call, Outcome, Outcome | None]]:
-        """Both libraries make the calls at the same time."""
+        """The libraries make the calls at the same time."""
         for forks in (False, True):
             calls = [(number, call) for number, call in batch if call.target.isolated == forks]
             if not calls:
                 continue
             mine = [(number, call.source()) for number, call in calls]
             other = [(number, on_cpu(call.source())) for number, call in calls if self.has(call.target)]
-            for worker in (self.ours[forks], self.theirs[forks]):
+            pairs = [(self.ours[forks], mine)]
+            if self.theirs:
+                pairs.append((self.theirs[forks], other))
+            for worker, sources in pairs:
                 worker.renew(FRESH)
-            self.ours[forks].send(mine)
-            self.theirs[forks].send(other)
-            outcomes = self.ours[forks].receive(mine)
-            peers = dict(zip((number for number, _ in other), self.theirs[forks].receive(other), strict=True))
+                worker.send(sources)
+            outcomes, *rest = [worker.receive(sources) for worker, sources in pairs]
+            peers = dict(zip((number for number, _ in other), rest[0], strict=True)) if rest else {}
             for (number, call), outcome in zip(calls, outcomes, strict=True):
                 yield number, call, outcome, peers.get(number)
 

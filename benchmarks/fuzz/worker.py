@@ -1,15 +1,16 @@
 """A process that makes calls for one library, and says what came of each; ``pair.Worker`` starts it.
 
 It may die: by a signal, by a sanitizer, or by the timer that bounds a call's processor time. What it was doing then is
-known from what it has not answered. ``forks`` makes each call in a child, for calls that change the process.
+known from what it has not answered. With ``forks`` calls are made in children, so many in each, for calls that change
+the process.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
-import pickle
 import re
 import resource
 import signal
@@ -17,24 +18,37 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from benchmarks.fuzz.outcome import Died, Outcome, Raised, Returned
 from benchmarks.fuzz.targets import MODULES
 
-__all__ = ["main", "run_call"]
+__all__ = ["Stopped", "main", "run_call"]
 
 READ = 2000  # elements of a tensor that are compared, at most
 ITEMS = 64  # of a container
 CALL = "<call>"  # the name of the file that a call's lines seem to be of
 
 
-def run_call(torch: Any, source: str, seconds: float = 0.0) -> Outcome:
-    """Run the lines of a call with ``torch`` as the library."""
+class Stopped(BaseException):
+    """Raised by a signal's handler in a call that takes long, as KeyboardInterrupt is at Ctrl-C."""
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    while frame is not None and not frame.f_code.co_filename.endswith("build_cache.py"):  # a kernel is built once
+        if frame.f_code.co_filename == CALL:  # in the lines of a call, not in what looks at its outcome
+            raise Stopped
+        frame = frame.f_back
+
+
+def run_call(torch: Any, source: str, seconds: float = 0.0, stop: float = 0.0) -> Outcome:
+    """Run the lines of a call with ``torch`` as the library; after ``stop`` seconds it is interrupted."""
     namespace: dict[str, Any] = {"torch": torch, "__name__": "fuzz"}
     signal.setitimer(signal.ITIMER_PROF, seconds)  # whose signal ends the process
+    signal.setitimer(signal.ITIMER_VIRTUAL, stop, stop)  # again, where what is called back swallowed the first
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -49,6 +63,7 @@ def run_call(torch: Any, source: str, seconds: float = 0.0) -> Outcome:
     except BaseException as error:  # whatever it is, it is compared
         return _raised(error, source.splitlines())
     finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.setitimer(signal.ITIMER_PROF, 0)
         namespace.clear()
 
@@ -104,12 +119,12 @@ def _tensor(value: Any) -> Any:
 # ---------------------------------------------------------------- the process
 
 
-def main(library: str, descriptor: int, memory: int, seconds: float, forks: bool) -> None:
+def main(library: str, descriptor: int, memory: int, seconds: float, stop: float, forks: int) -> None:
     """Answer until the other end goes away."""
     torch = importlib.import_module(library)
     for module in filter(None, MODULES):
         with contextlib.suppress(ImportError):  # PyTorch does not have them all
-            importlib.import_module(f"{library}.{module}")
+            _load_names(importlib.import_module(f"{library}.{module}"))
     torch.manual_seed(0)
     if library == "torch":
         torch.set_num_threads(1)
@@ -120,10 +135,12 @@ def main(library: str, descriptor: int, memory: int, seconds: float, forks: bool
         limit = pages * resource.getpagesize() + memory
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGVTALRM, _stop)
     sys.stdout = sys.stderr
     sys.stdin = open(os.devnull)  # noqa: SIM115, PTH123  (for as long as the process runs)
     connection = Connection(descriptor)
     connection.send("ready")
+    gc.freeze()  # so that a child's collector does not write to, and so copy, all pages
     while True:
         try:
             batch = connection.recv()
@@ -132,11 +149,24 @@ def main(library: str, descriptor: int, memory: int, seconds: float, forks: bool
         if isinstance(batch, str):  # a question about the library: a function of a module of ours, and its arguments
             connection.send(_answer(batch))
             continue
-        for number, source in batch:
-            outcome = _in_child(torch, source, seconds) if forks else run_call(torch, source, seconds)
-            connection.send((number, outcome))
-            if not forks:
-                _restore(torch)
+        if forks:
+            for start in range(0, len(batch), forks):
+                _in_children(torch, batch[start : start + forks], seconds, stop, connection)
+        else:
+            _make(torch, batch, seconds, stop, connection)
+
+
+def _make(torch: Any, calls: Sequence[tuple[int, str]], seconds: float, stop: float, connection: Connection) -> None:
+    """Make calls, and send what comes of each."""
+    for number, source in calls:
+        connection.send((number, run_call(torch, source, seconds, stop)))
+        _restore(torch)
+
+
+def _load_names(module: Any) -> None:
+    """Import what a module's names are imported for when they are first used, which each child would do again."""
+    for name in getattr(module, "__all__", ()):
+        getattr(module, name, None)
 
 
 def _answer(question: str) -> Any:
@@ -152,19 +182,25 @@ def _restore(torch: Any) -> None:
         torch.set_default_dtype(torch.float32)
 
 
-def _in_child(torch: Any, source: str, seconds: float) -> Outcome:
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        with contextlib.suppress(BaseException), os.fdopen(writing, "wb") as file:
-            pickle.dump(run_call(torch, source, seconds), file)
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as file:
-        data = file.read()
-    status = os.waitpid(child, 0)[1]
-    if status or not data:
-        return Died(os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0, os.waitstatus_to_exitcode(status))
-    outcome: Outcome = pickle.loads(data)
-    return outcome
+def _in_children(
+    torch: Any, calls: Sequence[tuple[int, str]], seconds: float, stop: float, connection: Connection
+) -> None:
+    """Make calls in a child; in another one go on behind the call that ends it."""
+    done = 0
+    while done < len(calls):
+        reading, writing = Pipe(duplex=False)
+        child = os.fork()
+        if child == 0:
+            reading.close()
+            with contextlib.suppress(BaseException):
+                _make(torch, calls[done:], seconds, stop, writing)
+            os._exit(0)
+        writing.close()
+        with reading, contextlib.suppress(EOFError):
+            while done < len(calls):
+                connection.send(reading.recv())
+                done += 1
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if done < len(calls):
+            connection.send((calls[done][0], Died(max(-status, 0), status)))
+            done += 1
