@@ -255,6 +255,7 @@ _lib.define(
     variants=("function", "method"),
     source="linalg.yaml:81",
 )
+_baddbmm_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:baddbmm")
 
 
 def _baddbmm_check(self: Tensor, batch1: Tensor, batch2: Tensor, beta: float, alpha: float) -> None:
@@ -278,7 +279,7 @@ def _baddbmm_kernel_1(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: flo
 
 
 def _baddbmm_kernel_2(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float, alpha: float) -> Tensor:
-    result: Tensor = self * int(beta) + batch1.bmm(batch2) * int(alpha)
+    result: Tensor = _baddbmm_kernel_python(self, batch1, batch2, beta=beta, alpha=alpha)
     return result
 
 

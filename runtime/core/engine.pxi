@@ -479,7 +479,9 @@ def will_run(Node node not None):
 
 
 cdef Node root_of(object value, Py_ssize_t at):
-    cdef Node node = gradient_node(<Tensor?>value)
+    if not isinstance(value, Tensor):
+        raise TypeError(f"element {at} of the outputs must be a Tensor, not {_type_name(value)}")
+    cdef Node node = gradient_node(<Tensor>value)
     if node is None:
         raise RuntimeError(f"element {at} of tensors does not require grad and does not have a grad_fn")
     return node
@@ -508,7 +510,9 @@ cdef int seek_inputs(GraphTask task, tuple inputs, bint accumulates) except -1:
     cdef NodeState* state
     task.captures, task.captured = {}, [None] * len(inputs)
     for i in range(len(inputs)):
-        t = <Tensor?>inputs[i]
+        if not isinstance(inputs[i], Tensor):
+            raise RuntimeError(f"all inputs have to be Tensors, but got {_type_name(inputs[i])} at index {i}")
+        t = <Tensor>inputs[i]
         node = gradient_node(t)
         if node is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")

@@ -23,8 +23,9 @@ _TAKEN: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int, Tensor),
     "float": (Real, Tensor),
+    "Dims": (int, list, tuple, type(None)),
 }
-_SHOWN = {"DType": "torch.dtype"}
+_SHOWN = {"DType": "torch.dtype", "Dims": "int or tuple of ints"}
 
 
 def names_wrong_types(function: F) -> F:

@@ -77,6 +77,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if not tolerance >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
+    if not isinstance(equal_nan, bool):
+        raise TypeError(f"equal_nan must be bool, not {type(equal_nan).__name__}")
     close = input == other
     if equal_nan and input.is_floating_point():
         close = close | (input.isnan() & other.isnan())

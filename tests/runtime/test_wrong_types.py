@@ -11,6 +11,12 @@ import pytest
 import mindtorch_v2 as ours
 from tests.ops.both import raised
 
+
+def root(torch: Any) -> Any:
+    """A number that requires grad, and is no leaf."""
+    return torch.ones((), requires_grad=True).exp()
+
+
 CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "isclose": (lambda t: t.isclose(t.ones(3), 2), "other"),
     "allclose": (lambda t: t.allclose(1, t.ones(3)), "input"),
@@ -19,6 +25,20 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "var of a dimension": (lambda t: t.var(t.ones(3), 1.5), ""),
     "std of a dimension": (lambda t: t.std(t.ones(3), object()), ""),
     "norm": (lambda t: t.norm(t.ones(3), [1, 2]), "p"),
+    "squeeze": (lambda t: t.ones(2, 1).squeeze((1, -1)), "appears multiple times"),
+    "norm of a dimension": (lambda t: t.norm(t.ones(3), dim="x"), "dim"),
+    "norm kept": (lambda t: t.norm(t.ones(3), 2, 0, "x"), "keepdim"),
+    "a flag": (lambda t: t.allclose(t.ones(3), t.ones(3), equal_nan="x"), "equal_nan"),
+    "backward": (lambda t: root(t).backward(3), "grad_tensors"),
+    "backward of a list": (lambda t: root(t).backward([3]), ""),
+    "backward to no tensor": (lambda t: root(t).backward(inputs=3), "inputs"),
+    "backward to no tensors": (lambda t: root(t).backward(inputs=[3]), "inputs"),
+    "autograd.backward": (lambda t: t.autograd.backward(None), "tensors"),
+    "autograd.backward of numbers": (lambda t: t.autograd.backward([root(t), 3]), "element 1"),
+    "autograd.grad": (lambda t: t.autograd.grad(3, root(t)), "outputs"),
+    "autograd.grad to a number": (lambda t: t.autograd.grad(root(t), 3), "inputs"),
+    "autograd.grad to numbers": (lambda t: t.autograd.grad(root(t), [3]), "inputs"),
+    "autograd.grad from a number": (lambda t: t.autograd.grad(root(t), root(t), 3), "grad_outputs"),
     "numel": (lambda t: t.numel(3), "input"),
     "is_floating_point": (lambda t: t.is_floating_point(3), "input"),
     "is_complex": (lambda t: t.is_complex("x"), "input"),
@@ -34,7 +54,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a stride": (lambda t: t.ones(3).stride([1]), ""),
     "a generator": (lambda t: t.ones(3).normal_(generator=3), "generator"),
 }
-FOREIGN = re.compile(r"object has no attribute|'\w+' object|not iterable|float\(\) argument|not supported|tuple index")
+FOREIGN = re.compile(
+    r"Cannot convert|object has no attribute|'\w+' object|not iterable|float\(\) argument|not supported|tuple index"
+)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -49,6 +71,7 @@ def test_wrong_types(name: str) -> None:
 ERRORS_OF_PYTHON = {
     "l1_loss",
     "allclose",
+    "autograd.backward of numbers",
     "broadcast_tensors",
     "embedding",
     "norm",

@@ -33,21 +33,23 @@ def backward(
             "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
             "functorch.vjp instead or call backward() outside of functorch transforms."
         )
-    roots = _tuple(tensors)
-    if _core.any_overridden((*roots, *(() if inputs is None else _tuple(inputs)))):
+    roots = _tuple(tensors, "tensors")
+    if _core.any_overridden((*roots, *(() if inputs is None else _tuple(inputs, "inputs")))):
         from ..overrides import handle_torch_function  # made of this package
 
-        seen = (*roots, *(() if inputs is None else _tuple(inputs)))
+        seen = (*roots, *(() if inputs is None else _tuple(inputs, "inputs")))
         handle_torch_function(
             backward, seen, tensors, grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph,
             inputs=inputs,
         )  # fmt: skip
         return
-    chosen = None if inputs is None else _tuple(inputs)
+    chosen = None if inputs is None else _tuple(inputs, "inputs")
     if chosen == ():
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     retain = create_graph if retain_graph is None else retain_graph
-    _core.run_backward(roots, _gradients(grad_tensors, len(roots)), retain, create_graph, chosen, chosen is not None)
+    _core.run_backward(
+        roots, _gradients(grad_tensors, "grad_tensors", len(roots)), retain, create_graph, chosen, chosen is not None
+    )
 
 
 def grad(
@@ -75,11 +77,11 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    if _core.any_overridden((*_tuple(outputs), *_tuple(inputs))):
+    if _core.any_overridden((*_tuple(outputs, "outputs"), *_tuple(inputs, "inputs"))):
         from ..overrides import handle_torch_function
 
         result: tuple[Any, ...] = handle_torch_function(
-            grad, (*_tuple(outputs), *_tuple(inputs)), outputs, inputs, grad_outputs=grad_outputs,
+            grad, (*_tuple(outputs, "outputs"), *_tuple(inputs, "inputs")), outputs, inputs, grad_outputs=grad_outputs,
             retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
             is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
         )  # fmt: skip
@@ -90,12 +92,12 @@ def grad(
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
-    roots, chosen = _tuple(outputs), _tuple(inputs)
+    roots, chosen = _tuple(outputs, "outputs"), _tuple(inputs, "inputs")
     if not chosen:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     retain = create_graph if retain_graph is None else retain_graph
     found: tuple[Any, ...] = _core.run_backward(
-        roots, _gradients(grad_outputs, len(roots)), retain, create_graph, chosen
+        roots, _gradients(grad_outputs, "grad_outputs", len(roots)), retain, create_graph, chosen
     )
     if materialize_grads:
         return tuple(_zeros_like(i, create_graph) if g is None else g for i, g in zip(chosen, found, strict=True))
@@ -123,12 +125,20 @@ tensor_backward.__name__ = "backward"
 _core.install_method("backward", _core.overridable(tensor_backward))
 
 
-def _tuple(tensors: Any) -> tuple[Any, ...]:
-    return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+def _tuple(tensors: Any, name: str) -> tuple[Any, ...]:
+    """The tensors of the argument ``name``."""
+    if isinstance(tensors, Tensor):
+        return (tensors,)
+    try:
+        return tuple(tensors)
+    except TypeError:
+        raise TypeError(
+            f"argument '{name}' must be a Tensor or a sequence of Tensors, not {type(tensors).__name__}"
+        ) from None
 
 
-def _gradients(gradients: OptionalTensors, count: int) -> tuple[Tensor | None, ...]:
-    given = (None,) * count if gradients is None else _tuple(gradients)
+def _gradients(gradients: OptionalTensors, name: str, count: int) -> tuple[Tensor | None, ...]:
+    given = (None,) * count if gradients is None else _tuple(gradients, name)
     if len(given) != count:
         raise RuntimeError(f"got {count} tensors and {len(given)} gradients")
     return given
@@ -145,14 +155,14 @@ def _grad_batched(
 ) -> tuple[Any, ...]:
     from .. import ops
 
-    starts = () if grad_outputs is None else _tuple(grad_outputs)
+    starts = () if grad_outputs is None else _tuple(grad_outputs, "grad_outputs")
     sizes = {start.shape[0] for start in starts if start is not None and start.dim()}
     if len(sizes) != 1:
         raise RuntimeError(
             "If `is_grads_batched=True`, `grad_outputs` must be tensors that share the size of their first dimension; "
             f"got {[list(start.shape) if start is not None else None for start in starts]}"
         )
-    for i, (root, start) in enumerate(zip(_tuple(outputs), starts, strict=False)):
+    for i, (root, start) in enumerate(zip(_tuple(outputs, "outputs"), starts, strict=False)):
         if start is not None and start.shape[1:] != root.shape:
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "

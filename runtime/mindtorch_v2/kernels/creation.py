@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 _I64 = _core.dtypes["int64"]
+_F64 = _core.dtypes["float64"]
 _BOOL = _core.dtypes["bool"]
 _F16 = _core.dtypes["float16"]
 
@@ -151,7 +152,7 @@ def arange_step(
 
     An integer dtype takes the whole part of each number, before anything is computed.
     """
-    bounds = (start, end, step)
+    bounds = start, end, step = tuple(as_element(n, _F64) if isinstance(n, complex) else n for n in (start, end, step))
     target = dtype or (_I64 if all(isinstance(n, int) for n in bounds) else _core.get_default_dtype())
     if target is _BOOL or target.is_complex:
         raise NotImplementedError(f'"arange_cpu" not implemented for {target}')

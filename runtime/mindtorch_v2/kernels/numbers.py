@@ -13,13 +13,14 @@ import mindtorch_v2 as torch
 
 from .. import _core
 from .._core import Tensor
-from .._numbers import wrapped
+from .._numbers import as_element, wrapped
 from ._native import native
 from .creation import full, scalar_tensor, write
 
 __all__ = [
     "add",
     "add_",
+    "baddbmm",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
@@ -113,6 +114,13 @@ def _subtrahend(number: Any, beside: Tensor) -> Tensor:
             "use the `~` or `logical_not()` operator instead."
         )
     return _number(number, beside)
+
+
+def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any, alpha: Any) -> Tensor:
+    """beta * self + alpha * batch1 @ batch2 of integers, with the whole parts of the factors."""
+    product = torch.ops.aten.bmm(batch1, batch2)
+    result: Tensor = self * as_element(beta, self.dtype) + product * as_element(alpha, self.dtype)
+    return result
 
 
 def div(self: Tensor, other: Any) -> Tensor:

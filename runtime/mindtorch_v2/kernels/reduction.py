@@ -132,7 +132,6 @@ def prod_dim(self: Tensor, dim: int, keepdim: bool, *, dtype: dtype | None = Non
 
 def _require_elements(name: str, self: Tensor, dim: int | Sequence[int] | None) -> None:
     """Raises, in the words of the operator ``name``, where there is nothing to take an extreme of."""
-    dims = wrap_dims(dim, self.dim())
     if self.numel():
         return
     if dim is None or dim == () or dim == []:
@@ -141,8 +140,8 @@ def _require_elements(name: str, self: Tensor, dim: int | Sequence[int] | None) 
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
             "the 'dim' argument."
         )
-    for d in dims:
-        if self.shape[d] == 0:
+    for d in (dim,) if isinstance(dim, int) else dim:
+        if self.shape[wrap_dim(d, self.dim())] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
@@ -206,19 +205,21 @@ def _argument(name: str, self: Tensor, dim: int | None, keepdim: bool) -> Tensor
 
 def argmax(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     """Where the largest elements along a dimension are, or the largest of the flattened tensor."""
-    _refuse_bool("argmax", self)
+    _refuse_unordered("argmax", self)
     return _argument("argmax", self, dim, keepdim)
 
 
 def argmin(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     """Where the smallest elements along a dimension are, or the smallest of the flattened tensor."""
-    _refuse_bool("argmin", self)
+    _refuse_unordered("argmin", self)
     return _argument("argmin", self, dim, keepdim)
 
 
-def _refuse_bool(name: str, self: Tensor) -> None:
+def _refuse_unordered(name: str, self: Tensor) -> None:
     if self.dtype is _BOOL:
         raise RuntimeError(f"{name}(): does not support bool input: convert it first, as in x.int().{name}()")
+    if self.is_complex():
+        raise RuntimeError(f"{name}(): does not support complex input, which has no order: use x.abs().{name}()")
 
 
 def _truth_dtype(self: Tensor) -> dtype:

@@ -300,7 +300,7 @@ def squeeze_dim(self: Tensor, dim: int) -> Tensor:
 
 def squeeze_dims(self: Tensor, dim: Sequence[int]) -> Tensor:
     """Dimensions left out where their size is 1."""
-    given = [wrap_dim(d, self.dim()) for d in dim]
+    given = wrap_dims(dim, self.dim()) if dim else ()
     return _core.with_dims(self, [d for d, size in enumerate(self.shape) if size != 1 or d not in given])
 
 
@@ -531,6 +531,7 @@ def cat_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 def _stackable(tensors: Sequence[Tensor], dim: int) -> list[Tensor]:
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
+    dim = wrap_dim(dim, tensors[0].dim() + 1)
     for i, tensor in enumerate(tensors):
         if tensor.shape != tensors[0].shape:
             raise RuntimeError(
