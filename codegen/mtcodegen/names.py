@@ -27,7 +27,8 @@ IMPORTED = frozenset(
 )
 # Builtins that generated code calls. An operator may be exported under such a name; the code then says `builtins.min`.
 BUILTINS = frozenset(
-    {"FutureWarning", "NotImplementedError", "abs", "any", "float", "int", "len", "max", "min", "sum", "tuple", "zip"}
+    {"FutureWarning", "NotImplementedError"}
+    | {"abs", "any", "float", "frozenset", "int", "len", "max", "min", "sum", "tuple", "zip"}
 )
 
 KEYWORDS = frozenset({*keyword.kwlist, "__debug__"})  # nothing can be assigned to them

@@ -57,6 +57,7 @@ class OpPlan:
         self.parameters = Parameters(schema)
         self.name = f"{schema.name}.{schema.overload}" if schema.overload else schema.name
         self.returns = return_annotation(schema)
+        self.constants: dict[str, str] = {}  # names by what they are, at module level
         self._stem = self.name.replace(".", "_").strip("_").lower()
         self._spelled = self.parameters.spelled
         if "float" in builtins:
@@ -65,6 +66,12 @@ class OpPlan:
     def private(self, suffix: str) -> str:
         """A new module-level name for something of this operator."""
         return self.names.unique(f"_{self._stem}_{suffix}")
+
+    def constant(self, suffix: str, value: str) -> str:
+        """The module-level name of what does not change from call to call."""
+        if value not in self.constants:
+            self.constants[value] = self.private(suffix)
+        return self.constants[value]
 
     def python(self, expr: Expr, rename: Mapping[str, str] | None = None) -> str:
         """An expression with the operator's arguments as parameters, other names by ``rename``."""
@@ -99,7 +106,7 @@ def plan_kernels(op: OpPlan, launchers: Mapping[tuple[str, ...], str]) -> tuple[
     if op.spec.fallback:
         functions.append(_fallback_function(op))
     functions += [_autocast_function(op, device) for device in op.spec.autocast]
-    return bindings, functions
+    return [*bindings, *(f"{name} = {value}" for value, name in op.constants.items())], functions
 
 
 def _deprecation(op: OpPlan) -> list[str]:
@@ -271,7 +278,7 @@ def _kernel_functions(op: OpPlan, bodies: Sequence[Sequence[str]], prelude: list
     functions: list[Function] = []
     alone: dict[int, str] = {}  # functions of kernels that are chosen among
     for i in [i for chain in chains if len(chain) > 1 for i in chain]:
-        if i not in alone:
+        if i not in alone and not _is_inlined(kernels[i]):
             alone[i] = op.private(f"kernel_{i + 1}")
             functions.append(_function(op, alone[i], bodies[i]))
     for chain, devices in chains.items():
@@ -280,6 +287,11 @@ def _kernel_functions(op: OpPlan, bodies: Sequence[Sequence[str]], prelude: list
         suffix = "kernel" if rest else "_".join([*devices, "kernel"])
         functions.append(_entry(op, chain, keys, suffix, bodies, alone, prelude))
     return functions
+
+
+def _is_inlined(kernel: KernelSpec) -> bool:
+    """Whether the kernel's lines stand where it is chosen: a launch is short, and a call would cost as much."""
+    return isinstance(kernel.body, Launch) and len(kernel.devices) == 1
 
 
 _OTHER = ""  # any device that no kernel is for
@@ -312,12 +324,15 @@ def _entry(
         return _function(op, name, [*prelude, *guard, *bodies[chain[0]]], decorators)
     lines = list(prelude)
     for i, kernel in zip(chain, kernels, strict=True):
-        call = f"{alone[i]}({op.parameters.passed})"
-        run = [f"return {call}"] if op.schema.returns else [call, "return"]
+        run = list(bodies[i])
+        if i in alone:
+            call = f"{alone[i]}({op.parameters.passed})"
+            run = [f"return {call}" if op.schema.returns else call]
         condition = _condition(op, kernel)
         if not condition:
-            return _function(op, name, [*lines, *run[: 1 if not op.schema.returns else None]], decorators)
-        lines += [f"if {condition}:", *(f"    {line}" for line in run)]
+            return _function(op, name, [*lines, *run], decorators)
+        leave = [] if op.schema.returns else ["return"]
+        lines += [f"if {condition}:", *(f"    {line}" for line in (*run, *leave))]
     return _function(op, name, [*lines, f"raise {_refusal(op, kernels, suffix)}"], decorators)
 
 
@@ -346,7 +361,7 @@ def _condition(op: OpPlan, kernel: KernelSpec) -> str:
     parts = []
     tensors = [op.parameters.spelled[argument.name] for argument in tensor_arguments(op.schema)]
     if kernel.dtypes and tensors:
-        test = f"in {_dtypes(kernel)}" if len(kernel.dtypes) > 1 else f"== torch.{kernel.dtypes[0]}"
+        test = f"in {_dtype_set(op, kernel)}" if len(kernel.dtypes) > 1 else f"== torch.{kernel.dtypes[0]}"
         parts += [f"{tensor}.dtype {test}" for tensor in tensors]
     if kernel.when is not None:
         expr = kernel.when.expr
@@ -354,6 +369,11 @@ def _condition(op: OpPlan, kernel: KernelSpec) -> str:
         binds_less = isinstance(expr, Conditional) or (isinstance(expr, BoolOp) and expr.op == "or")
         parts.append(f"({text})" if parts and binds_less else text)
     return " and ".join(parts)
+
+
+def _dtype_set(op: OpPlan, kernel: KernelSpec) -> str:
+    """A set made once: attributes of the package for every call cost more than a small kernel."""
+    return op.constant("dtypes", f"{op.builtin('frozenset')}({_dtypes(kernel)})")
 
 
 def _dtypes(kernel: KernelSpec) -> str:

@@ -768,15 +768,11 @@ _fill__scalar_cpu = _libmindtorch_cpu.bind(
 )
 _fill__scalar_cpu_python = library.python_function("mindtorch_v2.kernels.creation:fill_")
 _fill__scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:fill_")
+_fill__scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "fill_.Scalar", "Meta", source="creation.yaml:128")
 def _fill__scalar_fake(self: Tensor, value: float) -> Tensor:
-    return self
-
-
-def _fill__scalar_kernel_1(self: Tensor, value: float) -> Tensor:
-    _fill__scalar_cpu(self, value)
     return self
 
 
@@ -787,8 +783,9 @@ def _fill__scalar_kernel_2(self: Tensor, value: float) -> Tensor:
 
 @library.register(_lib, "fill_.Scalar", "CPU", source="creation.yaml:133")
 def _fill__scalar_cpu_kernel(self: Tensor, value: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64) and abs(value) < 65504:
-        return _fill__scalar_kernel_1(self, value)
+    if self.dtype in _fill__scalar_dtypes and abs(value) < 65504:
+        _fill__scalar_cpu(self, value)
+        return self
     return _fill__scalar_kernel_2(self, value)
 
 

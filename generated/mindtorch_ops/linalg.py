@@ -57,18 +57,14 @@ def _mm_kernel_1(self: Tensor, mat2: Tensor) -> Tensor:
     return result
 
 
-def _mm_kernel_2(self: Tensor, mat2: Tensor) -> Tensor:
-    out = npu.alloc((self.size(0), mat2.size(1)), self.dtype, self.device)
-    _mm_cpu(self, mat2, out)
-    return out
-
-
 @library.register(_lib, "mm", "CPU", source="linalg.yaml:20")
 def _mm_cpu_kernel(self: Tensor, mat2: Tensor) -> Tensor:
     _mm_check(self, mat2)
     if self.dtype == torch.float32 and mat2.dtype == torch.float32 and self.numel() * mat2.size(1) >= 16777216:
         return _mm_kernel_1(self, mat2)
-    return _mm_kernel_2(self, mat2)
+    out = npu.alloc((self.size(0), mat2.size(1)), self.dtype, self.device)
+    _mm_cpu(self, mat2, out)
+    return out
 
 
 def _mm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -130,18 +126,14 @@ def _bmm_kernel_1(self: Tensor, mat2: Tensor) -> Tensor:
     return result
 
 
-def _bmm_kernel_2(self: Tensor, mat2: Tensor) -> Tensor:
-    out = npu.alloc((self.size(0), self.size(1), mat2.size(2)), self.dtype, self.device)
-    _bmm_cpu(self, mat2, out)
-    return out
-
-
 @library.register(_lib, "bmm", "CPU", source="linalg.yaml:44")
 def _bmm_cpu_kernel(self: Tensor, mat2: Tensor) -> Tensor:
     _bmm_check(self, mat2)
     if self.dtype == torch.float32 and mat2.dtype == torch.float32 and self.numel() * mat2.size(2) >= 16777216:
         return _bmm_kernel_1(self, mat2)
-    return _bmm_kernel_2(self, mat2)
+    out = npu.alloc((self.size(0), self.size(1), mat2.size(2)), self.dtype, self.device)
+    _bmm_cpu(self, mat2, out)
+    return out
 
 
 def _bmm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -207,12 +199,6 @@ def _addmm_kernel_1(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, al
     return result
 
 
-def _addmm_kernel_2(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, alpha: float) -> Tensor:
-    out = npu.alloc((mat1.size(0), mat2.size(1)), self.dtype, self.device)
-    _addmm_cpu(self, mat1, mat2, out, beta, alpha)
-    return out
-
-
 @library.register(_lib, "addmm", "CPU", source="linalg.yaml:70")
 def _addmm_cpu_kernel(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, alpha: float) -> Tensor:
     _addmm_check(self, mat1, mat2, beta, alpha)
@@ -223,7 +209,9 @@ def _addmm_cpu_kernel(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, 
         and mat1.numel() * mat2.size(1) >= 16777216
     ):
         return _addmm_kernel_1(self, mat1, mat2, beta=beta, alpha=alpha)
-    return _addmm_kernel_2(self, mat1, mat2, beta=beta, alpha=alpha)
+    out = npu.alloc((mat1.size(0), mat2.size(1)), self.dtype, self.device)
+    _addmm_cpu(self, mat1, mat2, out, beta, alpha)
+    return out
 
 
 def _addmm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

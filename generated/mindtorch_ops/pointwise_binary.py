@@ -115,17 +115,12 @@ _add_scalar_cpu = _libmindtorch_cpu.bind(
 )
 _add_scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:add_scalar")
 _add_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:add")
+_add_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "add.Scalar", "Meta", source="pointwise_binary.yaml:28")
 def _add_scalar_fake(self: Tensor, other: float, alpha: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
-
-
-def _add_scalar_kernel_1(self: Tensor, other: float, alpha: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
-    _add_scalar_cpu(self, other, out, alpha)
-    return out
 
 
 def _add_scalar_kernel_3(self: Tensor, other: float, alpha: float) -> Tensor:
@@ -140,8 +135,10 @@ def _add_scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
 
 @library.register(_lib, "add.Scalar", "CPU", source="pointwise_binary.yaml:30")
 def _add_scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _add_scalar_kernel_1(self, other, alpha)
+    if self.dtype in _add_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
+        _add_scalar_cpu(self, other, out, alpha)
+        return out
     return _add_scalar_kernel_3(self, other, alpha)
 
 
@@ -245,6 +242,7 @@ _add__scalar_cpu = _libmindtorch_cpu.bind(
     ),
 )
 _add__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:add_")
+_add__scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 def _add__scalar_check(self: Tensor, other: float, alpha: float) -> None:
@@ -252,11 +250,6 @@ def _add__scalar_check(self: Tensor, other: float, alpha: float) -> None:
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-def _add__scalar_kernel_1(self: Tensor, other: float, alpha: float) -> Tensor:
-    _add__scalar_cpu(self, other, self, alpha)
-    return self
 
 
 def _add__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
@@ -267,8 +260,9 @@ def _add__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
 @library.register(_lib, "add_.Scalar", "CPU", source="pointwise_binary.yaml:63")
 def _add__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     _add__scalar_check(self, other, alpha)
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _add__scalar_kernel_1(self, other, alpha)
+    if self.dtype in _add__scalar_dtypes:
+        _add__scalar_cpu(self, other, self, alpha)
+        return self
     return _add__scalar_kernel_2(self, other, alpha)
 
 
@@ -352,17 +346,12 @@ _sub_scalar_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None, None),
 )
 _sub_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:sub")
+_sub_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "sub.Scalar", "Meta", source="pointwise_binary.yaml:88")
 def _sub_scalar_fake(self: Tensor, other: float, alpha: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
-
-
-def _sub_scalar_kernel_1(self: Tensor, other: float, alpha: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
-    _sub_scalar_cpu(self, other, out, alpha)
-    return out
 
 
 def _sub_scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
@@ -372,8 +361,10 @@ def _sub_scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
 
 @library.register(_lib, "sub.Scalar", "CPU", source="pointwise_binary.yaml:90")
 def _sub_scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _sub_scalar_kernel_1(self, other, alpha)
+    if self.dtype in _sub_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
+        _sub_scalar_cpu(self, other, out, alpha)
+        return out
     return _sub_scalar_kernel_2(self, other, alpha)
 
 
@@ -464,6 +455,7 @@ _sub__scalar_cpu = _libmindtorch_cpu.bind(
     ),
 )
 _sub__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:sub_")
+_sub__scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 def _sub__scalar_check(self: Tensor, other: float, alpha: float) -> None:
@@ -471,11 +463,6 @@ def _sub__scalar_check(self: Tensor, other: float, alpha: float) -> None:
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-def _sub__scalar_kernel_1(self: Tensor, other: float, alpha: float) -> Tensor:
-    _sub__scalar_cpu(self, other, self, alpha)
-    return self
 
 
 def _sub__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
@@ -486,8 +473,9 @@ def _sub__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
 @library.register(_lib, "sub_.Scalar", "CPU", source="pointwise_binary.yaml:119")
 def _sub__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
     _sub__scalar_check(self, other, alpha)
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _sub__scalar_kernel_1(self, other, alpha)
+    if self.dtype in _sub__scalar_dtypes:
+        _sub__scalar_cpu(self, other, self, alpha)
+        return self
     return _sub__scalar_kernel_2(self, other, alpha)
 
 
@@ -539,17 +527,12 @@ _rsub_scalar_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None, None),
 )
 _rsub_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:rsub")
+_rsub_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "rsub.Scalar", "Meta", source="pointwise_binary.yaml:134")
 def _rsub_scalar_fake(self: Tensor, other: float, alpha: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
-
-
-def _rsub_scalar_kernel_1(self: Tensor, other: float, alpha: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
-    _rsub_scalar_cpu(self, other, out, alpha)
-    return out
 
 
 def _rsub_scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
@@ -559,8 +542,10 @@ def _rsub_scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
 
 @library.register(_lib, "rsub.Scalar", "CPU", source="pointwise_binary.yaml:136")
 def _rsub_scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _rsub_scalar_kernel_1(self, other, alpha)
+    if self.dtype in _rsub_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
+        _rsub_scalar_cpu(self, other, out, alpha)
+        return out
     return _rsub_scalar_kernel_2(self, other, alpha)
 
 
@@ -653,17 +638,12 @@ _mul_scalar_cpu = _libmindtorch_cpu.bind(
 )
 _mul_scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:mul_scalar")
 _mul_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:mul")
+_mul_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "mul.Scalar", "Meta", source="pointwise_binary.yaml:161")
 def _mul_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
-
-
-def _mul_scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
-    _mul_scalar_cpu(self, other, out)
-    return out
 
 
 def _mul_scalar_kernel_3(self: Tensor, other: float) -> Tensor:
@@ -678,8 +658,10 @@ def _mul_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "mul.Scalar", "CPU", source="pointwise_binary.yaml:163")
 def _mul_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _mul_scalar_kernel_1(self, other)
+    if self.dtype in _mul_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
+        _mul_scalar_cpu(self, other, out)
+        return out
     return _mul_scalar_kernel_3(self, other)
 
 
@@ -757,6 +739,7 @@ _mul__scalar_cpu = _libmindtorch_cpu.bind(
 )
 _mul__scalar_npu_python = library.python_function("mindtorch_v2.kernels.npu:mul_scalar_")
 _mul__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:mul_")
+_mul__scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 def _mul__scalar_check(self: Tensor, other: float) -> None:
@@ -764,11 +747,6 @@ def _mul__scalar_check(self: Tensor, other: float) -> None:
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-def _mul__scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    _mul__scalar_cpu(self, other, self)
-    return self
 
 
 def _mul__scalar_kernel_3(self: Tensor, other: float) -> Tensor:
@@ -784,8 +762,9 @@ def _mul__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 @library.register(_lib, "mul_.Scalar", "CPU", source="pointwise_binary.yaml:189")
 def _mul__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _mul__scalar_check(self, other)
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _mul__scalar_kernel_1(self, other)
+    if self.dtype in _mul__scalar_dtypes:
+        _mul__scalar_cpu(self, other, self)
+        return self
     return _mul__scalar_kernel_3(self, other)
 
 
@@ -896,17 +875,12 @@ _div_scalar_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _div_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div")
+_div_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "div.Scalar", "Meta", source="pointwise_binary.yaml:217")
 def _div_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
-
-
-def _div_scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
-    _div_scalar_cpu(self, other, out)
-    return out
 
 
 def _div_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -916,8 +890,10 @@ def _div_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "div.Scalar", "CPU", source="pointwise_binary.yaml:219")
 def _div_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _div_scalar_kernel_1(self, other)
+    if self.dtype in _div_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
+        _div_scalar_cpu(self, other, out)
+        return out
     return _div_scalar_kernel_2(self, other)
 
 
@@ -1014,6 +990,7 @@ _div__scalar_cpu = _libmindtorch_cpu.bind(
     ),
 )
 _div__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div_")
+_div__scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 def _div__scalar_check(self: Tensor, other: float) -> None:
@@ -1021,11 +998,6 @@ def _div__scalar_check(self: Tensor, other: float) -> None:
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-def _div__scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    _div__scalar_cpu(self, other, self)
-    return self
 
 
 def _div__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -1036,8 +1008,9 @@ def _div__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 @library.register(_lib, "div_.Scalar", "CPU", source="pointwise_binary.yaml:248")
 def _div__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _div__scalar_check(self, other)
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _div__scalar_kernel_1(self, other)
+    if self.dtype in _div__scalar_dtypes:
+        _div__scalar_cpu(self, other, self)
+        return self
     return _div__scalar_kernel_2(self, other)
 
 
@@ -1098,31 +1071,29 @@ def _div_tensor_mode_fake(self: Tensor, other: Tensor, *, rounding_mode: str | N
     )
 
 
-def _div_tensor_mode_kernel_1(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
-    out = npu.alloc_broadcast(
-        self,
-        other,
-        dtype=torch.result_type(self, other)
-        if rounding_mode is not None or self.is_floating_point() or other.is_floating_point()
-        else torch.result_type(self, 1.0),
-    )
-    _div_tensor_mode_cpu(self, other, out)
-    return out
-
-
-def _div_tensor_mode_kernel_2(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
-    out = npu.alloc_broadcast(
-        self,
-        other,
-        dtype=torch.result_type(self, other)
-        if rounding_mode is not None or self.is_floating_point() or other.is_floating_point()
-        else torch.result_type(self, 1.0),
-    )
-    _div_tensor_mode_cpu_(self, other, out)
-    return out
-
-
-def _div_tensor_mode_kernel_3(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
+@library.register(_lib, "div.Tensor_mode", "CPU", source="pointwise_binary.yaml:265")
+def _div_tensor_mode_cpu_kernel(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
+    _div_tensor_mode_check(self, other, rounding_mode)
+    if rounding_mode == "floor":
+        out = npu.alloc_broadcast(
+            self,
+            other,
+            dtype=torch.result_type(self, other)
+            if rounding_mode is not None or self.is_floating_point() or other.is_floating_point()
+            else torch.result_type(self, 1.0),
+        )
+        _div_tensor_mode_cpu(self, other, out)
+        return out
+    if rounding_mode == "trunc":
+        out = npu.alloc_broadcast(
+            self,
+            other,
+            dtype=torch.result_type(self, other)
+            if rounding_mode is not None or self.is_floating_point() or other.is_floating_point()
+            else torch.result_type(self, 1.0),
+        )
+        _div_tensor_mode_cpu_(self, other, out)
+        return out
     out = npu.alloc_broadcast(
         self,
         other,
@@ -1132,16 +1103,6 @@ def _div_tensor_mode_kernel_3(self: Tensor, other: Tensor, *, rounding_mode: str
     )
     _div_tensor_mode_cpu_2(self, other, out)
     return out
-
-
-@library.register(_lib, "div.Tensor_mode", "CPU", source="pointwise_binary.yaml:265")
-def _div_tensor_mode_cpu_kernel(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
-    _div_tensor_mode_check(self, other, rounding_mode)
-    if rounding_mode == "floor":
-        return _div_tensor_mode_kernel_1(self, other, rounding_mode=rounding_mode)
-    if rounding_mode == "trunc":
-        return _div_tensor_mode_kernel_2(self, other, rounding_mode=rounding_mode)
-    return _div_tensor_mode_kernel_3(self, other, rounding_mode=rounding_mode)
 
 
 def _div_tensor_mode_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -1186,6 +1147,7 @@ _div_scalar_mode_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _div_scalar_mode_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:div_mode")
+_div_scalar_mode_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 def _div_scalar_mode_check(self: Tensor, other: float, rounding_mode: str | None) -> None:
@@ -1205,16 +1167,6 @@ def _div_scalar_mode_fake(self: Tensor, other: float, *, rounding_mode: str | No
     )
 
 
-def _div_scalar_mode_kernel_1(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
-    out = npu.alloc(
-        self.shape,
-        torch.result_type(self, other) if rounding_mode is not None else torch.result_type(self, 1.0),
-        self.device,
-    )
-    _div_scalar_mode_cpu(self, other, out)
-    return out
-
-
 def _div_scalar_mode_kernel_2(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
     result: Tensor = _div_scalar_mode_kernel_python(self, other, rounding_mode=rounding_mode)
     return result
@@ -1223,8 +1175,14 @@ def _div_scalar_mode_kernel_2(self: Tensor, other: float, *, rounding_mode: str 
 @library.register(_lib, "div.Scalar_mode", "CPU", source="pointwise_binary.yaml:288")
 def _div_scalar_mode_cpu_kernel(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
     _div_scalar_mode_check(self, other, rounding_mode)
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64) and rounding_mode == "trunc":
-        return _div_scalar_mode_kernel_1(self, other, rounding_mode=rounding_mode)
+    if self.dtype in _div_scalar_mode_dtypes and rounding_mode == "trunc":
+        out = npu.alloc(
+            self.shape,
+            torch.result_type(self, other) if rounding_mode is not None else torch.result_type(self, 1.0),
+            self.device,
+        )
+        _div_scalar_mode_cpu(self, other, out)
+        return out
     return _div_scalar_mode_kernel_2(self, other, rounding_mode=rounding_mode)
 
 
@@ -1467,17 +1425,12 @@ _remainder_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar", (npu.desc, npu.f64, npu.desc), abi="c", dtypes=((torch.float32, torch.float64), None, None)
 )
 _remainder_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder")
+_remainder_scalar_dtypes = frozenset((torch.float32, torch.float64))
 
 
 @library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:351")
 def _remainder_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
-
-
-def _remainder_scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
-    _remainder_scalar_cpu(self, other, out)
-    return out
 
 
 def _remainder_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -1487,8 +1440,10 @@ def _remainder_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:353")
 def _remainder_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float32, torch.float64):
-        return _remainder_scalar_kernel_1(self, other)
+    if self.dtype in _remainder_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
+        _remainder_scalar_cpu(self, other, out)
+        return out
     return _remainder_scalar_kernel_2(self, other)
 
 
@@ -1548,6 +1503,7 @@ _remainder__scalar_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float32, torch.float64), None, (torch.float32, torch.float64)),
 )
 _remainder__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder_")
+_remainder__scalar_dtypes = frozenset((torch.float32, torch.float64))
 
 
 def _remainder__scalar_check(self: Tensor, other: float) -> None:
@@ -1555,11 +1511,6 @@ def _remainder__scalar_check(self: Tensor, other: float) -> None:
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-def _remainder__scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    _remainder__scalar_cpu(self, other, self)
-    return self
 
 
 def _remainder__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -1570,8 +1521,9 @@ def _remainder__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 @library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:377")
 def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _remainder__scalar_check(self, other)
-    if self.dtype in (torch.float32, torch.float64):
-        return _remainder__scalar_kernel_1(self, other)
+    if self.dtype in _remainder__scalar_dtypes:
+        _remainder__scalar_cpu(self, other, self)
+        return self
     return _remainder__scalar_kernel_2(self, other)
 
 
@@ -1673,17 +1625,12 @@ _fmod_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar", (npu.desc, npu.f64, npu.desc), abi="c", dtypes=((torch.float32, torch.float64), None, None)
 )
 _fmod_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:fmod")
+_fmod_scalar_dtypes = frozenset((torch.float32, torch.float64))
 
 
 @library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:407")
 def _fmod_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
-
-
-def _fmod_scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
-    _fmod_scalar_cpu(self, other, out)
-    return out
 
 
 def _fmod_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -1693,8 +1640,10 @@ def _fmod_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:409")
 def _fmod_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float32, torch.float64):
-        return _fmod_scalar_kernel_1(self, other)
+    if self.dtype in _fmod_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
+        _fmod_scalar_cpu(self, other, out)
+        return out
     return _fmod_scalar_kernel_2(self, other)
 
 
@@ -1755,6 +1704,7 @@ _fmod__scalar_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float32, torch.float64), None, (torch.float32, torch.float64)),
 )
 _fmod__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:fmod_")
+_fmod__scalar_dtypes = frozenset((torch.float32, torch.float64))
 
 
 def _fmod__scalar_check(self: Tensor, other: float) -> None:
@@ -1762,11 +1712,6 @@ def _fmod__scalar_check(self: Tensor, other: float) -> None:
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-def _fmod__scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    _fmod__scalar_cpu(self, other, self)
-    return self
 
 
 def _fmod__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -1777,8 +1722,9 @@ def _fmod__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 @library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:433")
 def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     _fmod__scalar_check(self, other)
-    if self.dtype in (torch.float32, torch.float64):
-        return _fmod__scalar_kernel_1(self, other)
+    if self.dtype in _fmod__scalar_dtypes:
+        _fmod__scalar_cpu(self, other, self)
+        return self
     return _fmod__scalar_kernel_2(self, other)
 
 
@@ -1879,23 +1825,12 @@ _pow_tensor_scalar_cpu_ = _libmindtorch_cpu.bind(
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _pow_tensor_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:pow")
+_pow_tensor_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:456")
 def _pow_tensor_scalar_fake(self: Tensor, exponent: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
-
-
-def _pow_tensor_scalar_kernel_1(self: Tensor, exponent: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
-    _pow_tensor_scalar_cpu(self, out)
-    return out
-
-
-def _pow_tensor_scalar_kernel_2(self: Tensor, exponent: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
-    _pow_tensor_scalar_cpu_(self, exponent, out)
-    return out
 
 
 def _pow_tensor_scalar_kernel_3(self: Tensor, exponent: float) -> Tensor:
@@ -1905,10 +1840,14 @@ def _pow_tensor_scalar_kernel_3(self: Tensor, exponent: float) -> Tensor:
 
 @library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:458")
 def _pow_tensor_scalar_cpu_kernel(self: Tensor, exponent: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64) and exponent == 2:
-        return _pow_tensor_scalar_kernel_1(self, exponent)
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _pow_tensor_scalar_kernel_2(self, exponent)
+    if self.dtype in _pow_tensor_scalar_dtypes and exponent == 2:
+        out = npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
+        _pow_tensor_scalar_cpu(self, out)
+        return out
+    if self.dtype in _pow_tensor_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
+        _pow_tensor_scalar_cpu_(self, exponent, out)
+        return out
     return _pow_tensor_scalar_kernel_3(self, exponent)
 
 
@@ -2245,17 +2184,12 @@ _eq_scalar_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _eq_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:eq")
+_eq_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:551")
 def _eq_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
-
-
-def _eq_scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.bool, self.device)
-    _eq_scalar_cpu(self, other, out)
-    return out
 
 
 def _eq_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -2265,8 +2199,10 @@ def _eq_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:553")
 def _eq_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _eq_scalar_kernel_1(self, other)
+    if self.dtype in _eq_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.bool, self.device)
+        _eq_scalar_cpu(self, other, out)
+        return out
     return _eq_scalar_kernel_2(self, other)
 
 
@@ -2342,17 +2278,12 @@ _ne_scalar_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _ne_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ne")
+_ne_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:573")
 def _ne_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
-
-
-def _ne_scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.bool, self.device)
-    _ne_scalar_cpu(self, other, out)
-    return out
 
 
 def _ne_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -2362,8 +2293,10 @@ def _ne_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:575")
 def _ne_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _ne_scalar_kernel_1(self, other)
+    if self.dtype in _ne_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.bool, self.device)
+        _ne_scalar_cpu(self, other, out)
+        return out
     return _ne_scalar_kernel_2(self, other)
 
 
@@ -2439,17 +2372,12 @@ _lt_scalar_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _lt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:lt")
+_lt_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:595")
 def _lt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
-
-
-def _lt_scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.bool, self.device)
-    _lt_scalar_cpu(self, other, out)
-    return out
 
 
 def _lt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -2459,8 +2387,10 @@ def _lt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:597")
 def _lt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _lt_scalar_kernel_1(self, other)
+    if self.dtype in _lt_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.bool, self.device)
+        _lt_scalar_cpu(self, other, out)
+        return out
     return _lt_scalar_kernel_2(self, other)
 
 
@@ -2536,17 +2466,12 @@ _le_scalar_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _le_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:le")
+_le_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:617")
 def _le_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
-
-
-def _le_scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.bool, self.device)
-    _le_scalar_cpu(self, other, out)
-    return out
 
 
 def _le_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -2556,8 +2481,10 @@ def _le_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:619")
 def _le_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _le_scalar_kernel_1(self, other)
+    if self.dtype in _le_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.bool, self.device)
+        _le_scalar_cpu(self, other, out)
+        return out
     return _le_scalar_kernel_2(self, other)
 
 
@@ -2633,17 +2560,12 @@ _gt_scalar_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _gt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:gt")
+_gt_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:639")
 def _gt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
-
-
-def _gt_scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.bool, self.device)
-    _gt_scalar_cpu(self, other, out)
-    return out
 
 
 def _gt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -2653,8 +2575,10 @@ def _gt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:641")
 def _gt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _gt_scalar_kernel_1(self, other)
+    if self.dtype in _gt_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.bool, self.device)
+        _gt_scalar_cpu(self, other, out)
+        return out
     return _gt_scalar_kernel_2(self, other)
 
 
@@ -2730,17 +2654,12 @@ _ge_scalar_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float16, torch.bfloat16, torch.float32, torch.float64), None, None),
 )
 _ge_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:ge")
+_ge_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
 @library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:661")
 def _ge_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
-
-
-def _ge_scalar_kernel_1(self: Tensor, other: float) -> Tensor:
-    out = npu.alloc(self.shape, torch.bool, self.device)
-    _ge_scalar_cpu(self, other, out)
-    return out
 
 
 def _ge_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
@@ -2750,8 +2669,10 @@ def _ge_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:663")
 def _ge_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    if self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return _ge_scalar_kernel_1(self, other)
+    if self.dtype in _ge_scalar_dtypes:
+        out = npu.alloc(self.shape, torch.bool, self.device)
+        _ge_scalar_cpu(self, other, out)
+        return out
     return _ge_scalar_kernel_2(self, other)
 
 

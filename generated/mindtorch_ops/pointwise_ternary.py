@@ -659,17 +659,7 @@ _lib.define(
     device_check="CPUScalars",
     source="pointwise_ternary.yaml:170",
 )
-_masked_fill_scalar_cpu = _libmindtorch_cpu.bind(
-    "mt_masked_fill",
-    (npu.desc, npu.desc, npu.f64, npu.desc),
-    abi="c",
-    dtypes=(
-        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
-        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
-        None,
-        None,
-    ),
-)
+_masked_fill_scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 _masked_fill_scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill")
 
 
@@ -684,12 +674,6 @@ def _masked_fill_scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
-def _masked_fill_scalar_kernel_1(self: Tensor, mask: Tensor, value: float) -> Tensor:
-    out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
-    _masked_fill_scalar_cpu(self, mask, value, out)
-    return out
-
-
 def _masked_fill_scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> Tensor:
     result: Tensor = _masked_fill_scalar_cpu_python(self, mask, value)
     return result
@@ -698,12 +682,10 @@ def _masked_fill_scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> Te
 @library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:179")
 def _masked_fill_scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill_scalar_check(self, mask, value)
-    if (
-        self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-        and mask.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-        and abs(value) < 65504
-    ):
-        return _masked_fill_scalar_kernel_1(self, mask, value)
+    if self.is_floating_point() and abs(value) < 65504:
+        out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
+        _masked_fill_scalar_cpu(self, mask, value, out)
+        return out
     return _masked_fill_scalar_kernel_2(self, mask, value)
 
 
@@ -723,11 +705,11 @@ _lib.register_autograd(
     "masked_fill.Scalar",
     _masked_fill_scalar_backward,
     setup_context=_masked_fill_scalar_setup,
-    source="pointwise_ternary.yaml:186",
+    source="pointwise_ternary.yaml:185",
 )
 
 
-# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:189)
+# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:188)
 _lib.define(
     "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
@@ -735,19 +717,9 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Partial",),
-    source="pointwise_ternary.yaml:189",
+    source="pointwise_ternary.yaml:188",
 )
-_masked_fill__scalar_cpu = _libmindtorch_cpu.bind(
-    "mt_masked_fill",
-    (npu.desc, npu.desc, npu.f64, npu.desc),
-    abi="c",
-    dtypes=(
-        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
-        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
-        None,
-        (torch.float16, torch.bfloat16, torch.float32, torch.float64),
-    ),
-)
+_masked_fill__scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 _masked_fill__scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_")
 
 
@@ -756,14 +728,9 @@ def _masked_fill__scalar_check(self: Tensor, mask: Tensor, value: float) -> None
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
 
 
-@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:189")
+@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:188")
 def _masked_fill__scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill__scalar_check(self, mask, value)
-    return self
-
-
-def _masked_fill__scalar_kernel_1(self: Tensor, mask: Tensor, value: float) -> Tensor:
-    _masked_fill__scalar_cpu(self, mask, value, self)
     return self
 
 
@@ -772,15 +739,12 @@ def _masked_fill__scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> T
     return result
 
 
-@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:198")
+@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:197")
 def _masked_fill__scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
     _masked_fill__scalar_check(self, mask, value)
-    if (
-        self.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-        and mask.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-        and abs(value) < 65504
-    ):
-        return _masked_fill__scalar_kernel_1(self, mask, value)
+    if self.is_floating_point() and abs(value) < 65504:
+        _masked_fill__scalar_cpu(self, mask, value, self)
+        return self
     return _masked_fill__scalar_kernel_2(self, mask, value)
 
 
@@ -800,18 +764,18 @@ _lib.register_autograd(
     "masked_fill_.Scalar",
     _masked_fill__scalar_backward,
     setup_context=_masked_fill__scalar_setup,
-    source="pointwise_ternary.yaml:205",
+    source="pointwise_ternary.yaml:203",
 )
 
 
-# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:208)
+# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:206)
 _lib.define(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     doc="`self` with `value`, a tensor without dimensions, where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:208",
+    source="pointwise_ternary.yaml:206",
 )
 _masked_fill_tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with")
 
@@ -825,13 +789,13 @@ def _masked_fill_tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None
         )
 
 
-@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:217")
+@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:215")
 def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
-@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:219")
+@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:217")
 def _masked_fill_tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill_tensor_check(self, mask, value)
     result: Tensor = _masked_fill_tensor_cpu_python(self, mask, value)
@@ -855,12 +819,12 @@ _lib.register_autograd(
     "masked_fill.Tensor",
     _masked_fill_tensor_backward,
     setup_context=_masked_fill_tensor_setup,
-    source="pointwise_ternary.yaml:221",
+    source="pointwise_ternary.yaml:219",
 )
 masked_fill = torch.ops.aten.masked_fill
 
 
-# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:225)
+# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:223)
 _lib.define(
     "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
@@ -868,7 +832,7 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Partial",),
-    source="pointwise_ternary.yaml:225",
+    source="pointwise_ternary.yaml:223",
 )
 _masked_fill__tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with_")
 
@@ -882,13 +846,13 @@ def _masked_fill__tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> Non
         )
 
 
-@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:225")
+@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:223")
 def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
     return self
 
 
-@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:236")
+@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:234")
 def _masked_fill__tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     _masked_fill__tensor_check(self, mask, value)
     result: Tensor = _masked_fill__tensor_cpu_python(self, mask, value)
@@ -912,18 +876,18 @@ _lib.register_autograd(
     "masked_fill_.Tensor",
     _masked_fill__tensor_backward,
     setup_context=_masked_fill__tensor_setup,
-    source="pointwise_ternary.yaml:238",
+    source="pointwise_ternary.yaml:236",
 )
 masked_fill_ = torch.ops.aten.masked_fill_
 
 
-# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:242)
+# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:240)
 _lib.define(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     doc="Each element moved into the range from `min` to `max`; either limit may be None.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:242",
+    source="pointwise_ternary.yaml:240",
 )
 _clamp_cpu = _libmindtorch_cpu.bind(
     "mt_clamp_scalar",
@@ -932,6 +896,7 @@ _clamp_cpu = _libmindtorch_cpu.bind(
     dtypes=((torch.float32, torch.float64), None, None, None, None, None),
 )
 _clamp_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:clamp")
+_clamp_dtypes = frozenset((torch.float32, torch.float64))
 
 
 def _clamp_check(self: Tensor, min_: float | None, max_: float | None) -> None:
@@ -939,7 +904,7 @@ def _clamp_check(self: Tensor, min_: float | None, max_: float | None) -> None:
         raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
 
 
-@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:249")
+@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:247")
 def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     _clamp_check(self, min_, max_)
     return npu.alloc(
@@ -955,39 +920,35 @@ def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     )
 
 
-def _clamp_kernel_1(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
-    out = npu.alloc(
-        self.shape,
-        self.dtype
-        if min_ is None and max_ is None
-        else torch.result_type(self, max_)
-        if min_ is None
-        else torch.result_type(self, min_)
-        if max_ is None
-        else torch.promote_types(torch.result_type(self, min_), torch.result_type(self, max_)),
-        self.device,
-    )
-    _clamp_cpu(
-        self,
-        0 if min_ is None else 1,
-        0 if min_ is None else min_,
-        0 if max_ is None else 1,
-        0 if max_ is None else max_,
-        out,
-    )
-    return out
-
-
 def _clamp_kernel_2(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     result: Tensor = _clamp_cpu_python(self, min_, max_)
     return result
 
 
-@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:252")
+@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:250")
 def _clamp_cpu_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     _clamp_check(self, min_, max_)
-    if self.dtype in (torch.float32, torch.float64):
-        return _clamp_kernel_1(self, min_, max_)
+    if self.dtype in _clamp_dtypes:
+        out = npu.alloc(
+            self.shape,
+            self.dtype
+            if min_ is None and max_ is None
+            else torch.result_type(self, max_)
+            if min_ is None
+            else torch.result_type(self, min_)
+            if max_ is None
+            else torch.promote_types(torch.result_type(self, min_), torch.result_type(self, max_)),
+            self.device,
+        )
+        _clamp_cpu(
+            self,
+            0 if min_ is None else 1,
+            0 if min_ is None else min_,
+            0 if max_ is None else 1,
+            0 if max_ is None else max_,
+            out,
+        )
+        return out
     return _clamp_kernel_2(self, min_, max_)
 
 
@@ -1015,22 +976,22 @@ def _clamp_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:259")
+_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:257")
 clamp = torch.ops.aten.clamp.default
 
 
-# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:261)
+# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:259)
 _lib.define(
     "clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
     doc="`clamp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:261",
+    source="pointwise_ternary.yaml:259",
 )
 
 
-@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:266")
+@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:264")
 def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     self.copy_(torch.ops.aten.clamp(self.clone(), min_, max_))
     return self
@@ -1039,17 +1000,17 @@ def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tenso
 clamp_ = torch.ops.aten.clamp_.default
 
 
-# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:267)
+# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:265)
 _lib.define(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     doc="Each element, at least `min`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:267",
+    source="pointwise_ternary.yaml:265",
 )
 
 
-@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:272")
+@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:270")
 def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, min_, None)
     return result
@@ -1058,17 +1019,17 @@ def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
 clamp_min = torch.ops.aten.clamp_min.default
 
 
-# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:273)
+# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:271)
 _lib.define(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     doc="Each element, at most `max`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:273",
+    source="pointwise_ternary.yaml:271",
 )
 
 
-@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:278")
+@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:276")
 def _clamp_max_kernel(self: Tensor, max_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, None, max_)
     return result

@@ -2231,24 +2231,16 @@ def _gelu_fake(self: Tensor, *, approximate: str) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-def _gelu_kernel_1(self: Tensor, *, approximate: str) -> Tensor:
-    out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
-    _gelu_cpu(self, out)
-    return out
-
-
-def _gelu_kernel_2(self: Tensor, *, approximate: str) -> Tensor:
-    out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
-    _gelu_cpu_(self, out)
-    return out
-
-
 @library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:640")
 def _gelu_cpu_kernel(self: Tensor, *, approximate: str) -> Tensor:
     _gelu_check(self, approximate)
     if approximate == "tanh":
-        return _gelu_kernel_1(self, approximate=approximate)
-    return _gelu_kernel_2(self, approximate=approximate)
+        out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
+        _gelu_cpu(self, out)
+        return out
+    out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
+    _gelu_cpu_(self, out)
+    return out
 
 
 def _gelu_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -2661,23 +2653,15 @@ def _gelu_backward_fake(grad_output: Tensor, self: Tensor, *, approximate: str) 
     return npu.alloc_like(grad_output)
 
 
-def _gelu_backward_kernel_1(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
-    out = npu.alloc_like(grad_output)
-    _gelu_backward_cpu(grad_output, self, out)
-    return out
-
-
-def _gelu_backward_kernel_2(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
-    out = npu.alloc_like(grad_output)
-    _gelu_backward_cpu_(grad_output, self, out)
-    return out
-
-
 @library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:754")
 def _gelu_backward_cpu_kernel(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     if approximate == "tanh":
-        return _gelu_backward_kernel_1(grad_output, self, approximate=approximate)
-    return _gelu_backward_kernel_2(grad_output, self, approximate=approximate)
+        out = npu.alloc_like(grad_output)
+        _gelu_backward_cpu(grad_output, self, out)
+        return out
+    out = npu.alloc_like(grad_output)
+    _gelu_backward_cpu_(grad_output, self, out)
+    return out
 
 
 _lib.register_autograd(
