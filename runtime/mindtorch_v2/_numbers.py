@@ -34,6 +34,7 @@ _C_NAMES = {  # what PyTorch calls dtypes in this error; the others it calls by 
     "complex128": "c10::complex<double>",
 }
 _WORD = 1 << 64
+_INT64 = _core.dtypes["int64"]
 _BOOL = _core.dtypes["bool"]
 
 
@@ -43,8 +44,11 @@ def as_element(value: Any, dtype: DType) -> Any:
     Raises RuntimeError where ``dtype`` cannot hold it, OverflowError for an integer beyond 64 bits. A negative number
     integer fits an unsigned type that holds its magnitude: it wraps.
     """
-    if type(value) is float and value == 0:
-        return value if dtype.is_floating_point else as_element(0, dtype)
+    kind = type(value)
+    if kind is float and dtype.is_floating_point and -65504 <= value <= 65504:  # which every such dtype holds
+        return value
+    if kind is int and dtype is _INT64 and -_WORD >> 1 <= value < _WORD >> 1:
+        return value
     if isinstance(value, int):
         _refuse_too_big(value)
     if dtype.is_complex:

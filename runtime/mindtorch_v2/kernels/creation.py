@@ -48,6 +48,7 @@ _I64 = _core.dtypes["int64"]
 _F64 = _core.dtypes["float64"]
 _BOOL = _core.dtypes["bool"]
 _F16 = _core.dtypes["float16"]
+_LAST = (1 << 63) - 1  # of the integers that a signed word holds
 
 
 def empty(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
@@ -65,12 +66,12 @@ def full(
 
 def zeros(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """A tensor of the given size filled with 0."""
-    return _fill(_core.alloc(size, dtype, device), 0)
+    return write(_core.alloc(size, dtype, device), 0)
 
 
 def ones(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """A tensor of the given size filled with 1."""
-    return _fill(_core.alloc(size, dtype, device), 1)
+    return write(_core.alloc(size, dtype, device), 1)
 
 
 def scalar_tensor(s: Any, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
@@ -88,12 +89,12 @@ def empty_like(self: Tensor, *, dtype: dtype | None = None, device: device | Non
 
 def zeros_like(self: Tensor, **options: Any) -> Tensor:
     """A tensor of self's size filled with 0."""
-    return _fill(empty_like(self, **options), 0)
+    return write(empty_like(self, **options), 0)
 
 
 def ones_like(self: Tensor, **options: Any) -> Tensor:
     """A tensor of self's size filled with 1."""
-    return _fill(empty_like(self, **options), 1)
+    return write(empty_like(self, **options), 1)
 
 
 def full_like(self: Tensor, fill_value: Any, **options: Any) -> Tensor:
@@ -122,12 +123,12 @@ def new_empty(
 
 def new_zeros(self: Tensor, size: Sequence[int], **options: Any) -> Tensor:
     """As `new_empty`, filled with 0."""
-    return _fill(new_empty(self, size, **options), 0)
+    return write(new_empty(self, size, **options), 0)
 
 
 def new_ones(self: Tensor, size: Sequence[int], **options: Any) -> Tensor:
     """As `new_empty`, filled with 1."""
-    return _fill(new_empty(self, size, **options), 1)
+    return write(new_empty(self, size, **options), 1)
 
 
 def new_full(self: Tensor, size: Sequence[int], fill_value: Any, **options: Any) -> Tensor:
@@ -153,17 +154,19 @@ def arange_step(
     An integer dtype takes the whole part of each number, before anything is computed.
     """
     bounds = start, end, step = tuple(as_element(n, _F64) if isinstance(n, complex) else n for n in (start, end, step))
-    target = dtype or (_I64 if all(isinstance(n, int) for n in bounds) else _core.get_default_dtype())
+    integers = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
+    target = dtype or (_I64 if integers else _core.get_default_dtype())
     if target is _BOOL or target.is_complex:
         raise NotImplementedError(f'"arange_cpu" not implemented for {target}')
-    if not all(math.isfinite(n) for n in bounds[:2]):
+    if not integers and not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     whole = not target.is_floating_point
     if not (step > 0 or step < 0):
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    first, last, by = (as_element(n, _I64) for n in bounds) if whole else bounds
+    as_given = integers and max(map(abs, bounds)) <= _LAST
+    first, last, by = bounds if as_given or not whole else (as_element(n, _I64) for n in bounds)
     if target is not _I64:  # PyTorch counts the elements with the whole parts for int64 only
         count = _arange_count(float(start), float(end), step)
     elif by == 0:
@@ -220,7 +223,7 @@ def eye(n: int, *, dtype: dtype | None = None, device: device | None = None, **o
     if n < 0:
         raise RuntimeError(f"eye: n must be greater or equal to 0, got {n}")
     result = zeros((n, n), dtype=dtype, device=device)
-    _fill(_core.as_strided(result, (n,), (n + 1,), 0), 1)
+    write(_core.as_strided(result, (n,), (n + 1,), 0), 1)
     return result
 
 
@@ -326,7 +329,10 @@ def _fill(target: Tensor, value: Any) -> Tensor:
 
 
 def write(target: Tensor, value: Any) -> Tensor:
-    """Writes a number into all of a tensor, converted as an element of another tensor would be."""
+    """Writes a number into all of a tensor, converted as an element of another tensor would be.
+
+    What is no element of its dtype is refused by `as_element`; 0 and 1 are elements of every one.
+    """
     if target.is_meta:
         return target
     if not target.is_cpu:
@@ -339,7 +345,8 @@ def write(target: Tensor, value: Any) -> Tensor:
     elif isinstance(value, float):
         native("mt_fill", "desc", "f64")(target, value)
     else:
-        native("mt_fill_i64", "desc", "i64")(target, to_word(int(value)))
+        word = value if type(value) is int and value <= _LAST else to_word(int(value))
+        native("mt_fill_i64", "desc", "i64")(target, word)
     return target
 
 
