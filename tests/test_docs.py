@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import mindtorch_v2 as torch
+from mindtorch_v2 import npu
+
 
 def test_the_excerpt_of_generated_code(repo_root):
     text = (repo_root / "docs/architecture.md").read_text()
@@ -22,3 +25,13 @@ def test_links_lead_somewhere(repo_root):
         if not (page.parent / target).exists()
     ]
     assert not broken
+
+
+def test_the_kernel_that_can_be_interrupted(repo_root, tmp_path):
+    (source,) = re.findall(r"```c\n(.*?)```", (repo_root / "docs/hardware.md").read_text(), re.DOTALL)
+    assert "mt_interrupted()" in source
+    (tmp_path / "halve.c").write_text(source)
+    launcher = npu.KernelLauncher.from_source("halve", [str(tmp_path / "halve.c")])
+    x = torch.ones(3)
+    launcher.bind("halve", (npu.ptr, npu.u64), abi="c")(x, 3)
+    assert x.tolist() == [0.5, 0.5, 0.5]

@@ -157,3 +157,31 @@ for name in ("endless", "careless"):
             process.send_signal(signal.SIGINT)
             assert process.stdout.readline() == said
         assert process.wait(ENDS) == 0
+
+
+@pytest.mark.parametrize(
+    "call", ["stream.synchronize()", "x.cpu()", "x.tolist()", "x.copy_(torch.zeros(3))", "kept.copy_(x)"]
+)
+def test_a_wait_for_a_stream_of_the_npu(call: str) -> None:
+    """The wait ends, the stream's work does not."""
+    script = f"""
+import mindtorch_v2 as torch
+from mindtorch_v2 import npu
+
+x, kept = torch.ones(3, device="npu"), torch.ones(3)
+stream, event = npu.Stream(), npu.Event(external=True)
+npu.synchronize()
+with stream:
+    stream.wait_event(event)
+    y = x + 1
+    print("ready", flush=True)
+    try:
+        {call}
+    except KeyboardInterrupt:
+        assert not stream.query()
+    else:
+        raise SystemExit("it ended by itself")
+    event.record(npu.default_stream())
+    print(y.tolist(), x.tolist(), kept.tolist(), flush=True)
+"""
+    assert interrupted(script) == (0, "[2.0, 2.0, 2.0] [1.0, 1.0, 1.0] [1.0, 1.0, 1.0]\n")

@@ -27,6 +27,8 @@ HBM = 1
 EVENT_SYNC, EVENT_TIME_LINE, EVENT_EXTERNAL = 0x1, 0x8, 0x20
 ALREADY_INITIALISED = 100002
 MODEL_RUNNING = 107037
+STREAM_SYNC_TIMEOUT = 507046
+SLICE = c_int32(100)  # milliseconds of a wait, between which handlers of signals run; made once, for speed
 CAPTURE_MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
 
 HostFunction = ctypes.CFUNCTYPE(None, c_void_p)
@@ -133,6 +135,13 @@ class Acl:
         code = self.functions[symbol](*arguments)
         if code != 0:
             raise self.error(code, symbol)
+
+    def wait(self, stream: int) -> int:
+        """Waits for a stream's work and returns the code. Ctrl-C ends the wait, not the work."""
+        synchronize = self.functions["aclrtSynchronizeStreamWithTimeout"]
+        while (code := synchronize(stream, SLICE)) == STREAM_SYNC_TIMEOUT:
+            self.recent_message()  # that it timed out, which is no error here
+        return code  # type: ignore[no-any-return]
 
     def error(self, code: int, what: str) -> NpuError:
         """The exception for a code that ``what`` returned, with the library's own message (which this takes)."""

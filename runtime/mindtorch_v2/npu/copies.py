@@ -72,7 +72,9 @@ def _copy_bytes(destination: Tensor, source: Tensor, nbytes: int) -> None:
     with on_device(index):
         library = opened()
         # Work queued on the stream may still write the source or read the destination.
-        library.call("aclrtSynchronizeStream", _core.npu_current_stream(index))
+        code = library.wait(_core.npu_current_stream(index))
+        if code != 0:
+            raise library.error(code, "aclrtSynchronizeStream")
         library.call("aclrtMemcpy", destination.data_ptr(), nbytes, source.data_ptr(), nbytes, kind)
 
 

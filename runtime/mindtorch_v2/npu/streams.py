@@ -50,7 +50,7 @@ class Stream:
         """Waits until all work queued so far is done; raises ``NpuError`` where some of it failed."""
         with on_device(self.device_index):
             library = opened()
-            code = library.functions["aclrtSynchronizeStream"](self.npu_stream)
+            code = library.wait(self.npu_stream)
             if code != 0:
                 raise _stream_error(library, code, "Stream.synchronize", self)
 
