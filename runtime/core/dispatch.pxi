@@ -400,10 +400,15 @@ cdef inline object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     return run_unchecked(op, key, bound, keys)
 
 
-cdef object run_unchecked(OpOverload op, int key, Bound* bound, uint64_t keys):
+cdef inline object run_unchecked(OpOverload op, int key, Bound* bound, uint64_t keys):
     """What is registered at a key: the operator's kernel, Python's handlers, or the key's fallback."""
     if op.table[key] != NULL and not op.keyset_at >> key & 1:
         return run_kernel(op, op.table[key], bound)
+    return run_in_python(op, key, bound, keys)
+
+
+cdef object run_in_python(OpOverload op, int key, Bound* bound, uint64_t keys):
+    """What is no kernel that takes the bound arguments as they are."""
     args, kwargs = bound_to_python(op.sig, bound)
     if op.table[key] != NULL:
         return (<object>op.table[key])(key_set(keys), *args, **kwargs)

@@ -355,13 +355,17 @@ cdef inline int check_tensor(Kernel self, int i, Tensor t, Launch* call) except 
         raise_wrong_device(self, i, "a tensor", t.dev, call)
     if not self.allowed[i] >> t.dt.code & 1:
         raise_wrong_dtype(self, i, t)
-    if self.kinds[i] == C_PTR and not t.contig:
-        raise RuntimeError(f"{where(self, i)}: expected a contiguous tensor, got shape {list(t.shape)} with strides "
-                           f"{list(t.stride())}; pass x.contiguous(), in YAML contiguous(x)")
-    if t.storage.data == NULL and t.nelem > 0:
-        raise RuntimeError(f"{where(self, i)}: expected a tensor with memory, got one whose storage was freed")
+    if (self.kinds[i] == C_PTR and not t.contig) or (t.storage.data == NULL and t.nelem > 0):
+        raise_unusable(self, i, t)
     call.elements += t.nelem
     return 0
+
+
+cdef int raise_unusable(Kernel self, int i, Tensor t) except -1:
+    if t.storage.data == NULL and t.nelem > 0:
+        raise RuntimeError(f"{where(self, i)}: expected a tensor with memory, got one whose storage was freed")
+    raise RuntimeError(f"{where(self, i)}: expected a contiguous tensor, got shape {list(t.shape)} with strides "
+                       f"{list(t.stride())}; pass x.contiguous(), in YAML contiguous(x)")
 
 
 cdef inline void describe_tensor(Tensor t, mt_tensor* descriptor) noexcept:
