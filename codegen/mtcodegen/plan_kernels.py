@@ -92,11 +92,12 @@ def plan_kernels(op: OpPlan, launchers: Mapping[tuple[str, ...], str]) -> tuple[
     """Statements, and behind them the functions that compute ``op``: preconditions, the fake rule, kernels."""
     bindings: list[str] = []
     functions: list[Function] = []
-    check = _check_function(op) if op.spec.checks else None
-    if check is not None:
-        functions.append(check)
     prelude = _deprecation(op)
-    if check is not None:
+    if all(check.message for check in op.spec.checks):
+        prelude += _checks(op)
+    else:
+        check = Function(op.private("check"), op.parameters.unbound, "None", _checks(op))
+        functions.append(check)
         prelude.append(f"{check.name}({', '.join(op.parameters.spelled.values())})")
     fake = _fake_function(op, bindings, prelude)
     if fake is not None:
@@ -120,9 +121,9 @@ def _deprecation(op: OpPlan) -> list[str]:
 # ---------------------------------------------------------------- preconditions
 
 
-def _check_function(op: OpPlan) -> Function:
-    body = [line for check in op.spec.checks for line in _checked(op, check)]
-    return Function(op.private("check"), op.parameters.unbound, "None", body)
+def _checks(op: OpPlan) -> list[str]:
+    """Statements that raise where a check fails: where all have words of their own, they are as short as a call."""
+    return [line for check in op.spec.checks for line in _checked(op, check)]
 
 
 def _checked(op: OpPlan, check: Check) -> list[str]:

@@ -817,22 +817,21 @@ _lib.define(
 _fill__tensor_cpu = _libmindtorch_cpu.bind("mt_copy", (npu.desc, npu.desc), abi="c")
 
 
-def _fill__tensor_check(self: Tensor, value: Tensor) -> None:
+@library.register(_lib, "fill_.Tensor", "Meta", source="creation.yaml:144")
+def _fill__tensor_fake(self: Tensor, value: Tensor) -> Tensor:
     if value.dim() != 0:
         raise library.failed_check(
             "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.", value.dim()
         )
-
-
-@library.register(_lib, "fill_.Tensor", "Meta", source="creation.yaml:144")
-def _fill__tensor_fake(self: Tensor, value: Tensor) -> Tensor:
-    _fill__tensor_check(self, value)
     return self
 
 
 @library.register(_lib, "fill_.Tensor", "CPU", source="creation.yaml:153")
 def _fill__tensor_cpu_kernel(self: Tensor, value: Tensor) -> Tensor:
-    _fill__tensor_check(self, value)
+    if value.dim() != 0:
+        raise library.failed_check(
+            "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.", value.dim()
+        )
     _fill__tensor_cpu(value, self)
     return self
 

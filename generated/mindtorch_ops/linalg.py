@@ -27,7 +27,8 @@ _mm_cpu_python = library.python_function("mindtorch_v2.kernels.mindspore:matmul"
 _mm_cpu = _libmindtorch_cpu.bind("mt_matmul", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-def _mm_check(self: Tensor, mat2: Tensor) -> None:
+@library.register(_lib, "mm", "Meta", source="linalg.yaml:18")
+def _mm_fake(self: Tensor, mat2: Tensor) -> Tensor:
     if self.dim() != 2:
         raise library.failed_check("self must be a matrix, got {}-D tensor", self.dim())
     if mat2.dim() != 2:
@@ -44,11 +45,6 @@ def _mm_check(self: Tensor, mat2: Tensor) -> None:
         raise library.failed_check(
             "expected m1 and m2 to have the same dtype, but got: {} != {}", self.dtype, mat2.dtype
         )
-
-
-@library.register(_lib, "mm", "Meta", source="linalg.yaml:18")
-def _mm_fake(self: Tensor, mat2: Tensor) -> Tensor:
-    _mm_check(self, mat2)
     return npu.alloc((self.size(0), mat2.size(1)), self.dtype, self.device)
 
 
@@ -59,7 +55,22 @@ def _mm_kernel_1(self: Tensor, mat2: Tensor) -> Tensor:
 
 @library.register(_lib, "mm", "CPU", source="linalg.yaml:20")
 def _mm_cpu_kernel(self: Tensor, mat2: Tensor) -> Tensor:
-    _mm_check(self, mat2)
+    if self.dim() != 2:
+        raise library.failed_check("self must be a matrix, got {}-D tensor", self.dim())
+    if mat2.dim() != 2:
+        raise library.failed_check("mat2 must be a matrix, got {}-D tensor", mat2.dim())
+    if self.size(1) != mat2.size(0):
+        raise library.failed_check(
+            "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
+            self.size(0),
+            self.size(1),
+            mat2.size(0),
+            mat2.size(1),
+        )
+    if self.dtype != mat2.dtype:
+        raise library.failed_check(
+            "expected m1 and m2 to have the same dtype, but got: {} != {}", self.dtype, mat2.dtype
+        )
     if self.dtype == torch.float32 and mat2.dtype == torch.float32 and self.numel() * mat2.size(1) >= 16777216:
         return _mm_kernel_1(self, mat2)
     out = npu.alloc((self.size(0), mat2.size(1)), self.dtype, self.device)
@@ -98,7 +109,8 @@ _bmm_cpu_python = library.python_function("mindtorch_v2.kernels.mindspore:matmul
 _bmm_cpu = _libmindtorch_cpu.bind("mt_matmul", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-def _bmm_check(self: Tensor, mat2: Tensor) -> None:
+@library.register(_lib, "bmm", "Meta", source="linalg.yaml:42")
+def _bmm_fake(self: Tensor, mat2: Tensor) -> Tensor:
     if self.dim() != 3:
         raise library.failed_check("batch1 must be a 3D tensor, got {}D", self.dim())
     if mat2.dim() != 3:
@@ -113,11 +125,6 @@ def _bmm_check(self: Tensor, mat2: Tensor) -> None:
         )
     if self.dtype != mat2.dtype:
         raise library.failed_check("expected scalar type {} but found {}", self.dtype, mat2.dtype)
-
-
-@library.register(_lib, "bmm", "Meta", source="linalg.yaml:42")
-def _bmm_fake(self: Tensor, mat2: Tensor) -> Tensor:
-    _bmm_check(self, mat2)
     return npu.alloc((self.size(0), self.size(1), mat2.size(2)), self.dtype, self.device)
 
 
@@ -128,7 +135,20 @@ def _bmm_kernel_1(self: Tensor, mat2: Tensor) -> Tensor:
 
 @library.register(_lib, "bmm", "CPU", source="linalg.yaml:44")
 def _bmm_cpu_kernel(self: Tensor, mat2: Tensor) -> Tensor:
-    _bmm_check(self, mat2)
+    if self.dim() != 3:
+        raise library.failed_check("batch1 must be a 3D tensor, got {}D", self.dim())
+    if mat2.dim() != 3:
+        raise library.failed_check("batch2 must be a 3D tensor, got {}D", mat2.dim())
+    if not (self.size(0) == mat2.size(0) and self.size(2) == mat2.size(1)):
+        raise library.failed_check(
+            "Expected size for first two dimensions of batch2 tensor to be: [{}, {}] but got: [{}, {}].",
+            self.size(0),
+            self.size(2),
+            mat2.size(0),
+            mat2.size(1),
+        )
+    if self.dtype != mat2.dtype:
+        raise library.failed_check("expected scalar type {} but found {}", self.dtype, mat2.dtype)
     if self.dtype == torch.float32 and mat2.dtype == torch.float32 and self.numel() * mat2.size(2) >= 16777216:
         return _bmm_kernel_1(self, mat2)
     out = npu.alloc((self.size(0), self.size(1), mat2.size(2)), self.dtype, self.device)
@@ -167,7 +187,8 @@ _addmm_cpu_python = library.python_function("mindtorch_v2.kernels.mindspore:addm
 _addmm_cpu = _libmindtorch_cpu.bind("mt_addmm", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64, npu.f64), abi="c")
 
 
-def _addmm_check(self: Tensor, mat1: Tensor, mat2: Tensor, beta: float, alpha: float) -> None:
+@library.register(_lib, "addmm", "Meta", source="linalg.yaml:68")
+def _addmm_fake(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, alpha: float) -> Tensor:
     if mat1.dim() != 2:
         raise library.failed_check("mat1 must be a matrix, got {}-D tensor", mat1.dim())
     if mat2.dim() != 2:
@@ -186,11 +207,6 @@ def _addmm_check(self: Tensor, mat1: Tensor, mat2: Tensor, beta: float, alpha: f
         )
     if self.dtype != mat1.dtype:
         raise library.failed_check("self and mat2 must have the same dtype, but got {} and {}", self.dtype, mat1.dtype)
-
-
-@library.register(_lib, "addmm", "Meta", source="linalg.yaml:68")
-def _addmm_fake(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, alpha: float) -> Tensor:
-    _addmm_check(self, mat1, mat2, beta, alpha)
     return npu.alloc((mat1.size(0), mat2.size(1)), self.dtype, self.device)
 
 
@@ -201,7 +217,24 @@ def _addmm_kernel_1(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, al
 
 @library.register(_lib, "addmm", "CPU", source="linalg.yaml:70")
 def _addmm_cpu_kernel(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float, alpha: float) -> Tensor:
-    _addmm_check(self, mat1, mat2, beta, alpha)
+    if mat1.dim() != 2:
+        raise library.failed_check("mat1 must be a matrix, got {}-D tensor", mat1.dim())
+    if mat2.dim() != 2:
+        raise library.failed_check("mat2 must be a matrix, got {}-D tensor", mat2.dim())
+    if mat1.size(1) != mat2.size(0):
+        raise library.failed_check(
+            "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
+            mat1.size(0),
+            mat1.size(1),
+            mat2.size(0),
+            mat2.size(1),
+        )
+    if mat1.dtype != mat2.dtype:
+        raise library.failed_check(
+            "expected m1 and m2 to have the same dtype, but got: {} != {}", mat1.dtype, mat2.dtype
+        )
+    if self.dtype != mat1.dtype:
+        raise library.failed_check("self and mat2 must have the same dtype, but got {} and {}", self.dtype, mat1.dtype)
     if (
         self.dtype == torch.float32
         and mat1.dtype == torch.float32
@@ -292,13 +325,6 @@ _lib.define(
 )
 
 
-def _matmul_check(self: Tensor, other: Tensor) -> None:
-    if not (self.dim() >= 1 and other.dim() >= 1):
-        raise library.failed_check(
-            "both arguments to matmul need to be at least 1D, but they are {}D and {}D", self.dim(), other.dim()
-        )
-
-
 def _matmul_kernel_1(self: Tensor, other: Tensor) -> Tensor:
     result: Tensor = torch.ops.aten.dot(self, other)
     return result
@@ -336,7 +362,10 @@ def _matmul_kernel_6(self: Tensor, other: Tensor) -> Tensor:
 
 @library.register(_lib, "matmul", "CompositeImplicitAutograd", source="linalg.yaml:97")
 def _matmul_kernel(self: Tensor, other: Tensor) -> Tensor:
-    _matmul_check(self, other)
+    if not (self.dim() >= 1 and other.dim() >= 1):
+        raise library.failed_check(
+            "both arguments to matmul need to be at least 1D, but they are {}D and {}D", self.dim(), other.dim()
+        )
     if self.dim() == 1 and other.dim() == 1:
         return _matmul_kernel_1(self, other)
     if self.dim() == 2 and other.dim() == 2:
@@ -363,7 +392,8 @@ _lib.define(
 )
 
 
-def _mv_check(self: Tensor, vec: Tensor) -> None:
+@library.register(_lib, "mv", "CompositeImplicitAutograd", source="linalg.yaml:120")
+def _mv_kernel(self: Tensor, vec: Tensor) -> Tensor:
     if not (self.dim() == 2 and vec.dim() == 1):
         raise library.failed_check("vector + matrix @ vector expected, got 1, {}, {}", self.dim(), vec.dim())
     if self.size(1) != vec.size(0):
@@ -374,11 +404,6 @@ def _mv_check(self: Tensor, vec: Tensor) -> None:
             self.size(1),
             vec.size(0),
         )
-
-
-@library.register(_lib, "mv", "CompositeImplicitAutograd", source="linalg.yaml:120")
-def _mv_kernel(self: Tensor, vec: Tensor) -> Tensor:
-    _mv_check(self, vec)
     result: Tensor = self.mm(vec.unsqueeze(1)).squeeze(1)
     return result
 
@@ -396,7 +421,8 @@ _lib.define(
 )
 
 
-def _dot_check(self: Tensor, tensor: Tensor) -> None:
+@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:130")
+def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
     if not (self.dim() == 1 and tensor.dim() == 1):
         raise library.failed_check("1D tensors expected, but got {}D and {}D tensors", self.dim(), tensor.dim())
     if self.size(0) != tensor.size(0):
@@ -408,11 +434,6 @@ def _dot_check(self: Tensor, tensor: Tensor) -> None:
             self.size(0),
             tensor.size(0),
         )
-
-
-@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:130")
-def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
-    _dot_check(self, tensor)
     result: Tensor = (self * tensor).sum()
     return result
 
@@ -430,16 +451,12 @@ _lib.define(
 )
 
 
-def _outer_check(self: Tensor, vec2: Tensor) -> None:
+@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:140")
+def _outer_kernel(self: Tensor, vec2: Tensor) -> Tensor:
     if self.dim() != 1:
         raise library.failed_check("outer: Expected 1-D argument self, but got {}-D", self.dim())
     if vec2.dim() != 1:
         raise library.failed_check("outer: Expected 1-D argument vec2, but got {}-D", vec2.dim())
-
-
-@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:140")
-def _outer_kernel(self: Tensor, vec2: Tensor) -> Tensor:
-    _outer_check(self, vec2)
     result: Tensor = self.unsqueeze(1) * vec2
     return result
 

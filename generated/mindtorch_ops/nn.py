@@ -59,7 +59,8 @@ _lib.define(
 _softmax_cpu = _libmindtorch_cpu.bind("mt_softmax", (npu.desc, npu.desc, npu.i64), abi="c")
 
 
-def _softmax_check(self: Tensor, dim: int, half_to_float: bool) -> None:
+@library.register(_lib, "_softmax", "Meta", source="nn.yaml:21")
+def _softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     if not (-self.dim() <= dim < self.dim() or (self.dim() == 0 and -1 <= dim <= 0)):
         raise library.failed_check(
             "Dimension out of range (expected to be in range of [{}, {}], but got {})",
@@ -70,17 +71,21 @@ def _softmax_check(self: Tensor, dim: int, half_to_float: bool) -> None:
         )
     if half_to_float:
         raise library.failed_check("softmax with half to float conversion is not supported on CPU")
-
-
-@library.register(_lib, "_softmax", "Meta", source="nn.yaml:21")
-def _softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    _softmax_check(self, dim, half_to_float)
     return npu.alloc_like(self)
 
 
 @library.register(_lib, "_softmax", "CPU", source="nn.yaml:23")
 def _softmax_cpu_kernel(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    _softmax_check(self, dim, half_to_float)
+    if not (-self.dim() <= dim < self.dim() or (self.dim() == 0 and -1 <= dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(self.dim(), 1),
+            max(self.dim(), 1) - 1,
+            dim,
+            error=IndexError,
+        )
+    if half_to_float:
+        raise library.failed_check("softmax with half to float conversion is not supported on CPU")
     out = npu.alloc_like(self)
     _softmax_cpu(self, out, dim)
     return out
@@ -118,7 +123,8 @@ _softmax_backward_data_cpu = _libmindtorch_cpu.bind(
 )
 
 
-def _softmax_backward_data_check(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> None:
+@library.register(_lib, "_softmax_backward_data", "Meta", source="nn.yaml:34")
+def _softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
     if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
         raise library.failed_check(
             "Dimension out of range (expected to be in range of [{}, {}], but got {})",
@@ -127,11 +133,6 @@ def _softmax_backward_data_check(grad_output: Tensor, output: Tensor, dim: int, 
             dim,
             error=IndexError,
         )
-
-
-@library.register(_lib, "_softmax_backward_data", "Meta", source="nn.yaml:34")
-def _softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
-    _softmax_backward_data_check(grad_output, output, dim, input_dtype)
     return npu.alloc_like(grad_output)
 
 
@@ -139,7 +140,14 @@ def _softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, i
 def _softmax_backward_data_cpu_kernel(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype
 ) -> Tensor:
-    _softmax_backward_data_check(grad_output, output, dim, input_dtype)
+    if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(grad_output.dim(), 1),
+            max(grad_output.dim(), 1) - 1,
+            dim,
+            error=IndexError,
+        )
     out = npu.alloc_like(grad_output)
     _softmax_backward_data_cpu(grad_output, output, out, dim)
     return out
@@ -206,7 +214,8 @@ _lib.define(
 _log_softmax_cpu = _libmindtorch_cpu.bind("mt_log_softmax", (npu.desc, npu.desc, npu.i64), abi="c")
 
 
-def _log_softmax_check(self: Tensor, dim: int, half_to_float: bool) -> None:
+@library.register(_lib, "_log_softmax", "Meta", source="nn.yaml:55")
+def _log_softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     if not (-self.dim() <= dim < self.dim() or (self.dim() == 0 and -1 <= dim <= 0)):
         raise library.failed_check(
             "Dimension out of range (expected to be in range of [{}, {}], but got {})",
@@ -217,17 +226,21 @@ def _log_softmax_check(self: Tensor, dim: int, half_to_float: bool) -> None:
         )
     if half_to_float:
         raise library.failed_check("softmax with half to float conversion is not supported on CPU")
-
-
-@library.register(_lib, "_log_softmax", "Meta", source="nn.yaml:55")
-def _log_softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    _log_softmax_check(self, dim, half_to_float)
     return npu.alloc_like(self)
 
 
 @library.register(_lib, "_log_softmax", "CPU", source="nn.yaml:57")
 def _log_softmax_cpu_kernel(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    _log_softmax_check(self, dim, half_to_float)
+    if not (-self.dim() <= dim < self.dim() or (self.dim() == 0 and -1 <= dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(self.dim(), 1),
+            max(self.dim(), 1) - 1,
+            dim,
+            error=IndexError,
+        )
+    if half_to_float:
+        raise library.failed_check("softmax with half to float conversion is not supported on CPU")
     out = npu.alloc_like(self)
     _log_softmax_cpu(self, out, dim)
     return out
@@ -265,7 +278,8 @@ _log_softmax_backward_data_cpu = _libmindtorch_cpu.bind(
 )
 
 
-def _log_softmax_backward_data_check(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> None:
+@library.register(_lib, "_log_softmax_backward_data", "Meta", source="nn.yaml:68")
+def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
     if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
         raise library.failed_check(
             "Dimension out of range (expected to be in range of [{}, {}], but got {})",
@@ -274,11 +288,6 @@ def _log_softmax_backward_data_check(grad_output: Tensor, output: Tensor, dim: i
             dim,
             error=IndexError,
         )
-
-
-@library.register(_lib, "_log_softmax_backward_data", "Meta", source="nn.yaml:68")
-def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
-    _log_softmax_backward_data_check(grad_output, output, dim, input_dtype)
     return npu.alloc_like(grad_output)
 
 
@@ -286,7 +295,14 @@ def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: in
 def _log_softmax_backward_data_cpu_kernel(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype
 ) -> Tensor:
-    _log_softmax_backward_data_check(grad_output, output, dim, input_dtype)
+    if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(grad_output.dim(), 1),
+            max(grad_output.dim(), 1) - 1,
+            dim,
+            error=IndexError,
+        )
     out = npu.alloc_like(grad_output)
     _log_softmax_backward_data_cpu(grad_output, output, out, dim)
     return out
@@ -515,14 +531,10 @@ _lib.define(
 )
 
 
-def _dropout_check(input: Tensor, p: float, train: bool) -> None:
-    if not 0 <= p <= 1:
-        raise library.failed_check("dropout probability has to be between 0 and 1, but got {}", p)
-
-
 @library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:121")
 def _dropout_kernel(input: Tensor, p: float, train: bool) -> Tensor:
-    _dropout_check(input, p, train)
+    if not 0 <= p <= 1:
+        raise library.failed_check("dropout probability has to be between 0 and 1, but got {}", p)
     result: Tensor = (
         input
         if not train or p == 0

@@ -177,29 +177,31 @@ _add__tensor_cpu = _libmindtorch_cpu.bind("mt_add", (npu.desc, npu.desc, npu.des
 _add__tensor_npu_python = library.python_function("mindtorch_v2.kernels.npu:add_")
 
 
-def _add__tensor_check(self: Tensor, other: Tensor, alpha: float) -> None:
+@library.register(_lib, "add_.Tensor", "Meta", source="pointwise_binary.yaml:39")
+def _add__tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "add_.Tensor", "Meta", source="pointwise_binary.yaml:39")
-def _add__tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
-    _add__tensor_check(self, other, alpha)
     return self
 
 
 @library.register(_lib, "add_.Tensor", "CPU", source="pointwise_binary.yaml:47")
 def _add__tensor_cpu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
-    _add__tensor_check(self, other, alpha)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     _add__tensor_cpu(self, other, self, alpha)
     return self
 
 
 @library.register(_lib, "add_.Tensor", "NPU", source="pointwise_binary.yaml:50")
 def _add__tensor_npu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
-    _add__tensor_check(self, other, alpha)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     result: Tensor = _add__tensor_npu_python(self, other, alpha=alpha)
     return result
 
@@ -245,13 +247,6 @@ _add__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbe
 _add__scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-def _add__scalar_check(self: Tensor, other: float, alpha: float) -> None:
-    if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.failed_check(
-            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
-        )
-
-
 def _add__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
     result: Tensor = _add__scalar_kernel_python(self, other, alpha)
     return result
@@ -259,7 +254,10 @@ def _add__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
 
 @library.register(_lib, "add_.Scalar", "CPU", source="pointwise_binary.yaml:63")
 def _add__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
-    _add__scalar_check(self, other, alpha)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     if self.dtype in _add__scalar_dtypes:
         _add__scalar_cpu(self, other, self, alpha)
         return self
@@ -268,7 +266,10 @@ def _add__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
 
 @library.register(_lib, "add_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:67")
 def _add__scalar_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
-    _add__scalar_check(self, other, alpha)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     result: Tensor = _add__scalar_kernel_python(self, other, alpha)
     return result
 
@@ -397,22 +398,21 @@ _lib.define(
 _sub__tensor_cpu = _libmindtorch_cpu.bind("mt_sub", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
 
-def _sub__tensor_check(self: Tensor, other: Tensor, alpha: float) -> None:
+@library.register(_lib, "sub_.Tensor", "Meta", source="pointwise_binary.yaml:97")
+def _sub__tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "sub_.Tensor", "Meta", source="pointwise_binary.yaml:97")
-def _sub__tensor_fake(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
-    _sub__tensor_check(self, other, alpha)
     return self
 
 
 @library.register(_lib, "sub_.Tensor", "CPU", source="pointwise_binary.yaml:105")
 def _sub__tensor_cpu_kernel(self: Tensor, other: Tensor, *, alpha: float) -> Tensor:
-    _sub__tensor_check(self, other, alpha)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     _sub__tensor_cpu(self, other, self, alpha)
     return self
 
@@ -458,13 +458,6 @@ _sub__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbe
 _sub__scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-def _sub__scalar_check(self: Tensor, other: float, alpha: float) -> None:
-    if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.failed_check(
-            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
-        )
-
-
 def _sub__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
     result: Tensor = _sub__scalar_kernel_python(self, other, alpha)
     return result
@@ -472,7 +465,10 @@ def _sub__scalar_kernel_2(self: Tensor, other: float, alpha: float) -> Tensor:
 
 @library.register(_lib, "sub_.Scalar", "CPU", source="pointwise_binary.yaml:119")
 def _sub__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
-    _sub__scalar_check(self, other, alpha)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     if self.dtype in _sub__scalar_dtypes:
         _sub__scalar_cpu(self, other, self, alpha)
         return self
@@ -481,7 +477,10 @@ def _sub__scalar_cpu_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
 
 @library.register(_lib, "sub_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:123")
 def _sub__scalar_kernel(self: Tensor, other: float, alpha: float) -> Tensor:
-    _sub__scalar_check(self, other, alpha)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     result: Tensor = _sub__scalar_kernel_python(self, other, alpha)
     return result
 
@@ -704,16 +703,12 @@ _lib.define(
 )
 
 
-def _mul__tensor_check(self: Tensor, other: Tensor) -> None:
+@library.register(_lib, "mul_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:180")
+def _mul__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "mul_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:180")
-def _mul__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
-    _mul__tensor_check(self, other)
     self.copy_(torch.ops.aten.mul(self.clone(), other))
     return self
 
@@ -742,13 +737,6 @@ _mul__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbe
 _mul__scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-def _mul__scalar_check(self: Tensor, other: float) -> None:
-    if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.failed_check(
-            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
-        )
-
-
 def _mul__scalar_kernel_3(self: Tensor, other: float) -> Tensor:
     result: Tensor = _mul__scalar_kernel_python(self, other)
     return result
@@ -761,7 +749,10 @@ def _mul__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "mul_.Scalar", "CPU", source="pointwise_binary.yaml:189")
 def _mul__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    _mul__scalar_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     if self.dtype in _mul__scalar_dtypes:
         _mul__scalar_cpu(self, other, self)
         return self
@@ -770,13 +761,19 @@ def _mul__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "mul_.Scalar", "NPU", source="pointwise_binary.yaml:193")
 def _mul__scalar_npu_kernel(self: Tensor, other: float) -> Tensor:
-    _mul__scalar_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     return _mul__scalar_kernel_2(self, other)
 
 
 @library.register(_lib, "mul_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:195")
 def _mul__scalar_kernel(self: Tensor, other: float) -> Tensor:
-    _mul__scalar_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     result: Tensor = _mul__scalar_kernel_python(self, other)
     return result
 
@@ -932,22 +929,21 @@ _lib.define(
 _div__tensor_cpu = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-def _div__tensor_check(self: Tensor, other: Tensor) -> None:
+@library.register(_lib, "div_.Tensor", "Meta", source="pointwise_binary.yaml:226")
+def _div__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "div_.Tensor", "Meta", source="pointwise_binary.yaml:226")
-def _div__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    _div__tensor_check(self, other)
     return self
 
 
 @library.register(_lib, "div_.Tensor", "CPU", source="pointwise_binary.yaml:234")
 def _div__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    _div__tensor_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     _div__tensor_cpu(self, other, self)
     return self
 
@@ -993,13 +989,6 @@ _div__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbe
 _div__scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-def _div__scalar_check(self: Tensor, other: float) -> None:
-    if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.failed_check(
-            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
-        )
-
-
 def _div__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     result: Tensor = _div__scalar_kernel_python(self, other)
     return result
@@ -1007,7 +996,10 @@ def _div__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "div_.Scalar", "CPU", source="pointwise_binary.yaml:248")
 def _div__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    _div__scalar_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     if self.dtype in _div__scalar_dtypes:
         _div__scalar_cpu(self, other, self)
         return self
@@ -1016,7 +1008,10 @@ def _div__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "div_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:252")
 def _div__scalar_kernel(self: Tensor, other: float) -> Tensor:
-    _div__scalar_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     result: Tensor = _div__scalar_kernel_python(self, other)
     return result
 
@@ -1052,16 +1047,12 @@ _div_tensor_mode_cpu_ = _libmindtorch_cpu.bind("mt_div_trunc", (npu.desc, npu.de
 _div_tensor_mode_cpu_2 = _libmindtorch_cpu.bind("mt_div", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-def _div_tensor_mode_check(self: Tensor, other: Tensor, rounding_mode: str | None) -> None:
+@library.register(_lib, "div.Tensor_mode", "Meta", source="pointwise_binary.yaml:262")
+def _div_tensor_mode_fake(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
     if not (rounding_mode is None or rounding_mode in ("floor", "trunc")):
         raise library.failed_check(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'", rounding_mode
         )
-
-
-@library.register(_lib, "div.Tensor_mode", "Meta", source="pointwise_binary.yaml:262")
-def _div_tensor_mode_fake(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
-    _div_tensor_mode_check(self, other, rounding_mode)
     return npu.alloc_broadcast(
         self,
         other,
@@ -1073,7 +1064,10 @@ def _div_tensor_mode_fake(self: Tensor, other: Tensor, *, rounding_mode: str | N
 
 @library.register(_lib, "div.Tensor_mode", "CPU", source="pointwise_binary.yaml:265")
 def _div_tensor_mode_cpu_kernel(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
-    _div_tensor_mode_check(self, other, rounding_mode)
+    if not (rounding_mode is None or rounding_mode in ("floor", "trunc")):
+        raise library.failed_check(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'", rounding_mode
+        )
     if rounding_mode == "floor":
         out = npu.alloc_broadcast(
             self,
@@ -1150,16 +1144,12 @@ _div_scalar_mode_kernel_python = library.python_function("mindtorch_v2.kernels.n
 _div_scalar_mode_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-def _div_scalar_mode_check(self: Tensor, other: float, rounding_mode: str | None) -> None:
+@library.register(_lib, "div.Scalar_mode", "Meta", source="pointwise_binary.yaml:286")
+def _div_scalar_mode_fake(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
     if not (rounding_mode is None or rounding_mode in ("floor", "trunc")):
         raise library.failed_check(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'", rounding_mode
         )
-
-
-@library.register(_lib, "div.Scalar_mode", "Meta", source="pointwise_binary.yaml:286")
-def _div_scalar_mode_fake(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
-    _div_scalar_mode_check(self, other, rounding_mode)
     return npu.alloc(
         self.shape,
         torch.result_type(self, other) if rounding_mode is not None else torch.result_type(self, 1.0),
@@ -1174,7 +1164,10 @@ def _div_scalar_mode_kernel_2(self: Tensor, other: float, *, rounding_mode: str 
 
 @library.register(_lib, "div.Scalar_mode", "CPU", source="pointwise_binary.yaml:288")
 def _div_scalar_mode_cpu_kernel(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
-    _div_scalar_mode_check(self, other, rounding_mode)
+    if not (rounding_mode is None or rounding_mode in ("floor", "trunc")):
+        raise library.failed_check(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'", rounding_mode
+        )
     if self.dtype in _div_scalar_mode_dtypes and rounding_mode == "trunc":
         out = npu.alloc(
             self.shape,
@@ -1188,7 +1181,10 @@ def _div_scalar_mode_cpu_kernel(self: Tensor, other: float, *, rounding_mode: st
 
 @library.register(_lib, "div.Scalar_mode", "CompositeExplicitAutograd", source="pointwise_binary.yaml:293")
 def _div_scalar_mode_kernel(self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
-    _div_scalar_mode_check(self, other, rounding_mode)
+    if not (rounding_mode is None or rounding_mode in ("floor", "trunc")):
+        raise library.failed_check(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'", rounding_mode
+        )
     result: Tensor = _div_scalar_mode_kernel_python(self, other, rounding_mode=rounding_mode)
     return result
 
@@ -1303,16 +1299,12 @@ _lib.define(
 )
 
 
-def _floor_divide__scalar_check(self: Tensor, other: float) -> None:
+@library.register(_lib, "floor_divide_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:322")
+def _floor_divide__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "floor_divide_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:322")
-def _floor_divide__scalar_kernel(self: Tensor, other: float) -> Tensor:
-    _floor_divide__scalar_check(self, other)
     self.copy_(torch.ops.aten.floor_divide(self, other))
     return self
 
@@ -1330,22 +1322,21 @@ _lib.define(
 _floor_divide__tensor_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-def _floor_divide__tensor_check(self: Tensor, other: Tensor) -> None:
+@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:323")
+def _floor_divide__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:323")
-def _floor_divide__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    _floor_divide__tensor_check(self, other)
     return self
 
 
 @library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:331")
 def _floor_divide__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    _floor_divide__tensor_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     _floor_divide__tensor_cpu(self, other, self)
     return self
 
@@ -1473,16 +1464,12 @@ _lib.define(
 )
 
 
-def _remainder__tensor_check(self: Tensor, other: Tensor) -> None:
+@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:368")
+def _remainder__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:368")
-def _remainder__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
-    _remainder__tensor_check(self, other)
     self.copy_(torch.ops.aten.remainder(self.clone(), other))
     return self
 
@@ -1506,13 +1493,6 @@ _remainder__scalar_kernel_python = library.python_function("mindtorch_v2.kernels
 _remainder__scalar_dtypes = frozenset((torch.float32, torch.float64))
 
 
-def _remainder__scalar_check(self: Tensor, other: float) -> None:
-    if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.failed_check(
-            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
-        )
-
-
 def _remainder__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     result: Tensor = _remainder__scalar_kernel_python(self, other)
     return result
@@ -1520,7 +1500,10 @@ def _remainder__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:377")
 def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    _remainder__scalar_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     if self.dtype in _remainder__scalar_dtypes:
         _remainder__scalar_cpu(self, other, self)
         return self
@@ -1529,7 +1512,10 @@ def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:381")
 def _remainder__scalar_kernel(self: Tensor, other: float) -> Tensor:
-    _remainder__scalar_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     result: Tensor = _remainder__scalar_kernel_python(self, other)
     return result
 
@@ -1674,16 +1660,12 @@ _lib.define(
 )
 
 
-def _fmod__tensor_check(self: Tensor, other: Tensor) -> None:
+@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:424")
+def _fmod__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:424")
-def _fmod__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
-    _fmod__tensor_check(self, other)
     self.copy_(torch.ops.aten.fmod(self.clone(), other))
     return self
 
@@ -1707,13 +1689,6 @@ _fmod__scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numb
 _fmod__scalar_dtypes = frozenset((torch.float32, torch.float64))
 
 
-def _fmod__scalar_check(self: Tensor, other: float) -> None:
-    if not torch.can_cast(torch.result_type(self, other), self.dtype):
-        raise library.failed_check(
-            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
-        )
-
-
 def _fmod__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     result: Tensor = _fmod__scalar_kernel_python(self, other)
     return result
@@ -1721,7 +1696,10 @@ def _fmod__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:433")
 def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
-    _fmod__scalar_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     if self.dtype in _fmod__scalar_dtypes:
         _fmod__scalar_cpu(self, other, self)
         return self
@@ -1730,7 +1708,10 @@ def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
 
 @library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:437")
 def _fmod__scalar_kernel(self: Tensor, other: float) -> Tensor:
-    _fmod__scalar_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     result: Tensor = _fmod__scalar_kernel_python(self, other)
     return result
 
@@ -1951,16 +1932,12 @@ _lib.define(
 )
 
 
-def _pow__tensor_check(self: Tensor, exponent: Tensor) -> None:
+@library.register(_lib, "pow_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:488")
+def _pow__tensor_kernel(self: Tensor, exponent: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, exponent), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, exponent), self.dtype
         )
-
-
-@library.register(_lib, "pow_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:488")
-def _pow__tensor_kernel(self: Tensor, exponent: Tensor) -> Tensor:
-    _pow__tensor_check(self, exponent)
     self.copy_(torch.ops.aten.pow(self.clone(), exponent))
     return self
 
@@ -1976,16 +1953,12 @@ _lib.define(
 )
 
 
-def _pow__scalar_check(self: Tensor, exponent: float) -> None:
+@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:497")
+def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, exponent), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, exponent), self.dtype
         )
-
-
-@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:497")
-def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
-    _pow__scalar_check(self, exponent)
     self.copy_(torch.ops.aten.pow(self.clone(), exponent))
     return self
 
@@ -2900,16 +2873,12 @@ _lib.define(
 )
 
 
-def _bitwise_and__scalar_check(self: Tensor, other: float) -> None:
+@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:727")
+def _bitwise_and__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:727")
-def _bitwise_and__scalar_kernel(self: Tensor, other: float) -> Tensor:
-    _bitwise_and__scalar_check(self, other)
     self.copy_(torch.ops.aten.bitwise_and(self, other))
     return self
 
@@ -2927,22 +2896,21 @@ _lib.define(
 _bitwise_and__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-def _bitwise_and__tensor_check(self: Tensor, other: Tensor) -> None:
+@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:728")
+def _bitwise_and__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:728")
-def _bitwise_and__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    _bitwise_and__tensor_check(self, other)
     return self
 
 
 @library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:736")
 def _bitwise_and__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    _bitwise_and__tensor_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     _bitwise_and__tensor_cpu(self, other, self)
     return self
 
@@ -3054,16 +3022,12 @@ _lib.define(
 )
 
 
-def _bitwise_or__scalar_check(self: Tensor, other: float) -> None:
+@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:766")
+def _bitwise_or__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:766")
-def _bitwise_or__scalar_kernel(self: Tensor, other: float) -> Tensor:
-    _bitwise_or__scalar_check(self, other)
     self.copy_(torch.ops.aten.bitwise_or(self, other))
     return self
 
@@ -3081,22 +3045,21 @@ _lib.define(
 _bitwise_or__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-def _bitwise_or__tensor_check(self: Tensor, other: Tensor) -> None:
+@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:767")
+def _bitwise_or__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:767")
-def _bitwise_or__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    _bitwise_or__tensor_check(self, other)
     return self
 
 
 @library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:775")
 def _bitwise_or__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    _bitwise_or__tensor_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     _bitwise_or__tensor_cpu(self, other, self)
     return self
 
@@ -3208,16 +3171,12 @@ _lib.define(
 )
 
 
-def _bitwise_xor__scalar_check(self: Tensor, other: float) -> None:
+@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:805")
+def _bitwise_xor__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:805")
-def _bitwise_xor__scalar_kernel(self: Tensor, other: float) -> Tensor:
-    _bitwise_xor__scalar_check(self, other)
     self.copy_(torch.ops.aten.bitwise_xor(self, other))
     return self
 
@@ -3235,22 +3194,21 @@ _lib.define(
 _bitwise_xor__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-def _bitwise_xor__tensor_check(self: Tensor, other: Tensor) -> None:
+@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:806")
+def _bitwise_xor__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
         )
-
-
-@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:806")
-def _bitwise_xor__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
-    _bitwise_xor__tensor_check(self, other)
     return self
 
 
 @library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:814")
 def _bitwise_xor__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
-    _bitwise_xor__tensor_check(self, other)
+    if not torch.can_cast(torch.result_type(self, other), self.dtype):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, other), self.dtype
+        )
     _bitwise_xor__tensor_cpu(self, other, self)
     return self
 

@@ -138,16 +138,12 @@ _lib.define(
 _addcdiv_cpu = _libmindtorch_cpu.bind("mt_addcdiv", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
 
-def _addcdiv_check(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> None:
+@library.register(_lib, "addcdiv", "Meta", source="pointwise_ternary.yaml:39")
+def _addcdiv_fake(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     if not (tensor1.is_floating_point() or tensor1.is_complex() or tensor2.is_floating_point() or tensor2.is_complex()):
         raise library.failed_check(
             "Integer division with addcdiv is no longer supported: convert tensor1 or tensor2 to a floating-point dtype"
         )
-
-
-@library.register(_lib, "addcdiv", "Meta", source="pointwise_ternary.yaml:39")
-def _addcdiv_fake(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
-    _addcdiv_check(self, tensor1, tensor2, value)
     return npu.alloc(
         torch.broadcast_shapes(self.shape, tensor1.shape, tensor2.shape),
         torch.promote_types(torch.result_type(self, tensor1), tensor2.dtype),
@@ -157,7 +153,10 @@ def _addcdiv_fake(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: floa
 
 @library.register(_lib, "addcdiv", "CPU", source="pointwise_ternary.yaml:42")
 def _addcdiv_cpu_kernel(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
-    _addcdiv_check(self, tensor1, tensor2, value)
+    if not (tensor1.is_floating_point() or tensor1.is_complex() or tensor2.is_floating_point() or tensor2.is_complex()):
+        raise library.failed_check(
+            "Integer division with addcdiv is no longer supported: convert tensor1 or tensor2 to a floating-point dtype"
+        )
     out = npu.alloc(
         torch.broadcast_shapes(self.shape, tensor1.shape, tensor2.shape),
         torch.promote_types(torch.result_type(self, tensor1), tensor2.dtype),
@@ -200,22 +199,21 @@ _lib.define(
 _addcdiv_cpu_ = _libmindtorch_cpu.bind("mt_addcdiv", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
 
-def _addcdiv_check_(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> None:
+@library.register(_lib, "addcdiv_", "Meta", source="pointwise_ternary.yaml:49")
+def _addcdiv_fake_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     if not (tensor1.is_floating_point() or tensor1.is_complex() or tensor2.is_floating_point() or tensor2.is_complex()):
         raise library.failed_check(
             "Integer division with addcdiv is no longer supported: convert tensor1 or tensor2 to a floating-point dtype"
         )
-
-
-@library.register(_lib, "addcdiv_", "Meta", source="pointwise_ternary.yaml:49")
-def _addcdiv_fake_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
-    _addcdiv_check_(self, tensor1, tensor2, value)
     return self
 
 
 @library.register(_lib, "addcdiv_", "CPU", source="pointwise_ternary.yaml:57")
 def _addcdiv_cpu_kernel_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
-    _addcdiv_check_(self, tensor1, tensor2, value)
+    if not (tensor1.is_floating_point() or tensor1.is_complex() or tensor2.is_floating_point() or tensor2.is_complex()):
+        raise library.failed_check(
+            "Integer division with addcdiv is no longer supported: convert tensor1 or tensor2 to a floating-point dtype"
+        )
     _addcdiv_cpu_(self, tensor1, tensor2, self, value)
     return self
 
@@ -254,20 +252,17 @@ _lib.define(
 _lerp_scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
 
-def _lerp_scalar_check(self: Tensor, end: Tensor, weight: float) -> None:
-    if self.dtype != end.dtype:
-        raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
-
-
 @library.register(_lib, "lerp.Scalar", "Meta", source="pointwise_ternary.yaml:71")
 def _lerp_scalar_fake(self: Tensor, end: Tensor, weight: float) -> Tensor:
-    _lerp_scalar_check(self, end, weight)
+    if self.dtype != end.dtype:
+        raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
     return npu.alloc_broadcast(self, end)
 
 
 @library.register(_lib, "lerp.Scalar", "CPU", source="pointwise_ternary.yaml:73")
 def _lerp_scalar_cpu_kernel(self: Tensor, end: Tensor, weight: float) -> Tensor:
-    _lerp_scalar_check(self, end, weight)
+    if self.dtype != end.dtype:
+        raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
     out = npu.alloc_broadcast(self, end)
     _lerp_scalar_cpu(self, end, weight, out)
     return out
@@ -303,20 +298,17 @@ _lib.define(
 _lerp__scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
 
-def _lerp__scalar_check(self: Tensor, end: Tensor, weight: float) -> None:
-    if self.dtype != end.dtype:
-        raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
-
-
 @library.register(_lib, "lerp_.Scalar", "Meta", source="pointwise_ternary.yaml:79")
 def _lerp__scalar_fake(self: Tensor, end: Tensor, weight: float) -> Tensor:
-    _lerp__scalar_check(self, end, weight)
+    if self.dtype != end.dtype:
+        raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
     return self
 
 
 @library.register(_lib, "lerp_.Scalar", "CPU", source="pointwise_ternary.yaml:87")
 def _lerp__scalar_cpu_kernel(self: Tensor, end: Tensor, weight: float) -> Tensor:
-    _lerp__scalar_check(self, end, weight)
+    if self.dtype != end.dtype:
+        raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
     _lerp__scalar_cpu(self, end, weight, self)
     return self
 
@@ -454,16 +446,12 @@ _lib.define(
 _where_self_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
 
-def _where_self_check(condition: Tensor, self: Tensor, other: Tensor) -> None:
+@library.register(_lib, "where.self", "Meta", source="pointwise_ternary.yaml:125")
+def _where_self_fake(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
             "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
         )
-
-
-@library.register(_lib, "where.self", "Meta", source="pointwise_ternary.yaml:125")
-def _where_self_fake(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
-    _where_self_check(condition, self, other)
     return npu.alloc(
         torch.broadcast_shapes(condition.shape, self.shape, other.shape),
         torch.result_type(self, other),
@@ -473,7 +461,10 @@ def _where_self_fake(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
 
 @library.register(_lib, "where.self", "CPU", source="pointwise_ternary.yaml:127")
 def _where_self_cpu_kernel(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
-    _where_self_check(condition, self, other)
+    if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
+        raise library.failed_check(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
+        )
     out = npu.alloc(
         torch.broadcast_shapes(condition.shape, self.shape, other.shape),
         torch.result_type(self, other),
@@ -513,22 +504,21 @@ _lib.define(
 _where_scalarother_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_other")
 
 
-def _where_scalarother_check(condition: Tensor, self: Tensor, other: float) -> None:
+@library.register(_lib, "where.ScalarOther", "Meta", source="pointwise_ternary.yaml:141")
+def _where_scalarother_fake(condition: Tensor, self: Tensor, other: float) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
             "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
         )
-
-
-@library.register(_lib, "where.ScalarOther", "Meta", source="pointwise_ternary.yaml:141")
-def _where_scalarother_fake(condition: Tensor, self: Tensor, other: float) -> Tensor:
-    _where_scalarother_check(condition, self, other)
     return npu.alloc_broadcast(condition, self, dtype=torch.result_type(self, other))
 
 
 @library.register(_lib, "where.ScalarOther", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:143")
 def _where_scalarother_kernel(condition: Tensor, self: Tensor, other: float) -> Tensor:
-    _where_scalarother_check(condition, self, other)
+    if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
+        raise library.failed_check(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
+        )
     result: Tensor = _where_scalarother_kernel_python(condition, self, other)
     return result
 
@@ -565,22 +555,21 @@ _lib.define(
 _where_scalarself_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_self")
 
 
-def _where_scalarself_check(condition: Tensor, self: float, other: Tensor) -> None:
+@library.register(_lib, "where.ScalarSelf", "Meta", source="pointwise_ternary.yaml:153")
+def _where_scalarself_fake(condition: Tensor, self: float, other: Tensor) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
             "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
         )
-
-
-@library.register(_lib, "where.ScalarSelf", "Meta", source="pointwise_ternary.yaml:153")
-def _where_scalarself_fake(condition: Tensor, self: float, other: Tensor) -> Tensor:
-    _where_scalarself_check(condition, self, other)
     return npu.alloc(torch.broadcast_shapes(condition.shape, other.shape), torch.result_type(other, self), other.device)
 
 
 @library.register(_lib, "where.ScalarSelf", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:156")
 def _where_scalarself_kernel(condition: Tensor, self: float, other: Tensor) -> Tensor:
-    _where_scalarself_check(condition, self, other)
+    if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
+        raise library.failed_check(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
+        )
     result: Tensor = _where_scalarself_kernel_python(condition, self, other)
     return result
 
@@ -616,22 +605,21 @@ _lib.define(
 _where_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_both")
 
 
-def _where_scalar_check(condition: Tensor, self: float, other: float) -> None:
+@library.register(_lib, "where.Scalar", "Meta", source="pointwise_ternary.yaml:166")
+def _where_scalar_fake(condition: Tensor, self: float, other: float) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
             "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
         )
-
-
-@library.register(_lib, "where.Scalar", "Meta", source="pointwise_ternary.yaml:166")
-def _where_scalar_fake(condition: Tensor, self: float, other: float) -> Tensor:
-    _where_scalar_check(condition, self, other)
     return npu.alloc(condition.shape, torch.result_type(self, other), condition.device)
 
 
 @library.register(_lib, "where.Scalar", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:168")
 def _where_scalar_kernel(condition: Tensor, self: float, other: float) -> Tensor:
-    _where_scalar_check(condition, self, other)
+    if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
+        raise library.failed_check(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
+        )
     result: Tensor = _where_scalar_kernel_python(condition, self, other)
     return result
 
@@ -663,14 +651,10 @@ _masked_fill_scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, np
 _masked_fill_scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill")
 
 
-def _masked_fill_scalar_check(self: Tensor, mask: Tensor, value: float) -> None:
-    if mask.dtype != torch.bool:
-        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
-
-
 @library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:177")
 def _masked_fill_scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
-    _masked_fill_scalar_check(self, mask, value)
+    if mask.dtype != torch.bool:
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
@@ -681,7 +665,8 @@ def _masked_fill_scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> Te
 
 @library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:179")
 def _masked_fill_scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
-    _masked_fill_scalar_check(self, mask, value)
+    if mask.dtype != torch.bool:
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     if self.is_floating_point() and abs(value) < 65504:
         out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
         _masked_fill_scalar_cpu(self, mask, value, out)
@@ -723,14 +708,10 @@ _masked_fill__scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, n
 _masked_fill__scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_")
 
 
-def _masked_fill__scalar_check(self: Tensor, mask: Tensor, value: float) -> None:
-    if mask.dtype != torch.bool:
-        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
-
-
 @library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:188")
 def _masked_fill__scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
-    _masked_fill__scalar_check(self, mask, value)
+    if mask.dtype != torch.bool:
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     return self
 
 
@@ -741,7 +722,8 @@ def _masked_fill__scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> T
 
 @library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:197")
 def _masked_fill__scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
-    _masked_fill__scalar_check(self, mask, value)
+    if mask.dtype != torch.bool:
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     if self.is_floating_point() and abs(value) < 65504:
         _masked_fill__scalar_cpu(self, mask, value, self)
         return self
@@ -780,24 +762,25 @@ _lib.define(
 _masked_fill_tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with")
 
 
-def _masked_fill_tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None:
+@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:215")
+def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     if value.dim() != 0:
         raise library.failed_check(
             "masked_fill only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).", value.dim()
         )
-
-
-@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:215")
-def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-    _masked_fill_tensor_check(self, mask, value)
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
 @library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:217")
 def _masked_fill_tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-    _masked_fill_tensor_check(self, mask, value)
+    if mask.dtype != torch.bool:
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
+    if value.dim() != 0:
+        raise library.failed_check(
+            "masked_fill only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).", value.dim()
+        )
     result: Tensor = _masked_fill_tensor_cpu_python(self, mask, value)
     return result
 
@@ -837,24 +820,25 @@ _lib.define(
 _masked_fill__tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with_")
 
 
-def _masked_fill__tensor_check(self: Tensor, mask: Tensor, value: Tensor) -> None:
+@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:223")
+def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     if value.dim() != 0:
         raise library.failed_check(
             "masked_fill only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).", value.dim()
         )
-
-
-@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:223")
-def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-    _masked_fill__tensor_check(self, mask, value)
     return self
 
 
 @library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:234")
 def _masked_fill__tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-    _masked_fill__tensor_check(self, mask, value)
+    if mask.dtype != torch.bool:
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
+    if value.dim() != 0:
+        raise library.failed_check(
+            "masked_fill only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).", value.dim()
+        )
     result: Tensor = _masked_fill__tensor_cpu_python(self, mask, value)
     return result
 
@@ -899,14 +883,10 @@ _clamp_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:clamp"
 _clamp_dtypes = frozenset((torch.float32, torch.float64))
 
 
-def _clamp_check(self: Tensor, min_: float | None, max_: float | None) -> None:
-    if not (min_ is not None or max_ is not None):
-        raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
-
-
 @library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:247")
 def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
-    _clamp_check(self, min_, max_)
+    if not (min_ is not None or max_ is not None):
+        raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
     return npu.alloc(
         self.shape,
         self.dtype
@@ -927,7 +907,8 @@ def _clamp_kernel_2(self: Tensor, min_: float | None, max_: float | None) -> Ten
 
 @library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:250")
 def _clamp_cpu_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
-    _clamp_check(self, min_, max_)
+    if not (min_ is not None or max_ is not None):
+        raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
     if self.dtype in _clamp_dtypes:
         out = npu.alloc(
             self.shape,

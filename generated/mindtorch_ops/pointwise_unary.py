@@ -955,16 +955,12 @@ _lib.define(
 )
 
 
-def _log_check(self: Tensor) -> None:
+@library.register(_lib, "log_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:273")
+def _log_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "log_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:273")
-def _log_kernel(self: Tensor) -> Tensor:
-    _log_check(self)
     self.copy_(torch.ops.aten.log(self.clone()))
     return self
 
@@ -1022,16 +1018,12 @@ _lib.define(
 )
 
 
-def _log2_check(self: Tensor) -> None:
+@library.register(_lib, "log2_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:293")
+def _log2_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "log2_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:293")
-def _log2_kernel(self: Tensor) -> Tensor:
-    _log2_check(self)
     self.copy_(torch.ops.aten.log2(self.clone()))
     return self
 
@@ -1089,16 +1081,12 @@ _lib.define(
 )
 
 
-def _log10_check(self: Tensor) -> None:
+@library.register(_lib, "log10_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:313")
+def _log10_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "log10_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:313")
-def _log10_kernel(self: Tensor) -> Tensor:
-    _log10_check(self)
     self.copy_(torch.ops.aten.log10(self.clone()))
     return self
 
@@ -1156,16 +1144,12 @@ _lib.define(
 )
 
 
-def _log1p_check(self: Tensor) -> None:
+@library.register(_lib, "log1p_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:333")
+def _log1p_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "log1p_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:333")
-def _log1p_kernel(self: Tensor) -> Tensor:
-    _log1p_check(self)
     self.copy_(torch.ops.aten.log1p(self.clone()))
     return self
 
@@ -1607,16 +1591,12 @@ _lib.define(
 )
 
 
-def _sin_check(self: Tensor) -> None:
+@library.register(_lib, "sin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:458")
+def _sin_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "sin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:458")
-def _sin_kernel(self: Tensor) -> Tensor:
-    _sin_check(self)
     self.copy_(torch.ops.aten.sin(self.clone()))
     return self
 
@@ -1674,16 +1654,12 @@ _lib.define(
 )
 
 
-def _cos_check(self: Tensor) -> None:
+@library.register(_lib, "cos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:478")
+def _cos_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "cos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:478")
-def _cos_kernel(self: Tensor) -> Tensor:
-    _cos_check(self)
     self.copy_(torch.ops.aten.cos(self.clone()))
     return self
 
@@ -1817,16 +1793,12 @@ _lib.define(
 )
 
 
-def _asin_check(self: Tensor) -> None:
+@library.register(_lib, "asin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:519")
+def _asin_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "asin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:519")
-def _asin_kernel(self: Tensor) -> Tensor:
-    _asin_check(self)
     self.copy_(torch.ops.aten.asin(self.clone()))
     return self
 
@@ -1884,16 +1856,12 @@ _lib.define(
 )
 
 
-def _acos_check(self: Tensor) -> None:
+@library.register(_lib, "acos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:539")
+def _acos_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "acos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:539")
-def _acos_kernel(self: Tensor) -> Tensor:
-    _acos_check(self)
     self.copy_(torch.ops.aten.acos(self.clone()))
     return self
 
@@ -1951,16 +1919,12 @@ _lib.define(
 )
 
 
-def _atan_check(self: Tensor) -> None:
+@library.register(_lib, "atan_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:559")
+def _atan_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "atan_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:559")
-def _atan_kernel(self: Tensor) -> Tensor:
-    _atan_check(self)
     self.copy_(torch.ops.aten.atan(self.clone()))
     return self
 
@@ -2018,16 +1982,12 @@ _lib.define(
 )
 
 
-def _sinh_check(self: Tensor) -> None:
+@library.register(_lib, "sinh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:579")
+def _sinh_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "sinh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:579")
-def _sinh_kernel(self: Tensor) -> Tensor:
-    _sinh_check(self)
     self.copy_(torch.ops.aten.sinh(self.clone()))
     return self
 
@@ -2085,16 +2045,12 @@ _lib.define(
 )
 
 
-def _cosh_check(self: Tensor) -> None:
+@library.register(_lib, "cosh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:599")
+def _cosh_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "cosh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:599")
-def _cosh_kernel(self: Tensor) -> Tensor:
-    _cosh_check(self)
     self.copy_(torch.ops.aten.cosh(self.clone()))
     return self
 
@@ -2152,16 +2108,12 @@ _lib.define(
 )
 
 
-def _erf_check(self: Tensor) -> None:
+@library.register(_lib, "erf_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:619")
+def _erf_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(self, 1.0), self.dtype
         )
-
-
-@library.register(_lib, "erf_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:619")
-def _erf_kernel(self: Tensor) -> Tensor:
-    _erf_check(self)
     self.copy_(torch.ops.aten.erf(self.clone()))
     return self
 
@@ -2220,20 +2172,17 @@ _gelu_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh", (npu.desc, npu.desc), abi="c"
 _gelu_cpu_ = _libmindtorch_cpu.bind("mt_gelu", (npu.desc, npu.desc), abi="c")
 
 
-def _gelu_check(self: Tensor, approximate: str) -> None:
-    if approximate not in ("none", "tanh"):
-        raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
-
-
 @library.register(_lib, "gelu", "Meta", source="pointwise_unary.yaml:638")
 def _gelu_fake(self: Tensor, *, approximate: str) -> Tensor:
-    _gelu_check(self, approximate)
+    if approximate not in ("none", "tanh"):
+        raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
 @library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:640")
 def _gelu_cpu_kernel(self: Tensor, *, approximate: str) -> Tensor:
-    _gelu_check(self, approximate)
+    if approximate not in ("none", "tanh"):
+        raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
     if approximate == "tanh":
         out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
         _gelu_cpu(self, out)

@@ -590,27 +590,6 @@ _lib.define(
 )
 
 
-def _flatten_using_ints_check(self: Tensor, start_dim: int, end_dim: int) -> None:
-    if not (-self.dim() <= start_dim < self.dim() or (self.dim() == 0 and -1 <= start_dim <= 0)):
-        raise library.failed_check(
-            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
-            -max(self.dim(), 1),
-            max(self.dim(), 1) - 1,
-            start_dim,
-            error=IndexError,
-        )
-    if not (-self.dim() <= end_dim < self.dim() or (self.dim() == 0 and -1 <= end_dim <= 0)):
-        raise library.failed_check(
-            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
-            -max(self.dim(), 1),
-            max(self.dim(), 1) - 1,
-            end_dim,
-            error=IndexError,
-        )
-    if not (self.dim() == 0 or start_dim % max(self.dim(), 1) <= end_dim % max(self.dim(), 1)):
-        raise library.failed_check("flatten() has invalid args: start_dim cannot come after end_dim")
-
-
 def _flatten_using_ints_kernel_1(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
     result: Tensor = self.reshape((1,))
     return result
@@ -629,7 +608,24 @@ def _flatten_using_ints_kernel_2(self: Tensor, start_dim: int, end_dim: int) -> 
 
 @library.register(_lib, "flatten.using_ints", "CompositeImplicitAutograd", source="shape.yaml:153")
 def _flatten_using_ints_kernel(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
-    _flatten_using_ints_check(self, start_dim, end_dim)
+    if not (-self.dim() <= start_dim < self.dim() or (self.dim() == 0 and -1 <= start_dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(self.dim(), 1),
+            max(self.dim(), 1) - 1,
+            start_dim,
+            error=IndexError,
+        )
+    if not (-self.dim() <= end_dim < self.dim() or (self.dim() == 0 and -1 <= end_dim <= 0)):
+        raise library.failed_check(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
+            -max(self.dim(), 1),
+            max(self.dim(), 1) - 1,
+            end_dim,
+            error=IndexError,
+        )
+    if not (self.dim() == 0 or start_dim % max(self.dim(), 1) <= end_dim % max(self.dim(), 1)):
+        raise library.failed_check("flatten() has invalid args: start_dim cannot come after end_dim")
     if self.dim() == 0:
         return _flatten_using_ints_kernel_1(self, start_dim, end_dim)
     return _flatten_using_ints_kernel_2(self, start_dim, end_dim)
@@ -648,7 +644,8 @@ _lib.define(
 )
 
 
-def _narrow_check(self: Tensor, dim: int, start: int, length: int) -> None:
+@library.register(_lib, "narrow", "CompositeImplicitAutograd", source="shape.yaml:173")
+def _narrow_kernel(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     if not self.dim() > 0:
         raise library.failed_check("narrow() cannot be applied to a 0-dim tensor.")
     if not length >= 0:
@@ -665,11 +662,6 @@ def _narrow_check(self: Tensor, dim: int, start: int, length: int) -> None:
         raise library.failed_check(
             "start ({}) + length ({}) exceeds dimension size ({}).", start, length, self.size(dim)
         )
-
-
-@library.register(_lib, "narrow", "CompositeImplicitAutograd", source="shape.yaml:173")
-def _narrow_kernel(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    _narrow_check(self, dim, start, length)
     result: Tensor = self.slice(
         dim,
         start + self.size(dim) if start < 0 else start,
