@@ -6,6 +6,7 @@ import math
 
 from .._core import Tensor
 from ..autograd import no_grad
+from ..kernels.random import Generator
 
 __all__ = [
     "constant_",
@@ -20,17 +21,17 @@ __all__ = [
 ]
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Evenly from [a, b)."""
     with no_grad():
-        result: Tensor = tensor.uniform_(a, b)
+        result: Tensor = tensor.uniform_(a, b, generator=generator)
     return result
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """From a normal distribution."""
     with no_grad():
-        result: Tensor = tensor.normal_(mean, std)
+        result: Tensor = tensor.normal_(mean, std, generator=generator)
     return result
 
 
