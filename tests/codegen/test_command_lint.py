@@ -58,7 +58,7 @@ CASES = {
     ),
     "view_as": (
         ("grad * scale", "(grad * scale).view_as( x)"),
-        "13:9: warning[MT807]: this saves all of `x`",
+        "13:8: warning[MT807]: this saves all of `x`",
         PLAIN.replace("grad * scale", "(grad * scale).view(x.shape)"),
     ),
     "zeros_like": (("grad * scale", "grad * zeros_like(x)"), "13:15: warning[MT807]", None),

@@ -27,6 +27,8 @@ ops:
   deprecated: use `mix2`
   check:
   - x.shape == y.shape
+  - {that: scale > 0, error: ValueError, message: 'the scale must be positive'}
+  device_check: ExactSame
   fake: {like: x}
   kernels:
   - device: npu
@@ -54,6 +56,10 @@ ops:
   - args: {x: [1.0, 2.0], y: 'ones([2])', b: None, sizes: [1]}
     expect: x + y
     tolerance: 1e-6
+- func: filled_(Tensor(a!) x, Tensor y) -> Tensor(a!)
+  overlap_check: [Internal, Partial]
+  kernels: [{device: cpu, python: 'my.kernels:filled_'}]
+  backward: not_implemented
 - func: pair(Tensor x) -> (Tensor low, Tensor high)
   fake:
   - {shape: [x.size(0)], dtype: x.dtype, device: x.device}
@@ -135,6 +141,11 @@ CHANGES: dict[str, tuple[str, str]] = {
     "a check of an unknown property": ("x.shape == y.shape", "x.shap == y.shape"),
     "a check of what may be None": ("x.shape == y.shape", "b.shape == y.shape"),
     "a check of the output": ("x.shape == y.shape", "out.dim() == 1"),
+    "a check without a condition": ("{that: scale > 0, error", "{error"),
+    "a check with an unknown error": ("error: ValueError", "error: ValeError"),
+    "a check with a message that is a list": ("message: 'the scale must be positive'", "message: [positive]"),
+    "a check of devices that there is none": ("device_check: ExactSame", "device_check: ExactSam"),
+    "a check of overlap that there is none": ("[Internal, Partial]", "[Internal, Partly]"),
     "a variant that cannot be made": ("autogen: mix.out", "autogen: mix.ot"),
     "a method without a tensor": ("made(int n) -> Tensor", "made(int n) -> Tensor\n  variants: method"),
     "a variant of another namespace": ("autogen: mix.out", "autogen: other::mix.out"),

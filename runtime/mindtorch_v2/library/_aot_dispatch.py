@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .. import autograd
+from .. import _core, autograd
 from .._core import OpOverload, Tensor
 from .._functional import allclose
 from .._ops import ops
@@ -60,7 +60,7 @@ def _joint(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Joi
 
         record_inside()
         with autograd.enable_grad():
-            leaves = [t.detach().requires_grad_() if wants else t for t, wants in zip(tensors, wanted, strict=True)]
+            leaves = [_core.leaf(t) if wants else t for t, wants in zip(tensors, wanted, strict=True)]
             given = iter(
                 [leaf * 1 if leaf.requires_grad else leaf for leaf in leaves]
             )  # which the operator may write to
