@@ -231,6 +231,8 @@ cdef class NpuAllocator(Allocator):
     cdef int give_up(self, int pool) except -1:
         """Makes a private pool's memory ordinary memory of the streams that it was allocated for."""
         cdef NpuBlock block
+        if pool == 0:      # ordinary memory already: what is cached would be merged with what was taken out of the cache
+            return 0
         for key in [key for key in self.cached if key[0] == pool]:
             for blocks in self.cached.pop(key).values():
                 for block in blocks:

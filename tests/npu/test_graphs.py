@@ -442,3 +442,17 @@ def test_kernels_of_a_capture_are_not_waited_for(child_env):
     env = {**child_env, "MINDTORCH_LAUNCH_BLOCKING": "1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=root, check=False)
     assert (done.stderr, done.stdout) == ("", "[2.0, 2.0, 2.0, 2.0]\n")
+
+
+def test_ordinary_memory_is_no_pool_to_give_up() -> None:
+    """Cached blocks beside one another, which are merged when they are freed, ended in a loop without end."""
+    tensors = [torch.ones(n).to("npu") for n in (1, 1000, 100_000)]
+    del tensors
+    _core.npu_give_up_pool(0)
+    assert torch.ones(1000).to("npu").sum().item() == 1000
+
+
+def test_a_graph_that_could_not_be_made_is_dropped_in_silence() -> None:
+    with pytest.raises(TypeError):
+        npu.NPUGraph(1)
+    gc.collect()  # an error in `__del__` would be a warning, which fails the test

@@ -466,3 +466,10 @@ def test_random_numbers() -> None:
     generator = torch.Generator().manual_seed(5)
     again = torch.Generator().manual_seed(5)
     assert torch.equal(torch.empty(5).normal_(2, 3, generator=generator), torch.empty(5).normal_(2, 3, generator=again))
+
+
+@pytest.mark.parametrize("shape", [(2**20 + 3,), (3, 2**19), (1, 2, 2**20)])
+def test_nonzero_and_masks_of_many_elements(shape: tuple[int, ...]) -> None:
+    x = (rng.random(shape) < 1e-3).astype("f4")
+    agree(lambda torch, x: x.nonzero(), {"x": x}, grad=False)
+    agree(lambda torch, x: x[x > 0], {"x": x}, grad=False)

@@ -25,6 +25,8 @@ LONG = {
     "a copy": "repeated(lambda: big.copy_(other))",
     "a transposed copy": "repeated(lambda: big.copy_(other.t()))",
     "a conversion": "repeated(lambda: big.double())",
+    "elements that are not 0": "one.expand(2**40).nonzero()",
+    "a mask": "one.expand(2**40)[one.bool().expand(2**40)]",
     "softmax": "repeated(lambda: big.view(-1).softmax(0))",
     "a backward": "repeated(lambda: one.clone().requires_grad_().expand(2**36).sum().backward())",
 }

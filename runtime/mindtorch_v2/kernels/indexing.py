@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import _core
@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
+_BLOCK = 1 << 20  # elements that NumPy looks through at a time
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 
 
@@ -70,7 +71,7 @@ def _mask_keys(self: Tensor, mask: Tensor, first: int) -> list[Any]:
                 f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed tensor "
                 f"{list(self.shape)} at index {first + d}"
             )
-    return list(_bits(mask).nonzero())
+    return list(_nonzero_rows(_bits(mask)).T)
 
 
 def _checked(self: Tensor, index: Tensor, d: int) -> Any:
@@ -234,12 +235,40 @@ def nonzero_fake(self: Tensor) -> Tensor:
     raise RuntimeError("aten::nonzero: how many elements are not 0 is data-dependent, and a fake rule has no data")
 
 
+def _nonzero_rows(truth: Any) -> Any:
+    """The indices of an array's elements that are not 0, a row each; between blocks of it Ctrl-C is heard."""
+    import numpy as np
+
+    if truth.size <= _BLOCK:
+        return np.argwhere(truth).astype("int64", copy=False)
+    count = sum(int(np.count_nonzero(block)) for _, block in _blocks(truth, (0,) * truth.ndim))
+    rows = np.asarray(_core.as_memoryview(_core.alloc((count, truth.ndim), _I64, "cpu")))
+    done = 0
+    for first, block in _blocks(truth, (0,) * truth.ndim):
+        found = np.argwhere(block)
+        np.add(found, first, out=rows[done : done + len(found)])
+        done += len(found)
+    return rows
+
+
+def _blocks(array: Any, first: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Parts of an array in the order of its elements, each with the index of its first one."""
+    if array.size <= _BLOCK:
+        yield first, array
+        return
+    axis = next(d for d, size in enumerate(array.shape) if size > 1)
+    step = max(1, _BLOCK * array.shape[axis] // array.size)
+    for start in range(0, array.shape[axis], step):
+        part = array[(slice(None),) * axis + (slice(start, start + step),)]
+        yield from _blocks(part, (*first[:axis], first[axis] + start, *first[axis + 1 :]))
+
+
 def nonzero(self: Tensor) -> Tensor:
     """The indices of all elements that are not 0, a row each."""
     import numpy as np
 
     truth = _bits(self.float() if self.dtype is _BF16 else self)
-    rows = np.argwhere(truth).astype("int64")
+    rows = _nonzero_rows(truth)
     if self.dim() == 0:
         rows = np.zeros((int(bool(truth)), 0), "int64")
     return _from_array(rows, _core.alloc((), _I64, "meta"))

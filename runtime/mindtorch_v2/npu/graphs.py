@@ -77,9 +77,11 @@ class NPUGraph:
     before the capture must stay alive for as long as it is replayed.
     """
 
+    # Of the class, so that an object whose `__init__` failed can be dropped.
+    _captured: _Captured | None = None
+    _capture: ExitStack | None = None  # undone at the end of the capture
+
     def __init__(self) -> None:
-        self._captured: _Captured | None = None
-        self._capture: ExitStack | None = None  # undone at the end of the capture
         self._stream: Stream | None = None
         self._pool: Pool | None = None
         self._updates: Updates | None = None
