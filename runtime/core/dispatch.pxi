@@ -57,6 +57,7 @@ cdef class OpOverload:
     cdef Alias aliases[MAX_ARGS]
     cdef bint mutates, makes_views, returns_self, is_builtin
     cdef bint writes_first               # to its first argument alone, a tensor, and takes no lists of tensors
+    cdef bint broadcasts_into            # what it writes to, all tensors must be broadcast to its shape
     cdef int device_check, overlap_check # what is asked of the arguments before a kernel runs: devices.pxi, overlap.pxi
     cdef bint takes_numbers              # for tensors
     cdef uint64_t aliased_returns        # bit i: the schema declares that output i shares memory with an argument
@@ -94,6 +95,7 @@ cdef class OpOverload:
         self.return_kind = arg_spec(schema.returns[0].type).kind if self.returns else ARG_ANY
         self.returns_self = self.returns == 1 and schema.returns[0].alias is not None and schema.returns[0].alias.write
         self.takes_numbers = namespace == "aten" and schema.name.rstrip("_") in NUMBERS_FOR_TENSORS
+        self.broadcasts_into = self.mutates and "pointwise" in self.tags
         resolve_operator(self)
 
     def __get__(self, instance, owner):
@@ -395,6 +397,8 @@ cdef inline object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     cdef bint composite = op.composite_at >> key & 1      # its own operators compare devices
     if op.overlap_check and (composite or key <= KEY_META) and not plainly_apart(op, bound):
         check_overlap(op, bound)
+    if key == KEY_META and op.broadcasts_into:            # no kernel runs that would refuse it
+        check_broadcasts_into(op, bound)
     if op.device_check and keys & NOT_CPU and key <= KEY_META and not composite and not on_one_device(op, bound):
         return run_across_devices(op, key, bound, keys)
     return run_unchecked(op, key, bound, keys)

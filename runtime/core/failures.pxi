@@ -131,6 +131,17 @@ cdef object not_implemented(OpOverload op, list given):
     return NotImplementedError(f"\"{op._schema.name.strip('_')}_cpu\" not implemented for {names[0] if names else 'these arguments'}{others}")
 
 
+cdef int check_broadcasts_into(OpOverload op, Bound* bound) except -1:
+    """Raises where the arguments of an operator that works element by element do not fit what it writes to."""
+    cdef int i
+    cdef list shapes = [(<Tensor>bound.slots[i]).shape for i in range(op.sig.count) if is_tensor(bound.slots[i])]
+    whole = broadcast_shapes(*shapes)
+    for i in range(op.sig.count):
+        if op.aliases[i].written and is_tensor(bound.slots[i]) and whole != (<Tensor>bound.slots[i]).shape:
+            raise RuntimeError(shapes_that_do_not_fit(op, bound))
+    return 0
+
+
 cdef str shapes_that_do_not_fit(OpOverload op, Bound* bound):
     """As PyTorch says it of operands that are broadcast against one another, and into one that is written to."""
     cdef int i

@@ -225,6 +225,23 @@ def test_reading_meta_from_an_npu_is_refused() -> None:
         ours.ones(3, device="meta").npu()
 
 
+# ---------------------------------------------------------------- written to on meta
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize(
+    ("call", "quoted"),
+    [
+        (lambda make: make().add_(make(3)), "doesn't match the broadcast shape"),
+        (lambda make: make().lerp_(make(3), 0.5), "doesn't match the broadcast shape"),
+        (lambda make: make(2, 1).addcdiv_(make(2, 3), make(2, 1)), "doesn't match the broadcast shape"),
+        (lambda make: make(3).addcmul_(make(), make(2, 3)), "doesn't match the broadcast shape"),
+        (lambda make: make(3).add_(make(2)), ""),
+        (lambda make: make(2, 3).addcmul_(make(), make(3)), None),
+    ],
+)
+def test_what_is_written_to_is_not_broadcast(call: Any, quoted: str | None, device: str) -> None:
+    agree(lambda torch: call(lambda *shape: torch.ones(shape, device=device)), quoted)
+
+
 # ---------------------------------------------------------------- what a program defines
 def test_operators_that_a_program_defines_are_checked_where_they_say_so() -> None:
     lib = ours.library.Library(fresh_namespace(), "FRAGMENT")
