@@ -10,12 +10,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks import sanitized
 from benchmarks.fuzz.arguments import Pool, draw
-from benchmarks.fuzz.judge import Finding, difference
+from benchmarks.fuzz.judge import Finding, difference, judge
 from benchmarks.fuzz.minimise import minimise
 from benchmarks.fuzz.outcome import Died, Raised, Returned
 from benchmarks.fuzz.pair import Limits
@@ -233,6 +234,32 @@ def test_an_argument_that_cannot_be_made_is_told_from_the_call(lane: Lane) -> No
     outcome = run_call(mindtorch_v2, "a = torch.tensor([1.0])\nresult = a.fill_(2)")
     assert isinstance(outcome, Returned)
     assert outcome.tensors["a"]["elements"] == [2.0]
+
+
+NO_SIZE = ("AttributeError", "'int' object has no attribute 'size'")
+
+
+def raising(kind: str, message: str) -> Raised:
+    return Raised((kind, "Exception"), message, ())
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "found"),
+    [
+        (NO_SIZE, ("TypeError", "f(): x must be Tensor"), None),
+        (NO_SIZE, ("TypeError", "'int' object is not iterable"), "error"),
+        (NO_SIZE, ("KeyError", "x"), "error"),
+        (("IndexError", "index 3 is out of range"), ("TypeError", "f(): x must be Tensor"), "error"),
+        (("AssertionError", "eps must be positive"), ("AssertionError", "eps must be positive"), None),
+        (("ValueError", "eps must be positive"), ("AssertionError", "eps must be positive"), "error"),
+        (None, ("AssertionError", "eps must be positive"), "text"),
+        (None, ("TypeError", "f(): x must be Tensor, not numpy.ndarray"), None),
+        (None, ("TypeError", "numpy has no such thing"), "text"),
+    ],
+)  # fmt: skip
+def test_an_error_is_pytorchs_or_says_more_than_the_interpreter(theirs: Any, ours: Any, found: str | None) -> None:
+    finding = judge(planted("error"), raising(*ours), None if theirs is None else raising(*theirs))
+    assert (finding and finding.kind) == found
 
 
 def test_findings_are_counted_by_group() -> None:

@@ -76,7 +76,9 @@ def _name(call: Call) -> str:
     return call.target.name
 
 
-_OWN_FORM = re.compile(r"data_ptr$|__hash__$|__reduce|__repr__$|__str__$|__dir__$|_cdata|__doc__$")
+_OWN_FORM = re.compile(
+    r"data_ptr$|__hash__$|__reduce|__getstate__$|__repr__$|__str__$|__dir__$|_cdata|__doc__$|_sequence_nr$"
+)
 
 
 def _own_form(call: Call) -> bool:
@@ -85,6 +87,24 @@ def _own_form(call: Call) -> bool:
 
 def _by_name(call: Call) -> bool:
     return re.search(r"\.__\w+__$", _name(call)) is not None
+
+
+# What the interpreter says where code goes on with an object of another type.
+_PYTHONS_WORDS = re.compile(
+    r"^(?:type object )?'[^']+' object has no attribute|^type object '[^']+' has no attribute|"
+    r"^'[^']+' object is not (?:callable|iterable|subscriptable|an iterator)|^object of type '[^']+' has no len\(\)|"
+    r"^'[^']+' object cannot be interpreted|not supported between instances of|^unsupported operand|^bad operand type|"
+    r"^can't multiply sequence|^cannot unpack non-iterable|^'[^']+' object does not support"
+)
+_CONSIDERED = {"TypeError", "ValueError", "RuntimeError"}
+
+
+def _considered(ours: Outcome, theirs: Outcome | None) -> bool:
+    from benchmarks.fuzz.judge import INTERNAL, NEVER
+
+    if not isinstance(ours, Raised) or _PYTHONS_WORDS.search(_message(theirs)) is None:
+        return False
+    return bool(_CONSIDERED & set(ours.bases)) and not (NEVER & set(ours.bases) or INTERNAL.search(ours.message))
 
 
 NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|Cannot allocate memory")
@@ -111,7 +131,7 @@ REASONS = (
         lambda call, ours, theirs: "npu" in call.devices() and "devic" in _message(ours),
     ),
     Reason(
-        "an address, and how an object is pickled or printed, are each library's own",
+        "an address, a count, and how an object is pickled or printed, are each library's own",
         _kinds("value"),
         lambda call, ours, theirs: _own_form(call),
     ),
@@ -150,5 +170,20 @@ REASONS = (
         "an overload, a dtype or a device that is declared for PyTorch and not for ours: says so",
         _kinds("refused error"),
         lambda call, ours, theirs: isinstance(ours, Raised) and "NotImplementedError" in ours.bases,
+    ),
+    Reason(
+        "PyTorch goes on with an argument of a wrong type until the interpreter stops it; ours says what is wrong",
+        _kinds("error"),
+        lambda call, ours, theirs: _considered(ours, theirs),
+    ),
+    Reason(
+        "the core's own functions are called by this package only: that they refuse is enough",
+        _kinds("text"),
+        lambda call, ours, theirs: _name(call).startswith("torch._core."),
+    ),
+    Reason(
+        "a number beside a tensor is an operator's Scalar overload here, which has no edge for it",
+        _kinds("value"),
+        lambda call, ours, theirs: _name(call).endswith(".next_functions"),
     ),
 )
