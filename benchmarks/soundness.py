@@ -27,12 +27,12 @@ from types import CodeType, FrameType
 from typing import Any
 from unittest import mock
 
-from mtcodegen.cli import main
-from mtcodegen.codes import CODES
-from mtcodegen.commands.codes import all_command_codes
-from mtcodegen.load import load
-from mtcodegen.source import Source
-from mtcodegen.torchyaml import (
+from mtcodegen.cli.codes import all_command_codes
+from mtcodegen.cli.main import main
+from mtcodegen.document.load import load
+from mtcodegen.findings.codes import CODES
+from mtcodegen.findings.source import Source
+from mtcodegen.importer.pytorch import (
     FormulaKind,
     derivatives_text,
     native_function_text,

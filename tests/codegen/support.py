@@ -10,13 +10,14 @@ from typing import Any
 
 import yaml
 
-from mtcodegen.commands import import_
-from mtcodegen.diagnostics import Diagnostic, render_text
-from mtcodegen.front import parse_source
-from mtcodegen.operators import operator_table
-from mtcodegen.pipeline import Input, Target, generate
-from mtcodegen.resolve import resolve
-from mtcodegen.source import Source
+from mtcodegen.check.operators import operator_table
+from mtcodegen.check.resolve import resolve
+from mtcodegen.cli import import_
+from mtcodegen.entries.front import parse_source
+from mtcodegen.findings.diagnostics import Diagnostic, render_text
+from mtcodegen.findings.source import Source
+from mtcodegen.project.generate import generate
+from mtcodegen.targets.target import Input, Target
 
 ZOO = Path(__file__).parent / "zoo.yaml"
 

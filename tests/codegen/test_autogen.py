@@ -10,7 +10,7 @@ from torchgen.native_function_generation import functional_to_out_signature, sel
 
 import mindtorch_v2 as torch
 import opschema
-from mtcodegen.autogen import variants_of
+from mtcodegen.entries.variants import variants_of
 from tests.codegen.support import findings, load, run
 
 TEXT = """\

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from mtcodegen.cli import main
+from mtcodegen.cli.main import main
 from tests.codegen.test_generated import DOUBLE
 
 
@@ -416,7 +416,7 @@ def test_explain_and_schema_and_help(capsys):
 def test_as_a_module_and_without_the_runtime(project, child_env):
     """No runtime, no framework; and the heavy imports only where they are used."""
     program = (
-        "import sys\nfrom mtcodegen.cli import main\nstatus = main(['ops.yaml'])\n"
+        "import sys\nfrom mtcodegen.cli.main import main\nstatus = main(['ops.yaml'])\n"
         "heavy = {'mindtorch_v2', 'mindspore', 'torch', 'numpy', 'jsonschema', 'rich', 'difflib'} & set(sys.modules)\n"
         "print(status, sorted(heavy))\n"
     )

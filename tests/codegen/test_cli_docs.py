@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mtcodegen.cli import COMMANDS, command_parser, main
-from mtcodegen.codes import CODES
-from mtcodegen.commands.codes import COMMAND_CODES, all_command_codes
-from mtcodegen.commands.reference import markdown
-from mtcodegen.torchyaml.codes import CODES as IMPORT_CODES
+from mtcodegen.cli.codes import COMMAND_CODES, all_command_codes
+from mtcodegen.cli.main import COMMANDS, command_parser, main
+from mtcodegen.cli.reference import markdown
+from mtcodegen.findings.codes import CODES
+from mtcodegen.importer.pytorch.codes import CODES as IMPORT_CODES
 
 ROOT = Path(__file__).parents[2]
 CI = (ROOT / "docs" / "ci.md").read_text()
@@ -78,8 +78,8 @@ def test_a_code_has_one_meaning():
 
 
 def test_every_code_that_commands_use_is_declared():
-    folder = ROOT / "codegen" / "mtcodegen" / "commands"
-    used = {code for path in folder.glob("*.py") for code in re.findall(r"\bMT\d{3}\b", path.read_text())}
+    folder = ROOT / "codegen" / "mtcodegen" / "cli"
+    used = {code for path in folder.rglob("*.py") for code in re.findall(r"\bMT\d{3}\b", path.read_text())}
     assert used <= {*CODES, *all_command_codes()}
 
 

@@ -68,7 +68,7 @@ def test_killed_at_random_moments(tmp_path, child_env):
 
 PROGRAM = """
 import os, signal, sys
-from mtcodegen.cli import main
+from mtcodegen.cli.main import main
 
 # A signal that the process sends itself at its n-th system call of a kind is a kill at exactly that moment.
 left = int(sys.argv[1])

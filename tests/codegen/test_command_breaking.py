@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import opschema
-from mtcodegen.cli import main
-from mtcodegen.commands.compatibility import breaks
+from mtcodegen.check.compatibility import breaks
+from mtcodegen.cli.main import main
 
 HEAD = "namespace: t\nlibrary: libk.so\nops:\n"
 

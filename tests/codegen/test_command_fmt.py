@@ -13,9 +13,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mtcodegen.cli import main
-from mtcodegen.commands.fmt import format_source
-from mtcodegen.source import Source
+from mtcodegen.cli.fmt import format_source
+from mtcodegen.cli.main import main
+from mtcodegen.findings.source import Source
 
 ROOT = Path(__file__).parents[2]
 CORPUS = [

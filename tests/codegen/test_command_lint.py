@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mtcodegen.cli import main
+from mtcodegen.cli.main import main
 from tests.codegen.support import run as generated
 
 HEAD = "namespace: t\nlibrary: libk.so\nops:\n"

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from mtcodegen.cli import COMMANDS, main
+from mtcodegen.cli.main import COMMANDS, main
 from tests.codegen.support import ZOO
 
 OPS = """\

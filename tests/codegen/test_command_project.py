@@ -8,7 +8,7 @@ import sys
 import pytest
 import yaml
 
-from mtcodegen.cli import main
+from mtcodegen.cli.main import main
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from mtcodegen.cli import main
+from mtcodegen.cli.main import main
 from tests.codegen.test_generated import DOUBLE
 
 

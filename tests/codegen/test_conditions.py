@@ -10,10 +10,11 @@ from types import ModuleType
 import pytest
 
 import mindtorch_v2 as torch
-from mtcodegen.conditions import expectation, written
+from mtcodegen.document.nodes import Scalar
+from mtcodegen.entries.model import Formula
 from mtcodegen.expr import parse_expression
-from mtcodegen.model import Formula
-from mtcodegen.source import Scalar, Source
+from mtcodegen.findings.source import Source
+from mtcodegen.targets.mindtorch.conditions import expectation, written
 from tests.codegen.support import run
 
 SENTENCES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mtcodegen.validate import json_schema
+from mtcodegen.entries.validate import json_schema
 from tests.codegen.support import run
 
 DOC = (Path(__file__).parents[2] / "docs" / "yaml.md").read_text()

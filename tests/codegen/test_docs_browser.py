@@ -11,7 +11,8 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
-from mtcodegen.pipeline import Input, Target, generate
+from mtcodegen.project.generate import generate
+from mtcodegen.targets.target import Input, Target
 from tests.codegen.support import ZOO, write
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

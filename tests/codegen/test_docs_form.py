@@ -6,9 +6,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from mtcodegen.output import apply, changes
-from mtcodegen.pipeline import Input, Target, generate
-from mtcodegen.targets import UsageError, find_targets
+from mtcodegen.project.generate import generate
+from mtcodegen.project.inputs import find_targets
+from mtcodegen.project.output import apply, changes
+from mtcodegen.project.pyproject import UsageError
+from mtcodegen.targets.target import Input, Target
 from tests.codegen.support import ZOO, run
 
 TEXT = """\

@@ -248,7 +248,8 @@ def test_faults(tmp_path, change, text):
 
 
 def test_a_file_may_not_be_named_as_another_ones_tests(tmp_path):
-    from mtcodegen.pipeline import Input, Target, generate
+    from mtcodegen.project.generate import generate
+    from mtcodegen.targets.target import Input, Target
 
     paths = [tmp_path / "ops.yaml", tmp_path / "test_ops.yaml"]
     for path in paths:

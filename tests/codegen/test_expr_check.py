@@ -4,7 +4,6 @@ import pytest
 
 from mtcodegen.expr import (
     BOOL,
-    CODES,
     INT,
     SHAPE,
     TENSOR,
@@ -16,10 +15,11 @@ from mtcodegen.expr import (
     check_kernel_argument,
     parse_expression,
     scope_for,
-    to_python,
     typed_scalar,
 )
 from mtcodegen.expr.nodes import ListExpr, Name, Unary, map_children, with_parts
+from mtcodegen.findings.expression_codes import CODES
+from mtcodegen.pycode.expressions import to_python
 from opschema import Schema, parse_schema
 
 SCHEMAS = {

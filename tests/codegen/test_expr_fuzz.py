@@ -14,8 +14,8 @@ from mtcodegen.expr import (
     parse_expression,
     saved_names,
     scope_for,
-    to_python,
 )
+from mtcodegen.pycode.expressions import to_python
 from opschema import parse_schema
 
 SCHEMA = parse_schema(

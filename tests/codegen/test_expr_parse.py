@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtcodegen.expr import Expr, ExpressionError, parse_expression, to_python, walk
+from mtcodegen.expr import Expr, ExpressionError, parse_expression, walk
 from mtcodegen.expr.nodes import (
     Attribute,
     Binary,
@@ -28,6 +28,7 @@ from mtcodegen.expr.nodes import (
     Unary,
 )
 from mtcodegen.expr.parser import MAX_DEPTH
+from mtcodegen.pycode.expressions import to_python
 
 # (expression, the source it becomes; None where it is the same)
 EMITTED = [

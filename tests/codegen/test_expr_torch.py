@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from mtcodegen.expr import DEVICE, DTYPE, DTYPES, HELPERS, TENSOR, Kind, Purpose, analyze, parse_expression, scope_for
-from mtcodegen.expr.emit import to_python
 from mtcodegen.expr.types import ValueType, members_of
+from mtcodegen.pycode.expressions import to_python
 from opschema import parse_schema
 
 PYTHON = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mtcodegen.validate import json_schema
+from mtcodegen.entries.validate import json_schema
 from tests.codegen.support import findings
 
 GOLDEN = Path(__file__).parent / "golden" / "faults.txt"

@@ -312,8 +312,9 @@ def test_a_tangent_in_backward_is_sent_to_forward(tmp_path):
     ],
 )
 def test_targets_without_a_place_for_formulas_say_so(tmp_path, form, warning):
-    from mtcodegen.diagnostics import render_text
-    from mtcodegen.pipeline import Input, Target, generate
+    from mtcodegen.findings.diagnostics import render_text
+    from mtcodegen.project.generate import generate
+    from mtcodegen.targets.target import Input, Target
 
     path = tmp_path / "ops.yaml"
     path.write_text(PRODUCT.replace("FORWARD", "auto_linear"))

@@ -12,9 +12,10 @@ from mtcodegen.expr import OperatorTable
 from mtcodegen.importer import import_files, modules
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.keywords import with_keywords
-from mtcodegen.pipeline import Input, Target, generate
-from mtcodegen.targets import UsageError
-from mtcodegen.torchyaml import parse_formula
+from mtcodegen.importer.pytorch import parse_formula
+from mtcodegen.project.generate import generate
+from mtcodegen.project.pyproject import UsageError
+from mtcodegen.targets.target import Input, Target
 from tests.codegen.support import entries, run_import
 
 torchgen = pytest.importorskip("torchgen")

@@ -12,16 +12,17 @@ from torchgen.gen import parse_native_yaml
 
 import opschema
 from benchmarks.soundness import undefined_names
-from mtcodegen.autogen import is_variant
-from mtcodegen.commands import import_
-from mtcodegen.diagnostics import render_json, render_text
-from mtcodegen.front import parse_source
+from mtcodegen.cli import import_
+from mtcodegen.entries.front import parse_source
+from mtcodegen.entries.variants import is_variant
+from mtcodegen.findings.diagnostics import render_json, render_text
+from mtcodegen.findings.source import Source
 from mtcodegen.importer import Import, import_files, modules
-from mtcodegen.paths import data_folder
-from mtcodegen.pipeline import Input, Target, generate
-from mtcodegen.source import Source
-from mtcodegen.targets import UsageError
-from mtcodegen.torchyaml import FormulaKind, read_corpus
+from mtcodegen.importer.pytorch import FormulaKind, read_corpus
+from mtcodegen.project.generate import generate
+from mtcodegen.project.pyproject import UsageError
+from mtcodegen.system.paths import data_folder
+from mtcodegen.targets.target import Input, Target
 from tests.codegen.support import check_imported, entries, run_import
 
 torchgen = pytest.importorskip("torchgen")

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import pytest
 
-from mtcodegen.layout import _one_bracket, bracketed, conditional, wrap
-from mtcodegen.layout_statements import statement
-from mtcodegen.literals import pieces, quoted
-from mtcodegen.pretty import render
+from mtcodegen.pycode.layout import _one_bracket, bracketed, conditional, wrap
+from mtcodegen.pycode.literals import pieces, quoted
+from mtcodegen.pycode.pretty import render
+from mtcodegen.pycode.statements import statement
 
 NAMES = ", ".join(f"a_rather_long_name_{i}" for i in range(7))
 STRINGS = ", ".join(f'"a_rather_long_text_{i}"' for i in range(7))

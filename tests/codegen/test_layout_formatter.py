@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from mtcodegen.layout import wrap
-from mtcodegen.literals import quoted
+from mtcodegen.pycode.layout import wrap
+from mtcodegen.pycode.literals import quoted
 
 NAMES = ["x", "alpha", "other_t", "grad_output", "self_"]
 CALLED = ["f", "torch.ops.aten.function", "a_long_name_of_a_function"]

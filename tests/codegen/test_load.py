@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtcodegen.load import load
-from mtcodegen.source import Source
-from mtcodegen.validate import json_schema, to_python, validate
+from mtcodegen.document.load import load
+from mtcodegen.entries.validate import json_schema, to_python, validate
+from mtcodegen.findings.source import Source
 from tests.codegen.support import ZOO, findings
 
 BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n"
@@ -51,7 +51,7 @@ def test_a_byte_order_mark_is_no_fault(tmp_path):
 
 
 def test_a_file_that_cannot_be_read():
-    from mtcodegen.load import read
+    from mtcodegen.document.load import read
 
     source, found = read(pathlib.Path("/nowhere/ops.yaml"), "ops.yaml")
     assert source is None

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mtcodegen import cli, memo, pipeline
-from mtcodegen.commands import generate
-from mtcodegen.pipeline import Input, Target
+from mtcodegen.cli import generate
+from mtcodegen.cli import main as cli
+from mtcodegen.project import generate as pipeline
+from mtcodegen.project import memo
+from mtcodegen.targets.target import Input, Target
 
 ENTRY = """\
 - func: op_{i}(Tensor x, *, float scale=1.0) -> Tensor
@@ -128,10 +130,10 @@ def test_all_that_is_read_is_in_the_key(folder: Path, monkeypatch: pytest.Monkey
     root, copy = Path(__file__).resolve().parents[2], folder / "copy"
     for name in ("codegen", "templates", "ops_yaml"):
         shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(memo, "__file__", str(copy / "codegen/mtcodegen/memo.py"))
+    monkeypatch.setattr(memo, "PACKAGE", copy / "codegen/mtcodegen")
     monkeypatch.setattr(memo, "data_folder", lambda name: copy / name)
     found = {memo.key_of([target])}
-    for changed in ("codegen/mtcodegen/plan.py", "templates/module.py.j2", "ops_yaml/shape.yaml"):
+    for changed in ("codegen/mtcodegen/targets/mindtorch/plan.py", "templates/module.py.j2", "ops_yaml/shape.yaml"):
         with (copy / changed).open("a") as file:
             file.write("\n")
         found.add(memo.key_of([target]))

@@ -8,7 +8,7 @@ import pytest
 import torch as oracle
 
 import mindtorch_v2 as torch
-from mtcodegen.validate import json_schema
+from mtcodegen.entries.validate import json_schema
 from tests.codegen.support import findings, load, run
 
 TEXT = """\

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from mtcodegen.parallel import in_two_processes
+from mtcodegen.system.parallel import in_two_processes
 
 
 def test_every_other_item_is_the_childs() -> None:

@@ -2,17 +2,8 @@
 
 import pytest
 
-from mtcodegen.expr import (
-    OperatorTable,
-    Purpose,
-    SavedValues,
-    parse_expression,
-    reads,
-    resolve,
-    saved_names,
-    scope_for,
-    to_python,
-)
+from mtcodegen.expr import OperatorTable, Purpose, SavedValues, parse_expression, reads, resolve, saved_names, scope_for
+from mtcodegen.pycode.expressions import to_python
 from opschema import parse_schema
 
 TABLE = OperatorTable(

@@ -16,8 +16,9 @@ import torch as oracle
 from torch._ops import _OpNamespace
 
 import mindtorch_v2 as mindtorch
-from mtcodegen.diagnostics import render_text
-from mtcodegen.pipeline import Input, Target, generate
+from mtcodegen.findings.diagnostics import render_text
+from mtcodegen.project.generate import generate
+from mtcodegen.targets.target import Input, Target
 from tests.codegen.support import load, write
 
 SOURCE = """\

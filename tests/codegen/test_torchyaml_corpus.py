@@ -14,9 +14,9 @@ from torchgen.api import cpp
 from torchgen.api.autograd import NativeFunctionWithDifferentiabilityInfo, gen_differentiable_outputs
 from torchgen.local import parametrize
 
-from mtcodegen.load import load
-from mtcodegen.source import Source
-from mtcodegen.torchyaml import (
+from mtcodegen.document.load import load
+from mtcodegen.findings.source import Source
+from mtcodegen.importer.pytorch import (
     Corpus,
     Derivatives,
     Formula,
@@ -32,9 +32,9 @@ from mtcodegen.torchyaml import (
     saved_values,
     scope_of,
 )
-from mtcodegen.torchyaml.lexer import tokenize
-from mtcodegen.torchyaml.printer import to_cpp
-from mtcodegen.torchyaml.vocabulary import HELPERS, SEVERAL_RESULTS
+from mtcodegen.importer.pytorch.lexer import tokenize
+from mtcodegen.importer.pytorch.printer import to_cpp
+from mtcodegen.importer.pytorch.vocabulary import HELPERS, SEVERAL_RESULTS
 
 torchgen = pytest.importorskip("torchgen")
 ROOT = Path(torchgen.__file__).parent / "packaged"

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mtcodegen.expr import ExpressionError
-from mtcodegen.torchyaml import NameKind, backward_scope, parse_formula, reads, saved_values, to_cpp
-from mtcodegen.torchyaml.lexer import tokenize
-from mtcodegen.torchyaml.nodes import (
+from mtcodegen.importer.pytorch import NameKind, backward_scope, parse_formula, reads, saved_values, to_cpp
+from mtcodegen.importer.pytorch.lexer import tokenize
+from mtcodegen.importer.pytorch.nodes import (
     Braces,
     Call,
     Cast,

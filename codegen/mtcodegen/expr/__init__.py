@@ -1,22 +1,18 @@
-"""The expression language of the YAML files: parse, check, resolve, emit.
+"""The expression language of the YAML files: parse, check, resolve.
 
 ::
 
     table = OperatorTable(schemas)                                  # once a run: "ns::name.overload" -> Schema
     scope = scope_for(schema, Purpose.BACKWARD, table)              # schema with its namespace filled in
     checked = analyze(parse_expression(text), scope, TENSOR)        # .errors, .type, and .expr with names resolved
-    to_python(checked.expr, rename={"scale": "ctx.scale"})
-
     saved = SavedValues([checked.expr, ...], schema)                # .items are what setup_context saves
-    to_python(saved.used_in(checked.expr), saved_names(saved.items))
 
-``to_python`` takes resolved expressions (``analyze(...).expr`` or ``resolve(expr, scope)``): only the scope knows that
+Later stages take resolved expressions (``analyze(...).expr`` or ``resolve(expr, scope)``): only the scope knows that
 ``scaled_add_grad(...)`` or ``fused.scaled_add_grad(...)`` is an operator.
 """
 
 from mtcodegen.expr.check import Checked, analyze, check_expression, check_kernel_argument, resolve
-from mtcodegen.expr.emit import to_python
-from mtcodegen.expr.errors import CODES, ExpressionError
+from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import HELPERS, Purpose, Signature
 from mtcodegen.expr.nodes import Call, Expr, Literal, Name, Operator, Unread, walk
 from mtcodegen.expr.parser import parse_expression
@@ -47,7 +43,6 @@ from mtcodegen.expr.types import (
 __all__ = [
     "ANY",
     "BOOL",
-    "CODES",
     "C_TYPES",
     "DEVICE",
     "DTYPE",
@@ -92,7 +87,6 @@ __all__ = [
     "saved_names",
     "scope_for",
     "tangent_scope",
-    "to_python",
     "typed_scalar",
     "value_type",
     "walk",

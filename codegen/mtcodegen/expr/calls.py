@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import opschema
-from mtcodegen.diagnostics import suggest
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import Signature
 from mtcodegen.expr.nodes import Call, Expr, Keyword, Starred
 from mtcodegen.expr.types import NONE, SHAPE, Kind, ValueType, accepts, value_type
+from mtcodegen.findings.diagnostics import suggest
 
 __all__ = ["Arguments", "OperatorSignature", "fit_helper", "fit_operator", "signature_of"]
 

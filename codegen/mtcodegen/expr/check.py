@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 import opschema
-from mtcodegen.diagnostics import suggest
 from mtcodegen.expr.calls import Arguments, fit_helper, fit_operator, wrong_type
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import HELPERS, Purpose
@@ -54,6 +53,7 @@ from mtcodegen.expr.types import (
     join,
     members_of,
 )
+from mtcodegen.findings.diagnostics import suggest
 
 __all__ = ["Checked", "analyze", "check_expression", "check_kernel_argument", "resolve"]
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from mtcodegen.diagnostics import suggest
-from mtcodegen.expr.emit import CONSTANTS
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import HELPERS, Purpose
 from mtcodegen.expr.nodes import Expr, Name
 from mtcodegen.expr.scope import Scope
-from mtcodegen.expr.types import ANY, C_TYPES, DTYPE, DTYPES, FLOAT, TENSOR, Kind, ValueType
+from mtcodegen.expr.types import ANY, C_TYPES, CONSTANTS, DTYPE, DTYPES, FLOAT, TENSOR, Kind, ValueType
+from mtcodegen.findings.diagnostics import suggest
 
 __all__ = ["NameChecker", "Typed"]
 

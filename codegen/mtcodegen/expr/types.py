@@ -9,9 +9,21 @@ from enum import Enum
 
 import opschema
 
-__all__ = ["C_TYPES", "DTYPES", "Kind", "Member", "ValueType", "accepts", "join", "members_of", "value_type"]
+__all__ = [
+    "CONSTANTS",
+    "C_TYPES",
+    "DTYPES",
+    "Kind",
+    "Member",
+    "ValueType",
+    "accepts",
+    "join",
+    "members_of",
+    "value_type",
+]
 
 C_TYPES = frozenset("f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool".split())  # noqa: SIM905
+CONSTANTS = frozenset({"inf", "nan", "pi"})
 DTYPES = frozenset(
     "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex64 complex128".split()  # noqa: SIM905, E501
 )

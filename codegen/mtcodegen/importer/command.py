@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import opschema
-from mtcodegen.diagnostics import Diagnostic, in_source_order, suggest
+from mtcodegen.document.nodes import Mapping, Node
+from mtcodegen.findings.diagnostics import Diagnostic, in_source_order, suggest
 from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.lower import lower, schema_table
@@ -17,8 +18,7 @@ from mtcodegen.importer.model import Imported, Note
 from mtcodegen.importer.modules import Draw, Modules, make_modules
 from mtcodegen.importer.native import import_native
 from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
-from mtcodegen.source import Mapping, Node
-from mtcodegen.torchyaml import (
+from mtcodegen.importer.pytorch import (
     NativeFunction,
     PendingDerivatives,
     read_derivatives,

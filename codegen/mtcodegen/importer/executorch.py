@@ -7,12 +7,12 @@ from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 
 import opschema
-from mtcodegen.diagnostics import suggest
+from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
+from mtcodegen.findings.diagnostics import suggest
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
 from mtcodegen.importer.native import COMPOSITE, CPP_KEYS, DEVICES, python_kernel
-from mtcodegen.source import Mapping, Node, Scalar, Sequence
-from mtcodegen.torchyaml.entries import DEVICE_CHECKS, VARIANTS, EntryReader, shown, split_names
+from mtcodegen.importer.pytorch.entries import DEVICE_CHECKS, VARIANTS, EntryReader, shown, split_names
 
 __all__ = ["ExecutorchReader", "is_executorch"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable
 
-from mtcodegen.torchyaml.nodes import (
+from mtcodegen.importer.pytorch.nodes import (
     Braces,
     Call,
     Comment,
@@ -23,8 +23,8 @@ from mtcodegen.torchyaml.nodes import (
     unwrapped,
     walk,
 )
-from mtcodegen.torchyaml.printer import to_cpp
-from mtcodegen.torchyaml.vocabulary import HELPERS
+from mtcodegen.importer.pytorch.printer import to_cpp
+from mtcodegen.importer.pytorch.vocabulary import HELPERS
 
 __all__ = ["ConversionError", "to_expression"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import opschema
-from mtcodegen.autogen import functional_name
+from mtcodegen.entries.variants import functional_name
 from mtcodegen.expr import ExpressionError, Name, parse_expression, walk
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
-from mtcodegen.torchyaml.derivatives import Derivatives, Formula, FormulaKind, Variant
-from mtcodegen.torchyaml.nodes import CppExpr
-from mtcodegen.torchyaml.pending import PendingDerivatives
+from mtcodegen.importer.pytorch.derivatives import Derivatives, Formula, FormulaKind, Variant
+from mtcodegen.importer.pytorch.nodes import CppExpr
+from mtcodegen.importer.pytorch.pending import PendingDerivatives
 
 __all__ = ["DerivativeTable"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from mtcodegen.diagnostics import Diagnostic, without_suggestions
-from mtcodegen.expr import OperatorTable
-from mtcodegen.importer.keywords import with_keywords
-from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
-from mtcodegen.model import (
+from mtcodegen.check.operators import table_of
+from mtcodegen.check.resolve import resolve_operator
+from mtcodegen.document.nodes import Mapping as MappingNode
+from mtcodegen.document.nodes import Node, Scalar
+from mtcodegen.entries.model import (
     Backward,
     Derivative,
     FakeRule,
@@ -25,12 +25,13 @@ from mtcodegen.model import (
     default_device_check,
     default_overlap_check,
 )
-from mtcodegen.model import Tangent as TangentRule
-from mtcodegen.operators import table_of
-from mtcodegen.parse import read_formula
-from mtcodegen.resolve import resolve_operator
-from mtcodegen.source import Mapping as MappingNode
-from mtcodegen.source import Node, Scalar, Span
+from mtcodegen.entries.model import Tangent as TangentRule
+from mtcodegen.entries.parse import read_formula
+from mtcodegen.expr import OperatorTable
+from mtcodegen.findings.diagnostics import Diagnostic, without_suggestions
+from mtcodegen.findings.source import Span
+from mtcodegen.importer.keywords import with_keywords
+from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 
 __all__ = ["lower", "schema_table"]
 

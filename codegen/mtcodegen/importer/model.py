@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import opschema
-from mtcodegen.parse import is_special
-from mtcodegen.scopes import no_method
-from mtcodegen.source import Mapping as MappingNode
-from mtcodegen.source import Scalar, Span
-from mtcodegen.torchyaml.entries import shown
-from mtcodegen.validate import json_schema
+from mtcodegen.document.nodes import Mapping as MappingNode
+from mtcodegen.document.nodes import Scalar
+from mtcodegen.entries.parse import is_special
+from mtcodegen.entries.schemas import no_method
+from mtcodegen.entries.validate import json_schema
+from mtcodegen.findings.source import Span
+from mtcodegen.importer.pytorch.entries import shown
 
 __all__ = ["Gradient", "Imported", "Kernel", "Note", "Tangent"]
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from mtcodegen.autogen import expand, functional_name
-from mtcodegen.diagnostics import Diagnostic
+from mtcodegen.entries.model import File
+from mtcodegen.entries.variants import expand, functional_name
 from mtcodegen.expr import OperatorTable
+from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.importer.lower import lower
 from mtcodegen.importer.model import Imported, Note
-from mtcodegen.model import File
-from mtcodegen.parallel import in_two_processes
-from mtcodegen.torchyaml import PendingDerivatives
+from mtcodegen.importer.pytorch import PendingDerivatives
+from mtcodegen.system.parallel import in_two_processes
 
 __all__ = ["MOST", "Draw", "Modules", "make_modules"]
 
@@ -128,7 +128,7 @@ def _call(piece: Callable[[], Modules]) -> Modules:
 def _package(
     path: pathlib.Path, parts: Sequence[_Part], left_out: Callable[[], Sequence[Note]], draw: Draw | None
 ) -> Modules:
-    from mtcodegen.render import render_package
+    from mtcodegen.targets.render import render_package
 
     files = {"__init__.py": render_package(path.name, [part.name for part in parts])}
     return Modules(files, (), ()).with_notes(left_out(), draw)
@@ -143,8 +143,8 @@ def _module(
     draw: Draw | None,
     part: _Part,
 ) -> Modules:
-    from mtcodegen.forms import EACH
-    from mtcodegen.pipeline import FORMS
+    from mtcodegen.targets.forms import EACH
+    from mtcodegen.targets.target import FORMS
 
     faults = [] if unchecked is None else unchecked.faults(part.checked)
     specs, refused = lower(part.operators, namespace, table)

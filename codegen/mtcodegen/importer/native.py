@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import opschema
-from mtcodegen.autogen import variant_named
+from mtcodegen.entries.variants import variant_named
+from mtcodegen.findings.source import Span
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
-from mtcodegen.source import Span
-from mtcodegen.torchyaml.native import NativeFunction
+from mtcodegen.importer.pytorch.native import NativeFunction
 
 __all__ = ["COMPOSITE", "CPP_KEYS", "DEVICES", "import_native", "python_kernel", "python_name"]
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence as SequenceOf
 from dataclasses import replace
 
 import opschema
+from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Note
 from mtcodegen.importer.native import python_kernel
-from mtcodegen.source import Mapping, Node, Scalar, Sequence
-from mtcodegen.torchyaml.entries import VARIANTS, EntryReader, shown, split_names
-from mtcodegen.torchyaml.parser import parse_formula
+from mtcodegen.importer.pytorch.entries import VARIANTS, EntryReader, shown, split_names
+from mtcodegen.importer.pytorch.parser import parse_formula
 
 __all__ = ["OpPluginReader", "is_op_plugin", "newest_derivatives"]
 

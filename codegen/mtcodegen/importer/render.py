@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable
 
 from mtcodegen.importer.model import Gradient, Imported, Kernel, Note
-from mtcodegen.torchyaml.write import yaml_text
+from mtcodegen.importer.pytorch.write import yaml_text
 
 __all__ = ["render"]
 

@@ -1,0 +1,1 @@
+"""What the entries mean: names, types, completeness; and what is right but could be better."""

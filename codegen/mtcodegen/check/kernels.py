@@ -1,0 +1,361 @@
+"""Kernels and fake rules: typed arguments, a device each, and outputs that somebody makes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import opschema
+from mtcodegen.check.scopes import OpScope
+from mtcodegen.document.nodes import Mapping
+from mtcodegen.entries.model import (
+    Compute,
+    FakeRule,
+    Formula,
+    KernelArg,
+    KernelSpec,
+    Launch,
+    Mindspore,
+    OpSpec,
+    PythonFunction,
+    Variant,
+)
+from mtcodegen.entries.schemas import fresh_returns, is_tensor, tensor_arguments
+from mtcodegen.expr import (
+    BOOL,
+    DEVICE,
+    DTYPE,
+    INT,
+    SHAPE,
+    TENSOR,
+    Call,
+    Kind,
+    Name,
+    Purpose,
+    Unread,
+    ValueType,
+    check_kernel_argument,
+    output_names,
+    value_type,
+    walk,
+)
+from mtcodegen.findings.diagnostics import Related
+from mtcodegen.findings.source import Span
+
+__all__ = ["is_composite", "needs_fake", "resolve_fakes", "resolve_kernels", "runs_on_meta"]
+
+_OPTIONAL_DTYPE = replace(DTYPE, optional=True)
+_OPTIONAL_DEVICE = replace(DEVICE, optional=True)
+
+
+_MADE_OF_OPERATORS = (Compute, PythonFunction, Variant)
+
+
+def is_composite(spec: OpSpec) -> bool:
+    """Whether one kernel made of other operators serves every device, and shape propagation with it."""
+    return any(not kernel.devices and isinstance(kernel.body, _MADE_OF_OPERATORS) for kernel in spec.kernels)
+
+
+def needs_fake(spec: OpSpec) -> bool:
+    """Whether nothing but a fake rule can say what the outputs look like. Numbers look like nothing."""
+    returns = spec.schema.returns
+    return not runs_on_meta(spec) and any(
+        opschema.base_of(returns[i].type).name == "Tensor" for i in fresh_returns(spec.schema)
+    )
+
+
+def runs_on_meta(spec: OpSpec) -> bool:
+    """Whether a kernel serves tensors without data."""
+    return is_composite(spec) or any("meta" in kernel.devices for kernel in spec.kernels)
+
+
+# ---------------------------------------------------------------- fake rules
+
+
+def resolve_fakes(spec: OpSpec, scope: OpScope) -> OpSpec:
+    """Check the fake rules, and that there is one for every new output."""
+    if "fake" not in spec.node.entries:
+        if needs_fake(spec):
+            hint = "say what the output looks like, as in `fake: {like: x}`"
+            scope.fault("MT401", f"{spec.schema.qualname} has no `fake` rule", scope.name_span, hint)
+        return spec
+    span = spec.node.entries["fake"][0].span
+    fresh = fresh_returns(spec.schema)
+    if not fresh:
+        scope.fault("MT402", f"{spec.schema.qualname} makes no new output, so it needs no `fake`", span)
+    elif any("meta" in kernel.devices for kernel in spec.kernels):
+        scope.fault("MT402", "a kernel for `meta` is the fake rule already", span, "remove `fake`, or that kernel")
+    elif is_composite(spec) and spec.backward is None:
+        scope.fault("MT402", "a kernel for every device gives the shapes already", span, "remove `fake`")
+    elif spec.fakes and len(spec.fakes) != len(fresh):
+        rules = "1 rule" if len(spec.fakes) == 1 else f"{len(spec.fakes)} rules"
+        outputs = "1 new output" if len(fresh) == 1 else f"{len(fresh)} new outputs"
+        scope.fault("MT402", f"{rules} for {outputs}", span, "give a list with one rule an output")
+    elif spec.fakes:
+        _check_outputs_are_tensors(spec, scope, span)
+    return replace(spec, fakes=tuple(_resolve_fake(rule, scope) for rule in spec.fakes)) if spec.fakes else spec
+
+
+def _check_outputs_are_tensors(spec: OpSpec, scope: OpScope, span: Span) -> None:
+    for i in fresh_returns(spec.schema):
+        ret = spec.schema.returns[i]
+        if not is_tensor(ret.type):
+            hint = "give `python: module:function`"
+            scope.fault("MT402", f"the output is {ret.type}, which `like` and `shape` cannot describe", span, hint)
+        elif ret.alias is not None:
+            hint = "give a kernel for every device by `compute`, or `fake: {python: module:function}`"
+            scope.fault("MT402", "the output is a view, which a rule that allocates cannot make", span, hint)
+
+
+def _resolve_fake(rule: FakeRule, scope: OpScope) -> FakeRule:
+    has_tensor = bool(tensor_arguments(scope.schema))
+    entries = rule.node.entries
+    if rule.like is not None and rule.shape is not None:
+        message = "`like` and `shape` both give the output's shape"
+        scope.fault("MT402", message, entries["shape"][0].span, "remove one of them")
+    if "like" not in entries and "shape" not in entries and not has_tensor:
+        scope.fault("MT403", "the rule gives no `shape`, and there is no tensor to take it from", rule.node.span)
+    if "like" in entries and "device" in entries:
+        message = "`like` gives the device already"
+        scope.fault("MT402", message, entries["device"][0].span, "give `shape`, `dtype` and `device`")
+    if "shape" in entries and not has_tensor:
+        for name in ("dtype", "device"):
+            if name not in entries:
+                message = f"the rule gives no `{name}`, and there is no tensor to take it from"
+                scope.fault("MT403", message, rule.node.span, f"add `{name}:`")
+    if isinstance(rule.shape, tuple):
+        shape: Formula | tuple[Formula, ...] | None = tuple(
+            scope.formula(part, Purpose.FAKE, INT) for part in rule.shape
+        )
+    else:
+        shape = scope.optional(rule.shape, Purpose.FAKE, SHAPE)
+    return replace(
+        rule,
+        like=scope.optional(rule.like, Purpose.FAKE, TENSOR),
+        shape=shape,
+        dtype=scope.optional(rule.dtype, Purpose.FAKE, _OPTIONAL_DTYPE),
+        device=scope.optional(rule.device, Purpose.FAKE, _OPTIONAL_DEVICE),
+    )
+
+
+# ---------------------------------------------------------------- kernels
+
+
+def resolve_kernels(spec: OpSpec, scope: OpScope) -> OpSpec:
+    """Check every kernel, and that each can be reached."""
+    if not spec.kernels:
+        if "kernels" not in spec.node.entries:
+            hint = "add `kernels:` with a kernel for every device it should run on"
+            scope.fault("MT301", f"{spec.schema.qualname} has no kernel", scope.name_span, hint)
+        return spec
+    _check_reachable(spec, scope)
+    _check_fallback(spec, scope)
+    _check_autocast(spec, scope)
+    kernels = tuple([_resolve_kernel(kernel, scope) for kernel in spec.kernels])
+    return spec if kernels == spec.kernels else replace(spec, kernels=kernels)
+
+
+def _check_reachable(spec: OpSpec, scope: OpScope) -> None:
+    settled: dict[str, KernelSpec] = {}  # the kernel that takes whatever is left on a device
+    for kernel in spec.kernels:
+        for device in kernel.devices or ("",):
+            if device in settled:
+                where = f" on {device}" if device else ""
+                first = Related(settled[device].node.span, "this kernel takes everything")
+                hint = "give the one before it `dtypes` or `when`, or put that one last"
+                scope.fault("MT307", f"this kernel never runs{where}", kernel.node.span, hint, first)
+            elif kernel.when is None and not kernel.dtypes:
+                settled[device] = kernel
+
+
+def _check_fallback(spec: OpSpec, scope: OpScope) -> None:
+    """A fallback has a kernel for cpu to fall back to, and moves nothing but tensors."""
+    if not spec.fallback:
+        return
+    span = spec.node.entries["fallback"][0].span
+    devices = {device for kernel in spec.kernels for device in kernel.devices}
+    types = [opschema.base_of(argument.type).name for argument in spec.schema.arguments]
+    views = [ret for ret in spec.schema.returns if ret.alias is not None and not ret.alias.write]
+    if any(not kernel.devices for kernel in spec.kernels):
+        scope.fault("MT310", "a kernel runs on every device, so nothing falls back", span, "remove `fallback`")
+    elif spec.fallback == "error":
+        return
+    elif "cpu" not in devices:
+        scope.fault("MT310", "there is no kernel for cpu to fall back to", span, "add one, or write `fallback: error`")
+    elif not tensor_arguments(spec.schema) or "Device" in types:
+        hint = "write `fallback: error`"
+        scope.fault("MT310", "the device does not follow from a tensor argument alone", span, hint)
+    elif views:
+        scope.fault("MT310", "the output is a view, which cannot be of a copy on cpu", span, "write `fallback: error`")
+
+
+def _check_autocast(spec: OpSpec, scope: OpScope) -> None:
+    """There is something to cast, and that is not what a kernel writes to."""
+    if not spec.autocast:
+        return
+    tensors = tensor_arguments(spec.schema)
+    for device, policy in spec.autocast.items():
+        entries = spec.node.entries["autocast"][1]
+        span = entries.entries[device][0].span if isinstance(entries, Mapping) else entries.span
+        if any(argument.is_write for argument in spec.schema.arguments):
+            scope.fault("MT311", "an operator that writes to an argument cannot cast it", span, "remove `autocast`")
+        elif len(tensors) < (2 if policy == "promote" else 1):
+            wanted = "two tensor arguments" if policy == "promote" else "a tensor argument"
+            scope.fault("MT311", f"`{policy}` needs {wanted}", span)
+
+
+def _resolve_kernel(kernel: KernelSpec, scope: OpScope) -> KernelSpec:
+    if kernel.when is not None:
+        kernel = replace(kernel, when=scope.formula(kernel.when, Purpose.WHEN, BOOL))
+    body = kernel.body
+    if isinstance(body, Launch):
+        _check_device(kernel, scope, "symbol")
+        return replace(kernel, body=_resolve_launch(kernel, body, scope))
+    if isinstance(body, Mindspore):
+        _check_device(kernel, scope, "mindspore")
+        return replace(kernel, body=_resolve_mindspore(body, scope))
+    if isinstance(body, Compute):
+        return replace(kernel, body=_resolve_compute(kernel, body, scope))
+    return kernel
+
+
+def _check_device(kernel: KernelSpec, scope: OpScope, form: str) -> None:
+    if not kernel.devices:
+        hint = "add `device: npu`, or a list of devices"
+        scope.fault("MT305", "the kernel has no `device`", kernel.node.entries[form][0].span, hint)
+
+
+def _resolve_compute(kernel: KernelSpec, body: Compute, scope: OpScope) -> Compute:
+    returns = scope.schema.returns
+    span = kernel.node.entries["compute"][0].span
+    if len(body.formulas) == 1:
+        types = [value_type(ret.type) for ret in returns]
+        expected = types[0] if len(types) == 1 else ValueType.tuple_of(types)
+        return Compute((scope.formula(body.formulas[0], Purpose.COMPUTE, expected if types else None),))
+    if len(body.formulas) != len(returns):
+        scope.fault("MT308", f"{len(body.formulas)} expressions for {len(returns)} outputs", span)
+        return body
+    pairs = zip(body.formulas, returns, strict=True)
+    return Compute(tuple(scope.formula(item, Purpose.COMPUTE, value_type(ret.type)) for item, ret in pairs))
+
+
+def _resolve_mindspore(body: Mindspore, scope: OpScope) -> Mindspore:
+    args = None if body.args is None else tuple(scope.formula(arg, Purpose.LAUNCH) for arg in body.args)
+    attrs = {name: scope.formula(value, Purpose.CHECK) for name, value in body.attrs.items()}
+    return replace(body, args=args, attrs=attrs)
+
+
+# ---------------------------------------------------------------- launched kernels
+
+
+def _resolve_launch(kernel: KernelSpec, body: Launch, scope: OpScope) -> Launch:
+    span = kernel.node.entries["symbol"][0].span
+    if body.library is None and not body.sources:
+        hint = "add `library:` or `source:` to it, or `library:` to the file"
+        scope.fault("MT303", f"the kernel `{body.symbol}` has neither `library` nor `source`", span, hint)
+    _check_block_dim(kernel, body, scope)
+    _check_outputs(body, scope, span)
+    _check_written(body, scope, span)
+    _check_use(kernel, body, scope)
+    return replace(
+        body,
+        args=tuple(_resolve_arg(arg, scope) for arg in body.args),
+        block_dim=scope.optional(body.block_dim, Purpose.LAUNCH, INT),
+        workspace=scope.optional(body.workspace, Purpose.LAUNCH, INT),
+        tiling={name: _resolve_field(name, arg, scope) for name, arg in body.tiling.items()},
+    )
+
+
+def _check_block_dim(kernel: KernelSpec, body: Launch, scope: OpScope) -> None:
+    given = "block_dim" in kernel.node.entries
+    if body.abi == "ascendc" and not given:
+        span = kernel.node.entries["symbol"][0].span
+        hint = "add `block_dim:`, as in `block_dim: min(ceil_div(x.numel(), 2048), 40)`"
+        scope.fault(
+            "MT304", f"the kernel `{body.symbol}` has no `block_dim`, which the abi `ascendc` needs", span, hint
+        )
+    if body.abi == "c" and given:
+        span = kernel.node.entries["block_dim"][0].span
+        scope.fault("MT304", "the abi `c` has no `block_dim`", span, "remove it, or say `abi: ascendc`")
+
+
+def _check_outputs(body: Launch, scope: OpScope, span: Span) -> None:
+    """A launched kernel writes to memory that is there: somebody has to allocate every output."""
+    spec = scope.spec
+    for i in fresh_returns(spec.schema):
+        ret = spec.schema.returns[i]
+        if ret.alias is not None:
+            scope.fault("MT308", "the output is a view, which a launched kernel cannot make", span, "use `compute`")
+            return
+        if not is_tensor(ret.type):
+            scope.fault(
+                "MT308", f"the output is {ret.type}, which a launched kernel cannot return", span, "use `python`"
+            )
+            return
+    if fresh_returns(spec.schema) and not spec.fakes and ("fake" in spec.node.entries or not needs_fake(spec)):
+        hint = "give `fake` as `like:` or `shape:`"
+        scope.fault("MT308", "nothing says how to allocate the outputs of this kernel", span, hint)
+
+
+def _check_written(body: Launch, scope: OpScope, span: Span) -> None:
+    """What a kernel writes to is passed, and as it is: a contiguous copy would take the values with it."""
+    passed = {node.id for arg in body.args for node in walk(arg.value.expr) if isinstance(node, Name)}
+    unread = any(isinstance(arg.value.expr, Unread) for arg in body.args)
+    for i in fresh_returns(scope.schema) if not unread else ():
+        names = [name for name, position in output_names(scope.schema).items() if position == i]
+        if passed.isdisjoint(names):
+            hint = f"add `{names[0]}` where the kernel takes it"
+            scope.fault("MT308", f"nothing writes to the output `{names[0]}`: it is not among the `args`", span, hint)
+    written = {argument.name for argument in scope.schema.arguments if argument.is_write}
+    for arg in body.args if written else ():
+        for node in walk(arg.value.expr):
+            match node:
+                case Call(function=Name(id="contiguous"), arguments=(Name(id=name),)) if name in written:
+                    message = f"`contiguous({name})` may be a copy, and what is written to that is lost"
+                    span = arg.value.node.locate(node.offset, node.length)
+                    scope.fault("MT308", message, span, f"pass `{name}`, or `desc({name})`")
+
+
+def _check_use(kernel: KernelSpec, body: Launch, scope: OpScope) -> None:
+    """``workspace`` and ``tiling`` are declared where they are used, and used where they are declared."""
+    used = {node.id for arg in body.args for node in walk(arg.value.expr) if isinstance(node, Name)}
+    unread = any(isinstance(arg.value.expr, Unread) for arg in body.args)
+    arguments = {argument.name for argument in scope.schema.arguments}
+    for name in ("workspace", "tiling"):
+        declared = name in kernel.node.entries
+        if declared and name not in used and not unread:
+            span = kernel.node.entries[name][0].span
+            scope.fault("MT309", f"`{name}` is not among the `args`", span, f"add `{name}` where the kernel takes it")
+        elif name in used and not declared and name not in arguments:
+            arg = next(arg for arg in body.args if any(node == Name(name) for node in walk(arg.value.expr)))
+            hint = f"add `{name}:` to the kernel"
+            scope.fault("MT309", f"the kernel declares no `{name}`", arg.value.node.span, hint)
+
+
+def _resolve_arg(arg: KernelArg, scope: OpScope) -> KernelArg:
+    formula = arg.value
+    match arg.type:
+        case "ptr":
+            type_, errors = check_kernel_argument(formula.expr, scope.scope(Purpose.LAUNCH))
+            checked = scope.analyze(formula, Purpose.LAUNCH)
+            resolved = scope.note(formula, replace(checked, errors=tuple(errors)))
+            return KernelArg(resolved, "host" if type_.kind is Kind.POINTER and _is_name(formula, "tiling") else "ptr")
+        case "desc":
+            return KernelArg(scope.formula(formula, Purpose.LAUNCH, replace(TENSOR, optional=True)), "desc")
+        case "upload":
+            if not _is_name(formula, "tiling"):
+                scope.fault("MT309", "only `tiling` can be uploaded", formula.node.span)
+            return KernelArg(scope.formula(formula, Purpose.LAUNCH), "upload")
+    return KernelArg(scope.formula(formula, Purpose.LAUNCH), arg.type)
+
+
+def _is_name(formula: Formula, name: str) -> bool:
+    return isinstance(formula.expr, Name) and formula.expr.id == name
+
+
+def _resolve_field(name: str, arg: KernelArg, scope: OpScope) -> KernelArg:
+    if arg.type in ("ptr", "desc", "upload") and not isinstance(arg.value.expr, Unread):
+        node = arg.value.node
+        hint = f"write a C type, as in `{name}: u32({node.value[:40]})`"
+        scope.fault("MT215", f"the tiling field `{name}` has no C type", node.span, hint)
+        return arg
+    return KernelArg(scope.formula(arg.value, Purpose.LAUNCH), arg.type)

@@ -1,1 +1,0 @@
-"""The commands, a file each; `mtcodegen.cli` imports the one that is run."""

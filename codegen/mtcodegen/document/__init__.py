@@ -1,0 +1,1 @@
+"""YAML text as nodes, and back: read, formatted, edited."""

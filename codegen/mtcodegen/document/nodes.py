@@ -1,0 +1,213 @@
+"""What was read from a YAML file: nodes that know where they stand, key by key and value by value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass
+from functools import cached_property
+
+from mtcodegen.findings.source import Source, Span
+
+__all__ = ["Mapping", "Node", "Scalar", "Sequence"]
+
+# The constructor of a frozen dataclass sets field after field, each in a call of its own. Of the values with their own
+# one a large file has tens of thousands.
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Scalar:
+    """A scalar: ``value`` as YAML reads it, ``style`` as YAML writes it (``""`` is plain), and where it stands."""
+
+    source: Source
+    start: int
+    end: int
+    line: int
+    value: str
+    style: str
+
+    kind = "string"
+
+    def __init__(self, source: Source, start: int, end: int, line: int, value: str, style: str) -> None:
+        own = self.__dict__
+        own["source"] = source
+        own["start"] = start
+        own["end"] = end
+        own["line"] = line
+        own["value"] = value
+        own["style"] = style
+
+    @property
+    def span(self) -> Span:
+        """The whole scalar, or the first line of one that has several."""
+        written = self.source.text[self.start : self.end]
+        if "\n" in written:
+            written = written[: written.index("\n")]
+        return Span(self.source, self.start, len(written.rstrip()) or 1)
+
+    def locate(self, offset: int, length: int = 1) -> Span:
+        """Where ``value[offset:offset+length]`` stands in the file, whatever the scalar's style."""
+        if offset < len(self.value) and self._is_as_written:
+            return Span(self.source, self.start + offset, min(max(length, 1), len(self.value) - offset))
+        places = self._places
+        if places is None:
+            return self.span
+        if not places:
+            return Span(self.source, self.start)
+        first = places[offset] if offset < len(places) else places[-1] + 1
+        last = places[min(offset + max(length, 1), len(places)) - 1] if offset < len(places) else first
+        # An error that runs over a line end is shown up to the end of its first line.
+        end_of_line = self.source.text.find("\n", first, last + 1)
+        end = last + 1 if end_of_line < 0 else end_of_line
+        return Span(self.source, first, max(1, end - first))
+
+    def locate_item(self, item: str) -> Span:
+        """Where ``item`` stands among names with commas between; a namespace may stand before it."""
+        offset = self._items.get(item)
+        return self.span if offset is None else self.locate(offset, len(item))
+
+    @cached_property
+    def _items(self) -> dict[str, int]:
+        """Where in ``value`` the names between commas begin, with a namespace and without; the first of each."""
+        places: dict[str, int] = {}
+        offset = 0
+        for part in self.value.split(","):
+            end = offset + len(part.rstrip())
+            for name in (part.strip(), part.strip().rpartition("::")[2]):
+                places.setdefault(name, end - len(name))
+            offset += len(part) + 1
+        return places
+
+    @property
+    def _is_as_written(self) -> bool:
+        """Whether it stands on one line as it is, which nearly all do."""
+        return not self.style and self.source.text.startswith(self.value, self.start)
+
+    @cached_property
+    def _places(self) -> SequenceOf[int] | None:
+        """The file offset of every character of ``value``; None if it cannot be followed."""
+        if self._is_as_written:
+            return range(self.start, self.start + len(self.value))
+        reader = {"'": _single_quoted, '"': _double_quoted, "|": _block, ">": _block}.get(self.style, _plain)
+        places: list[int] = []
+        position = 0
+        # Readers give the characters as written; YAML's folding only ever turns line ends into spaces or drops them,
+        # so both texts are walked together and what YAML dropped is skipped.
+        for place, char in reader(self):
+            if position == len(self.value):
+                break
+            wanted = self.value[position]
+            if char == wanted or (char == "\n" and wanted == " "):
+                places.append(place)
+                position += 1
+            elif char not in " \t\r\n":
+                return None
+        return places if position == len(self.value) else None
+
+
+_ESCAPES = {
+    "0": "\0",
+    "a": "\a",
+    "b": "\b",
+    "t": "\t",
+    "n": "\n",
+    "v": "\v",
+    "f": "\f",
+    "r": "\r",
+    "e": "\x1b",
+    "N": "\x85",
+    "_": "\xa0",
+    "L": "\u2028",
+    "P": "\u2029",
+}
+_HEX_ESCAPES = {"x": 2, "u": 4, "U": 8}
+
+
+def _plain(node: Scalar) -> Iterator[tuple[int, str]]:
+    for i in range(node.start, node.end):
+        yield i, node.source.text[i]
+
+
+def _block(node: Scalar) -> Iterator[tuple[int, str]]:
+    header_end = node.source.text.find("\n", node.start)
+    for i in range(node.end if header_end < 0 else header_end + 1, node.end):
+        yield i, node.source.text[i]
+
+
+def _single_quoted(node: Scalar) -> Iterator[tuple[int, str]]:
+    text = node.source.text
+    i = node.start + 1
+    while i < node.end - 1:
+        yield i, text[i]
+        i += 2 if text.startswith("''", i) else 1
+
+
+def _double_quoted(node: Scalar) -> Iterator[tuple[int, str]]:
+    text = node.source.text
+    i = node.start + 1
+    while i < node.end - 1:
+        if text[i] != "\\":
+            yield i, text[i]
+            i += 1
+            continue
+        escape = text[i + 1]
+        digits = _HEX_ESCAPES.get(escape, 0)
+        if digits:
+            yield i, chr(int(text[i + 2 : i + 2 + digits], 16))
+        elif escape not in "\r\n":  # an escaped line end is nothing
+            yield i, _ESCAPES.get(escape, escape)
+        i += 2 + digits
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """A list of nodes."""
+
+    source: Source
+    start: int
+    end: int
+    line: int
+    items: list[Node]
+
+    kind = "list"
+
+    @property
+    def span(self) -> Span:
+        """Its first character."""
+        return Span(self.source, self.start)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Mapping:
+    """Keys and values in the order they were written; keys are unique scalars."""
+
+    source: Source
+    start: int
+    end: int
+    line: int
+    entries: dict[str, tuple[Scalar, Node]]
+
+    kind = "mapping"
+
+    def __init__(
+        self, source: Source, start: int, end: int, line: int, entries: dict[str, tuple[Scalar, Node]]
+    ) -> None:
+        own = self.__dict__
+        own["source"] = source
+        own["start"] = start
+        own["end"] = end
+        own["line"] = line
+        own["entries"] = entries
+
+    @property
+    def span(self) -> Span:
+        """Its first character."""
+        return Span(self.source, self.start)
+
+    def get(self, key: str) -> Node | None:
+        """The value of ``key``."""
+        entry = self.entries.get(key)
+        return None if entry is None else entry[1]
+
+
+Node = Scalar | Sequence | Mapping

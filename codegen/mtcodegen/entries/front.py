@@ -1,0 +1,26 @@
+"""The stages that look at one file alone: load, validate, parse, and the variants that `autogen` makes."""
+
+from __future__ import annotations
+
+from mtcodegen.document.load import load
+from mtcodegen.document.nodes import Node
+from mtcodegen.entries.model import File
+from mtcodegen.entries.parse import parse
+from mtcodegen.entries.validate import validate
+from mtcodegen.entries.variants import expand
+from mtcodegen.findings.diagnostics import Diagnostic
+from mtcodegen.findings.source import Source
+
+__all__ = ["parse_source"]
+
+
+def parse_source(source: Source) -> tuple[Node | None, File | None, list[Diagnostic]]:
+    """One file's nodes and operators, variants too, with formulas as written; or what is wrong with it."""
+    node, found = load(source)
+    if node is not None:
+        found = [*found, *validate(node)]
+    if node is None or found:
+        return node, None, found
+    parsed, found = parse(node)
+    file, more = expand(parsed)
+    return node, file, [*found, *more]

@@ -1,0 +1,475 @@
+"""Valid nodes to the model: schemas and expressions are read, nothing is looked up yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence as SequenceOf
+
+import opschema
+from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
+from mtcodegen.entries.model import (
+    Backward,
+    Check,
+    Compute,
+    Derivative,
+    Example,
+    FakeRule,
+    File,
+    Formula,
+    Forward,
+    KernelArg,
+    KernelBody,
+    KernelSpec,
+    Launch,
+    Mindspore,
+    OpSpec,
+    PythonFunction,
+    Sample,
+    Tangent,
+    Values,
+    default_device_check,
+    default_overlap_check,
+)
+from mtcodegen.entries.validate import to_python
+from mtcodegen.expr import ExpressionError, Unread, parse_expression
+from mtcodegen.expr import nodes as tree
+from mtcodegen.expr.types import C_TYPES
+from mtcodegen.findings.diagnostics import Diagnostic, Related
+from mtcodegen.pycode.names import taken
+
+__all__ = ["expression_fault", "is_special", "parse", "read_formula", "schema_fault"]
+
+_MARKERS = ("not_differentiable", "not_implemented")
+_TANGENT_MARKERS = ("auto_linear", "auto_element_wise", *_MARKERS)
+_LAUNCH_KEYS = ("library", "source", "symbol", "abi", "block_dim", "args", "workspace", "tiling")
+_LONGEST = 10_000  # characters of an expression
+_MESSAGE_PART = re.compile(r"((?:[^{}]|\{\{|\}\})+)|\{([^{}]+)\}|[{}]")
+_BODIES = ("symbol", "python", "mindspore", "compute")
+
+
+def parse(document: Node) -> tuple[File, list[Diagnostic]]:
+    """The operators of a document that ``validate`` had nothing against."""
+    reader = _Reader()
+    defaults = document if isinstance(document, Mapping) else None
+    entries = document.get("ops") if isinstance(document, Mapping) else document
+    items = entries.items if isinstance(entries, Sequence) else []
+    specs = [reader.operator(item, defaults) for item in items if isinstance(item, Mapping)]
+    return File(document.source.path, tuple(spec for spec in specs if spec is not None)), reader.diagnostics
+
+
+def read_formula(node: Scalar) -> tuple[Formula | None, list[Diagnostic]]:
+    """The expression that a text holds, or what is wrong with it."""
+    reader = _Reader()
+    formula = reader.formula(node)
+    return (None if reader.diagnostics else formula), reader.diagnostics
+
+
+def expression_fault(node: Scalar, error: ExpressionError) -> Diagnostic:
+    """A fault in an expression, at its place in the file."""
+    return Diagnostic(error.code, error.message, node.locate(error.offset, error.length), error.hint or "")
+
+
+def schema_fault(func: Scalar, error: opschema.SchemaError) -> Diagnostic:
+    """A fault in a schema, at its place in the file, with the part that it goes against."""
+    span = func.locate(error.offset, error.length)
+    related = () if error.also is None else (Related(func.locate(*error.also), "the earlier one is here"),)
+    return Diagnostic("MT150", error.message, span, error.hint or "", related=related)
+
+
+def _scalar(node: Mapping, key: str) -> Scalar | None:
+    value = node.get(key)
+    return value if isinstance(value, Scalar) else None
+
+
+def _text(node: Mapping, key: str) -> str:
+    value = _scalar(node, key)
+    return "" if value is None else value.value
+
+
+def _texts(node: Node | None) -> dict[str, str]:
+    """The scalars of a mapping, by key."""
+    entries = node.entries.items() if isinstance(node, Mapping) else ()
+    return {name: value.value for name, (_, value) in entries if isinstance(value, Scalar)}
+
+
+def _scalars(node: Node | None) -> list[Scalar]:
+    """A scalar or a list of scalars, as a list."""
+    if isinstance(node, Sequence):
+        return [item for item in node.items if isinstance(item, Scalar)]
+    return [node] if isinstance(node, Scalar) else []
+
+
+class _Reader:
+    """Reads entries and keeps what it finds wrong with them."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+
+    def operator(self, node: Mapping, defaults: Mapping | None) -> OpSpec | None:
+        func = node.get("func")
+        if not isinstance(func, Scalar):
+            return None
+        schema = self.schema(func, None if defaults is None else _scalar(defaults, "namespace"))
+        fakes, fake_function = self.fakes(node.get("fake"))
+        library = None if defaults is None else _scalar(defaults, "library")
+        kernels = node.get("kernels")
+        items = kernels.items if isinstance(kernels, Sequence) else []
+        specs = [self.kernel(item, library) for item in items if isinstance(item, Mapping)]
+        backward, forward = self.backward(node, schema), self.forward(node, schema)
+        checks = self.checks(node.get("check"))
+        if schema is None:
+            return None
+        return OpSpec(
+            node=node,
+            func=func,
+            schema=schema,
+            doc=_documentation(node),
+            tags=_tags(node),
+            variants=self.variants(node.get("variants"), schema),
+            device_check=_text(node, "device_check") or default_device_check(_tags(node)),
+            overlap_check=_overlap_check(node),
+            checks=checks,
+            fakes=fakes,
+            fake_function=fake_function,
+            kernels=tuple(spec for spec in specs if spec is not None),
+            backward=backward,
+            forward=forward,
+            autogen=tuple(_scalars(node.get("autogen"))),
+            fallback=_text(node, "fallback"),
+            autocast=_texts(node.get("autocast")),
+            graph_update=_graph_update(node.get("graph")),
+            examples=self.examples(node.get("examples"), schema),
+            deprecated=" ".join(_text(node, "deprecated").split()),
+            output_differentiability=tuple(
+                item.value.lower() == "true" for item in _scalars(node.get("output_differentiability"))
+            ),
+        )
+
+    def schema(self, func: Scalar, namespace: Scalar | None) -> opschema.Schema | None:
+        try:
+            schema = opschema.parse_schema(func.value)
+        except opschema.SchemaError as error:
+            self.diagnostics.append(schema_fault(func, error))
+            return None
+        if schema.namespace is None and namespace is None:
+            hint = f"write `ns::{schema.name}(...)`, or give the file a `namespace`"
+            span = func.locate(0, len(schema.name))
+            self.diagnostics.append(Diagnostic("MT121", f"`{schema.name}` has no namespace", span, hint))
+            return None
+        if schema.namespace is None and namespace is not None:
+            schema = schema.in_namespace(namespace.value)
+        found = taken(schema.namespace or "", schema.name, schema.overload)
+        if found is None:
+            return schema
+        name, what = found
+        at = re.search(rf"\b{name}\b", func.value.partition("(")[0])
+        span = func.locate(at.start(), len(name)) if at is not None else (namespace or func).span
+        message = f"`{name}` is taken, and cannot name {what}"
+        self.diagnostics.append(Diagnostic("MT122", message, span, "choose another name"))
+        return None
+
+    def optional(self, node: Scalar | None) -> Formula | None:
+        return None if node is None else self.formula(node)
+
+    def variants(self, node: Node | None, schema: opschema.Schema) -> tuple[str, ...]:
+        names = _variants(node)
+        if node is not None and "method" in names and is_special(schema.name):
+            message = f"`{schema.name}` cannot be a method: what Tensor has under special names is the runtime's own"
+            self.diagnostics.append(Diagnostic("MT113", message, node.span, "write `variants: function`"))
+        return names
+
+    def formula(self, node: Scalar) -> Formula:
+        """The expression in a text; one that cannot be read is there all the same, so that nobody finds it missing."""
+        text = node.value
+        if not node.style and text in ("true", "false"):
+            text = text.capitalize()  # YAML's spelling, where it is the whole value
+        if len(text) > _LONGEST:
+            message = f"the expression has {len(text)} characters, more than {_LONGEST}"
+            self.diagnostics.append(Diagnostic("MT202", message, node.span, "declare an operator for a part of it"))
+            return Formula(node, Unread())
+        try:
+            return Formula(node, parse_expression(text))
+        except ExpressionError as error:
+            if _is_cut_short(node):
+                error.hint = "quote the value: between [ ] or { } a comma ends it"
+            self.diagnostics.append(expression_fault(node, error))
+            return Formula(node, Unread())
+
+    def checks(self, node: Node | None) -> tuple[Check, ...]:
+        items = node.items if isinstance(node, Sequence) else [node]
+        checks = [self.check(item) for item in items if isinstance(item, (Scalar, Mapping))]
+        return tuple(check for check in checks if check is not None)
+
+    def check(self, node: Scalar | Mapping) -> Check | None:
+        if isinstance(node, Scalar):
+            return Check(self.formula(node))
+        condition, message = _scalar(node, "that"), _scalar(node, "message")
+        if condition is None:
+            return None
+        parts = () if message is None else self.message(message)
+        return Check(self.formula(condition), _text(node, "error"), parts)
+
+    def message(self, node: Scalar) -> tuple[str | Formula, ...]:
+        """A text in which ``{expression}`` stands for a value; ``{{`` is a brace."""
+        parts: list[str | Formula] = []
+        for found in _MESSAGE_PART.finditer(node.value):
+            text, inner = found[1], found[2]
+            if text is not None:
+                parts.append(text.replace("{{", "{").replace("}}", "}"))
+            elif inner is not None:
+                parts.append(self.part(node, inner, found.start(2)))
+            else:
+                span = node.locate(found.start(), 1)
+                hint = "write an expression between { and }, or {{ for a brace"
+                self.diagnostics.append(Diagnostic("MT201", "a brace without its other half", span, hint))
+        return tuple(parts)
+
+    def part(self, node: Scalar, text: str, offset: int) -> Formula:
+        """An expression within a text, whose places are the text's."""
+        try:
+            return Formula(node, parse_expression(" " * offset + text))
+        except ExpressionError as error:
+            self.diagnostics.append(expression_fault(node, error))
+            return Formula(node, Unread())
+
+    def formulas(self, nodes: SequenceOf[Scalar]) -> tuple[Formula, ...]:
+        return tuple([self.formula(node) for node in nodes])
+
+    # ------------------------------------------------------------ fake rules
+
+    def fakes(self, node: Node | None) -> tuple[tuple[FakeRule, ...], PythonFunction | None]:
+        if isinstance(node, Sequence):
+            rules = [self.fake(item) for item in node.items if isinstance(item, Mapping)]
+            for item in node.items:
+                if isinstance(item, Mapping) and "python" in item.entries:
+                    key = item.entries["python"][0]
+                    hint = "give it alone, not in a list"
+                    self.diagnostics.append(Diagnostic("MT402", "`python` makes all outputs", key.span, hint))
+            return tuple(rules), None
+        if not isinstance(node, Mapping):
+            return (), None
+        python = _scalar(node, "python")
+        if python is None:
+            return (self.fake(node),), None
+        for name, (key, _) in node.entries.items():
+            if name != "python":
+                message = f"`{name}` does nothing beside `python`"
+                self.diagnostics.append(Diagnostic("MT402", message, key.span, "remove one of them"))
+        return (), PythonFunction(python)
+
+    def fake(self, node: Mapping) -> FakeRule:
+        shape = node.get("shape")
+        return FakeRule(
+            node=node,
+            like=self.optional(_scalar(node, "like")),
+            shape=self.formulas(_scalars(shape))
+            if isinstance(shape, Sequence)
+            else self.optional(_scalar(node, "shape")),
+            dtype=self.optional(_scalar(node, "dtype")),
+            device=self.optional(_scalar(node, "device")),
+        )
+
+    # ------------------------------------------------------------ kernels
+
+    def kernel(self, node: Mapping, library: Scalar | None) -> KernelSpec | None:
+        form = next(name for name in _BODIES if name in node.entries)
+        if form != "symbol":
+            for name, (key, _) in node.entries.items():
+                if name in _LAUNCH_KEYS:
+                    message = f"`{name}` belongs to launched kernels, and this one is `{form}`"
+                    self.diagnostics.append(Diagnostic("MT306", message, key.span))
+        devices = tuple(item.value for item in _scalars(node.get("device")))
+        return KernelSpec(
+            node=node,
+            devices=devices,
+            dtypes=tuple(item.value for item in _scalars(node.get("dtypes"))),
+            when=self.optional(_scalar(node, "when")),
+            body=self.body(form, node, devices, library),
+        )
+
+    def body(self, form: str, node: Mapping, devices: tuple[str, ...], library: Scalar | None) -> KernelBody:
+        value = node.entries[form][1]
+        if form == "symbol":
+            return self.launch(node, devices, library)
+        if form == "python" and isinstance(value, Scalar):
+            return PythonFunction(value)
+        if form == "mindspore":
+            return self.mindspore(value)
+        return Compute(self.formulas(_scalars(value)))
+
+    def launch(self, node: Mapping, devices: tuple[str, ...], library: Scalar | None) -> Launch:
+        sources = tuple(_scalars(node.get("source")))
+        own_library = _scalar(node, "library")
+        if sources and own_library is not None:
+            key = node.entries["library"][0]
+            self.diagnostics.append(Diagnostic("MT115", "a kernel cannot have both `library` and `source`", key.span))
+        tiling = node.get("tiling")
+        fields = tiling.entries.items() if isinstance(tiling, Mapping) else ()
+        return Launch(
+            symbol=_text(node, "symbol"),
+            abi=_text(node, "abi") or ("ascendc" if devices == ("npu",) else "c"),
+            library=None if sources else own_library or library,
+            sources=sources,
+            args=tuple([self.kernel_arg(item) for item in _scalars(node.get("args"))]),
+            block_dim=self.optional(_scalar(node, "block_dim")),
+            workspace=self.optional(_scalar(node, "workspace")),
+            tiling={name: self.kernel_arg(value) for name, (_, value) in fields if isinstance(value, Scalar)},
+        )
+
+    def kernel_arg(self, node: Scalar) -> KernelArg:
+        """``f32(scale)`` is ``scale`` passed as a C float; ``desc(x)`` and ``upload(tiling)`` are ways to pass, too."""
+        formula = self.formula(node)
+        match formula.expr:
+            case tree.Call(function=tree.Name(id=name), arguments=(value,), keywords=()) if name in C_TYPES:
+                return KernelArg(formula, "bool_" if name == "bool" else name)
+            case tree.Call(function=tree.Name(id="desc" | "upload" as name), arguments=(value,), keywords=()):
+                return KernelArg(Formula(node, value), name)
+        return KernelArg(formula)
+
+    def mindspore(self, value: Node) -> Mindspore:
+        if isinstance(value, Scalar):
+            return Mindspore(value.value, None, {})
+        node = value if isinstance(value, Mapping) else None
+        args = None if node is None else node.get("args")
+        attrs = None if node is None else node.get("attrs")
+        entries = attrs.entries.items() if isinstance(attrs, Mapping) else ()
+        return Mindspore(
+            "" if node is None else _text(node, "primitive"),
+            None if args is None else self.formulas(_scalars(args)),
+            {name: self.formula(item) for name, (_, item) in entries if isinstance(item, Scalar)},
+        )
+
+    # ------------------------------------------------------------ examples
+
+    def examples(self, node: Node | None, schema: opschema.Schema) -> tuple[Example, ...]:
+        items = node.items if isinstance(node, Sequence) else []
+        return tuple(self.example(item, schema) for item in items if isinstance(item, Mapping))
+
+    def example(self, node: Mapping, schema: opschema.Schema) -> Example:
+        args, expect, tolerance = node.get("args"), node.get("expect"), node.get("tolerance")
+        entries = args.entries.items() if isinstance(args, Mapping) else ()
+        read = {name: self.sample(value) for name, (_, value) in entries}
+        several = len(schema.returns) > 1 and isinstance(expect, Sequence)
+        expected = expect.items if several and isinstance(expect, Sequence) else [expect]
+        return Example(
+            node,
+            {name: value for name, value in read.items() if value is not None},
+            tuple(value for item in expected if (value := self.sample(item)) is not None),
+            Example.tolerance if tolerance is None else float(to_python(tolerance)),
+        )
+
+    def sample(self, node: Node | None) -> Sample | None:
+        if isinstance(node, Sequence):
+            return Values(node, tuple(value for item in node.items if (value := self.sample(item)) is not None))
+        return self.formula(node) if isinstance(node, Scalar) else None
+
+    # ------------------------------------------------------------ gradients
+
+    def backward(self, entry: Mapping, schema: opschema.Schema | None) -> Backward | None:
+        if "backward" not in entry.entries:
+            return None
+        key, node = entry.entries["backward"]
+        if isinstance(node, Scalar):
+            return Backward(node, key, marker=node.value)
+        arguments = {argument.name for argument in schema.arguments} if schema is not None else set()
+        if not isinstance(node, Mapping):
+            return None
+        if "function" in node.entries and "function" not in arguments:
+            function, setup = self.written(node, ("function", "setup_context"), "gradients")
+            return Backward(node, key, function=function, setup_context=setup)
+        derivatives = [self.derivative(name, value) for name, value in node.entries.values()]
+        return Backward(node, key, tuple(item for item in derivatives if item is not None))
+
+    def written(self, node: Mapping, keys: tuple[str, ...], what: str) -> tuple[PythonFunction | None, ...]:
+        """Hand-written functions, for ``keys``, that compute all of ``what``; nothing else may stand beside them."""
+        for name, (other, value) in node.entries.items():
+            if name not in keys:
+                message = f"`{name}` does nothing beside `function`, which gives all {what}"
+                self.diagnostics.append(Diagnostic("MT415", message, other.span))
+            elif isinstance(value, Scalar) and not _FUNCTION.fullmatch(value.value):
+                message = f"`{name}` cannot be `{value.value[:60]}`"
+                self.diagnostics.append(Diagnostic("MT114", message, value.span, "expected `module:function`"))
+        given = [_scalar(node, name) for name in keys]
+        return tuple(None if value is None else PythonFunction(value) for value in given)
+
+    def derivative(self, key: Scalar, value: Node) -> Derivative | None:
+        names = tuple(name.strip() for name in key.value.split(","))
+        if isinstance(value, Mapping):
+            formulas = {
+                device: self.formula(item) for device, (_, item) in value.entries.items() if isinstance(item, Scalar)
+            }
+            return Derivative(key, names, formulas.pop("default", None), by_device=formulas)
+        if not isinstance(value, Scalar):
+            return None
+        if value.value in _MARKERS:
+            return Derivative(key, names, None, value.value)
+        return Derivative(key, names, self.formula(value))
+
+    def forward(self, entry: Mapping, schema: opschema.Schema | None) -> Forward | None:
+        if "forward" not in entry.entries:
+            return None
+        key, node = entry.entries["forward"]
+        if isinstance(node, Scalar):
+            return Forward(node, key, marker=node.value)
+        if not isinstance(node, Mapping):
+            return None
+        names = {ret.name for ret in schema.returns} if schema is not None else set()
+        if "function" in node.entries and "function" not in names:
+            (function,) = self.written(node, ("function",), "tangents")
+            return Forward(node, key, function=function)
+        tangents = [self.tangent(name, value) for name, value in node.entries.values() if isinstance(value, Scalar)]
+        return Forward(node, key, tuple(tangents))
+
+    def tangent(self, key: Scalar, value: Scalar) -> Tangent:
+        if value.value in _TANGENT_MARKERS:
+            return Tangent(key, key.value, None, value.value)
+        return Tangent(key, key.value, self.formula(value))
+
+
+def _is_cut_short(node: Scalar) -> bool:
+    """Whether ``[f(a, b)]`` was meant to be one value, and is two to YAML."""
+    unclosed = node.value.count("(") - node.value.count(")")
+    if node.style or not unclosed:
+        return False
+    text, near = node.source.text, 100  # characters: to copy all of a file for each of its faults would take long
+    if unclosed > 0:
+        return text[node.end : node.end + near].lstrip().startswith(",")
+    return text[max(0, node.start - near) : node.start].rstrip().endswith(",")
+
+
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
+
+def is_special(name: str) -> bool:
+    """Whether Python gives a name a meaning of its own: ``__and__``."""
+    return name.startswith("__") and name.endswith("__")
+
+
+def _variants(node: Node | None) -> tuple[str, ...]:
+    names = [name.strip() for item in _scalars(node) for name in item.value.split(",")]
+    return tuple(dict.fromkeys(names)) or ("function",)
+
+
+def _tags(node: Mapping) -> tuple[str, ...]:
+    return tuple(tag.value for tag in _scalars(node.get("tags")))
+
+
+def _overlap_check(node: Mapping) -> tuple[str, ...]:
+    declared = tuple(item.value for item in _scalars(node.get("overlap_check")))
+    if not declared:
+        return default_overlap_check(_tags(node))
+    return () if declared == ("NoCheck",) else declared
+
+
+def _graph_update(node: Node | None) -> tuple[Scalar, ...]:
+    return tuple(_scalars(node.get("update"))) if isinstance(node, Mapping) else ()
+
+
+def _documentation(node: Mapping) -> str:
+    """``doc``, with what is said about versions below it."""
+    parts = [_text(node, "doc").strip()]
+    if since := _text(node, "since"):
+        parts.append(f"Since version {since}.")
+    if deprecated := _text(node, "deprecated").strip():
+        parts.append(f"Deprecated: {deprecated}")
+    return "\n\n".join(part for part in parts if part)

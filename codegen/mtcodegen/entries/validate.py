@@ -1,0 +1,266 @@
+"""Structure: nodes against ops.schema.json, the one description of the language that editors read too.
+
+Only the part of JSON Schema that the file uses is known here, so that validation costs no import and every finding
+can say what was expected in the language's own words.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from typing import Any
+
+from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
+from mtcodegen.findings.diagnostics import MOST_FINDINGS, Diagnostic, suggest
+from mtcodegen.findings.source import Span
+from mtcodegen.system.paths import data_folder
+
+__all__ = ["json_schema", "plain_type", "to_python", "validate"]
+
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F]+|0o[0-7]+)")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_SHORT = 6  # values of an enumeration that are always listed
+# Names that PyTorch, C and people have for values of the language.
+_OTHER_NAMES = {
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "fp16": "float16",
+    "fp32": "float32",
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "char": "int8",
+    "byte": "uint8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "gpu": "cuda",
+    "ascend": "npu",
+    "host": "cpu",
+}
+_BOOLEANS = {"yes": "true", "on": "true", "no": "false", "off": "false"}  # YAML 1.1's words for them
+_NAMES = {
+    "array": "a list",
+    "object": "a mapping",
+    "string": "a string",
+    "number": "a number",
+    "integer": "an integer",
+    "boolean": "true or false",
+}
+
+
+@functools.cache
+def json_schema() -> dict[str, Any]:
+    """ops.schema.json."""
+    schema: dict[str, Any] = json.loads((data_folder("ops_yaml") / "ops.schema.json").read_text("utf-8"))
+    return schema
+
+
+def validate(document: Node) -> list[Diagnostic]:
+    """Everything about the document's structure that ops.schema.json does not allow."""
+    return _check(document, json_schema(), "the file")
+
+
+def plain_type(node: Node) -> str:
+    """JSON Schema's name for the type of a node; plain scalars by YAML 1.2's core schema."""
+    if isinstance(node, Sequence):
+        return "array"
+    if isinstance(node, Mapping):
+        return "object"
+    if node.style:
+        return "string"
+    if node.value in ("", "~", "null", "Null", "NULL"):
+        return "null"
+    if node.value in ("true", "True", "TRUE", "false", "False", "FALSE"):
+        return "boolean"
+    if len(node.value) < 40 and _INTEGER.fullmatch(node.value):
+        return "integer"
+    return "number" if len(node.value) < 40 and _FLOAT.fullmatch(node.value) else "string"
+
+
+def to_python(node: Node) -> Any:
+    """The plain value of a node, as a YAML reader would give it."""
+    if isinstance(node, Sequence):
+        return [to_python(item) for item in node.items]
+    if isinstance(node, Mapping):
+        return {key: to_python(value) for key, (_, value) in node.entries.items()}
+    match plain_type(node):
+        case "null":
+            return None
+        case "boolean":
+            return node.value.lower() == "true"
+        case "integer":
+            return int(node.value.replace("_", ""), 0)
+        case "number":
+            return float(re.sub(r"\.(?=inf|nan)", "", node.value.lower()))
+    return node.value
+
+
+def _check(node: Node, schema: dict[str, Any], what: str) -> list[Diagnostic]:
+    schema = _resolved(schema)
+    if "anyOf" in schema:
+        return _check_any(node, schema, what)
+    if "enum" in schema:
+        return _check_enum(node, schema["enum"], what)
+    if not _fits(node, schema):
+        return [_wrong_type(node, _types(schema), what)]
+    if isinstance(node, Mapping):
+        return _check_mapping(node, schema, what)
+    if isinstance(node, Sequence):
+        return _check_sequence(node, schema, what)
+    if "pattern" in schema and not re.search(schema["pattern"], node.value):
+        return [Diagnostic("MT114", f"{what} cannot be {_quote(node.value)}", node.span, _pattern_hint(schema))]
+    if "minimum" in schema and not schema["minimum"] <= to_python(node) < math.inf:  # nor is NaN
+        hint = f"expected a number that is at least {schema['minimum']}"
+        return [Diagnostic("MT114", f"{what} cannot be {_quote(node.value)}", node.span, hint)]
+    if len(node.value) < schema.get("minLength", 0):
+        return [Diagnostic("MT114", f"{what} is empty", node.span)]
+    return []
+
+
+def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    reference = schema.get("$ref")
+    if reference is None:
+        return schema
+    target: dict[str, Any] = json_schema()["$defs"][reference.rsplit("/", 1)[1]]
+    return _resolved(target)
+
+
+def _pattern_hint(schema: dict[str, Any]) -> str:
+    pattern = schema["pattern"]
+    if ":" in pattern:
+        return "expected `module:function`"
+    return "expected `function`, `method` or both" if "method" in pattern else "expected letters, digits and `_`"
+
+
+def _types(schema: dict[str, Any]) -> tuple[str, ...]:
+    """The JSON types that a schema takes, in its order."""
+    schema = _resolved(schema)
+    if "anyOf" in schema:
+        return tuple(dict.fromkeys(name for branch in schema["anyOf"] for name in _types(branch)))
+    if "enum" in schema:
+        return ("string",)
+    types = schema["type"]
+    return (types,) if isinstance(types, str) else tuple(types)
+
+
+def _fits(node: Node, schema: dict[str, Any]) -> bool:
+    actual, wanted = plain_type(node), _types(schema)
+    return actual in wanted or (actual == "integer" and "number" in wanted)
+
+
+def _check_any(node: Node, schema: dict[str, Any], what: str) -> list[Diagnostic]:
+    branches = [branch for branch in schema["anyOf"] if _fits(node, branch)]
+    if not branches:
+        return [_wrong_type(node, _types(schema), what)]
+    results = [_check(node, branch, what) for branch in branches]
+    return next((result for result in results if not result), results[0])
+
+
+def _check_enum(node: Node, values: list[str], what: str) -> list[Diagnostic]:
+    if not isinstance(node, Scalar):
+        return [_wrong_type(node, ("string",), what)]
+    if node.value in values:
+        return []
+    message = f"{what} cannot be {_quote(node.value)}"
+    other = _OTHER_NAMES.get(node.value, "")
+    hint = f"did you mean `{other}`?" if other in values else suggest(node.value, values)
+    if not hint or len(values) <= _SHORT:  # a long list says less than the one that was meant
+        message += f"; expected {_either([f'`{value}`' for value in values])}"
+    return [Diagnostic("MT113", message, node.span, hint)]
+
+
+def _wrong_type(node: Node, wanted: tuple[str, ...], what: str) -> Diagnostic:
+    names = [_NAMES[name] for name in wanted if name != "number" or "string" not in wanted]
+    if "string" in wanted:
+        names = [name for name in names if name != _NAMES["boolean"]]
+    actual = plain_type(node)
+    got = "nothing" if actual == "null" else _NAMES[actual]
+    span = node.span
+    if actual == "null" and isinstance(node, Scalar) and not node.value:
+        span = _key_before(node)
+    word = _BOOLEANS.get(node.value.lower(), "") if isinstance(node, Scalar) and "boolean" in wanted else ""
+    return Diagnostic("MT112", f"{what} must be {_either(names)}, not {got}", span, f"write `{word}`" if word else "")
+
+
+def _key_before(node: Scalar) -> Span:
+    """An empty value has no place of its own: point at what stands before it."""
+    text = node.source.text
+    end = node.start
+    while end > 0 and text[end - 1] in " \t\r\n":
+        end -= 1
+    return Span(node.source, max(0, end - 1))
+
+
+def _check_mapping(node: Mapping, schema: dict[str, Any], what: str) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
+    title = schema.get("title", what)
+    known: dict[str, Any] = schema.get("properties", {})
+    others = schema.get("additionalProperties", True)
+    for name in schema.get("required", []):
+        if name not in node.entries:
+            found.append(_missing(node, name, title))
+    if len(node.entries) < schema.get("minProperties", 0):
+        found.append(Diagnostic("MT114", f"{what} is empty", node.span))
+    for name, (key, value) in node.entries.items():
+        inner = known.get(name, others)
+        if inner is False:
+            found.append(_unknown(key, known, title))
+        elif not re.search(schema.get("propertyNames", {}).get("pattern", ""), name):
+            found.append(Diagnostic("MT114", f"a key of {what} cannot be {_quote(name)}", key.span))
+        elif isinstance(inner, dict):
+            found += _check(value, inner, f"`{name}`")
+        if len(found) >= MOST_FINDINGS:
+            break
+    return found + _check_alternatives(node, schema, title)
+
+
+def _missing(node: Mapping, name: str, title: str) -> Diagnostic:
+    near = suggest(name, node.entries)
+    hint = f"{near.removeprefix('did you mean ').removesuffix('?')} looks like it" if near else ""
+    return Diagnostic("MT111", f"{title} needs the key `{name}`", node.span, hint)
+
+
+def _unknown(key: Scalar, known: dict[str, Any], title: str) -> Diagnostic:
+    hint = suggest(key.value, known) or f"known are {', '.join(known)}"
+    if key.value.count(")") > key.value.count("("):  # the rest of a call that YAML cut in two
+        hint = "quote the value before it: between [ ] or { } a comma ends it"
+    return Diagnostic("MT110", f"{title} has no key {_quote(key.value)}", key.span, hint)
+
+
+def _check_alternatives(node: Mapping, schema: dict[str, Any], title: str) -> list[Diagnostic]:
+    """``oneOf`` is used in one way only: exactly one of some keys must be there."""
+    keys = [branch["required"][0] for branch in schema.get("oneOf", [])]
+    given = [name for name in node.entries if name in keys]
+    if not keys or len(given) == 1:
+        return []
+    if not given:
+        return [Diagnostic("MT111", f"{title} needs one of {_either([f'`{key}`' for key in keys])}", node.span)]
+    message = f"{title} cannot have both `{given[0]}` and `{given[1]}`"
+    return [Diagnostic("MT115", message, node.entries[given[1]][0].span, "make two kernels of it")]
+
+
+def _check_sequence(node: Sequence, schema: dict[str, Any], what: str) -> list[Diagnostic]:
+    if len(node.items) < schema.get("minItems", 0):
+        return [Diagnostic("MT114", f"{what} is empty", node.span)]
+    item_schema: dict[str, Any] = schema.get("items", {})
+    name = _resolved(item_schema).get("title") or f"an item of {what}"
+    found: list[Diagnostic] = []
+    for item in node.items:
+        found += _check(item, item_schema, name)
+        if len(found) >= MOST_FINDINGS:
+            break
+    return found
+
+
+def _quote(value: str) -> str:
+    shown = value if len(value) <= 60 else f"{value[:57]}..."
+    return f"`{shown}`"
+
+
+def _either(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,218 @@
+"""Variants of one entry: out, in-place and functional operators that are made of it, by PyTorch's rules for schemas."""
+
+from __future__ import annotations
+
+import functools
+import string
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import opschema
+from mtcodegen.document.nodes import Mapping, Scalar
+from mtcodegen.entries.model import Backward, File, KernelSpec, OpSpec, Variant
+from mtcodegen.entries.schemas import is_tensor
+from mtcodegen.findings.diagnostics import Diagnostic, suggest
+from opschema import Alias, Argument, Return, Schema, SchemaKind
+
+__all__ = ["expand", "functional_name", "is_variant", "tensor_options", "variant_name", "variant_named", "variants_of"]
+
+_KEPT_TAGS = ("nondeterministic_seeded", "view_copy", "pt2_compliant_tag")  # that hold for variants, too
+_TENSOR_OPTIONS = ("dtype", "layout", "device", "pin_memory")
+_WORDS = {SchemaKind.OUT: "The out variant", SchemaKind.INPLACE: "The in-place variant"}
+_EXTRA_TAGS = {SchemaKind.OUT: ("out",), SchemaKind.INPLACE: ("inplace",)}
+
+
+def expand(file: File) -> tuple[File, list[Diagnostic]]:
+    """The file with the variants that its entries ask for, each behind its entry."""
+    ops: list[OpSpec] = []
+    found: list[Diagnostic] = []
+    for spec in file.ops:
+        ops.append(spec)
+        for name, asked in _asked(spec):
+            schema = variant_named(spec.schema, _bare(name, spec.schema))
+            if schema is not None:
+                ops.append(_variant(spec, schema, asked))
+            else:
+                span = asked.locate_item(name)
+                possible = [variant_name(variant) for variant in variants_of(spec.schema)]
+                known = f"possible are {', '.join(possible)}" if possible else "there is nothing to make of it"
+                message = f"`{name}` is not a variant of {spec.schema.qualname}"
+                found.append(Diagnostic("MT130", message, span, suggest(name.rpartition("::")[2], possible) or known))
+    return replace(file, ops=tuple(ops)), found
+
+
+def is_variant(spec: OpSpec) -> bool:
+    """Whether an operator was made of another entry: nothing in it is the user's to check."""
+    return any(isinstance(kernel.body, Variant) for kernel in spec.kernels)
+
+
+def _asked(spec: OpSpec) -> Iterator[tuple[str, Scalar]]:
+    for node in spec.autogen:
+        for name in node.value.split(","):
+            yield name.strip(), node
+
+
+def _bare(name: str, schema: Schema) -> str:
+    """A name without the namespace, which is that of the operator: a variant has no other."""
+    return name.removeprefix(f"{schema.namespace}::")
+
+
+def variant_name(schema: Schema) -> str:
+    """How ``autogen`` names an operator: without its namespace."""
+    return f"{schema.name}.{schema.overload}" if schema.overload else schema.name
+
+
+def _variant(spec: OpSpec, schema: Schema, asked: Scalar) -> OpSpec:
+    """An operator whose only kernel calls the one it is made of."""
+    node = Mapping(asked.source, asked.start, asked.end, asked.line, {})
+    # PyTorch's out variants are not differentiable; the others are, through the operators that they call.
+    backward = Backward(asked, asked, marker="not_implemented") if schema.kind is SchemaKind.OUT else None
+    kept = tuple(tag for tag in spec.tags if tag in _KEPT_TAGS)
+    return OpSpec(
+        node=node,
+        func=asked,
+        schema=schema,
+        doc=f"{_WORDS.get(schema.kind, 'The functional variant')} of ``{variant_name(spec.schema)}``.",
+        tags=("generated", *_EXTRA_TAGS.get(schema.kind, ()), *kept),
+        variants=("function",),
+        device_check=spec.device_check,
+        overlap_check=spec.overlap_check,
+        kernels=(KernelSpec(node, (), (), None, Variant(spec.schema)),),
+        backward=backward,
+    )
+
+
+def variants_of(schema: Schema) -> list[Schema]:
+    """The schemas that can be made of ``schema``."""
+    made = [variant_named(schema, name) for name in _makers(schema)]
+    return [variant for variant in made if variant is not None]
+
+
+def variant_named(schema: Schema, name: str) -> Schema | None:
+    """The variant of ``schema`` that is called ``name`` or ``name.overload``; None where none is made."""
+    made = _variant_named(schema.in_namespace(None), name)
+    return None if made is None else made.in_namespace(schema.namespace)
+
+
+@functools.lru_cache(maxsize=4096)  # an import asks for it before its operators have a namespace, and then with one
+def _variant_named(schema: Schema, name: str) -> Schema | None:
+    maker = _makers(schema).get(name)
+    if maker is None or ".__" in name:  # of an overload `_`: names that begin with `__` are Python's own
+        return None
+    return maker(schema)
+
+
+def _makers(schema: Schema) -> dict[str, Callable[[Schema], Schema | None]]:
+    """What makes variants, by the names that they have."""
+    overload = f".{schema.overload}" if schema.overload else ""
+    match schema.kind:
+        case SchemaKind.FUNCTIONAL:
+            return {
+                f"{schema.name}.{_out_overload(schema)}": _functional_to_out,
+                f"{schema.name}_{overload}": _functional_to_inplace,
+            }
+        case SchemaKind.INPLACE:
+            name = functional_name(schema)
+            return {f"{name}{overload}": _inplace_to_functional, f"{name}.{_out_overload(schema)}": _inplace_to_out}
+        case SchemaKind.MUTABLE:
+            return {
+                f"{schema.name}_functional{overload}": _mutable_to_functional,
+                f"{schema.name}.{_out_overload(schema)}": _functional_to_out,
+            }
+    return {}
+
+
+def _is_writable(type_: opschema.Type) -> bool:
+    """A tensor, or a list of them: what a variant can write to."""
+    return is_tensor(type_) or (isinstance(type_, opschema.ListType) and is_tensor(type_.elem))
+
+
+def _handed_back(written: Iterable[Argument]) -> tuple[Return, ...]:
+    """What an operator returns of what it writes to: all of it, or nothing where there is a list among it."""
+    returns = tuple(Return(argument.type, None, argument.alias) for argument in written)
+    return returns if all(is_tensor(ret.type) for ret in returns) else ()
+
+
+def _out_overload(schema: Schema) -> str:
+    return f"{schema.overload}_out" if schema.overload else "out"
+
+
+def _plain(argument: Argument) -> Argument:
+    return argument if argument.alias is None else replace(argument, alias=None)
+
+
+def _write(letter: str) -> Alias:
+    return Alias((letter,), True, ())
+
+
+def _functional_to_out(schema: Schema) -> Schema | None:
+    """An out argument for each output; factories lose dtype, device and the like, which ``out`` has."""
+    if not schema.returns or any(not _is_writable(ret.type) or ret.alias is not None for ret in schema.returns):
+        return None
+    taken = {letter for argument in schema.arguments if argument.alias for letter in argument.alias.before}
+    letters = [letter for letter in string.ascii_lowercase if letter not in taken]
+    names = ["out"] if len(schema.returns) == 1 else [f"out{i}" for i in range(len(schema.returns))]
+    if len(letters) < len(names) or {argument.name for argument in schema.arguments} & {*names}:
+        return None
+    options = set(tensor_options(schema))
+    kept = [argument for argument in schema.arguments if argument.name not in options]
+    types = [ret.type for ret in schema.returns]
+    outs = [Argument(n, t, None, True, _write(x)) for n, t, x in zip(names, types, letters, strict=False)]
+    returns = _handed_back(outs)
+    return replace(schema, overload=_out_overload(schema), arguments=(*kept, *outs), returns=returns)
+
+
+def tensor_options(schema: Schema) -> tuple[str, ...]:
+    """The keyword-only arguments, one behind the other, that say what a factory's result is; none, or all four."""
+    names = [argument.name for argument in schema.kwarg_only]
+    found = any(tuple(names[i : i + len(_TENSOR_OPTIONS)]) == _TENSOR_OPTIONS for i in range(len(names)))
+    return _TENSOR_OPTIONS if found else ()
+
+
+def _functional_to_inplace(schema: Schema) -> Schema | None:
+    first = schema.arguments[0] if schema.arguments else None
+    if first is None or first.kwarg_only or first.alias is not None or schema.name.endswith("_"):
+        return None
+    if not _is_writable(first.type) or [ret.type for ret in schema.returns] != [first.type]:
+        return None
+    if schema.returns[0].alias is not None or any(argument.alias for argument in schema.arguments):
+        return None
+    written = replace(first, alias=_write("a"))
+    returns = _handed_back([written])
+    return replace(schema, name=f"{schema.name}_", arguments=(written, *schema.arguments[1:]), returns=returns)
+
+
+def functional_name(schema: Schema) -> str:
+    """``add`` for ``add_``, ``__add__`` for ``__iadd__``; the name of any operator that is not in-place by name."""
+    if not schema.is_inplace_name:
+        return schema.name
+    return f"__{schema.name[3:]}" if schema.name.endswith("__") else schema.name[:-1]
+
+
+def _inplace_to_functional(schema: Schema) -> Schema | None:
+    return _without_writes(schema, functional_name(schema))
+
+
+def _inplace_to_out(schema: Schema) -> Schema | None:
+    """The result goes to ``out`` in place of the first argument; what else is written to stays so."""
+    first, *others = schema.arguments
+    if not _is_writable(first.type) or not first.is_write or any(argument.name == "out" for argument in others):
+        return None
+    out = Argument("out", first.type, None, True, first.alias)
+    arguments = (_plain(first), *others, out)
+    return replace(schema, name=functional_name(schema), overload=_out_overload(schema), arguments=arguments)
+
+
+def _mutable_to_functional(schema: Schema) -> Schema | None:
+    return _without_writes(schema, f"{schema.name}_functional")
+
+
+def _without_writes(schema: Schema, name: str) -> Schema | None:
+    """What was written to and not returned is returned, too, behind the other outputs."""
+    written = [argument for argument in schema.arguments if argument.is_write]
+    if not written or any(not _is_writable(argument.type) for argument in written):
+        return None
+    back = {ret.alias for ret in schema.returns}
+    returns = [Return(ret.type, ret.name) for ret in schema.returns]
+    returns += [Return(arg.type, f"{arg.name}_out") for arg in written if arg.alias not in back]
+    return replace(schema, name=name, arguments=tuple(map(_plain, schema.arguments)), returns=tuple(returns))

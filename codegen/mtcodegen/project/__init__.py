@@ -1,0 +1,1 @@
+"""A run over files: which they are, where their output goes, and bringing it there."""

@@ -1,0 +1,92 @@
+"""What was generated from the same files before, so that it is not made again to be compared.
+
+Generation is a pure function. Its result is kept in the user's cache folder under a hash of all that it reads: the YAML
+files and their names, the generator, its templates and the built-in operators, all by content, and the versions of what
+it runs on. Whatever differs is another hash: nothing is ever taken for up to date without being compared byte for byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import pathlib
+import sys
+from collections.abc import Sequence
+
+from mtcodegen.system.paths import PACKAGE, data_folder
+from mtcodegen.system.wholefile import write_whole
+from mtcodegen.targets.target import Generated, Target
+
+__all__ = ["key_of", "recall", "remember"]
+
+_SMALLEST = 100_000  # characters of output; less is made again as fast
+_MOST = 32  # results that are kept
+_SUFFIXES = (".py", ".j2", ".yaml", ".json")
+
+
+def key_of(targets: Sequence[Target]) -> str | None:
+    """The hash of everything that a run reads; None where something cannot be read, which the run itself will say."""
+    found = hashlib.sha256(sys.version.encode())
+    try:
+        for path in _own_files():
+            _add(found, path)
+        for target in targets:
+            found.update(repr((target.form, target.package, str(target.folder.resolve()))).encode())
+            for item in target.inputs:
+                found.update(repr((item.name, str(item.path.resolve()))).encode())
+                if item.path.is_file():
+                    _add(found, item.path)
+    except (OSError, UnicodeEncodeError):
+        return None
+    return found.hexdigest()
+
+
+def _own_files() -> list[pathlib.Path]:
+    import opschema
+
+    packages = [PACKAGE, pathlib.Path(opschema.__file__).parent]
+    folders = [*packages, data_folder("templates"), data_folder("ops_yaml")]
+    own = {path for folder in folders for path in folder.rglob("*") if path.suffix in _SUFFIXES}
+    others = [importlib.util.find_spec(name) for name in ("yaml", "jinja2")]  # they say their versions there
+    return sorted(own | {pathlib.Path(spec.origin) for spec in others if spec is not None and spec.origin})
+
+
+def _add(found: hashlib._Hash, path: pathlib.Path) -> None:
+    data = path.read_bytes()
+    found.update(f"{path}\0{len(data)}\0".encode())
+    found.update(data)
+
+
+def recall(targets: Sequence[Target], key: str) -> list[Generated] | None:
+    """What the run of this key made; None where that is not known."""
+    try:
+        checksum, _, text = (_folder() / key).read_text("utf-8").partition("\n")
+        if checksum != hashlib.sha256(text.encode()).hexdigest():
+            return None
+    except (OSError, UnicodeError, RuntimeError):
+        return None
+    files: list[dict[str, str]] = json.loads(text)
+    return [Generated(target, item) for target, item in zip(targets, files, strict=True)]
+
+
+def remember(generated: Sequence[Generated], key: str) -> None:
+    """Keep a result without findings, if it is large; a folder that cannot be written is no fault."""
+    text = json.dumps([item.files for item in generated])
+    if len(text) < _SMALLEST:
+        return
+    with contextlib.suppress(OSError, RuntimeError):
+        folder = _folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / key, f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}", 0o600)
+        kept = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
+        for path in kept[:-_MOST]:
+            path.unlink()
+
+
+def _folder() -> pathlib.Path:
+    """By the XDG base directory specification."""
+    base = pathlib.Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else pathlib.Path.home() / ".cache") / "mtcodegen" / "generated"

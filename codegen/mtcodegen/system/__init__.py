@@ -1,0 +1,1 @@
+"""Files, memory and processors: what knows nothing of operators."""

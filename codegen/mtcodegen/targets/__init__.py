@@ -1,0 +1,1 @@
+"""What is made of checked entries, a file a target; `mindtorch` needs a folder."""

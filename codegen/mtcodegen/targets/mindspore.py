@@ -1,0 +1,123 @@
+"""What of a file MindSpore itself can run: the rest is left out, and said so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from mtcodegen.document.nodes import Mapping
+from mtcodegen.entries.model import Compute, File, Formula, KernelSpec, Launch, OpSpec
+from mtcodegen.expr import Call, Expr, Literal, Name, Operator, walk
+from mtcodegen.expr.nodes import Attribute, Index, map_children
+from mtcodegen.findings.diagnostics import Diagnostic
+from mtcodegen.findings.source import Span
+
+__all__ = ["for_mindspore", "spelled_for_mindspore"]
+
+_DEVICES = ("cpu", "npu")
+_KEYS = {
+    "autocast": "casts (MindSpore's `amp` casts whole cells)",
+    "fallback": "what runs on other devices",
+    "forward": "forward-mode formulas (MindSpore's `jvp` differentiates gradients)",
+    "graph": "graph updates (MindSpore captures no such graphs)",
+}
+
+
+def for_mindspore(file: File) -> tuple[File, list[Diagnostic]]:
+    """The operators as cells of MindSpore, and what had to go."""
+    found: list[Diagnostic] = []
+    kept = [changed for spec in file.ops if (changed := _operator(spec, found)) is not None]
+    while True:  # what calls an operator that went has to go too
+        names = {spec.schema.qualname for spec in file.ops} - {spec.schema.qualname for spec in kept}
+        lost = {spec.schema.qualname: gone for spec in kept if (gone := names & _called(spec))}
+        if not lost:
+            return replace(file, ops=tuple(kept)), found
+        for spec in kept:
+            for name in sorted(lost.get(spec.schema.qualname, ()))[:1]:
+                found.append(_left_out(f"{spec.schema.qualname}, which calls {name}", spec.func.span))
+        kept = [spec for spec in kept if spec.schema.qualname not in lost]
+
+
+def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
+    name, span = spec.schema.qualname, spec.func.span
+    if any(argument.alias for argument in spec.schema.arguments):
+        found.append(_left_out(f"{name}: MindSpore's tensors do not change in place, and share no memory", span))
+        return None
+    if spec.schema.namespace == "aten":
+        hint = "give the operators a namespace of their own"
+        found.append(Diagnostic("MT623", f"{name}: `aten` stands for MindSpore's own operators", span, hint))
+    found += [
+        _left_out(what, spec.node.entries[key][0].span) for key, what in _KEYS.items() if key in spec.node.entries
+    ]
+    kernels = tuple(kept for kernel in spec.kernels if (kept := _narrowed(kernel, found)) is not None)
+    if spec.kernels and not kernels:
+        found.append(
+            Diagnostic("MT623", f"{name} has no kernel that MindSpore can run", span, "add one for cpu or npu")
+        )
+    unchecked = replace(spec, device_check="NoCheck", overlap_check=())  # MindSpore's tensors are where it puts them
+    return replace(unchecked, kernels=kernels, autocast={}, fallback="", forward=None, graph_update=())
+
+
+def _left_out(what: str, span: Span) -> Diagnostic:
+    return Diagnostic("MT622", f"left out: {what}", span, severity="warning")
+
+
+def _narrowed(kernel: KernelSpec, found: list[Diagnostic]) -> KernelSpec | None:
+    """The kernel on the devices that MindSpore can run it on; None where there is none."""
+    body = kernel.body
+    unready = isinstance(body, Launch) and (bool(body.sources) or body.abi != "ascendc")
+    devices = tuple(device for device in kernel.devices if device in _DEVICES and not (unready and device == "npu"))
+    if devices == kernel.devices:
+        return kernel
+    if unready and "npu" in kernel.devices:
+        found.append(_kernel_note("a kernel for npu that no library of AscendC kernels holds", kernel.node, "symbol"))
+    others = ", ".join(device for device in kernel.devices if device not in _DEVICES)
+    if others:
+        found.append(_kernel_note(f"kernels for {others}", kernel.node, "device"))
+    return replace(kernel, devices=devices) if devices else None
+
+
+def _kernel_note(what: str, node: Mapping, key: str) -> Diagnostic:
+    return _left_out(what, (node.entries[key][0] if key in node.entries else node).span)
+
+
+def _called(spec: OpSpec) -> set[str]:
+    """The operators that kernels and gradients call, by their qualified names."""
+    nodes = (node for formula in _formulas(spec) for node in walk(formula.expr))
+    return {
+        f"{node.namespace}::{node.name}{'.' if node.overload else ''}{node.overload}"
+        for node in nodes
+        if isinstance(node, Operator)
+    }
+
+
+def _formulas(spec: OpSpec) -> Iterator[Formula]:
+    for kernel in spec.kernels:
+        if isinstance(kernel.body, Compute):
+            yield from kernel.body.formulas
+    for derivative in spec.backward.derivatives if spec.backward else ():
+        yield from derivative.by_device.values()
+        if derivative.formula is not None:
+            yield derivative.formula
+
+
+# ---------------------------------------------------------------- expressions
+
+
+def spelled_for_mindspore(expr: Expr) -> Expr:
+    """``expr`` with what MindSpore's tensors call otherwise: sizes, the type of a device, the size of an element."""
+    node = map_children(expr, spelled_for_mindspore)
+    match node:
+        case Call(function=Attribute(value=value, name="size"), arguments=()):
+            return Attribute(value, "shape")
+        case Call(function=Attribute(value=value, name="size"), arguments=(index,)):
+            return Index(Attribute(value, "shape"), index)
+        case Call(function=Attribute(value=value, name="stride"), arguments=(index,)):
+            return Index(Call(Attribute(value, "stride"), ()), index)
+        case Call(function=Attribute(value=value, name="element_size"), arguments=()):
+            return Attribute(value, "itemsize")
+        case Attribute(value=Attribute(name="device") as device, name="type"):
+            return Call(Name("npu.device_type"), (device,))  # one name, as no argument has it
+        case Attribute(name="requires_grad"):
+            return Literal(True)
+    return node

@@ -1,0 +1,199 @@
+"""Examples as tests: the samples and expected results as functions, and which tests each takes part in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import opschema
+from mtcodegen.check.kernels import is_composite, runs_on_meta
+from mtcodegen.entries.model import Example, File, Formula, OpSpec, Sample, Values, place_of
+from mtcodegen.entries.schemas import fresh_returns, tensor_arguments
+from mtcodegen.expr import Literal, Name, walk
+from mtcodegen.pycode.expressions import attribute
+from mtcodegen.pycode.literals import quoted
+from mtcodegen.pycode.names import RESERVED, Names
+from mtcodegen.targets.mindtorch.function import Function
+from mtcodegen.targets.mindtorch.kernels import OpPlan
+
+__all__ = ["Tests", "plan_tests"]
+
+_USED = frozenset(
+    {
+        *("EXAMPLES", "DEVICES", "FAKES", "GRADIENTS", "TANGENTS", "VALUES"),
+        *("Iterable", "Path", "forward_ad", "gradcheck", "importlib", "pytest"),
+    }
+)
+_DOUBLE = "float64"
+
+
+@dataclass(frozen=True)
+class Tests:
+    """A test module: functions that make samples, and the rows of each test's table."""
+
+    source: str
+    module: str
+    probe: tuple[str, str]  # an operator that is there once the module has been imported: where, and its name
+    functions: tuple[Function, ...]
+    values: tuple[str, ...]  # operator, sample, expected, tolerance
+    devices: tuple[str, ...]  # operator, sample, device, tolerance
+    fakes: tuple[str, ...]  # operator, sample
+    gradients: tuple[str, ...]  # operator, sample, names of the arguments, dtype
+    tangents: tuple[str, ...]  # the same, of operators with forward-mode formulas
+
+
+def plan_tests(file: File, source: str, module: str) -> Tests | None:
+    """The tests for the examples of ``file``; None where it has none."""
+    names = Names(_USED, reserved=RESERVED)
+    found = [
+        _Planned(spec, example, f"example_{i}", names)
+        for spec in file.ops
+        for i, example in enumerate(spec.examples, start=1)
+    ]
+    if not found:
+        return None
+    first = found[0].op.schema
+    return Tests(
+        source=source,
+        module=module,
+        probe=(attribute("torch.ops", first.namespace or ""), first.name),
+        functions=tuple(function for item in found for function in item.functions),
+        values=tuple(row for item in found for row in item.values()),
+        devices=tuple(row for item in found for row in item.devices()),
+        fakes=tuple(row for item in found for row in item.fakes()),
+        gradients=tuple(row for item in found for row in item.gradients()),
+        tangents=tuple(row for item in found for row in item.tangents()),
+    )
+
+
+class _Planned:
+    """One example, with the names of its functions."""
+
+    def __init__(self, spec: OpSpec, example: Example, title: str, names: Names) -> None:
+        self.op = OpPlan(spec, "", names, {})
+        self.example = example
+        self.sample = self.op.private(title)
+        body = ["torch.manual_seed(0)", f"return {{{self._arguments()}}}"]
+        sample = Function(self.sample, (), "dict[str, Any]", body)
+        self.expected = self.op.private(f"{title}_expected") if example.expected else ""
+        self.functions = [sample, *([self._expected()] if example.expected else [])]
+
+    def _arguments(self) -> str:
+        given = self.example.arguments
+        types = {argument.name: argument.type for argument in self.op.schema.arguments}
+        return ", ".join(f"{quoted(name)}: {self._value(sample, types[name])}" for name, sample in given.items())
+
+    def _value(self, sample: Sample, type_: opschema.Type) -> str:
+        bare = type_.elem if isinstance(type_, opschema.OptionalType) else type_
+        if isinstance(sample, Formula):
+            code = self.op.python(sample.expr)
+            is_named_device = bare == opschema.BaseType("Device") and isinstance(sample.expr, Literal)
+            return f"torch.device({code})" if is_named_device and sample.expr != Literal(None) else code
+        if isinstance(bare, opschema.ListType):
+            return f"[{', '.join(self._value(item, bare.elem) for item in sample.items)}]"
+        return f"torch.tensor({self._numbers(sample)})"
+
+    def _numbers(self, sample: Sample) -> str:
+        if isinstance(sample, Values):
+            return f"[{', '.join(map(self._numbers, sample.items))}]"
+        return self.op.python(sample.expr)
+
+    def _expected(self) -> Function:
+        """What is expected, from a sample."""
+        formulas = [sample for sample in self.example.expected if isinstance(sample, Formula)]
+        read = {node.id for formula in formulas for node in walk(formula.expr) if isinstance(node, Name)}
+        name = self.op.parameters.local_names().unique("sample")
+        lines = [
+            f"{self.op.parameters.spelled[argument.name]} = {_taken(argument, name)}"
+            for argument in self.op.schema.arguments
+            if argument.name in read
+        ]
+        pairs = zip(self.example.expected, self.op.schema.returns, strict=True)
+        values = [self._value(sample, ret.type) for sample, ret in pairs]
+        lines.append(f"return [{', '.join(values)}]")
+        parameter = f"{name}: dict[str, Any]" if lines[:-1] else "_sample: dict[str, Any]"
+        return Function(self.expected, (parameter,), "list[Any]", lines)
+
+    # ------------------------------------------------------------ rows of the tables
+
+    def _row(self, *values: str) -> str:
+        schema = self.op.schema
+        operator = attribute("torch.ops", schema.namespace or "", schema.name, schema.overload or "default")
+        title = f"{schema.qualname} ({place_of(self.example.node)})"
+        return f"pytest.param({', '.join([operator, *values])}, id={quoted(title)})"
+
+    def values(self) -> Iterable[str]:
+        """The result is the expected one."""
+        if self.example.expected:
+            yield self._row(self.sample, self.expected, repr(self.example.tolerance))
+
+    def devices(self) -> Iterable[str]:
+        """Kernels of other devices agree with that for cpu."""
+        devices = dict.fromkeys(device for kernel in self.op.spec.kernels for device in kernel.devices)
+        for device in devices if _runs_on_cpu(self.op.spec) else ():
+            if device not in ("cpu", "meta"):
+                yield self._row(self.sample, quoted(device), repr(self.example.tolerance))
+
+    def fakes(self) -> Iterable[str]:
+        """The fake rule gives the shapes and dtypes of the real result."""
+        spec = self.op.spec
+        has_rule = "fake" in spec.node.entries or runs_on_meta(spec) or not fresh_returns(spec.schema)
+        if has_rule and tensor_arguments(spec.schema) and spec.schema.returns and _runs_on_cpu(spec):
+            yield self._row(self.sample)
+
+    def gradients(self) -> Iterable[str]:
+        """Gradients are the numerical ones."""
+        spec = self.op.spec
+        names = [name for name in _differentiated(spec) if name in self.example.arguments]
+        if not names or spec.schema.kind is not opschema.SchemaKind.FUNCTIONAL or not _runs_on_cpu(spec):
+            return
+        dtype = _gradient_dtype(spec)
+        if dtype:
+            yield self._row(self.sample, f"[{', '.join(map(quoted, names))}]", f"torch.{dtype}")
+
+    def tangents(self) -> Iterable[str]:
+        """Tangents agree with gradients, where both are given."""
+        forward = self.op.spec.forward
+        has_rule = forward is not None and all(item.marker != "not_implemented" for item in forward.tangents)
+        return self.gradients() if has_rule else ()
+
+
+def _taken(argument: opschema.Argument, sample: str) -> str:
+    """The value of an argument in a sample, or its default."""
+    if not argument.has_default:
+        return f'{sample}["{argument.name}"]'
+    return f'{sample}.get("{argument.name}", {_default(argument)})'
+
+
+_REDUCTIONS = {"Mean": "1", "Sum": "2"}  # constants that are numbers to Python
+
+
+def _default(argument: opschema.Argument) -> str:
+    value, name = argument.default_value, opschema.base_of(argument.type).name
+    if isinstance(value, opschema.Identifier):
+        return f"torch.{value}" if name == "ScalarType" else _REDUCTIONS.get(str(value), quoted(str(value)))
+    if not isinstance(value, str):
+        return repr(value)
+    return f"torch.device({quoted(value)})" if name == "Device" else quoted(value)
+
+
+def _runs_on_cpu(spec: OpSpec) -> bool:
+    return any(not kernel.devices or "cpu" in kernel.devices for kernel in spec.kernels)
+
+
+def _differentiated(spec: OpSpec) -> Sequence[str]:
+    """The arguments that have a gradient, by a formula or through the parts of a composed operator."""
+    backward = spec.backward
+    if backward is not None and backward.function is None:
+        return [name for item in backward.derivatives if item.formula is not None for name in item.arguments]
+    if backward is None and not is_composite(spec):
+        return ()
+    return [argument.name for argument in spec.schema.arguments if opschema.base_of(argument.type).name == "Tensor"]
+
+
+def _gradient_dtype(spec: OpSpec) -> str:
+    """The most exact dtype that a kernel for cpu takes; empty where none is floating."""
+    taken = [kernel.dtypes for kernel in spec.kernels if not kernel.devices or "cpu" in kernel.devices]
+    if any(not dtypes or _DOUBLE in dtypes for dtypes in taken):
+        return _DOUBLE
+    return "float32" if any("float32" in dtypes for dtypes in taken) else ""

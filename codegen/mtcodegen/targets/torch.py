@@ -1,0 +1,152 @@
+"""What of a file PyTorch itself can run: the rest is left out, and said so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import opschema
+from mtcodegen.document.nodes import Mapping
+from mtcodegen.entries.model import Backward, File, KernelSpec, Launch, Mindspore, OpSpec
+from mtcodegen.entries.schemas import is_tensor
+from mtcodegen.entries.variants import is_variant
+from mtcodegen.findings.diagnostics import Diagnostic
+from mtcodegen.findings.source import Span
+
+__all__ = ["for_torch"]
+
+# Of Python's keywords those that are TorchScript's, whose lexer reads schemas.
+_WORDS = frozenset(
+    [
+        "False",
+        "None",
+        "True",
+        "and",
+        "as",
+        "assert",
+        "break",
+        "class",
+        "continue",
+        "def",
+        "del",
+        "elif",
+        "else",
+        "for",
+        "global",
+        "if",
+        "import",
+        "in",
+        "is",
+        "not",
+        "or",
+        "pass",
+        "raise",
+        "return",
+        "while",
+        "with",
+    ]
+)
+# What `torch.ops`, a namespace and an operator have of their own, where nothing else can be found.
+_ATTRIBUTES = {
+    "a namespace": {"_dir", "higher_order", "import_module", "load_library", "loaded_libraries"},
+    "an operator": {"_dir", "name"},
+    "an overload": {
+        *("_dir", "_has_torchbind_op_overload", "_is_protocol", "_op", "_overload_names", "_qualified_op_name"),
+        *("_schemas", "op", "op_overloads", "overloads"),
+    },
+}
+
+
+def for_torch(file: File) -> tuple[File, list[Diagnostic]]:
+    """The operators as PyTorch can register them, and what had to go."""
+    found: list[Diagnostic] = []
+    ops = [_operator(spec, found) for spec in file.ops]
+    return replace(file, ops=tuple(ops)), found
+
+
+def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
+    name = spec.schema.qualname
+    if spec.schema.namespace == "aten":
+        hint = "give the operators a namespace of their own"
+        found.append(Diagnostic("MT621", f"{name}: PyTorch has the namespace `aten` itself", spec.func.span, hint))
+    for word, what in _reserved(spec.schema):
+        message = f"{name}: PyTorch reserves `{word}`, which cannot be the name of {what}"
+        there = re.search(rf"\b{re.escape(word)}\b", spec.func.value)
+        span = spec.func.span if there is None else spec.func.locate(there.start(), len(word))
+        found.append(Diagnostic("MT621", message, span, "rename it"))
+    tensors = [arg.name for arg in spec.schema.kwarg_only if opschema.base_of(arg.type).name == "Tensor"]
+    registered = spec.backward is not None and spec.backward.marker != "not_implemented"
+    if tensors and registered:
+        message = f"{name}: PyTorch takes no gradient for an operator with the keyword-only tensor `{tensors[0]}`"
+        found.append(Diagnostic("MT621", message, spec.func.span, "make it positional"))
+    narrowed = [_narrowed(kernel, found) for kernel in spec.kernels]
+    kernels = tuple(kernel for kernel in narrowed if kernel is not None)
+    if spec.kernels and not kernels:
+        found.append(
+            Diagnostic("MT621", f"{name} has no kernel that PyTorch can run", spec.func.span, "add one for cpu")
+        )
+    changed = replace(
+        spec, kernels=kernels, tags=_tags(spec, found), device_check="NoCheck", overlap_check=()
+    )  # PyTorch's library has no such checks; kernels refuse tensors that are not on cpu
+    if spec.backward is not None and registered and any(argument.alias for argument in spec.schema.arguments):
+        _left_out(spec, "backward", "gradients of operators that alias", found)
+        changed = replace(changed, backward=Backward(spec.backward.node, spec.backward.key, marker="not_implemented"))
+    if "npu" in spec.autocast:
+        _left_out(spec, "autocast", "casts on npu", found)
+        changed = replace(changed, autocast={key: value for key, value in spec.autocast.items() if key != "npu"})
+    if spec.forward is not None:
+        _left_out(spec, "forward", "forward-mode formulas", found)
+        changed = replace(changed, forward=None)
+    if spec.graph_update:
+        _left_out(spec, "graph", "graph updates", found)
+        changed = replace(changed, graph_update=())
+    return changed
+
+
+def _reserved(schema: opschema.Schema) -> Iterator[tuple[str, str]]:
+    """The names that PyTorch cannot read or look up, and what they are of."""
+    parts = [(schema.namespace or "", "a namespace"), (schema.name, "an operator"), (schema.overload, "an overload")]
+    parts += [(argument.name, "an argument") for argument in schema.arguments]
+    parts += [(ret.name, "a return") for ret in schema.returns if ret.name]
+    for word, what in parts:
+        hidden = word in _ATTRIBUTES.get(what, ())
+        if word in _WORDS or hidden or (what == "an overload" and word.startswith("__")):
+            yield word, what
+
+
+def _tags(spec: OpSpec, found: list[Diagnostic]) -> tuple[str, ...]:
+    """The tags that ``torch.library`` lets an operator of this schema have; PyTorch's own operators may have more."""
+    first, written = spec.schema.arguments[:1], [arg for arg in spec.schema.arguments if arg.is_write]
+    returned = [ret.alias for ret in spec.schema.returns] == [arg.alias for arg in written]
+    plain = returned and bool(written) and all(is_tensor(arg.type) for arg in written)
+    fits = {
+        "out": plain and all(arg.kwarg_only for arg in written),
+        "inplace": plain and written == [*first] and not written[0].kwarg_only,
+    }
+    for tag in spec.tags:
+        if not fits.get(tag, True) and not is_variant(spec):
+            _left_out(spec, "tags", f"tag `{tag}` for this schema", found)
+    return tuple(tag for tag in spec.tags if fits.get(tag, True))
+
+
+def _left_out(spec: OpSpec, key: str, what: str, found: list[Diagnostic]) -> None:
+    """Note that PyTorch has no place for something of an operator."""
+    span = spec.node.entries[key][0].span
+    found.append(Diagnostic("MT620", f"left out: PyTorch's library takes no {what}", span, severity="warning"))
+
+
+def _narrowed(kernel: KernelSpec, found: list[Diagnostic]) -> KernelSpec | None:
+    """The kernel on the devices that PyTorch can run it on; None where there is none."""
+    if isinstance(kernel.body, Mindspore):
+        found.append(_kernel_note("MindSpore's primitives", kernel.node, "mindspore"))
+        return None
+    if not isinstance(kernel.body, Launch) or kernel.devices == ("cpu",):
+        return kernel
+    found.append(_kernel_note("kernels that are launched elsewhere than on cpu", kernel.node, "symbol"))
+    return replace(kernel, devices=("cpu",)) if "cpu" in kernel.devices else None
+
+
+def _kernel_note(what: str, node: Mapping, key: str) -> Diagnostic:
+    span: Span = node.entries[key][0].span
+    return Diagnostic("MT620", f"left out: PyTorch cannot run {what}", span, severity="warning")
