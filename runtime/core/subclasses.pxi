@@ -1,0 +1,92 @@
+"""Objects of Tensor and its subclasses: what `Tensor.__new__` makes, and wrappers that only claim a device."""
+
+cdef uint64_t override_keys(object cls):
+    """Keys that send calls on tensors of a subclass to its ``__torch_function__`` and ``__torch_dispatch__``."""
+    cdef uint64_t keys = 0
+    if cls is Tensor:
+        return 0
+    if getattr(cls, "__torch_dispatch__", None) is not None:
+        keys |= PYTHON
+    if cls.__torch_function__ is not disabled_torch_function:
+        watch_attributes()
+        keys |= TORCH_FUNCTION
+    return keys
+
+
+def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t extra_keys=0):
+    """See `Tensor._make_wrapper_subclass`; `extra_keys` are added to those of the device and the class."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise no_subclass(cls)
+    if getattr(cls, "__torch_dispatch__", None) is None and not extra_keys:
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__: without it calls would find no memory")
+    cdef Tensor shape = alloc(size, dtype, "meta")
+    cdef Tensor t = new_of_class(cls)
+    if strides is not None:
+        shape = with_strides(shape, strides)
+    t.dt, t.storage, t.dev = shape.dt, shape.storage, as_device(device)
+    t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
+    t.born = mt_state.transform
+    copy_geometry(shape, t)
+    return t
+
+
+def wrapper_over(cls, Tensor meta not None, where, uint64_t extra_keys):
+    """A tensor of the class `cls` that claims the device `where`, with the shape and the (empty) storage of `meta`.
+
+    Wrappers over views of one meta tensor count as views of one another.
+    """
+    cdef Tensor t = new_of_class(cls)
+    t.dt, t.storage, t.offset, t.dev = meta.dt, meta.storage, meta.offset, as_device(where)
+    t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
+    t.born = meta.born
+    copy_geometry(meta, t)
+    return t
+
+
+cdef object no_subclass(object cls):
+    return TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+                     f"your class inherits from Tensor. Got {cls!r}")
+
+
+cdef object tensor_new = getattr(Tensor, "__new__")
+
+
+cdef Tensor new_of_class(cls):
+    """An empty object of a subclass, past a ``__new__`` of its own: that is what calls us."""
+    return <Tensor>tensor_new(cls)
+
+
+cdef PyObject* complete_tensor(PyTypeObject* cls, PyObject* bare, PyObject* args, PyObject* kwargs) except NULL:
+    """What ``Tensor.__new__`` gives Python code: an empty tensor, or what the legacy constructor makes of arguments."""
+    cdef Tensor t = <Tensor>bare
+    cdef object result = t
+    if PyTuple_GET_SIZE(<object>args) > 0 or kwargs != <PyObject*>None:
+        from mindtorch_v2 import _creation
+        result = _creation.legacy_tensor(<object><PyObject*>cls, *<tuple>args, **({} if kwargs == <PyObject*>None else <dict>kwargs))
+    else:
+        t.dt, t.dev, t.storage = default_dtype_, device_cpu, new_storage(0, device_cpu)
+        t.keys = device_keys(DEVICE_CPU) & ~mt_state.withheld | override_keys(<object><PyObject*>cls)
+        set_rank(t, 1)
+        t.sizes[0] = 0
+        set_row_major(t)
+    Py_INCREF(result)
+    return <PyObject*>result
+
+
+mt_complete_tensors(TensorType, complete_tensor)
+
+
+cdef Tensor with_strides(Tensor t, strides):
+    """The same shape on meta with other strides, over a storage as large as they need."""
+    cdef int64_t steps[MAX_DIMS]
+    cdef Tensor v = bare_view(t, t.nd)
+    if read_ints(strides, steps, "argument 'strides'") != t.nd:
+        raise RuntimeError(f"mismatch in length of strides and shape: {len(strides)} strides for {t.nd} sizes")
+    set_strides(v, t.sizes, steps)
+    v.storage = new_storage(bytes_reached(v), device_meta)
+    return v
+
+
+def disabled_torch_function(func, types, args=(), kwargs=None):
+    """As ``__torch_function__`` of a class: its tensors are treated like plain ones."""
+    return NotImplemented
