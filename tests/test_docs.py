@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 import mindtorch_v2 as torch
 from mindtorch_v2 import npu
 
@@ -35,3 +37,18 @@ def test_the_kernel_that_can_be_interrupted(repo_root, tmp_path):
     x = torch.ones(3)
     launcher.bind("halve", (npu.ptr, npu.u64), abi="c")(x, 3)
     assert x.tolist() == [0.5, 0.5, 0.5]
+
+
+def test_operators_that_are_written_by_hand(repo_root, tmp_path):
+    text = (repo_root / "docs/operators.md").read_text()
+    (kernel,) = re.findall(r"```c\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "axpy.c").write_text(kernel)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    names = {"__file__": str(tmp_path / "operators.py"), "__name__": "operators"}
+    exec(compile(code, names["__file__"], "exec"), names)
+    x = torch.tensor([1.0, -2.0])
+    assert names["scaled"](x, scale=3.0).tolist() == [3.0, -6.0]
+    assert names["scaled"](x, x, scale=-1.0).tolist() == [0.0, 0.0]
+    assert names["positive"](x).tolist() == [1.0]
+    with pytest.raises(RuntimeError, match=r"docs::scaled: expected weight.shape == x.shape"):
+        names["scaled"](x, torch.ones(3))

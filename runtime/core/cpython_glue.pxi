@@ -131,6 +131,10 @@ cdef extern from *:
     MT_MADE_WHOLE(mt_whole_overload)
     MT_MADE_WHOLE(mt_whole_scalar)
     MT_MADE_WHOLE(mt_whole_kernel)
+    MT_MADE_WHOLE(mt_whole_plan)
+    MT_MADE_WHOLE(mt_whole_program)
+    MT_MADE_WHOLE(mt_whole_formula)
+    MT_MADE_WHOLE(mt_whole_gradient)
 
     /* What Python code makes by calling a class is complete before it sees it. The core's own `Tensor.__new__(Tensor)` is
        a direct call of what Cython generated, and fills the fields itself. */
@@ -161,6 +165,10 @@ cdef extern from *:
     int mt_whole_overload_install(PyTypeObject* type) except -1
     int mt_whole_scalar_install(PyTypeObject* type) except -1
     int mt_whole_kernel_install(PyTypeObject* type) except -1
+    int mt_whole_plan_install(PyTypeObject* type) except -1
+    int mt_whole_program_install(PyTypeObject* type) except -1
+    int mt_whole_formula_install(PyTypeObject* type) except -1
+    int mt_whole_gradient_install(PyTypeObject* type) except -1
     int mt_check_self(PyTypeObject* type, vectorcallfunc* place) except -1
     void mt_complete_tensors(PyTypeObject* type, PyObject* (*complete)(PyTypeObject*, PyObject*, PyObject*, PyObject*) except NULL)
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf) nogil

@@ -53,6 +53,7 @@ cdef class OpOverload:
     cdef uint64_t active                 # keys at which something happens
     cdef uint64_t keyset_at              # keys whose kernel takes the call's DispatchKeySet before the arguments
     cdef uint64_t recorded_at            # autograd keys at which the core records the call itself
+    cdef uint64_t planned_at             # backend keys whose kernel is a plan that the call path runs itself
     cdef uint64_t composite_at           # backend keys that run an implicit composite, whose own operators are checked
     cdef Alias aliases[MAX_ARGS]
     cdef bint mutates, makes_views, returns_self, is_builtin
@@ -66,6 +67,8 @@ cdef class OpOverload:
     cdef readonly object backward_function, setup_function
     cdef readonly object jvp_function, jvp_source
     cdef bint setup_takes_keywords
+    cdef Gradient gradient               # the formula, where it is a definition's and its calls can be recorded as plans
+    cdef object pending                  # callable() that registers the rest of a definition, before the first call; or None
     cdef dict __dict__
     cdef object __weakref__
 
@@ -138,6 +141,7 @@ cdef class OpOverload:
 
         With `with_keyset` the kernel's first argument is the call's ``DispatchKeySet``, for redispatching.
         """
+        complete(self)
         if not callable(function):
             raise TypeError(f"{self.sig.qualname}: the kernel for {key} must be callable, not {_type_name(function)}")
         cdef int k = key_from_name(key)
@@ -156,14 +160,17 @@ cdef class OpOverload:
 
     def kernel(self, str key not None):
         """The callable registered under exactly this key, or None."""
+        complete(self)
         entry = self.kernels.get(key_from_name(key))
         return None if entry is None else entry[0]
 
     def has_kernel(self, str key not None):
+        complete(self)
         return key_from_name(key) in self.kernels
 
     def kernel_sources(self):
         """{key name: where it was registered}."""
+        complete(self)
         return {KEY_NAMES[key]: entry[1] for key, entry in self.kernels.items()}
 
     def set_autograd(self, backward, setup_context=None, source=None):
@@ -171,7 +178,9 @@ cdef class OpOverload:
 
         Without `backward` the call is recorded all the same, and running it backward is an error.
         """
+        complete(self)
         self.backward_function, self.setup_function = backward, setup_context
+        self.gradient = backward if isinstance(backward, Gradient) and not self.sig.has_lists else None
         self.kernels[ALIAS_AUTOGRAD] = (autograd_kernel, source, False)
         self.setup_takes_keywords = False
         if setup_context is not None and self.sig.kwnames is not None:
@@ -179,12 +188,25 @@ cdef class OpOverload:
             self.setup_takes_keywords = code is not None and "keyword_only_inputs" in code.co_varnames[:code.co_argcount]
         resolve_operator(self)
 
+    def set_pending(self, pending):
+        """Sets what registers the operator's kernels and gradient, called before its first call or the first look at them.
+
+        It registers everything, and then sets None.
+        """
+        self.pending = pending
+        resolve_operator(self)
+
+    def complete(self):
+        """Lets a definition register what it has not registered so far."""
+        complete(self)
+
     def set_jvp(self, function, source=None):
         """Registers the forward-mode formula, ``f(inputs, tangents, output)`` (see `Library.register_jvp`); None removes it."""
         self.jvp_function, self.jvp_source = function, source
 
     def computed(self, str key not None):
         """What a call finds at a key, ``(kind, callable, source, takes_keyset)`` with PyTorch's kinds, or None."""
+        complete(self)
         found = found_at(self, key_from_name(key))
         return None if found is None else (found[1], *found[0][:3])
 
@@ -248,9 +270,24 @@ def operator_names():
 
 
 cdef int forget_formula(OpOverload op) except -1:
-    op.backward_function = op.setup_function = None
+    op.backward_function = op.setup_function = op.gradient = None
     op.setup_takes_keywords = False
     return 0
+
+
+cdef inline int complete(OpOverload op) except -1:
+    if op.pending is not None:
+        op.pending()
+    return 0
+
+
+cdef object call_unready(OpOverload op, Bound* bound, uint64_t keys):
+    """A call for which nothing is registered, or nothing yet."""
+    if op.pending is not None:
+        complete(op)
+        if op.pending is None:
+            return dispatch(op, bound, keys)
+    raise missing_kernel(op, keys)
 
 
 cdef PyObject* call_operator(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
@@ -342,7 +379,7 @@ cdef inline object dispatch(OpOverload op, Bound* bound, uint64_t keys):
     cdef uint64_t live = keys & op.active
     cdef int key
     if live == 0:
-        raise missing_kernel(op, keys)
+        return call_unready(op, bound, keys)
     key = mt_highest_bit(live)
     if key == KEY_BATCHED and goes_above_batch(op, bound, live & AUTOGRAD_KEYS):
         key = mt_highest_bit(live & AUTOGRAD_KEYS)
@@ -381,6 +418,8 @@ cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t ke
 cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
     """A backend's kernel where autograd is not in between: inside another kernel, in inference mode, by redispatch."""
     cdef uint64_t start = bumps
+    if op.planned_at >> key & 1 and not (op.device_check and keys & NOT_CPU):
+        return run_plan(<Plan>op.table[key], bound, False)
     if op.mutates:
         refuse_inference_tensors(op, bound)
     result = run_at(op, key, bound, keys)

@@ -84,8 +84,10 @@ cdef int resolve_operator(OpOverload op) except -1:
     """Fills the table that calls index, from what is registered."""
     cdef int key
     # A missing backend kernel is found, and explained, at its backend; overrides reach every operator.
-    op.active = BACKEND_KEYS | TORCH_FUNCTION
-    op.recorded_at = op.composite_at = op.keyset_at = 0
+    op.active = 0 if op.pending is not None else BACKEND_KEYS | TORCH_FUNCTION
+    op.recorded_at = op.composite_at = op.keyset_at = op.planned_at = 0
+    if op.pending is not None:                            # the first call finds nothing, and completes the definition
+        return 0
     for key in range(KEY_COUNT):
         op.table[key] = NULL
         found = found_at(op, key)
@@ -102,6 +104,8 @@ cdef int resolve_operator(OpOverload op) except -1:
             op.table[key] = <PyObject*>entry[0]
             if kind is MATH:
                 op.composite_at |= <uint64_t>1 << key
+            elif key <= KEY_META and runs_as_plan(op, entry[0]):
+                op.planned_at |= <uint64_t>1 << key
             if entry[2]:
                 op.keyset_at |= <uint64_t>1 << key
     return 0

@@ -167,11 +167,15 @@ def alloc(shape, dtype=None, device=None):
 
 def alloc_like(Tensor t not None, dtype=None):
     """An uninitialised contiguous tensor of t's shape and device, and of its dtype unless one is given."""
+    return like_of(t, t.dt if dtype is None else <object>given_dtype("alloc_like", dtype))
+
+
+cdef Tensor like_of(Tensor t, dtype d):
+    """As `alloc_like`, of a given dtype."""
     cdef Tensor result
-    if not t.contig or t.dev.type_code == DEVICE_META or dtype is not None:
-        d = t.dt if dtype is None else given_dtype("alloc_like", dtype)
+    if not t.contig or t.dev.type_code == DEVICE_META:
         return alloc_sizes(t.nd, t.sizes, d, t.dev)
-    result = bare_tensor(t.dt, t.dev)
+    result = bare_tensor(d, t.dev)
     copy_geometry(t, result)
     result.storage = new_storage(bytes_of(result), t.dev)
     return result

@@ -18,6 +18,7 @@ from ._custom_op import (
     require_positional_tensors,
 )
 from ._library import Library, canonical_key
+from ._references import python_function
 from ._rules import register_autocast_rule, register_batching_rule, register_dispatch_rule
 
 __all__ = [
@@ -196,26 +197,6 @@ def register_torch_dispatch(
     return func
 
 
-def python_function(reference: str) -> Callable[..., Any]:
-    """``"module:function"`` as a callable; the module is imported at the first call.
-
-    Raises ImportError or AttributeError then, naming the reference.
-    """
-    module_name, colon, name = reference.partition(":")
-    if not (module_name and colon and name):
-        raise ValueError(f"a Python function is given as 'module:function', got {reference!r}")
-    found: list[Callable[..., Any]] = []
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not found:
-            found.append(_import_function(module_name, name))
-        return found[0](*args, **kwargs)
-
-    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
-    call.__doc__ = f"Calls {reference}."
-    return call
-
-
 def mindspore_kernel(primitive: str, /, **attributes: Any) -> Callable[..., Any]:
     """A MindSpore primitive as a kernel on our tensors; MindSpore is imported at the first call."""
     found: list[Callable[..., Any]] = []
@@ -229,20 +210,6 @@ def mindspore_kernel(primitive: str, /, **attributes: Any) -> Callable[..., Any]
     call.__name__ = call.__qualname__ = primitive
     call.__doc__ = f"Calls MindSpore's {primitive}."
     return call
-
-
-def _import_function(module_name: str, name: str) -> Callable[..., Any]:
-    try:
-        found: Any = importlib.import_module(module_name)
-    except ImportError as error:
-        raise ImportError(f"{module_name}:{name}: {error}") from error
-    for part in name.split("."):
-        if not hasattr(found, part):
-            raise AttributeError(f"{module_name}:{name}: '{module_name}' has no function '{name}'")
-        found = getattr(found, part)
-    if not callable(found):
-        raise TypeError(f"{module_name}:{name} must be callable, not {type(found).__name__}")
-    return found  # type: ignore[no-any-return]
 
 
 def _impl_decorator(lib: Library, name: str, dispatch_key: str) -> Callable[..., Any]:

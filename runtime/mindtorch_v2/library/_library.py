@@ -21,6 +21,7 @@ from ._graph import UPDATE_SPECS, check_update
 from ._list_outputs import gradients_by_output, returns_lists
 from ._publishing import publish
 from ._registrations import Kernel, find_meta, formula, pop, push
+from .definitions._definition import Definition
 
 __all__ = [
     "Library",
@@ -61,6 +62,7 @@ class Library:
             raise ValueError(f"a namespace must be an identifier, got {ns!r}")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._undo: list[Callable[[], object]] = []
+        self._definitions: list[Definition] = []
         if kind == "DEF":
             _claim_namespace(ns, self._undo)
         self._finalizer = weakref.finalize(self, _undo_all, self._undo)
@@ -113,6 +115,49 @@ class Library:
             raise
         self._undo += [lambda: _ops.discard(overload), withdraw]
         return parsed.name
+
+    def operator(
+        self,
+        schema: str,
+        *,
+        doc: str | None = None,
+        tags: str | Iterable[str] = (),
+        variants: Iterable[str] = ("function",),
+        device_check: str = "NoCheck",
+        overlap_check: Iterable[str] = (),
+    ) -> Callable[[Callable[..., None]], OpOverload]:
+        """Decorator: defines an operator by a function that says, of its arguments as symbols, what a call does.
+
+        ``function(op, *arguments)`` says what is checked, returned and launched, and what the gradient is
+        (`docs/operators.md`). It runs once, when the operator is first called or looked at; calls run what it said,
+        without Python. The other arguments are `define`'s; the function's docstring is the operator's. Returns the
+        operator in the function's place.
+        """
+
+        def decorate(function: Callable[..., None]) -> OpOverload:
+            code = getattr(function, "__code__", None)
+            self.define(
+                schema,
+                tags=tags,
+                doc=doc or function.__doc__,
+                variants=variants,
+                device_check=device_check,
+                overlap_check=overlap_check,
+                source=None if code is None else f"{code.co_filename}:{code.co_firstlineno}",
+            )
+            overload = self._resolve(schema.partition("(")[0].strip())
+            self._definitions.append(Definition(self, overload, function))
+            return overload
+
+        return decorate
+
+    def check(self) -> None:
+        """Makes all that calls of the operators defined by `operator` can ask for, gradients included.
+
+        For tests: what a definition cannot say raises DefinitionError here, else at a first call.
+        """
+        for definition in self._definitions:
+            definition.check()
 
     def impl(
         self,

@@ -59,6 +59,10 @@ class KernelLauncher:
         types = tuple(types)
         return Kernel(symbol, functools.partial(self._address, symbol, types, abi), types, abi=abi, dtypes=dtypes)
 
+    def __getitem__(self, symbol: str) -> tuple[KernelLauncher, str]:
+        """One of its kernels, for ``op.launch`` of a definition."""
+        return self, symbol
+
     def launch(self, name: str, *, block_dim: int, args: Sequence[Any] = (), stream: Stream | None = None) -> None:
         """Launches an AscendC kernel whose arguments say their C types themselves, on the current stream or ``stream``.
 

@@ -1,0 +1,174 @@
+"""Gradients of definitions: what a call saves is made by one program, its gradient by another.
+
+Both belong to one way through the definition and one set of inputs that require grad. A call that the core runs itself leaves
+a `PlanNode`; where a transform, a mode or a hook runs the call, the same programs are called as ``setup_context`` and
+``backward``.
+"""
+
+@cython.final
+cdef class Formula:
+    """The gradient on one way, for one set of inputs.
+
+    ``prepare`` makes what is saved of the arguments and outputs (None: nothing is), ``program`` the gradients of the tensor
+    arguments of those of the outputs and what was saved. Bit i of `reads`: the gradient of output i is read.
+    """
+    cdef Program prepare, program
+    cdef int outputs
+    cdef uint64_t reads
+    cdef tuple needs
+
+    def __init__(self, prepare, Program program not None, int outputs, uint64_t reads, tuple needs not None):
+        self.prepare = None if prepare is None else <Program?>prepare
+        self.program, self.outputs, self.reads, self.needs = program, outputs, reads, needs
+        if self.program.inputs < outputs:
+            raise ValueError("a gradient's program takes the gradients of all outputs")
+
+
+mt_whole_formula_install(<PyTypeObject*>Formula)
+
+
+@cython.final
+cdef class Gradient:
+    """What `Library.register_autograd` gets of a definition; also callable as its ``backward``.
+
+    ``make(way, mask)`` makes a Formula, asked for once each; ``way(*inputs)`` tells which way a call went.
+    """
+    cdef OpOverload op
+    cdef object make, way
+    cdef dict formulas
+    cdef Formula last
+    cdef uint64_t last_key
+    cdef object __weakref__
+
+    def __init__(self, OpOverload op not None, make not None, way not None):
+        self.op, self.make, self.way, self.formulas = op, make, way, {}
+
+    def __call__(self, FunctionCtx ctx not None, *grads):
+        formula, plain = vars(ctx)["plan"]
+        gradients = iter(run_formula(formula, ctx.saved_tensors, plain, list(grads), None))
+        return tuple([next(gradients) if self.op.sig.args[i].kind == ARG_TENSOR else None for i in range(self.op.sig.count)])
+
+    def setup_context(self, FunctionCtx ctx not None, tuple inputs not None, output):
+        """Saves what the gradient reads."""
+        cdef Formula formula
+        cdef uint64_t mask = 0
+        cdef int i
+        for i in range(self.op.sig.count):
+            if self.op.sig.args[i].kind == ARG_TENSOR and ctx.needs_input_grad[i]:
+                mask |= <uint64_t>1 << i
+        formula = formula_of(self, self.way(*inputs), mask)
+        values = () if formula.prepare is None else formula.prepare(*inputs, *(output if isinstance(output, tuple) else (output,)))[1]
+        ctx.save_for_backward(*[v if isinstance(v, Tensor) else None for v in values])
+        vars(ctx)["plan"] = formula, tuple([None if isinstance(v, Tensor) else v for v in values])
+
+
+mt_whole_gradient_install(<PyTypeObject*>Gradient)
+
+
+cdef Formula formula_of(Gradient gradient, int way, uint64_t mask):
+    cdef uint64_t key = mask << 8 | way
+    if gradient.last_key == key and gradient.last is not None:
+        return gradient.last
+    found = gradient.formulas.get(key)
+    if found is None:
+        found = gradient.formulas[key] = <Formula?>gradient.make(way, mask)
+    gradient.last, gradient.last_key = found, key
+    return found
+
+
+cdef list run_formula(Formula formula, tuple tensors, tuple plain, list grads, Node node):
+    """Gradients of the tensor arguments; `tensors` and `plain` hold what was saved, each None where the other has it."""
+    cdef Frame f
+    cdef Program p = formula.program
+    cdef Py_ssize_t i, count = 0 if tensors is None else PyTuple_GET_SIZE(tensors)
+    if formula.outputs + count != p.inputs:
+        raise RuntimeError(f"{p.op.sig.qualname}: the gradient takes {p.inputs - formula.outputs} saved values, got {count}")
+    if node is not None:
+        for i in range(formula.outputs):
+            if grads[i] is None and formula.reads >> i & 1 and node.meta(i).known:
+                grads[i] = zeros_for(node.meta(i))
+    enter_frame(p, &f, NULL)
+    for i in range(formula.outputs):
+        f.objects[i] = <PyObject*>grads[i]
+    for i in range(count):
+        f.objects[formula.outputs + i] = PyTuple_GET_ITEM(tensors, i)
+        if f.objects[formula.outputs + i] == <PyObject*>None and plain is not None:
+            f.objects[formula.outputs + i] = PyTuple_GET_ITEM(plain, i)
+    try:
+        run_program(p, &f)
+        return [returned_value(p, &f, i) for i in range(f.returned)]
+    finally:
+        leave_frame(p, &f)
+
+
+@cython.final
+cdef class PlanNode(FunctionCtx):
+    """The node of a call that ran as a plan."""
+    cdef Formula formula
+    cdef tuple plain               # what was saved and is no tensor, by the same positions as `saved`
+
+    cdef object apply(self, list grads):
+        cdef int i, missing = 0
+        for i in range(self.output_count):
+            missing += grads[i] is None
+        if missing == self.output_count and is_builtin_call(self):
+            return [None] * self.next_count
+        return run_formula(self.formula, self.saved_tensors if self.saved is not None or self.freed else self.plain, self.plain, grads, self)
+
+
+cdef int record_plan(OpOverload op, Program p, Frame* f) except -1:
+    """The node of a call: edges, what its gradient reads, the outputs' history."""
+    global next_sequence
+    cdef PlanNode node = PlanNode.__new__(PlanNode)
+    cdef Tensor output
+    cdef int i, slot = 0
+    cdef uint64_t mask = 0
+    for i in range(op.sig.count):
+        if op.sig.args[i].kind == ARG_TENSOR and f.objects[i] != <PyObject*>None and needs_grad(<Tensor>f.objects[i]):
+            mask |= <uint64_t>1 << i
+    node.function, node.is_operator, node.node_name = op, True, op.node_name
+    node.formula = formula_of(op.gradient, f.way, mask)
+    node.needs_input_grad = node.formula.needs
+    node.sequence = next_sequence
+    next_sequence += 1
+    node.set_edge_count(op.sig.tensor_args)
+    for i in range(op.sig.count):
+        if op.sig.args[i].kind == ARG_TENSOR:
+            node.set_edge(slot, <object>f.objects[i])
+            slot += 1
+    node.set_output_count(f.returned)
+    for i in range(f.returned):
+        output = <Tensor?>returned_value(p, f, i)
+        if output.dt.category >= CATEGORY_FLOAT:
+            set_history(output, node, i)
+        else:
+            node.without_history(output, i)
+    if node.formula.prepare is not None:
+        save_values(node, p, f)
+    return 0
+
+
+cdef int save_values(PlanNode node, Program p, Frame* f) except -1:
+    """What the gradient reads, from the call's arguments and outputs."""
+    cdef Frame made
+    cdef Program prepare = node.formula.prepare
+    cdef int i, tensors = 0
+    if prepare.inputs != p.inputs + f.returned:
+        raise RuntimeError(f"{p.op.sig.qualname}: what its gradient saves is of other outputs")
+    enter_frame(prepare, &made, f.bound)
+    memcpy(made.objects, f.objects, p.inputs * sizeof(PyObject*))
+    for i in range(f.returned):
+        made.objects[p.inputs + i] = f.objects[p.pool[f.returns + i]]
+    try:
+        run_program(prepare, &made)
+        values = returned_values(prepare, &made)
+    finally:
+        leave_frame(prepare, &made)
+    for value in values:
+        tensors += isinstance(value, Tensor)
+    if tensors < len(values):
+        node.plain = tuple([None if isinstance(v, Tensor) else v for v in values])
+    if tensors:
+        node.to_save = values if node.plain is None else tuple([v if isinstance(v, Tensor) else None for v in values])
+        node.finish_saving()
+    return 0

@@ -1,0 +1,147 @@
+"""Launches of a program: arguments from registers straight into the kernel's frame, its status into the operator's error."""
+
+cdef enum:                     # how an argument is passed
+    BY_TENSOR, BY_NOTHING, BY_INT, BY_FLOAT, BY_OBJECT
+    OPERAND_KINDS
+
+PLAN_OPERANDS = {"tensor": BY_TENSOR, "nothing": BY_NOTHING, "int": BY_INT, "float": BY_FLOAT, "object": BY_OBJECT}
+
+cdef extern from *:
+    void PyErr_SetObject(object kind, object value)
+
+
+cdef int check_launch(Program p, Step* s) except -1:
+    """A launch's operands: for each of the kernel's arguments how it is passed, and a register."""
+    cdef int i, how, at
+    if not isinstance(<object>s.what, Kernel) or s.b != 2 * (<Kernel>s.what).nargs:
+        raise ValueError("a launch has a kernel and a pair for each of its arguments")
+    if (<Kernel>s.what).ascendc:
+        require_register(p, "w", s.made)
+    for i in range(s.a, s.a + s.b, 2):
+        how, at = p.pool[i], p.pool[i + 1]
+        if not 0 <= how < OPERAND_KINDS:
+            raise ValueError(f"unknown operand {how}")
+        if how != BY_NOTHING:
+            require_register(p, "o" if how in (BY_TENSOR, BY_OBJECT) else "w", at)
+    return 0
+
+
+cdef int launch_step(Program p, Frame* f, Step* s) except -1:
+    """On the CPU, without boxing. `made` is the word with block_dim, c the number of the first argument among the explained."""
+    cdef Kernel k = <Kernel>s.what
+    cdef Launch call
+    cdef uint64_t* frame = <uint64_t*>&call.frame
+    cdef uint64_t* word
+    cdef int* operand = p.pool + s.a
+    cdef int i, how, status
+    cdef int64_t elements = 0
+    cdef Tensor t
+    if k.ascendc or k.has_host:
+        return launch_boxed(p, f, s, k)
+    if k.address == NULL:
+        resolve_address(k)
+    for i in range(k.nargs):
+        word = frame + k.slots[i]
+        how = operand[0]
+        if how == BY_TENSOR:
+            t = <Tensor>f.objects[operand[1]]
+            if t.dev.type_code != DEVICE_CPU or not k.allowed[i] >> t.dt.code & 1 or k.kinds[i] == C_PTR and not t.contig \
+                    or t.storage.data == NULL and t.nelem > 0:
+                refuse_tensor(p, f, s, k, i, t)
+            elements += t.nelem
+            if k.kinds[i] == C_PTR:
+                word[0] = <uint64_t>tensor_data(t)
+            else:
+                describe_tensor(t, &call.descriptors[i])
+                word[0] = <uint64_t>&call.descriptors[i]
+        elif how == BY_INT and C_BOOL < k.kinds[i] < C_F16 and INT_LOW[k.kinds[i]] <= f.words[operand[1]].i <= INT_HIGH[k.kinds[i]]:
+            word[0] = <uint64_t>f.words[operand[1]].i
+        elif how == BY_NOTHING:
+            word[0] = 0
+        else:
+            value = operand_value(k, i, f, how, operand[1])
+            status = convert_scalar(k.kinds[i], value, word)
+            if status != CONVERTED:
+                refuse_scalar(p, f, s, k, i, value, status)
+        operand += 2
+    if elements < RELEASE_GIL_FROM:
+        status = mt_invoke(k.address, &call.frame, k.floats, k.words)
+    else:
+        with nogil:
+            status = mt_invoke(k.address, &call.frame, k.floats, k.words)
+    if status != 0 or mt_stopped:
+        mt_check_stopped()
+        if status != 0:
+            refuse_status(p, f, s, k, status)
+    return 0
+
+
+cdef object operand_value(Kernel k, int i, Frame* f, int how, int at):
+    """An argument as a Python object."""
+    if how == BY_NOTHING:
+        return None
+    if how == BY_INT:
+        return f.words[at].i != 0 if k.kinds[i] == C_BOOL else f.words[at].i
+    return f.words[at].d if how == BY_FLOAT else <object>f.objects[at]
+
+
+cdef int launch_boxed(Program p, Frame* f, Step* s, Kernel k) except -1:
+    """A kernel of abi "ascendc", or one that takes structs: with its arguments as objects."""
+    cdef int i
+    args = tuple([operand_value(k, i, f, p.pool[s.a + 2 * i], p.pool[s.a + 2 * i + 1]) for i in range(k.nargs)])
+    try:
+        if k.ascendc:
+            k.launch(f.words[s.made].i, args)
+        else:
+            k(*args)
+    except (KernelError, KernelArgumentError, KernelOverflowError) as error:
+        return explained(p, f, error)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise of_operator(p, error, "")
+    return 0
+
+
+# ---------------------------------------------------------------- errors
+cdef object of_operator(Program p, object error, str argument):
+    """A launch's error with the operator, and its argument, before it."""
+    name = p.op.sig.qualname + (f": argument '{argument}'" if argument else "")
+    error.args = (f"{name}: {error}", *error.args[1:])
+    return error
+
+
+cdef str argument_text(Program p, Step* s, int i):
+    """What the definition passes as a kernel's argument i."""
+    return p.explain("operand", s.c + i, ())
+
+
+cdef int refuse_tensor(Program p, Frame* f, Step* s, Kernel k, int i, Tensor t) except -1:
+    cdef Launch call
+    call.elements, call.device, call.device_from = 0, 0, -1
+    try:
+        check_tensor(k, i, t, &call)
+    except RuntimeError as error:
+        raise of_operator(p, error, argument_text(p, s, i)) from None
+    return 0
+
+
+cdef int refuse_scalar(Program p, Frame* f, Step* s, Kernel k, int i, object value, int status) except -1:
+    try:
+        raise_bad_argument(k, i, value, status)
+    except (TypeError, OverflowError) as error:
+        if not p.op.is_builtin:
+            of_operator(p, error, argument_text(p, s, i))
+        return explained(p, f, error)
+    return 0
+
+
+cdef int refuse_status(Program p, Frame* f, Step* s, Kernel k, int status) except -1:
+    values = tuple([<object>f.objects[p.pool[i + 1]] for i in range(s.a, s.a + s.b, 2) if p.pool[i] == BY_TENSOR])
+    return explained(p, f, kernel_failure(k, status, <PyObject**>&(<PyTupleObject*>values).ob_item[0], len(values)))
+
+
+cdef int explained(Program p, Frame* f, object error) except -1:
+    """Raises what a launch's error is of the operator's call: failures.pxi knows, at the latest where the kernel was called."""
+    if f.bound == NULL:
+        raise error
+    PyErr_SetObject(type(error), error)
+    return explain_kernel_failure(p.op, f.bound)

@@ -1,0 +1,127 @@
+"""Gradients of definitions: what is saved, and the two programs of a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..._core import Formula, Gradient
+from ._lowering import Lowering
+from ._symbols import DefinitionError, Symbol, TensorSymbol
+from ._tracer import Trace
+
+if TYPE_CHECKING:
+    from ._definition import Definition
+
+__all__ = ["Formulas"]
+
+
+class Formulas:
+    """The gradient formulas of a definition, each made at its first use."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.arguments = definition.builder._arguments
+        self._tensors = [i for i, a in enumerate(self.arguments) if isinstance(a, TensorSymbol)]
+
+    def gradient(self) -> Gradient:
+        """What is registered."""
+        return Gradient(self.definition.overload, self.make, self._way())
+
+    def check(self) -> None:
+        """Makes the formula of every way, with respect to all arguments."""
+        for number, way in enumerate(self.definition.ways):
+            if way.result[1] is not None:
+                self.make(number, sum(1 << i for i in self._tensors))
+
+    def _way(self) -> Any:
+        """A function that tells which way arguments lead."""
+        ways = self.definition.ways
+        if len(ways) == 1:
+            return lambda *inputs: 0
+        lowering = Lowering(self.definition.overload, self.arguments)
+        numbers = {id(way): number for number, way in enumerate(ways)}
+        lowering.ways(ways, lambda low, event: None, lambda low, way: low.finish(numbers[id(way)], ()))
+        program = lowering.program(lambda kind, at, inputs: RuntimeError(kind))
+        return lambda *inputs: program(*inputs)[0]
+
+    def make(self, number: int, mask: int) -> Formula:
+        """The formula on one way with respect to the arguments in a mask."""
+        formula: Formula = self.definition._explained(lambda: self._make(self.definition.ways[number], mask))
+        return formula
+
+    def _make(self, way: Trace, mask: int) -> Formula:
+        overload, of = self.definition.overload, self.definition.builder._of
+        outputs, function = way.result
+        if function is None:
+            raise DefinitionError(f"it has no gradient{f' where {way}' if way.known else ''}")
+        names = ["grad"] if len(outputs) == 1 else [f"grads[{i}]" for i in range(len(outputs))]
+        grads = [of.make("tensor", "grad", what=(name,)) for name in names]
+        traces = of.explore(lambda: self._gradients(function(*grads), mask), way.known)
+        named = dict.fromkeys([*self.arguments, *outputs])
+        saved = list(dict.fromkeys(s for trace in traces for value in _read(trace) for s in _saved(value, named)))
+        reads = {s for trace in traces for value in _read(trace) for s in _gradients_in(value)}
+        prepare = None
+        if saved:
+            low = Lowering(overload, [*self.arguments, *outputs])
+            low.finish(0, saved)
+            prepare = low.program(lambda kind, at, inputs: RuntimeError(kind))
+        low = Lowering(overload, [*grads, *saved])
+
+        def do(low: Lowering, event: tuple[Any, ...]) -> None:
+            if event[0] != "do":
+                raise DefinitionError(f"op.{event[0]}(...) is called in the gradient: a gradient is made of operators")
+            low.place("o", event[1])
+
+        low.ways(traces, do, lambda low, trace: low.finish(0, trace.result))
+        program = low.program(lambda kind, at, inputs: RuntimeError(kind))
+        bits = sum(1 << i for i, grad in enumerate(grads) if grad in reads)
+        needs = tuple(bool(mask >> i & 1) for i in range(len(self.arguments)))
+        return Formula(prepare, program, len(grads), bits, needs)
+
+    def _gradients(self, found: Any, mask: int) -> list[Symbol | None]:
+        """What the function returned, by the tensor arguments; None where none is asked for or given."""
+        if not isinstance(found, dict):
+            raise DefinitionError(f"the gradient returns {{argument: its gradient}}, got {type(found).__name__}")
+        for argument, value in found.items():
+            if not any(argument is self.arguments[i] for i in self._tensors):
+                raise DefinitionError(f"the gradient is of {argument!r}, which is no tensor argument")
+            if value is not None and not isinstance(value, TensorSymbol):
+                raise DefinitionError(f"the gradient of {argument!r} must be a tensor, got {value!r}")
+        return [found.get(self.arguments[i]) if mask >> i & 1 else None for i in self._tensors]
+
+
+def _read(trace: Trace) -> list[Symbol]:
+    """All that a run reads: its conditions, what it does, what it returns."""
+    return [event[1] for event in trace.events] + [value for value in trace.result if value is not None]
+
+
+def _gradients_in(value: Symbol) -> Iterator[Symbol]:
+    if value.step == "grad":
+        yield value
+    for operand in value.args:
+        if operand is not None and operand.uses_gradient:
+            yield from _gradients_in(operand)
+
+
+def _saved(value: Symbol, named: dict[Symbol, None]) -> Iterator[Symbol]:
+    """What of a value has to be saved: arguments and outputs, and numbers and shapes that are computed of them."""
+    if value.step in ("const", "default"):
+        return
+    if value in named or not (value.uses_gradient or _is_computed(value)):
+        yield value
+        return
+    for operand in value.args:
+        if operand is not None:
+            yield from _saved(operand, named)
+
+
+def _is_computed(value: Symbol) -> bool:
+    """Whether operators are called for a value: they are called in backward then, and their operands saved."""
+    return value.kind in ("tensor", "several", "object") or any(
+        a is not None and _is_computed_by(a) for a in value.args
+    )
+
+
+def _is_computed_by(value: Symbol) -> bool:
+    return value.step in ("call", "item") or any(a is not None and _is_computed_by(a) for a in value.args)

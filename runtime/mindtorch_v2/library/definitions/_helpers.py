@@ -1,0 +1,230 @@
+"""What definitions call beside `op`: allocation, C types, and functions of numbers, shapes and dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import _core
+from ..._core import CType
+from ..._core import dtype as DType
+from ._symbols import DTYPES, DefinitionError, Shape, Symbol, TensorSymbol, operands_of
+from ._tracer import Tracer
+
+__all__ = [
+    "Allocated",
+    "Typed",
+    "align_up",
+    "all_of",
+    "any_of",
+    "bf16",
+    "bool_",
+    "broadcast",
+    "broadcast_shapes",
+    "can_cast",
+    "ceil_div",
+    "desc",
+    "empty",
+    "f16",
+    "f32",
+    "f64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "like",
+    "maximum",
+    "minimum",
+    "one_of",
+    "promote_types",
+    "reduced_shape",
+    "result_type",
+    "struct",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "upload",
+    "workspace",
+]
+
+
+# ---------------------------------------------------------------- outputs
+class Allocated:
+    """An output that the operator allocates: for ``op.returns``."""
+
+    def __init__(self, tensor: Symbol) -> None:
+        self.tensor = tensor
+
+
+def like(t: Any, dtype: Any = None) -> Allocated:
+    """A tensor of the shape and device of another, and of its dtype unless one is given."""
+    of: Tracer = t.of
+    if dtype is None:
+        return Allocated(of.make("tensor", "like", t, unique=True))
+    return Allocated(of.make("tensor", "like_as", t, of.lift(dtype), unique=True))
+
+
+def empty(shape: Any, dtype: Any, device: Any) -> Allocated:
+    """A tensor of a shape and dtype; ``device`` is the tensor on whose device it lies, or a device."""
+    of = _tracer_of(shape, dtype, device)
+    return Allocated(of.make("tensor", "empty", of.shape(shape), of.lift(dtype), of.lift(device), unique=True))
+
+
+def broadcast(a: Any, b: Any) -> Allocated:
+    """A tensor of the shape that two tensors broadcast to and of their result type, on the first one's device."""
+    of: Tracer = a.of
+    return Allocated(of.make("tensor", "broadcast_like", a, b, unique=True))
+
+
+# ---------------------------------------------------------------- arguments of launches
+class Typed:
+    """A launch argument with its C type."""
+
+    def __init__(self, ctype: CType, value: Any) -> None:
+        self.ctype, self.value = ctype, value
+
+
+def _typed(name: str, what: str) -> Callable[[Any], Typed]:
+    ctype = _core.c_types[name]
+
+    def typed(value: Any) -> Typed:
+        return Typed(ctype, value)
+
+    typed.__name__ = typed.__qualname__ = name
+    typed.__doc__ = f"A launch argument that is {what} in C."
+    return typed
+
+
+f16, bf16, f32, f64 = _typed("f16", "half"), _typed("bf16", "bfloat16"), _typed("f32", "float"), _typed("f64", "double")
+i8, i16, i32, i64 = (_typed(f"i{bits}", f"int{bits}_t") for bits in (8, 16, 32, 64))
+u8, u16, u32, u64 = (_typed(f"u{bits}", f"uint{bits}_t") for bits in (8, 16, 32, 64))
+bool_ = _typed("bool_", "bool")
+desc = _typed("desc", "const mt_tensor*: a tensor of any strides, for kernels on the CPU,")
+
+
+def struct(**fields: Typed) -> Typed:
+    """A C struct of typed fields, packed as C packs it: by value for an AscendC kernel, else by host address."""
+    from ...npu.structs import Struct
+
+    packed = Struct(tuple((name, field.ctype) for name, field in fields.items()))
+    of = _tracer_of(*(field.value for field in fields.values()))
+    values = [of.lift(field.value) for field in fields.values()]
+    return Typed(_core.c_types["host"], of.make("bytes", "python", *values, what=(packed, ())))
+
+
+def upload(value: Typed, device: Any) -> Any:
+    """A struct in memory of a tensor's device, for a kernel that reads its tiling data from there."""
+    from ...npu.structs import upload as send
+
+    of: Tracer = value.value.of
+    return of.make("tensor", "python", value.value, device.device, what=(send, ()), unique=True)
+
+
+def workspace(nbytes: Any, device: Any) -> Any:
+    """Scratch memory of a launch on a tensor's device; freed when the stream has passed the launch."""
+    return empty([nbytes], _core.dtypes["uint8"], device).tensor
+
+
+# ---------------------------------------------------------------- numbers
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller of two numbers; of tensors the operator."""
+    return _of_two("min", "minimum", min, a, b)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The greater of two numbers; of tensors the operator."""
+    return _of_two("max", "maximum", max, a, b)
+
+
+def ceil_div(a: Any, b: Any) -> Any:
+    """``a / b`` for ints, rounded up."""
+    of = _tracer_in(a, b)
+    return -(-a // b) if of is None else of.arithmetic("ceildiv", a, b)
+
+
+def align_up(a: Any, b: Any) -> Any:
+    """The least multiple of ``b`` that is not below ``a``."""
+    return ceil_div(a, b) * b
+
+
+def all_of(*conditions: Any) -> Any:
+    """Whether all conditions hold, as one condition: ``and`` would make two ways of each."""
+    return _joined("and", conditions)
+
+
+def any_of(*conditions: Any) -> Any:
+    """Whether any condition holds, as one condition."""
+    return _joined("or", conditions)
+
+
+# ---------------------------------------------------------------- dtypes
+def one_of(dtype: Any, *dtypes: DType) -> Any:
+    """Whether a dtype is one of several, as one condition: ``in`` would make two ways of each."""
+    return dtype.of.make("bool", "dtype_in", dtype, what=sum(1 << DTYPES.index(d) for d in dtypes))
+
+
+def can_cast(source: Any, target: Any) -> Any:
+    """Whether values of a dtype may become another's, as ``torch.can_cast`` says."""
+    of = _tracer_of(source, target)
+    return of.make("bool", "can_cast", of.lift(source), of.lift(target))
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype to which two are promoted."""
+    of = _tracer_of(a, b)
+    return of.make("dtype", "promote", of.lift(a), of.lift(b))
+
+
+def result_type(*values: Any) -> Any:
+    """The dtype of what arithmetic makes of tensors and numbers."""
+    of = _tracer_of(*values)
+    return of.make("dtype", "result_type", *map(of.lift, values))
+
+
+# ---------------------------------------------------------------- shapes
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The shape that several broadcast to."""
+    of = _tracer_of(*shapes)
+    found = of.shape(shapes[0])
+    for shape in shapes[1:]:
+        found = of.make("shape", "broadcast", found, of.shape(shape))
+    return found
+
+
+def reduced_shape(shape: Any, dims: Any, keepdim: Any) -> Any:
+    """A shape whose dimensions in ``dims`` (None or an empty list: all) are left out, or 1."""
+    of = _tracer_of(shape, dims, keepdim)
+    listed = of.shape(dims) if isinstance(dims, (list, tuple)) else of.lift(dims)
+    return of.make("shape", "reduced", of.shape(shape), listed, of.lift(keepdim))
+
+
+# ---------------------------------------------------------------- inside
+def _tracer_in(*values: Any) -> Tracer | None:
+    return next((symbol.of for symbol in operands_of(values)), None)
+
+
+def _tracer_of(*values: Any) -> Tracer:
+    of = _tracer_in(*values)
+    if of is None:
+        raise DefinitionError(f"none of {values} is known only at the call: compute it in Python")
+    return of
+
+
+def _of_two(step: str, packet: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    of = _tracer_in(a, b)
+    if of is None:
+        return function(a, b)
+    if isinstance(a, TensorSymbol) or isinstance(b, TensorSymbol):
+        return of.call(packet, (a, b), {})
+    if isinstance(a, Shape) or isinstance(b, Shape):
+        raise DefinitionError(f"{packet} of {a!r} and {b!r}: it is for numbers")
+    return of.arithmetic(step, a, b)
+
+
+def _joined(step: str, conditions: tuple[Any, ...]) -> Any:
+    of = _tracer_of(*conditions)
+    found = of.lift(conditions[0])
+    for condition in conditions[1:]:
+        found = of.make("bool", step, found, of.lift(condition))
+    return found

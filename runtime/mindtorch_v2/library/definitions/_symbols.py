@@ -1,0 +1,291 @@
+"""Symbols: an operator's arguments, and what is computed of them, while its definition runs.
+
+A symbol is a step of the program that the definition becomes. It knows the step's name (``_core.PLAN_STEPS``), its
+operands and what kind of value it stands for. Equal ones are one object, so that they are compared by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ... import _core
+from ..._core import dtype as DType
+from ...errors import RegistrationError
+
+if TYPE_CHECKING:
+    from ._tracer import Tracer
+
+__all__ = [
+    "DTYPES",
+    "DefinitionError",
+    "Number",
+    "Property",
+    "Several",
+    "Shape",
+    "Symbol",
+    "TensorSymbol",
+    "make_symbol",
+    "operands_of",
+]
+
+DTYPES = list(_core.dtypes.values())  # by code
+
+
+class DefinitionError(RegistrationError):
+    """A definition says what no program can do; what to do instead is in the message."""
+
+
+class Symbol:
+    """A value that is known when the operator is called."""
+
+    __slots__ = ("args", "kind", "of", "step", "uses_gradient", "what")
+
+    def __init__(self, of: Tracer, kind: str, step: str, args: tuple[Symbol | None, ...], what: Any) -> None:
+        self.of, self.kind, self.step, self.args, self.what = of, kind, step, args, what
+        self.uses_gradient: bool = step == "grad" or any(a is not None and a.uses_gradient for a in args)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """A call of an operator with symbols, ``ops.ns.name(x)`` or ``torch.name(x)``, becomes a step."""
+        kwargs = kwargs or {}
+        tracer = next(s.of for s in operands_of((args, tuple(kwargs.values()))))
+        return tracer.call(func, args, kwargs)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise DefinitionError(f"{self!r} has no length before the operator is called")
+
+    def __repr__(self) -> str:
+        from ._text import text_of
+
+        return text_of(self)
+
+
+class Number(Symbol):
+    """An int, float or bool, or a Scalar, which may be an int or a float."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    def __bool__(self) -> bool:
+        return self.of.decide(self if self.kind == "bool" else self != 0)
+
+    def __neg__(self) -> Any:
+        return self.of.arithmetic("neg", self)
+
+    def __eq__(self, other: object) -> Any:
+        return self.of.compare("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        equal = self.of.compare("eq", self, other)
+        return NotImplemented if equal is NotImplemented else self.of.negation(equal)
+
+    def __lt__(self, other: Any) -> Any:
+        return self.of.compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.of.compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.of.compare("lt", other, self)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.of.compare("le", other, self)
+
+
+class Property(Symbol):
+    """A str, dtype, device or anything else that is compared and passed on."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        if self.kind == "dtype" and (isinstance(other, DType) or (isinstance(other, Symbol) and other.kind == "dtype")):
+            return self.of.make("bool", "eq", self, self.of.lift(other))
+        return self.of.make("bool", "equal", self, self.of.lift(other))
+
+    def __ne__(self, other: object) -> Any:
+        return self.of.negation(self == other)
+
+    @property
+    def is_floating_point(self) -> Any:
+        if self.kind != "dtype":
+            raise AttributeError(f"{self!r} is a {self.kind}, no dtype")
+        return self.of.make("bool", "is_floating", self)
+
+
+class Shape(Symbol):
+    """A sequence of ints whose length may be unknown."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        if self.step == "shape_of" and isinstance(other, Shape) and other.step == "shape_of":
+            return self.of.make("bool", "same_shape", self.args[0], other.args[0])
+        return self.of.make("bool", "same_sizes", self, self.of.shape(other))
+
+    def __ne__(self, other: object) -> Any:
+        return self.of.negation(self == other)
+
+    def __getitem__(self, at: Any) -> Any:
+        if not isinstance(at, slice):
+            return self.of.make("int", "size_at", self, self.of.lift(at))
+        if at.step is not None:
+            raise DefinitionError(f"{self!r}: a shape is sliced without a step")
+        return self.of.make(
+            "shape", "slice", self, *(None if v is None else self.of.lift(v) for v in (at.start, at.stop))
+        )
+
+    def __add__(self, other: Any) -> Any:
+        return self.of.make("shape", "concat", self, self.of.shape(other))
+
+    def __radd__(self, other: Any) -> Any:
+        return self.of.make("shape", "concat", self.of.shape(other), self)
+
+    def numel(self) -> Any:
+        """The product of the sizes."""
+        return self.of.make("int", "count", self)
+
+    def rank(self) -> Any:
+        """How many sizes there are; ``len`` would have to be a number now."""
+        return self.of.make("int", "length", self)
+
+
+class Several(Symbol):
+    """What an operator with several outputs returns."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    def __getitem__(self, at: int) -> Any:
+        return self.of.make("tensor", "item", self, what=at)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(self.of.returns_of(self))])
+
+
+class TensorSymbol(Symbol):
+    """A tensor. Its methods and Python's operators are those of tensors: calls of operators."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    @property
+    def shape(self) -> Any:
+        return self.of.make("shape", "shape_of", self)
+
+    @property
+    def dtype(self) -> Any:
+        return self.of.make("dtype", "dtype", self)
+
+    @property
+    def device(self) -> Any:
+        return self.of.make("device", "device", self)
+
+    @property
+    def ndim(self) -> Any:
+        return self.of.make("int", "ndim", self)
+
+    @property
+    def is_cpu(self) -> Any:
+        return self.of.on_device(self, "cpu")
+
+    @property
+    def is_npu(self) -> Any:
+        return self.of.on_device(self, "npu")
+
+    @property
+    def is_meta(self) -> Any:
+        return self.of.on_device(self, "meta")
+
+    def dim(self) -> Any:
+        return self.ndim
+
+    def numel(self) -> Any:
+        return self.of.make("int", "numel", self)
+
+    def size(self, dim: Any = None) -> Any:
+        return self.shape if dim is None else self.of.make("int", "size", self, self.of.lift(dim))
+
+    def contiguous(self) -> Any:
+        return self.of.make("tensor", "contiguous", self)
+
+    def is_contiguous(self) -> Any:
+        return self.of.make("bool", "is_contiguous", self)
+
+    def is_floating_point(self) -> Any:
+        return self.dtype.is_floating_point
+
+    def __bool__(self) -> bool:
+        raise DefinitionError(
+            f"the value of {self!r} is data, which a definition cannot depend on: call op.python(...)"
+        )
+
+    def __getitem__(self, at: Any) -> Any:
+        raise DefinitionError(f"{self!r}[...]: of a tensor's symbol, call select, slice or index")
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__") or not self.of.has_packet(name):
+            raise AttributeError(f"{self!r}.{name}: no property that is known before the call, and no operator")
+        return lambda *args, **kwargs: self.of.call(name, (self, *args), kwargs)
+
+    def __eq__(self, other: object) -> Any:
+        return self.of.call("eq", (self, other), {})
+
+    def __ne__(self, other: object) -> Any:
+        return self.of.call("ne", (self, other), {})
+
+    def __neg__(self) -> Any:
+        return self.of.call("neg", (self,), {})
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.of.call("mul", (self.of.call("reciprocal", (self,), {}), other), {})
+
+
+def _operator(name: str, *, reflected: bool = False) -> Callable[[TensorSymbol, Any], Any]:
+    if reflected:
+        return lambda self, other: self.of.call(name, (other, self), {})
+    return lambda self, other: self.of.call(name, (self, other), {})
+
+
+def _arithmetic(name: str, *, reflected: bool = False) -> Callable[[Number, Any], Any]:
+    if reflected:
+        return lambda self, other: self.of.arithmetic(name, other, self)
+    return lambda self, other: self.of.arithmetic(name, self, other)
+
+
+for _name, _packet in {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+    "pow": "pow", "matmul": "matmul", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+}.items():  # fmt: skip
+    setattr(TensorSymbol, f"__{_name}__", _operator(_packet))
+for _name, _packet in {"radd": "add", "rmul": "mul", "rsub": "rsub"}.items():
+    setattr(TensorSymbol, f"__{_name}__", _operator(_packet))
+for _name, _step in {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod",
+}.items():  # fmt: skip
+    setattr(Number, f"__{_name}__", _arithmetic(_step))
+    setattr(Number, f"__r{_name}__", _arithmetic(_step, reflected=True))
+
+_CLASSES: dict[str, type[Symbol]] = {
+    "tensor": TensorSymbol, "several": Several, "shape": Shape, "int": Number, "float": Number, "bool": Number,
+    "number": Number,
+}  # fmt: skip
+
+
+def make_symbol(of: Tracer, kind: str, step: str, args: tuple[Symbol | None, ...], what: Any) -> Symbol:
+    """A symbol of the class for its kind."""
+    return _CLASSES.get(kind, Property)(of, kind, step, args, what)
+
+
+def operands_of(values: Any) -> Iterator[Symbol]:
+    """The symbols in nested tuples and lists."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            yield from operands_of(value)
+        elif isinstance(value, Symbol):
+            yield value

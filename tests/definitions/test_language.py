@@ -1,0 +1,479 @@
+"""What definitions can say, and what they say when they cannot."""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2.library import Library
+from mindtorch_v2.library.definitions import (
+    DefinitionError,
+    align_up,
+    all_of,
+    any_of,
+    broadcast,
+    broadcast_shapes,
+    can_cast,
+    ceil_div,
+    empty,
+    f32,
+    i32,
+    like,
+    maximum,
+    minimum,
+    one_of,
+    promote_types,
+    reduced_shape,
+    result_type,
+    u64,
+)
+from mindtorch_v2.npu import KernelLauncher
+from tests.definitions import helpers
+from tests.runtime.both import fresh_namespace
+
+_cpu = KernelLauncher.from_source("defined_cpu", ["kernels.c"], relative_to=__file__)
+HELPERS = "tests.definitions.helpers"
+
+
+@pytest.fixture
+def lib() -> Library:
+    return Library(fresh_namespace(), "FRAGMENT")
+
+
+def shaped(lib: Library, schema: str, shape: Callable[..., Any], dtype: Any = torch.float32) -> Any:
+    """An operator that returns an empty tensor whose shape, or dtype, tells what was computed."""
+
+    @lib.operator(schema)
+    def op(op: Any, x: Any, *args: Any) -> None:
+        found = dtype(x, *args) if callable(dtype) else dtype
+        out = op.returns(empty(shape(x, *args), found, x))
+        op.launch("CPU", _cpu["failing"], out, i32(0))
+
+    return op
+
+
+# ---------------------------------------------------------------- numbers and shapes
+@pytest.mark.parametrize("n", [-7, -2, 0, 3, 2**40])
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda n: n + 3,
+        lambda n: 3 - n,
+        lambda n: -n * 2,
+        lambda n: n // 3,
+        lambda n: n // -3,
+        lambda n: n % 3,
+        lambda n: n % -3,
+        lambda n: ceil_div(n, 4),
+        lambda n: align_up(n, 8),
+        lambda n: minimum(n, 2),
+        lambda n: maximum(n, 2),
+    ],
+)
+def test_ints_are_computed_as_python_does(lib: Library, n: int, of: Callable[[Any], Any]) -> None:
+    @lib.operator("op(Tensor x, int n) -> Tensor")
+    def op(op: Any, x: Any, n: Any) -> None:
+        op.check(of(n) == -1)
+        op.returns(like(x))
+        op.launch("CPU", _cpu["failing"], x, i32(0))
+
+    if of(n) == -1:
+        op(torch.ones(1), n)
+    else:
+        with pytest.raises(torch.library.CheckError, match=rf"= {of(n)}(,|$)"):
+            op(torch.ones(1), n)
+
+
+def test_an_int_beyond_64_bits_is_an_error(lib: Library) -> None:
+    op = shaped(lib, "op(Tensor x, int n) -> Tensor", lambda x, n: [n * n * 4])
+    assert op(torch.ones(1), 3).shape == (36,)
+    with pytest.raises(
+        OverflowError, match=rf"{lib.ns}::op: a number of its definition needs more than 64 bits: \d+ \* "
+    ):
+        op(torch.ones(1), 2**31)
+    with pytest.raises(RuntimeError):  # PyTorch's class too
+        op(torch.ones(1), 2**62)
+
+
+def test_division_by_zero(lib: Library) -> None:
+    op = shaped(lib, "op(Tensor x, int n) -> Tensor", lambda x, n: [x.numel() // n])
+    assert op(torch.ones(6), 2).shape == (3,)
+    with pytest.raises(ZeroDivisionError, match="op: integer division by zero: 6 by 0"):
+        op(torch.ones(6), 0)
+
+
+def test_shapes(lib: Library) -> None:
+    x = torch.ones(2, 3, 4)
+    for number, (of, expected) in enumerate(
+        {
+            (lambda x: x.shape): (2, 3, 4),
+            (lambda x: x.shape[1:]): (3, 4),
+            (lambda x: x.shape[:-1] + [x.size(-1) * 2]): (2, 3, 8),  # noqa: RUF005
+            (lambda x: [x.dim(), *[x.shape[-3]]]): (3, 2),
+            (lambda x: broadcast_shapes(x.shape, [5, 1, 1, 1])): (5, 2, 3, 4),
+            (lambda x: reduced_shape(x.shape, [1], False)): (2, 4),
+            (lambda x: reduced_shape(x.shape, [0, -1], True)): (1, 3, 1),
+            (lambda x: reduced_shape(x.shape, None, False)): (),
+            (lambda x: [x.shape.numel(), x.shape.rank()]): (24, 3),
+        }.items()
+    ):
+        assert shaped(lib, f"op{number}(Tensor x) -> Tensor", of)(x).shape == expected
+
+
+def test_shapes_that_do_not_broadcast_are_an_error_in_pytorchs_words(lib: Library) -> None:
+    op = shaped(lib, "op(Tensor x, Tensor y) -> Tensor", lambda x, y: broadcast_shapes(x.shape, y.shape))
+    with pytest.raises(RuntimeError, match=r"[Ss]hape mismatch|must match"):
+        op(torch.ones(2), torch.ones(3))
+
+
+def test_dtypes(lib: Library) -> None:
+    x, y = torch.ones(2, dtype=torch.int32), torch.ones(2, dtype=torch.float16)
+    for number, (of, expected) in enumerate(
+        {
+            (lambda x, y, d: x.dtype): torch.int32,
+            (lambda x, y, d: result_type(x, y)): torch.float16,
+            (lambda x, y, d: promote_types(x.dtype, torch.int64)): torch.int64,
+            (lambda x, y, d: x.dtype if d is None else d): torch.float64,
+            (lambda x, y, d: y.dtype if one_of(x.dtype, torch.int8, torch.int32) else x.dtype): torch.float16,
+            (lambda x, y, d: y.dtype if can_cast(y.dtype, x.dtype) else x.dtype): torch.int32,
+            (
+                lambda x, y, d: y.dtype if any_of(x.is_floating_point(), y.is_floating_point()) else x.dtype
+            ): torch.float16,
+            (lambda x, y, d: y.dtype if all_of(x.is_floating_point(), y.is_floating_point()) else x.dtype): torch.int32,
+            (lambda x, y, d: y.dtype if x.dtype == y.dtype else x.dtype): torch.int32,
+        }.items()
+    ):
+        schema = f"op{number}(Tensor x, Tensor y, *, ScalarType? dtype=None) -> Tensor"
+        assert shaped(lib, schema, lambda x, *_: x.shape, of)(x, y, dtype=torch.float64).dtype is expected
+
+
+def test_conditions_are_ways(lib: Library) -> None:
+    @lib.operator("op(Tensor x, int n, str mode, bool flag, float f) -> Tensor")
+    def op(op: Any, x: Any, n: Any, mode: Any, flag: Any, f: Any) -> None:
+        size = 1 if 0 < n <= 5 else 2
+        if mode == "long" and flag:
+            size += 10
+        if f >= 0.5 or not flag:
+            size += 100
+        op.returns(empty([size], x.dtype, x))
+        op.launch("CPU", _cpu["failing"], x, i32(0))
+
+    x = torch.ones(1)
+    assert op(x, 3, "short", False, 0.0).shape == (101,)
+    assert op(x, 6, "long", True, 0.1).shape == (12,)
+    assert op(x, 0, "short", True, 0.5).shape == (102,)
+
+
+def test_the_function_runs_once_for_each_way_and_not_at_import(lib: Library) -> None:
+    runs = []
+
+    @lib.operator("op(Tensor x, Tensor? y=None) -> Tensor")
+    def op(op: Any, x: Any, y: Any) -> None:
+        runs.append(y is None)
+        op.returns(like(x))
+        op.launch("CPU", _cpu["failing"], x, i32(0))
+
+    assert not runs
+    for _ in range(3):
+        op(torch.ones(2))
+    assert sorted(runs) == [False, True]
+
+
+def test_a_look_at_an_operator_completes_it(lib: Library) -> None:
+    @lib.operator("op(Tensor x) -> Tensor", tags=("core",))
+    def op(op: Any, x: Any) -> None:
+        """Nothing."""
+        op.returns(like(x))
+        op.launch("CPU", _cpu["failing"], x, i32(0))
+
+    assert op.has_kernel("CPU")
+    assert not op.has_kernel("NPU")
+    assert op.kernel_sources()["Meta"] == op.source
+    assert op.source.startswith(f"{__file__}:")
+    assert op.__doc__ == "Nothing."
+
+
+def test_a_kernel_registered_later_runs_in_its_place(lib: Library) -> None:
+    @lib.operator("op(Tensor x) -> Tensor")
+    def op(op: Any, x: Any) -> None:
+        op.returns(like(x))
+        op.launch("CPU", _cpu["failing"], x, i32(3))
+
+    lib.impl("op", lambda x: x + 1, "CPU")
+    assert op(torch.zeros(2)).tolist() == [1.0, 1.0]
+
+
+def test_an_operator_goes_with_its_library() -> None:
+    lib = Library(fresh_namespace(), "FRAGMENT")
+    ns = lib.ns
+
+    @lib.operator("op(Tensor x) -> Tensor")
+    def op(op: Any, x: Any) -> None:
+        op.returns(like(x))
+        op.launch("CPU", _cpu["failing"], x, i32(0))
+
+    del lib
+    gc.collect()
+    assert not hasattr(getattr(torch.ops, ns), "op")
+    with pytest.raises(NotImplementedError):
+        op(torch.ones(1))
+
+
+# ---------------------------------------------------------------- what computes
+def test_composed_of_operators_that_have_gradients(lib: Library) -> None:
+    @lib.operator("op(Tensor x, Tensor y, float scale=2.0) -> Tensor")
+    def op(op: Any, x: Any, y: Any, scale: Any) -> None:
+        op.returns((x * scale - 1 / y).exp())
+
+    x, y = torch.tensor([0.1], requires_grad=True), torch.tensor([2.0], requires_grad=True)
+    op(x, y).backward()
+    assert x.grad.tolist() == pytest.approx([2 * math.exp(0.2 - 0.5)])
+    assert op.has_kernel("CompositeImplicitAutograd")
+    assert op(x.to("meta"), y.to("meta")).shape == (1,)
+
+
+def test_composed_with_a_gradient_of_its_own(lib: Library) -> None:
+    @lib.operator("op(Tensor x) -> Tensor")
+    def op(op: Any, x: Any) -> None:
+        op.returns(x * 3)
+
+        @op.gradient
+        def _(grad: Any) -> Any:
+            return {x: grad * 100}
+
+    x = torch.ones(2, requires_grad=True)
+    op(x).sum().backward()
+    assert x.grad.tolist() == [100.0, 100.0]
+    assert op.has_kernel("CompositeExplicitAutograd")
+
+
+def test_several_outputs_of_an_operator(lib: Library) -> None:
+    @lib.operator("op(Tensor x) -> (Tensor, Tensor)")
+    def op(op: Any, x: Any) -> None:
+        values, indices = x.max(0)
+        op.returns(values, indices)
+
+    values, indices = op(torch.tensor([1.0, 5.0, 2.0]))
+    assert (values.item(), indices.item()) == (5.0, 1)
+
+
+def test_a_kernel_in_python_instead_of_a_launch(lib: Library) -> None:
+    @lib.operator("op(Tensor x, *, float scale) -> Tensor")
+    def op(op: Any, x: Any, scale: Any) -> None:
+        out = op.returns(like(x))
+        if one_of(x.dtype, torch.float32):
+            op.launch("CPU", _cpu["scaled_add_grad"], x.contiguous(), out, f32(scale), u64(x.numel()))
+        else:
+            op.python(f"{HELPERS}:scaled", x, scale=scale)
+
+        @op.gradient
+        def _(grad: Any) -> Any:
+            return {x: grad * scale}
+
+    helpers.calls.clear()
+    assert op(torch.ones(2), scale=3.0).tolist() == [3.0, 3.0]
+    assert not helpers.calls
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    out = op(x, scale=3.0)
+    assert helpers.calls == ["scaled"]
+    out.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert op(torch.ones(2, device="meta", dtype=torch.float64), scale=1.0).dtype is torch.float64
+
+
+def test_a_kernel_in_python_whose_shape_depends_on_data(lib: Library) -> None:
+    @lib.operator("op(Tensor x) -> Tensor")
+    def op(op: Any, x: Any) -> None:
+        op.returns(op.python(f"{HELPERS}:positive", x, fake=f"{HELPERS}:positive_fake"))
+
+    assert op(torch.tensor([1.0, -1.0, 2.0])).tolist() == [1.0, 2.0]
+    assert op(torch.empty(3, device="meta")).shape == (3,)
+
+
+def test_python_with_two_outputs(lib: Library) -> None:
+    @lib.operator("op(Tensor x) -> (Tensor, Tensor)")
+    def op(op: Any, x: Any) -> None:
+        op.returns(like(x), like(x))
+        op.python(f"{HELPERS}:halves", x)
+
+    assert [t.tolist() for t in op(torch.tensor([4.0]))] == [[2.0], [1.0]]
+    assert len(op(torch.empty(3, device="meta"))) == 2
+
+
+@pytest.mark.parametrize(("name", "words"), [("same", "shares memory with argument 'x'"), ("no_tensor", "is a Tensor")])
+def test_what_python_returns_is_looked_at(lib: Library, name: str, words: str) -> None:
+    @lib.operator("op(Tensor x) -> Tensor")
+    def op(op: Any, x: Any) -> None:
+        op.returns(like(x))
+        op.python(f"{HELPERS}:{name}", x)
+
+    with pytest.raises(RuntimeError, match=words):
+        op(torch.ones(1))
+
+
+def test_writing_to_an_argument(lib: Library) -> None:
+    @lib.operator("op_(Tensor(a!) x, float scale) -> Tensor(a!)")
+    def op(op: Any, x: Any, scale: Any) -> None:
+        op.returns(x)
+        op.launch("CPU", _cpu["scaled_add_grad"], x, x, f32(scale), u64(x.numel()))
+
+    x = torch.ones(3)
+    version = x._version
+    assert op(x, 2.0) is x
+    assert x.tolist() == [2.0] * 3
+    assert x._version == version + 1
+
+
+def test_broadcasting_outputs(lib: Library) -> None:
+    @lib.operator("op(Tensor x, Tensor y) -> Tensor")
+    def op(op: Any, x: Any, y: Any) -> None:
+        op.returns(broadcast(x, y))
+        op.launch("CPU", _cpu["failing"], x, i32(0))
+
+    out = op(torch.ones(2, 1), torch.ones(3, dtype=torch.float64))
+    assert (out.shape, out.dtype) == ((2, 3), torch.float64)
+
+
+def test_devices_may_be_compared_before_the_call(lib: Library) -> None:
+    @lib.operator("op(Tensor x, Tensor y) -> Tensor", device_check="ExactSame")
+    def op(op: Any, x: Any, y: Any) -> None:
+        op.returns(like(x))
+        op.launch("CPU", _cpu["failing"], x, i32(0))
+
+    assert op(torch.ones(1), torch.ones(1)).shape == (1,)
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        op(torch.ones(1, device="meta"), torch.ones(1))
+
+
+# ---------------------------------------------------------------- a kernel's status
+@pytest.mark.parametrize(
+    ("status", "error"), [(1, NotImplementedError), (4, IndexError), (77, torch.library.KernelError)]
+)
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_status_becomes_the_operators_error(lib: Library, status: int, error: type[Exception], grad: bool) -> None:
+    @lib.operator("op(Tensor x, int status) -> Tensor")
+    def op(op: Any, x: Any, status: Any) -> None:
+        op.returns(like(x))
+        op.launch("CPU", _cpu["failing"], x, i32(status))
+
+        @op.gradient
+        def _(g: Any) -> Any:
+            return {x: g}
+
+    with pytest.raises(error) as caught:
+        op(torch.ones(1, requires_grad=grad), status)
+    if status == 77:
+        assert str(caught.value).startswith(f"{lib.ns}::op: kernel failing returned 77")
+        assert caught.value.status == 77
+
+
+# ---------------------------------------------------------------- what a definition cannot say
+def refused(lib: Library, function: Callable[..., Any], schema: str = "op(Tensor x, float scale=1.0) -> Tensor") -> str:
+    """What the first call says of a definition, and the check before it."""
+    op = lib.operator(schema)(function)
+    with pytest.raises(DefinitionError) as caught:
+        lib.check()
+    with pytest.raises(DefinitionError) as again:
+        op(torch.ones(2, requires_grad=True)).sum().backward()
+    assert str(again.value) == str(caught.value)
+    assert f"{lib.ns}::op, defined at {__file__}:" in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda op, x, scale: None, r"op.returns(...) was not called"),
+        (lambda op, x, scale: op.returns(like(x), like(x)), "the schema declares 1 outputs, got 2"),
+        (lambda op, x, scale: op.returns(3), "expected like(...), empty(...), broadcast(...) or a tensor, got 3"),
+        (lambda op, x, scale: op.returns(x) if x.sum() else None, "the value of sum("),
+        (lambda op, x, scale: op.returns(x[0]), "call select, slice or index"),
+        (lambda op, x, scale: op.returns(x.add("text")), "no overload of it takes (x, 'text')"),
+        (lambda op, x, scale: op.returns(*[x for _ in x.shape]), "x.shape has no length before the operator is called"),
+        (lambda op, x, scale: op.launch("TPU", _cpu["failing"], x), "'TPU' is no device that kernels run on"),
+        (lambda op, x, scale: op.launch("CPU", _cpu["failing"], scale), "scale has no C type: write f32(...)"),
+        (lambda op, x, scale: op.returns(op.python(len, x)), "say `fake=` too"),
+        (lambda op, x, scale: op.check(*[x.size(0) == i for i in range(9) if x.size(0) > i]), "op.returns(...)"),
+        (lambda op, x, scale: [op.returns(like(x)), *(bool(x.size(0) > i) for i in range(70))], "more than 64 ways"),
+    ],
+)  # fmt: skip
+def test_refusals(lib: Library, function: Callable[..., Any], words: str) -> None:
+    assert words in refused(lib, function)
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        (lambda op, x, scale: lambda grad: grad, "the gradient returns {argument: its gradient}, got TensorSymbol"),
+        (lambda op, x, scale: lambda grad: {scale: grad}, "the gradient is of scale, which is no tensor argument"),
+        (lambda op, x, scale: lambda grad: {x: scale}, "the gradient of x must be a tensor, got scale"),
+        (
+            lambda op, x, scale: lambda grad: {x: op.check(scale > 0) or grad},
+            "op.check(...) is called in",
+        ),
+    ],
+)
+def test_refused_gradients(lib: Library, formula: Callable[..., Any], words: str) -> None:
+    def function(op: Any, x: Any, scale: Any) -> None:
+        op.returns(like(x))
+        op.launch("CPU", _cpu["failing"], x, i32(0))
+        op.gradient(formula(op, x, scale))
+
+    assert words in refused(lib, function)
+
+
+def test_an_unknown_property(lib: Library) -> None:
+    @lib.operator("op(Tensor x) -> Tensor")
+    def op(op: Any, x: Any) -> None:
+        x.no_such_thing()
+
+    with pytest.raises(
+        AttributeError, match=r"x.no_such_thing: no property that is known before the call, and no operator"
+    ):
+        lib.check()
+
+
+def test_a_way_without_a_kernel_says_which(lib: Library) -> None:
+    @lib.operator("op(Tensor x, int n) -> Tensor")
+    def op(op: Any, x: Any, n: Any) -> None:
+        op.returns(like(x))
+        if n > 2:
+            op.launch("NPU", _cpu["failing"], x, i32(0))
+        else:
+            op.launch("CPU", _cpu["failing"], x, i32(0))
+
+    op(torch.ones(1), 1)
+    with pytest.raises(NotImplementedError, match=r"op: it has no kernel for CPU where \(2 < n\)"):
+        op(torch.ones(1), 3)
+
+
+def test_a_check_that_is_false_on_one_way(lib: Library) -> None:
+    @lib.operator("op(Tensor x, Tensor? y=None, int n=0) -> Tensor")
+    def op(op: Any, x: Any, y: Any, n: Any) -> None:
+        op.check(y is not None or n == 1)
+        op.returns(like(x))
+        op.launch("CPU", _cpu["failing"], x, i32(0))
+
+    op(torch.ones(1), torch.ones(1))
+    op(torch.ones(1), n=1)
+    with pytest.raises(RuntimeError, match=r"op: expected n == 1, got n = 0"):
+        op(torch.ones(1))
+
+
+def test_programs_refuse_registers_outside_of_the_frame() -> None:
+    from mindtorch_v2 import _core
+
+    op = torch.ops.aten.neg.default
+    code = _core.PLAN_STEPS["numel"][0]
+    for step in [(code, 0, 9, 0, 0, None), (code, 7, 0, 0, 0, None), (10**6, 0, 0, 0, 0, None)]:
+        with pytest.raises(ValueError, match="step"):
+            _core.Program(op, 1, (1, 1, 0), [step], [], [], (), len)
+    with pytest.raises(ValueError, match="registers"):
+        _core.Program(op, 1, (10**6, 0, 0), [], [], [], (), len)
+    with pytest.raises(SystemError, match="without a return"):
+        _core.Program(op, 1, (1, 0, 0), [], [], [], (), len)(None)
