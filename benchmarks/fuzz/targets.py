@@ -89,7 +89,8 @@ class Target:
         """How findings are grouped: without the overload."""
         if self.form in ("method", "property", "setter"):
             return f"torch.Tensor.{self.path}"
-        return self.path.rpartition(".")[0] if self.path.startswith("torch.ops.") else self.path
+        is_overload = self.path.startswith("torch.ops.") and self.group != "objects"
+        return self.path.rpartition(".")[0] if is_overload else self.path
 
 
 def find_targets(library: str) -> list[Target]:

@@ -1,8 +1,9 @@
-"""Binding a call's arguments, once, to schema order: keywords placed, defaults filled in, types checked."""
+"""Binding a call's arguments, once, to schema order: keywords placed, defaults filled in, types checked (conversion.pxi)."""
 
 cdef enum:                     # what an argument takes
     ARG_TENSOR, ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST, ARG_INT, ARG_FLOAT, ARG_BOOL, ARG_STR, ARG_SCALAR
-    ARG_INT_LIST, ARG_FLOAT_LIST, ARG_BOOL_LIST, ARG_SCALAR_LIST, ARG_DTYPE, ARG_DEVICE, ARG_ANY
+    ARG_INT_LIST, ARG_FLOAT_LIST, ARG_BOOL_LIST, ARG_SCALAR_LIST, ARG_DTYPE, ARG_DEVICE
+    ARG_LAYOUT, ARG_MEMORY_FORMAT, ARG_GENERATOR, ARG_ANY
 
 cdef enum:
     MAX_ARGS = 64
@@ -11,10 +12,13 @@ cdef enum:                     # how a call is bound, as flags
     BIND_EXPLAIN = 1           # raise where it does not fit
     BIND_EXACT = 2             # no tensor stands for a number: while overloads are chosen, one for tensors goes first
     BIND_WRAP = 4              # a number stands for a tensor
+    BIND_CAST = 8              # an overload called by its own name: values are cast as those of a schema, not as a function's
+    BIND_SYMBOLIC = 16         # of one argument: what casts is wanted as a SymInt
 
 cdef dict ARG_KINDS = {
     "Tensor": ARG_TENSOR, "int": ARG_INT, "SymInt": ARG_INT, "DeviceIndex": ARG_INT, "float": ARG_FLOAT, "bool": ARG_BOOL,
     "SymBool": ARG_BOOL, "str": ARG_STR, "Scalar": ARG_SCALAR, "ScalarType": ARG_DTYPE, "Device": ARG_DEVICE,
+    "Layout": ARG_LAYOUT, "MemoryFormat": ARG_MEMORY_FORMAT, "Generator": ARG_GENERATOR,
 }
 cdef dict LIST_KINDS = {
     "Tensor": ARG_TENSOR_LIST, "Tensor?": ARG_OPT_TENSOR_LIST, "int": ARG_INT_LIST, "SymInt": ARG_INT_LIST,
@@ -25,7 +29,8 @@ cdef dict KIND_NAMES = {
     ARG_TENSOR: "Tensor", ARG_TENSOR_LIST: "tuple of Tensors", ARG_OPT_TENSOR_LIST: "tuple of Tensors or None", ARG_INT: "int",
     ARG_FLOAT: "float", ARG_BOOL: "bool", ARG_STR: "str", ARG_SCALAR: "Number", ARG_INT_LIST: "tuple of ints",
     ARG_FLOAT_LIST: "tuple of floats", ARG_BOOL_LIST: "tuple of bools", ARG_SCALAR_LIST: "tuple of Scalars",
-    ARG_DTYPE: "torch.dtype", ARG_DEVICE: "torch.device",
+    ARG_DTYPE: "torch.dtype", ARG_DEVICE: "torch.device", ARG_LAYOUT: "torch.layout",
+    ARG_MEMORY_FORMAT: "torch.memory_format", ARG_GENERATOR: "torch.Generator",
 }
 
 
@@ -45,6 +50,7 @@ cdef inline int element_kind(int kind) noexcept:
 cdef struct ArgSpec:
     int kind
     bint optional
+    bint symbolic          # a SymInt, or a list of them
     int list_size          # of `int[2]`: one int stands for that many; 0 elsewhere
 
 
@@ -53,7 +59,7 @@ cdef struct Bound:
     PyObject* slots[MAX_ARGS]
     PyObject* made[2 * MAX_ARGS]          # a list may be copied and then converted
     int made_count
-    int mode                   # BIND_EXACT, BIND_WRAP
+    int mode                   # BIND_EXACT, BIND_WRAP, BIND_CAST
 
 
 cdef inline void release_bound(Bound* bound) noexcept:
@@ -116,6 +122,7 @@ cdef ArgSpec arg_spec(object type):
     cdef ArgSpec spec
     text = str(type)
     spec.list_size = 0
+    spec.symbolic = text.startswith("SymInt")
     spec.optional = text.endswith("?")
     if spec.optional:
         text = text.removesuffix("?")
@@ -168,43 +175,6 @@ cdef inline bint matches(int kind, PyObject* value) noexcept:
     return kind == ARG_ANY
 
 
-cdef object convert(int kind, object value, int mode):
-    """The value as its kind, where PyTorch converts silently; NO_DEFAULT where it does not fit."""
-    if kind == ARG_TENSOR and mode & BIND_WRAP and matches(ARG_SCALAR, <PyObject*>value):
-        return wrap_number(value)
-    if mode & BIND_EXACT and isinstance(value, Tensor):
-        return NO_DEFAULT
-    if kind == ARG_FLOAT and PyLong_Check(value):
-        return float(value)
-    if kind == ARG_DTYPE:
-        found = dtype_from_python(value)
-        return NO_DEFAULT if found is None else found
-    if kind == ARG_DEVICE and (isinstance(value, str) or (PyLong_Check(value) and not PyBool_Check(value))):
-        return device(value)
-    if kind in (ARG_INT, ARG_FLOAT, ARG_SCALAR):
-        return convert_number(kind, value)
-    return NO_DEFAULT
-
-
-cdef bint followed_by_transforms(Tensor t) except -1:
-    """Whether a number taken from a tensor would lose its derivative: an overload that takes tensors is to be found."""
-    return t.dt.category >= CATEGORY_FLOAT and (t.keys & (BATCHED | FUNCTIONALIZE) != 0 or forward_levels and level_of_tensor(t) != 0)
-
-
-cdef object convert_number(int kind, object value):
-    if isinstance(value, Tensor):
-        if (<Tensor>value).nd != 0 or needs_grad(<Tensor>value) or followed_by_transforms(<Tensor>value):
-            return NO_DEFAULT
-        value = trace_hooks().number_taken(value) if tracing() else value.item()
-    elif hasattr(value, "dtype") and hasattr(value, "item") and not is_stranger(value):          # a NumPy scalar
-        value = value.item()
-    elif kind == ARG_INT and PyIndex_Check(value):
-        value = value.__index__()
-    if kind == ARG_FLOAT and PyLong_Check(value):
-        value = float(value)
-    return value if matches(kind, <PyObject*>value) else NO_DEFAULT
-
-
 cdef enum:                     # what `fit` found
     MISFIT, FITS, TOO_WIDE
 
@@ -216,56 +186,98 @@ cdef inline bint is_wide(PyObject* number):
     return overflow != 0
 
 
+cdef inline int fit_number(int kind, PyObject** slot, Bound* bound) except -1:
+    """As `fit`, for a number where an int or a Scalar is wanted: there must be 64 bits for it."""
+    cdef PyObject* value = slot[0]
+    if kind == ARG_INT and PyBool_Check(<object>value):
+        if not bound.mode & BIND_CAST:
+            return MISFIT                                    # of a function's ints none is a bool
+        slot[0] = keep(bound, 1 if <object>value else 0)
+        return FITS
+    if not PyLong_Check(<object>value) or not is_wide(value):
+        return FITS
+    if kind == ARG_INT:
+        return TOO_WIDE
+    dtype_of_integer(<object>value)          # uint64, or OverflowError
+    return FITS
+
+
 cdef int fit(ArgSpec* spec, PyObject** slot, Bound* bound) except -1:
     """Whether the value fits its argument; it is converted in place where needed."""
     cdef PyObject* value = slot[0]
     cdef int element
     if matches(spec.kind, value):
-        return TOO_WIDE if spec.kind == ARG_INT and is_wide(value) else FITS
+        return fit_number(spec.kind, slot, bound) if spec.kind == ARG_INT or spec.kind == ARG_SCALAR else FITS
     if value == <PyObject*>None:
-        return FITS if spec.optional else MISFIT
+        if spec.optional:
+            return FITS
+        if not (spec.kind == ARG_BOOL and bound.mode & BIND_CAST):          # where None is False
+            return MISFIT
     element = element_kind(spec.kind)
     if element != ARG_ANY:
         return fit_list(spec, element, slot, bound)
-    converted = convert(spec.kind, <object>value, bound.mode)
+    converted = convert(spec.kind, <object>value, bound.mode | (BIND_SYMBOLIC if spec.symbolic else 0))
     if converted is NO_DEFAULT:
         return MISFIT
     slot[0] = keep(bound, converted)
-    return TOO_WIDE if spec.kind == ARG_INT and is_wide(<PyObject*>converted) else FITS
+    return fit_number(spec.kind, slot, bound) if spec.kind == ARG_INT or spec.kind == ARG_SCALAR else FITS
 
 
 cdef int fit_list(ArgSpec* spec, int element, PyObject** slot, Bound* bound) except -1:
     cdef object value = <object>slot[0]
     cdef bint as_given = True
     if not (PyTuple_Check(value) or PyList_Check(value)):
-        if spec.list_size == 0 or not matches(element, slot[0]):
+        if spec.list_size and matches(element, slot[0]):     # `int[2]` takes one int for both
+            found = fit_number(element, slot, bound) if element == ARG_INT else FITS
+            slot[0] = keep(bound, [<object>slot[0]] * spec.list_size)
+            return found
+        if not bound.mode & BIND_CAST or element == ARG_TENSOR or not (is_sequence(value) or spec.symbolic and isinstance(value, Tensor)):
             return MISFIT
-        slot[0] = keep(bound, [value] * spec.list_size)      # `int[2]` takes one int for both
-        return TOO_WIDE if element == ARG_INT and is_wide(<PyObject*>value) else FITS
+        return fit_items(spec, element, value, slot, bound)
+    if bound.mode & BIND_CAST and not (PyTuple_CheckExact(value) or PyList_CheckExact(value) or type(value) is Size):
+        return fit_items(spec, element, value, slot, bound)  # of a class of the caller's: what it says its items are
     if PyList_Check(value) and not (bound.made_count and bound.made[bound.made_count - 1] == slot[0]):
         # A copy, which nothing else can change: converting an element or another argument runs code of the caller's.
         value = PyList_GetSlice(value, 0, PyList_GET_SIZE(value))
         slot[0] = keep(bound, value)
     for item in value:
         if matches(element, <PyObject*>item):
-            if element == ARG_INT and is_wide(<PyObject*>item):
-                return TOO_WIDE
+            if element == ARG_INT:
+                if PyBool_Check(item):
+                    as_given = False
+                    break
+                if is_wide(<PyObject*>item):
+                    return TOO_WIDE
         elif item is not None or spec.kind != ARG_OPT_TENSOR_LIST:
             as_given = False
             break
-    return FITS if as_given else convert_list(element, value, slot, bound)
+    return FITS if as_given else convert_list(spec, element, value, slot, bound)
 
 
-cdef int convert_list(int element, object value, PyObject** slot, Bound* bound) except -1:
+cdef int fit_items(ArgSpec* spec, int element, object value, PyObject** slot, Bound* bound) except -1:
+    """As `fit_list`, where the items come from an object of the caller's."""
+    items = guarded_items(value)
+    return MISFIT if items is None else convert_list(spec, element, items, slot, bound)
+
+
+cdef int convert_list(ArgSpec* spec, int element, object value, PyObject** slot, Bound* bound) except -1:
     """As `fit_list`, where some element does not fit as it stands."""
     cdef list converted = []
-    if element == ARG_TENSOR:
-        return MISFIT
     for item in value:
         if not matches(element, <PyObject*>item):
-            item = convert(element, item, bound.mode)
+            if element == ARG_TENSOR:
+                if item is not None or spec.kind != ARG_OPT_TENSOR_LIST:
+                    return MISFIT
+            else:
+                if spec.symbolic and isinstance(item, Tensor) and (<Tensor>item).dt.category > CATEGORY_INT:
+                    return MISFIT
+                item = convert(element, item, bound.mode | (BIND_SYMBOLIC if spec.symbolic else 0))
             if item is NO_DEFAULT:
                 return MISFIT
+        elif element == ARG_INT and PyBool_Check(item):
+            if not converted and not bound.mode & BIND_CAST:
+                return MISFIT                                # PyTorch's functions look at the first item
+            item = 1 if item else 0
         if element == ARG_INT and is_wide(<PyObject*>item):
             return TOO_WIDE
         converted.append(item)
@@ -319,6 +331,8 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
                 if explain:
                     raise missing(sig, bound)
                 return 0
+        elif not accept(sig, i, bound, explain):
+            return 0
     return 1
 
 
@@ -330,7 +344,7 @@ cdef inline bint is_int_like(PyObject* value):
 cdef Py_ssize_t take_positional(Signature sig, PyObject** args, Py_ssize_t nargs, Bound* bound) except -2:
     """As many positional arguments as there are places; `x.view(2, 3)` gives the rest to the int list. -1: too many."""
     cdef Py_ssize_t i
-    if sig.varargs >= 0 and nargs > sig.varargs and is_int_like(args[sig.varargs]) \
+    if sig.varargs >= 0 and not bound.mode & BIND_CAST and nargs > sig.varargs and is_int_like(args[sig.varargs]) \
             and (nargs > sig.positional or sig.args[sig.varargs].list_size == 0):
         for i in range(sig.varargs):
             bound.slots[i] = args[i]
@@ -359,7 +373,7 @@ cdef int place_keyword(Signature sig, object name, PyObject* value, Py_ssize_t p
             raise unexpected_keyword(sig, name, at)
         return 0
     bound.slots[at] = value
-    return accept(sig, at, bound, explain)
+    return 1
 
 
 class ArgumentError(TypeError, RuntimeError):
@@ -383,13 +397,20 @@ cdef str stranger_hint(tuple values):
     return "\n  another library's tensor is no Tensor here: take it in as `from_numpy(numpy.asarray(t))`, over the same memory"
 
 
+cdef tuple items_shown(object value):
+    """The items of a list or tuple, whatever a class of the caller's makes of `len` and `iter`."""
+    if PyList_Check(value):
+        return PyList_AsTuple(value)
+    return PyTuple_GetSlice(value, 0, PyTuple_GET_SIZE(value)) if PyTuple_Check(value) else ()
+
+
 cdef object wrong_type(Signature sig, int at, object value):
     spec = sig.args[at]
     expected = KIND_NAMES.get(spec.kind, str(sig.schema.arguments[at].type))
     if spec.optional:
         expected += " or None"
     got = stranger_name(value)
-    items = value if isinstance(value, (list, tuple)) else ()
+    items = items_shown(value)
     if items:
         got += " of " + ", ".join(sorted({stranger_name(v) for v in items}))
     where = f"position {at + 1}" if at < sig.positional else "keyword-only"

@@ -31,7 +31,7 @@ cdef struct Alias:
 
 
 # The operators that take a Python number for a tensor. PyTorch names them; there is no rule that others could follow.
-cdef object NUMBERS_FOR_TENSORS = frozenset(("add", "copy", "div", "floor_divide", "index_put", "mul", "sub"))
+cdef object NUMBERS_FOR_TENSORS = frozenset(("_to_copy", "add", "copy", "div", "floor_divide", "mul", "sub", "to"))
 
 
 cdef class OpOverload:
@@ -219,9 +219,10 @@ cdef class OpOverload:
         finally:
             release_bound(&bound)
 
-    def redispatch(self, uint64_t keys, *args, **kwargs):
-        """Calls the highest of `keys` at which this operator does something."""
+    def redispatch(self, keyset, *args, **kwargs):
+        """Calls the highest of `keyset`'s keys at which this operator does something."""
         cdef Bound bound
+        cdef uint64_t keys = keys_of_set(self, keyset)
         bind_python(self.sig, args, kwargs, &bound)
         try:
             if show_trace and keys & self.active:
@@ -229,6 +230,18 @@ cdef class OpOverload:
             return dispatch(self, &bound, keys)
         finally:
             release_bound(&bound)
+
+
+    def __reduce__(self):
+        return find_operator, (self.sig.qualname,)
+
+
+cdef uint64_t keys_of_set(OpOverload op, object keyset) except? 0:
+    """The bits of a DispatchKeySet, or of an int that has them."""
+    number = to_index(keyset) if PyIndex_Check(keyset) else -1
+    if not 0 <= number < 1 << 64:
+        raise TypeError(f"{op.sig.qualname}: redispatch() takes a DispatchKeySet first, not {_type_name(keyset)} {keyset!r:.60}")
+    return number
 
 
 cdef OpOverload _probe = OpOverload.__new__(OpOverload)
@@ -291,34 +304,37 @@ cdef object call_unready(OpOverload op, Bound* bound, uint64_t keys):
 
 
 cdef PyObject* call_operator(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
-    cdef OpOverload op = <OpOverload>callable
+    return call_overload(<OpOverload>callable, args, PyVectorcall_NARGS(nargsf), kwnames, BIND_CAST)
+
+
+cdef inline PyObject* call_overload(OpOverload op, PyObject** args, Py_ssize_t nargs, PyObject* kwnames, int mode) except NULL:
     cdef Bound bound
     result = None
     try:
-        if bind(op.sig, args, PyVectorcall_NARGS(nargsf), kwnames, &bound, 0):
+        if bind(op.sig, args, nargs, kwnames, &bound, mode):
             result = dispatch(op, &bound, call_keys(op, &bound))
         else:
-            result = call_that_does_not_fit(op, args, PyVectorcall_NARGS(nargsf), kwnames)
+            result = call_that_does_not_fit(op, args, nargs, kwnames, mode)
     finally:
         release_bound(&bound)
     Py_INCREF(result)
     return <PyObject*>result
 
 
-cdef object call_that_does_not_fit(OpOverload op, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
+cdef object call_that_does_not_fit(OpOverload op, PyObject** args, Py_ssize_t nargs, PyObject* kwnames, int mode):
     """A second look: numbers may stand for tensors, and an argument may define ``__torch_function__`` without being one."""
     from mindtorch_v2._ops import ops
     cdef Bound bound
     if op.takes_numbers:
         try:
-            if bind(op.sig, args, nargs, kwnames, &bound, BIND_WRAP):
+            if bind(op.sig, args, nargs, kwnames, &bound, mode | BIND_WRAP):
                 return dispatch(op, &bound, call_keys(op, &bound))
         finally:
             release_bound(&bound)
     result = ask_strangers(getattr(getattr(ops, op.namespace), op._schema.name, None), args, nargs, kwnames)
     if result is NotImplemented:
         try:
-            bind(op.sig, args, nargs, kwnames, &bound, BIND_EXPLAIN)     # raises, and says what is wrong
+            bind(op.sig, args, nargs, kwnames, &bound, mode | BIND_EXPLAIN)     # raises, and says what is wrong
         finally:
             release_bound(&bound)
     return result
@@ -329,7 +345,7 @@ cdef object ask_strangers(object packet, PyObject** args, Py_ssize_t nargs, PyOb
     names = () if kwnames == NULL else <object>kwnames
     values = [<object>args[i] for i in range(nargs + len(names))]
     for value in values:
-        if any([is_stranger(item) for item in (value if isinstance(value, (list, tuple)) else (value,))]):
+        if any([is_stranger(item) for item in items_shown(value) or (value,)]):
             return stranger_dispatcher(packet, tuple(values[:nargs]), dict(zip(names, values[nargs:])))
     return NotImplemented
 
@@ -347,7 +363,7 @@ cdef int bind_python(Signature sig, tuple args, dict kwargs, Bound* bound) excep
         flat[i] = <PyObject*>value
         i += 1
     names = tuple(kwargs)
-    return bind(sig, flat, len(args), <PyObject*>names if names else NULL, bound, BIND_EXPLAIN)
+    return bind(sig, flat, len(args), <PyObject*>names if names else NULL, bound, BIND_EXPLAIN | BIND_CAST)
 
 
 cdef inline uint64_t call_keys(OpOverload op, Bound* bound):

@@ -37,6 +37,9 @@ cdef class OpOverloadPacket:
     def __doc__(self):
         return "\n\n".join([f"{op._schema}\n\n{op.__doc__ or ''}".rstrip() for op in self.ops])
 
+    def __reduce__(self):
+        return packet_of, (self.namespace, self.__name__)
+
     def __get__(self, instance, owner):
         return self if instance is None else PyMethod_New(self, instance)
 
@@ -53,6 +56,12 @@ cdef class OpOverloadPacket:
         return f"{self.namespace}.{self.__name__}"
 
 
+def packet_of(str namespace not None, str name not None):
+    """The packet that ``torch.ops`` has under a name, for pickle."""
+    from mindtorch_v2._ops import ops
+    return getattr(getattr(ops, namespace), name)
+
+
 cdef OpOverloadPacket _packet_probe = OpOverloadPacket.__new__(OpOverloadPacket)
 mt_enable_vectorcall(<PyTypeObject*>OpOverloadPacket,
                      <char*>&_packet_probe.vectorcall - <char*><PyObject*>_packet_probe, 1)
@@ -62,7 +71,7 @@ cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, P
     cdef OpOverloadPacket packet = <OpOverloadPacket>callable
     cdef Py_ssize_t nargs = PyVectorcall_NARGS(nargsf)
     if len(packet.ops) == 1:
-        return call_operator(<PyObject*>packet.ops[0], args, nargsf, kwnames)
+        return call_overload(<OpOverload>packet.ops[0], args, nargs, kwnames, 0)
     result = call_first_that_fits(packet, args, nargs, kwnames, BIND_EXACT)
     if result is NotImplemented:
         result = call_first_that_fits(packet, args, nargs, kwnames, 0)

@@ -48,7 +48,13 @@ __all__ = [
 
 def _sizes(size: tuple[Any, ...]) -> Any:
     """``f(2, 3)`` and ``f((2, 3))`` alike."""
-    return size[0] if len(size) == 1 and not isinstance(size[0], (int, Tensor)) else size
+    return size[0] if len(size) == 1 and not hasattr(type(size[0]), "__index__") else size
+
+
+def _refuse_no_bool(name: str, requires_grad: Any) -> None:
+    if not isinstance(requires_grad, bool):
+        got = type(requires_grad).__name__
+        raise TypeError(f"{name}(): argument 'requires_grad' (keyword) must be bool, not {got}")
 
 
 def _finished(result: Tensor, requires_grad: bool) -> Tensor:
@@ -57,14 +63,15 @@ def _finished(result: Tensor, requires_grad: bool) -> Tensor:
     return result
 
 
-def _sized(name: str, overload: str = "default") -> Callable[..., Tensor]:
+def _sized(name: str) -> Callable[..., Tensor]:
     """A creation function of a size given as one sequence or as separate integers."""
 
     def function(*size: Any, requires_grad: bool = False, **options: Any) -> Tensor:
+        _refuse_no_bool(name, requires_grad is not None and requires_grad)
+        if not size and "size" not in options:
+            return getattr(ops.aten, name)(**options)  # type: ignore[no-any-return]  # raises: the size is missing
         sizes = options.pop("size") if not size and "size" in options else _sizes(size)
-        if options.get("device") is not None:
-            options["device"] = Device(options["device"])
-        make = getattr(getattr(ops.aten, name), overload)
+        make = getattr(ops.aten, name)
         if name in _RANDOM and "mindtorch_v2.func" in sys.modules:
             return _finished(_drawn(make, sizes, options), requires_grad)
         return _finished(make(sizes, **options), requires_grad)
@@ -93,8 +100,7 @@ def _with_options(name: str) -> Callable[..., Tensor]:
     """A creation function that hands its arguments to the operator, and takes ``requires_grad``."""
 
     def function(*args: Any, requires_grad: bool = False, **options: Any) -> Tensor:
-        if options.get("device") is not None:
-            options["device"] = Device(options["device"])
+        _refuse_no_bool(name, requires_grad is not None and requires_grad)
         return _finished(getattr(ops.aten, name)(*args, **options), requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -102,8 +108,7 @@ def _with_options(name: str) -> Callable[..., Tensor]:
     return function
 
 
-empty = _sized("empty", "memory_format")
-zeros, ones, rand, randn = (_sized(name) for name in ("zeros", "ones", "rand", "randn"))
+empty, zeros, ones, rand, randn = (_sized(name) for name in ("empty", "zeros", "ones", "rand", "randn"))
 full, arange, linspace, eye = (_with_options(name) for name in ("full", "arange", "linspace", "eye"))
 randint, randperm, scalar_tensor = (_with_options(name) for name in ("randint", "randperm", "scalar_tensor"))
 empty_like, zeros_like, ones_like = (_with_options(name) for name in ("empty_like", "zeros_like", "ones_like"))
@@ -118,6 +123,7 @@ def tensor(
     Raises ValueError for sequences of unequal lengths, TypeError for what is not a number, and RuntimeError for a
     number that ``dtype`` cannot hold.
     """
+    _refuse_no_bool("tensor", requires_grad)
     dtype = PYTHON_TYPES.get(dtype, dtype)
     if _core.is_tracing() and not isinstance(data, Tensor):
         from .jit import _reads

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 import mindtorch_v2
 from mindtorch_v2.library import Library
@@ -278,3 +280,16 @@ def test_npu_is_privateuse1() -> None:
     op = operator(mindtorch_v2, "(Tensor x) -> Tensor", lambda x: x, "PrivateUse1").default
     assert op.has_kernel("NPU")
     assert list(op.kernel_sources()) == ["NPU"]
+
+
+@pytest.mark.parametrize("keys", [-1, 2**64, 1e300, float("nan"), "CPU", None])
+def test_redispatch_takes_a_key_set(keys: Any) -> None:
+    with pytest.raises(TypeError):
+        torch.ops.aten.add.Tensor.redispatch(keys, torch.ones(1), torch.ones(1))
+    with pytest.raises(TypeError, match="takes a DispatchKeySet first"):
+        mindtorch_v2.ops.aten.add.Tensor.redispatch(keys, mindtorch_v2.ones(1), mindtorch_v2.ones(1))
+
+
+def test_operators_are_pickled_by_name() -> None:
+    packet = mindtorch_v2.ops.aten.add
+    assert pickle.loads(pickle.dumps([packet, packet.Tensor])) == [packet, packet.Tensor]

@@ -61,6 +61,7 @@ class Generator:
 
 
 default_generator = Generator()
+_core.set_generator_type(Generator)
 
 
 def _draw(size: Sequence[int], target: dtype, where: device | None, draw: Any) -> Tensor:
@@ -134,8 +135,6 @@ def _source(generator: Any) -> Any:
     """NumPy's source of numbers of a generator, or of the default one."""
     if generator is None:
         return default_generator.numpy
-    if not isinstance(generator, Generator):
-        raise TypeError(f"argument 'generator' must be torch.Generator or None, not {type(generator).__name__}")
     return generator.numpy
 
 
