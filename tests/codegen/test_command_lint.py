@@ -104,6 +104,28 @@ def test_left_alone(project, capsys, change):
     assert capsys.readouterr().out == "nothing to improve\n"
 
 
+# What reads an argument that no kernel reads; the entry has one more, `power`.
+GRADIENT = "  backward:\n    x: grad * scale\n"
+READ = {
+    "forward": (GRADIENT, f"{GRADIENT}  forward: {{result: x_t * scale * power}}\n"),
+    "backward by hand": (GRADIENT, "  backward: {function: module:function}\n"),
+    "backward on one device": ("x: grad * scale", "x: {default: grad * scale, npu: grad * scale * power}"),
+    "forward by hand": (GRADIENT, f"{GRADIENT}  forward: {{function: module:function}}\n"),
+    "a message": ("  - x.dim() == 2", "  - {that: x.dim() == 2, message: 'with {power}'}"),
+}
+
+
+@pytest.mark.parametrize("change", READ.values(), ids=READ)
+def test_what_reads_an_argument(project, capsys, change):
+    text = HEAD + PLAIN.replace("scale=1.0)", "scale=1.0, float power=1.0)")
+    (project / "ops.yaml").write_text(text)
+    assert main(["lint", "--select", "MT806", "ops.yaml"]) == 1
+    assert "MT806]: nothing reads `power`" in capsys.readouterr().err
+    assert change[0] in text
+    (project / "ops.yaml").write_text(text.replace(*change, 1))
+    assert main(["lint", "--select", "MT806", "ops.yaml"]) == 0, capsys.readouterr().err
+
+
 def test_a_fixed_formula_saves_only_the_shape(project, capsys, tmp_path):
     text = HEAD + PLAIN.replace("grad * scale", "(grad * scale).view_as(x)")
     (project / "ops.yaml").write_text(text)

@@ -10,7 +10,8 @@ import opschema
 from mtcodegen.check.lint_truth import truth
 from mtcodegen.document.edit import Edit, remove_entry, remove_item
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
-from mtcodegen.entries.model import Compute, Formula, KernelSpec, Launch, Mindspore, OpSpec
+from mtcodegen.entries.formulas import every_formula, gradients, reads_in_python
+from mtcodegen.entries.model import Formula, KernelSpec, Mindspore, OpSpec
 from mtcodegen.entries.schemas import argument_span
 from mtcodegen.expr import Call, Expr, Name, reads, walk
 from mtcodegen.expr.nodes import Attribute
@@ -171,44 +172,16 @@ def _first_taking_all(spec: OpSpec, device: str, kernel: KernelSpec, position: i
 
 
 def _unused_arguments(spec: OpSpec, document: Node) -> Iterator[Finding]:
+    if not spec.kernels or reads_in_python(spec):
+        return
+    used = {node.id for formula in every_formula(spec) for node in walk(formula.expr) if isinstance(node, Name)}
     bodies = [kernel.body for kernel in spec.kernels]
-    if not bodies or not all(isinstance(body, Launch | Compute | Mindspore) for body in bodies):
-        return  # Python may read any
-    used = {node.id for formula in _formulas(spec) for node in walk(formula.expr) if isinstance(node, Name)}
     takes_tensors = any(isinstance(body, Mindspore) and body.args is None for body in bodies)
     out = {argument.name for argument in spec.schema.out_arguments}
     for argument in spec.schema.arguments:
         is_taken = takes_tensors and opschema.base_of(argument.type).name == "Tensor"
         if argument.name not in used | out and not is_taken and not argument.is_write:
             yield _finding("MT806", f"nothing reads `{argument.name}`", argument_span(spec.func, argument.name))
-
-
-def _formulas(spec: OpSpec) -> Iterator[Formula]:
-    """Every expression of an entry."""
-    for check in spec.checks:
-        yield check.condition
-        yield from (part for part in check.message if isinstance(part, Formula))
-    for rule in spec.fakes:
-        shape = rule.shape if isinstance(rule.shape, tuple) else (rule.shape,)
-        yield from (item for item in (rule.like, *shape, rule.dtype, rule.device) if item is not None)
-    for kernel in spec.kernels:
-        yield from (item for item in (kernel.when,) if item is not None)
-        match kernel.body:
-            case Launch() as launch:
-                yield from (item.value for item in (*launch.args, *launch.tiling.values()))
-                yield from (item for item in (launch.block_dim, launch.workspace) if item is not None)
-            case Compute(formulas=formulas):
-                yield from formulas
-            case Mindspore(args=args, attrs=attrs):
-                yield from (*(args or ()), *attrs.values())
-    yield from _gradients(spec)
-
-
-def _gradients(spec: OpSpec) -> Iterator[Formula]:
-    for derivative in spec.backward.derivatives if spec.backward is not None else ():
-        if derivative.formula is not None:
-            yield derivative.formula
-        yield from derivative.by_device.values()
 
 
 # ---------------------------------------------------------------- what formulas save
@@ -221,7 +194,7 @@ _LIKE = frozenset({"zeros_like", "ones_like", "full_like", "empty_like", "rand_l
 def _saves_too_much(spec: OpSpec, document: Node) -> Iterator[Finding]:
     whole: Counter[str] = Counter()
     loose: list[tuple[str, Formula, Call]] = []
-    for formula in _gradients(spec):
+    for formula in gradients(spec):
         whole.update(read.name for read in reads(formula.expr) if read.property is None)
         loose += [(name, formula, call) for name, call in _shape_readings(formula.expr)]
     only_shape = Counter(name for name, _, _ in loose)

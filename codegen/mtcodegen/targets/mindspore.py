@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from mtcodegen.document.nodes import Mapping
-from mtcodegen.entries.model import Compute, File, Formula, KernelSpec, Launch, OpSpec
+from mtcodegen.entries.formulas import composed, gradients
+from mtcodegen.entries.model import File, KernelSpec, Launch, OpSpec
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, walk
 from mtcodegen.expr.nodes import Attribute, Index, map_children
 from mtcodegen.findings.diagnostics import Diagnostic
@@ -83,22 +83,12 @@ def _kernel_note(what: str, node: Mapping, key: str) -> Diagnostic:
 
 def _called(spec: OpSpec) -> set[str]:
     """The operators that kernels and gradients call, by their qualified names."""
-    nodes = (node for formula in _formulas(spec) for node in walk(formula.expr))
+    nodes = (node for formula in (*composed(spec), *gradients(spec)) for node in walk(formula.expr))
     return {
         f"{node.namespace}::{node.name}{'.' if node.overload else ''}{node.overload}"
         for node in nodes
         if isinstance(node, Operator)
     }
-
-
-def _formulas(spec: OpSpec) -> Iterator[Formula]:
-    for kernel in spec.kernels:
-        if isinstance(kernel.body, Compute):
-            yield from kernel.body.formulas
-    for derivative in spec.backward.derivatives if spec.backward else ():
-        yield from derivative.by_device.values()
-        if derivative.formula is not None:
-            yield derivative.formula
 
 
 # ---------------------------------------------------------------- expressions
