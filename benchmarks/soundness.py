@@ -27,10 +27,9 @@ from types import CodeType, FrameType
 from typing import Any
 from unittest import mock
 
-from mtcodegen.cli.codes import all_command_codes
 from mtcodegen.cli.main import main
 from mtcodegen.document.load import load
-from mtcodegen.findings.codes import CODES
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.source import Source
 from mtcodegen.importer.pytorch import (
     FormulaKind,
@@ -46,7 +45,6 @@ __all__ = ["Outcome", "UnsoundError", "check_ours", "check_torch", "guarded", "u
 SECONDS = 20.0  # for the commands on one file of some hundred lines
 FORMS = ("torch", "mindspore", "docs", "pyi")
 OTHERS = (("lint",), ("list",), ("fmt", "--check"))
-_KNOWN = {**CODES, **all_command_codes()}
 # Findings about a file as a whole: it is not UTF-8, there are too many to show, or it is not as `fmt` would have it.
 _UNPLACED = {"MT100", "MT101", "MT901", "MT902"}
 _LINE_END = re.compile("\n")
@@ -218,7 +216,7 @@ def _code_folders() -> Iterator[str]:
 
 def _check_findings(findings: Sequence[dict[str, Any]], texts: dict[str, bytes]) -> None:
     for item in findings:
-        if item["code"] not in _KNOWN:
+        if item["code"] not in Code.__members__:
             raise UnsoundError(f"a code that `explain` does not know: {item}")
         if item["file"] not in texts:
             raise UnsoundError(f"a finding about another file: {item}")

@@ -120,7 +120,7 @@ def test_wrong_values(tmp_path: Path) -> None:
     assert "did you mean `CPUScalars`?" in shown
     assert "error[MT113]: an item of `overlap_check` cannot be `Some`" in shown
     assert "error[MT113]: `overlap_check` cannot be `Part`" in findings(tmp_path, entry + "  overlap_check: Part\n")
-    assert "error[MT114]: `overlap_check` is empty" in findings(tmp_path, entry + "  overlap_check: []\n")
+    assert "error[MT116]: `overlap_check` is empty" in findings(tmp_path, entry + "  overlap_check: []\n")
 
 
 @pytest.mark.parametrize("form", ["torch", "mindspore"])

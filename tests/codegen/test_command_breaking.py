@@ -69,7 +69,7 @@ def torch_says(old, new):
 @pytest.mark.parametrize(("old", "new", "codes"), CHANGES, ids=[f"{old} to {new}" for old, new, _ in CHANGES])
 def test_a_change(old, new, codes):
     found = breaks(opschema.parse_schema(old), opschema.parse_schema(new))
-    assert [item.code for item in found] == codes
+    assert [item.code.name for item in found] == codes
     assert torch_says(old, new) is not bool(codes)
 
 
@@ -82,7 +82,7 @@ def test_a_change(old, new, codes):
     ],
 )
 def test_a_change_that_pytorch_does_not_see(old, new, codes):
-    assert [item.code for item in breaks(opschema.parse_schema(old), opschema.parse_schema(new))] == codes
+    assert [item.code.name for item in breaks(opschema.parse_schema(old), opschema.parse_schema(new))] == codes
     assert torch_says(old, new)
 
 

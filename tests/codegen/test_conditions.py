@@ -105,7 +105,7 @@ WRONG = {
     "message: '{count'": ("MT201", "a brace without its other half"),
     "message: 'of {cuont}'": ("MT204", "`cuont`"),
     "message: 'of {count +}'": ("MT200", "the expression ends too early"),
-    "message: ''": ("MT114", "`message` is empty"),
+    "message: ''": ("MT116", "`message` is empty"),
     "error: KeyError": ("MT113", "`error` cannot be `KeyError`"),
     "mesage: no": ("MT110", "`mesage`"),
 }

@@ -18,7 +18,6 @@ from mtcodegen.expr import (
     typed_scalar,
 )
 from mtcodegen.expr.nodes import ListExpr, Name, Unary, map_children, with_parts
-from mtcodegen.findings.expression_codes import CODES
 from mtcodegen.pycode.expressions import to_python
 from opschema import Schema, parse_schema
 
@@ -50,7 +49,7 @@ def check(
     text: str, schema: Schema, purpose: Purpose, expected: ValueType | None = None
 ) -> tuple[str, list[tuple[str, str, str, str]]]:
     type_, errors = check_expression(parse_expression(text), scope_for(schema, purpose, TABLE), expected)
-    faults = [(text[e.offset : e.offset + e.length], e.code, e.message, e.hint or "") for e in errors]
+    faults = [(text[e.offset : e.offset + e.length], e.code.name, e.message, e.hint or "") for e in errors]
     return str(type_), faults
 
 
@@ -225,7 +224,7 @@ def test_expected_type() -> None:
 def test_a_kernel_argument_says_its_c_type() -> None:
     def faults(text: str, schema: Schema = ADD) -> list[tuple[str, str, str | None]]:
         _, errors = check_kernel_argument(parse_expression(text), scope_for(schema, LAUNCH, TABLE))
-        return [(error.code, error.message, error.hint) for error in errors]
+        return [(error.code.name, error.message, error.hint) for error in errors]
 
     assert faults("scale") == [("MT215", "`scale` has no C type", "write `f32(scale)` or `f64(scale)`")]
     assert faults("x.numel()") == [
@@ -242,11 +241,6 @@ def test_typed_scalar() -> None:
     assert ctype == "u32"
     assert value == parse_expression("x.numel()")
     assert typed_scalar(parse_expression("min(1, 2)")) is None
-
-
-def test_every_code_is_explained() -> None:
-    assert {row[3] for row in FAULTS} <= CODES.keys()
-    assert all(title and explanation.endswith(".") for title, explanation in CODES.values())
 
 
 def test_what_is_as_it_was_stays_the_same_node() -> None:

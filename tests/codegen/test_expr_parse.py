@@ -28,6 +28,7 @@ from mtcodegen.expr.nodes import (
     Unary,
 )
 from mtcodegen.expr.parser import MAX_DEPTH
+from mtcodegen.findings.codes import Code
 from mtcodegen.pycode.expressions import to_python
 
 # (expression, the source it becomes; None where it is the same)
@@ -147,7 +148,7 @@ def test_fault(marked: str, message: str, hint: str, code: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         parse_expression(marked.replace("«", "").replace("»", ""))
     error = caught.value
-    assert (error.message, error.code) == (message, code)
+    assert (error.message, error.code.name) == (message, code)
     assert (error.offset, error.length) == (start, max(end - start, 1))
     assert hint in (error.hint or "")
 
@@ -163,7 +164,7 @@ def test_fault(marked: str, message: str, hint: str, code: str) -> None:
 def test_deep_input_is_refused(text: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         parse_expression(text)
-    assert caught.value.code == "MT202"
+    assert caught.value.code is Code.MT202
 
 
 def test_deepest_and_longest_input() -> None:

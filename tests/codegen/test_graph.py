@@ -85,7 +85,7 @@ numbers and tensors on the host can
         (
             "[]",
             """\
-            ops.yaml:6:19: error[MT114]: `update` is empty
+            ops.yaml:6:19: error[MT116]: `update` is empty
               |
             6 |   graph: {update: []}
               |                   ^

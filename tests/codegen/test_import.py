@@ -358,7 +358,7 @@ def test_a_special_method_stays_the_runtime_s_own(tmp_path: Path) -> None:
     target = Target((Input(ours, "ops.yaml"),), tmp_path / "generated")
     assert generate([target])[1] == []
     ours.write_text(made.text.replace("  kernels:\n", "  variants: method\n  kernels:\n"))
-    assert [(item.code, item.message) for item in generate([target])[1]] == [
+    assert [(item.code.name, item.message) for item in generate([target])[1]] == [
         ("MT113", "`__and__` cannot be a method: what Tensor has under special names is the runtime's own")
     ]
 

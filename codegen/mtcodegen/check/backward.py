@@ -13,6 +13,7 @@ from mtcodegen.entries.model import Backward, Derivative, OpSpec
 from mtcodegen.entries.schemas import is_tensor_list
 from mtcodegen.expr import OPTIONAL_TENSOR, Expr, Literal, Name, Purpose, ValueType, gradient_names, walk
 from mtcodegen.expr.nodes import Index
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Related, suggest
 
 __all__ = ["resolve_backward"]
@@ -29,10 +30,10 @@ def resolve_backward(spec: OpSpec, scope: OpScope) -> Backward | None:
     differentiable = _differentiable(spec.schema)
     key = spec.node.entries["backward"][0]
     if spec.schema.kind is opschema.SchemaKind.OUT:
-        scope.fault("MT416", "an out variant has no gradient", key.span, "remove `backward`")
+        scope.fault(Code.MT416, "an out variant has no gradient", key.span, "remove `backward`")
     elif not differentiable:
         scope.fault(
-            "MT411", f"{spec.schema.qualname} has no tensor argument to differentiate", key.span, "remove `backward`"
+            Code.MT411, f"{spec.schema.qualname} has no tensor argument to differentiate", key.span, "remove `backward`"
         )
     elif not backward.marker and backward.function is None:
         return _resolve(backward, scope, differentiable, key)
@@ -48,14 +49,14 @@ def _check_outputs(spec: OpSpec, scope: OpScope) -> None:
     if len(flags) != len(spec.schema.returns):
         entries = "1 entry" if len(flags) == 1 else f"{len(flags)} entries"
         outputs = "1 output" if len(spec.schema.returns) == 1 else f"{len(spec.schema.returns)} outputs"
-        scope.fault("MT417", f"`output_differentiability` has {entries} for {outputs}", span)
+        scope.fault(Code.MT417, f"`output_differentiability` has {entries} for {outputs}", span)
     elif spec.backward is None or spec.backward.marker:
         hint = "remove it, or give `backward` formulas"
-        scope.fault("MT417", "`output_differentiability` does nothing without gradient formulas", span, hint)
+        scope.fault(Code.MT417, "`output_differentiability` does nothing without gradient formulas", span, hint)
     elif all(flags):
-        scope.fault("MT417", "`output_differentiability` is true for all outputs, as without it", span, "remove it")
+        scope.fault(Code.MT417, "`output_differentiability` is true for all outputs, as without it", span, "remove it")
     elif not any(flags):
-        scope.fault("MT417", "no output is differentiable", span, "write `backward: not_differentiable`")
+        scope.fault(Code.MT417, "no output is differentiable", span, "write `backward: not_differentiable`")
     else:
         _check_unused(spec, scope)
 
@@ -70,7 +71,7 @@ def _check_unused(spec: OpSpec, scope: OpScope) -> None:
             position = _gradient_read(node, positions, arguments)
             if position is not None and not spec.output_differentiability[position]:
                 message = f"output {position} has no gradient: `output_differentiability` says so"
-                scope.fault("MT417", message, formula.node.locate(node.offset, node.length))
+                scope.fault(Code.MT417, message, formula.node.locate(node.offset, node.length))
 
 
 def _gradient_read(node: Expr, positions: Mapping[str, int], arguments: set[str]) -> int | None:
@@ -101,7 +102,7 @@ def _check_missing(spec: OpSpec, scope: OpScope) -> None:
     if arguments:
         hint = "add `backward:` with formulas, or `backward: not_differentiable` or `not_implemented`"
         message = f"{spec.schema.qualname} has no gradient for {arguments}"
-        scope.fault("MT414", message, scope.name_span, hint)
+        scope.fault(Code.MT414, message, scope.name_span, hint)
 
 
 _FORWARD = ("result", *(f"result{i}" for i in range(10)))  # derivatives.yaml's keys for a formula of the output
@@ -117,12 +118,12 @@ def _resolve(backward: Backward, scope: OpScope, differentiable: list[str], key:
             elif name in given:
                 first = Related(given[name].key.locate_item(name), "the first is here")
                 message, span = f"a second gradient for `{name}`", derivative.key.locate_item(name)
-                scope.fault("MT413", message, span, "remove one of them", first)
+                scope.fault(Code.MT413, message, span, "remove one of them", first)
             given.setdefault(name, derivative)
     for name in differentiable:
         if name not in given:
             hint = f"add `{name}: <formula>` or `{name}: not_differentiable`"
-            scope.fault("MT410", f"there is no gradient for `{name}`", key.span, hint)
+            scope.fault(Code.MT410, f"there is no gradient for `{name}`", key.span, hint)
     derivatives = tuple([_resolve_formula(item, scope, known, differentiable) for item in backward.derivatives])
     return backward if derivatives == backward.derivatives else replace(backward, derivatives=derivatives)
 
@@ -133,13 +134,13 @@ def _refuse_name(
     """Note why ``name`` has no gradient."""
     span = derivative.key.locate_item(name)
     if argument is not None:
-        scope.fault("MT411", f"`{name}` is {argument.type}, which has no gradient", span, "remove it")
+        scope.fault(Code.MT411, f"`{name}` is {argument.type}, which has no gradient", span, "remove it")
     elif name in _FORWARD:
         hint = "move it to `forward`: `backward` has the gradients of arguments"
-        scope.fault("MT418", "a forward-mode formula stands in `backward`", span, hint)
+        scope.fault(Code.MT418, "a forward-mode formula stands in `backward`", span, hint)
     else:
         hint = suggest(name, differentiable)
-        scope.fault("MT412", f"`{name}` is not an argument of {_title(scope)}", span, hint)
+        scope.fault(Code.MT412, f"`{name}` is not an argument of {_title(scope)}", span, hint)
 
 
 def _title(scope: OpScope) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import opschema
+from mtcodegen.findings.codes import Code
 from opschema import Argument, Default, Return, Schema, Type
 
 __all__ = ["Break", "breaks", "takes"]
@@ -19,7 +20,7 @@ __all__ = ["Break", "breaks", "takes"]
 class Break:
     """A change that breaks: ``argument`` is the name in the new schema that it is about, "" where it is none."""
 
-    code: str
+    code: Code
     message: str
     hint: str = ""
     argument: str = ""
@@ -75,32 +76,32 @@ def _arguments(old: Schema, new: Schema) -> Iterator[Break]:
             if places[was.name] != i:
                 hint = f"put it back to position {i + 1}, and new arguments behind the old ones"
                 message = f"`{was.name}` was argument {i + 1} and is {places[was.name] + 1}"
-                yield Break("MT706", message, hint, was.name)
+                yield Break(Code.MT706, message, hint, was.name)
             yield from _argument(was, after[places[was.name]])
         elif i < len(after) and after[i].name not in names:
             hint = f"keep the name `{was.name}`"
-            yield Break("MT707", f"`{was.name}` is `{after[i].name}` now", hint, after[i].name)
+            yield Break(Code.MT707, f"`{was.name}` is `{after[i].name}` now", hint, after[i].name)
             yield from _argument(was, after[i])
         else:
-            yield Break("MT702", f"`{was.name}` is gone", "keep it, or declare a new overload")
+            yield Break(Code.MT702, f"`{was.name}` is gone", "keep it, or declare a new overload")
     for i, argument in enumerate(after):
         is_renamed = i < len(before) and before[i].name not in places
         if argument.name not in names and not is_renamed and not argument.has_default:
             hint = "give it a default, or declare a new overload"
-            yield Break("MT703", f"`{argument.name}` is new and has no default", hint, argument.name)
+            yield Break(Code.MT703, f"`{argument.name}` is new and has no default", hint, argument.name)
 
 
 def _argument(was: Argument, now: Argument) -> Iterator[Break]:
     if not takes(now.type, was.type):
         hint = "take what was taken before, or declare a new overload"
-        yield Break("MT705", f"`{now.name}` was {was.type} and is {now.type}", hint, now.name)
+        yield Break(Code.MT705, f"`{now.name}` was {was.type} and is {now.type}", hint, now.name)
     if was.has_default and not now.has_default:
-        yield Break("MT704", f"`{now.name}` had the default {was.default} and has none", "keep it", now.name)
+        yield Break(Code.MT704, f"`{now.name}` had the default {was.default} and has none", "keep it", now.name)
     elif was.has_default and not _is_same(was.default_value, now.default_value):
         hint = f"keep {was.default}, or declare a new overload"
-        yield Break("MT704", f"the default of `{now.name}` was {was.default} and is {now.default}", hint, now.name)
+        yield Break(Code.MT704, f"the default of `{now.name}` was {was.default} and is {now.default}", hint, now.name)
     if now.kwarg_only and not was.kwarg_only:
-        yield Break("MT708", f"`{now.name}` is keyword-only now", "leave it before the `*`", now.name)
+        yield Break(Code.MT708, f"`{now.name}` is keyword-only now", "leave it before the `*`", now.name)
     yield from _alias(f"`{now.name}`", was, now, now.name)
 
 
@@ -121,21 +122,23 @@ def _alias(what: str, was: Argument | Return, now: Argument | Return, name: str)
         for item in (was, now)
     )
     hint = "declare another operator for the other behaviour"
-    yield Break("MT710", f"{what} was {before} and is {after}", hint, name)
+    yield Break(Code.MT710, f"{what} was {before} and is {after}", hint, name)
 
 
 def _outs(old: Schema, new: Schema) -> Iterator[Break]:
     before, after = old.out_arguments, new.out_arguments
     for i, was in enumerate(before):
         if i >= len(after):
-            yield Break("MT702", f"`{was.name}` is gone", "keep it, or declare a new overload")
+            yield Break(Code.MT702, f"`{was.name}` is gone", "keep it, or declare a new overload")
         elif after[i].name != was.name:
-            yield Break("MT707", f"`{was.name}` is `{after[i].name}` now", f"keep the name `{was.name}`", after[i].name)
+            yield Break(
+                Code.MT707, f"`{was.name}` is `{after[i].name}` now", f"keep the name `{was.name}`", after[i].name
+            )
         else:
             yield from _argument(was, after[i])
     for now in after[len(before) :]:
         if not now.has_default:
-            yield Break("MT703", f"`{now.name}` is new and has no default", "declare a new overload", now.name)
+            yield Break(Code.MT703, f"`{now.name}` is new and has no default", "declare a new overload", now.name)
 
 
 # ---------------------------------------------------------------- returns
@@ -144,15 +147,15 @@ def _outs(old: Schema, new: Schema) -> Iterator[Break]:
 def _returns(old: Schema, new: Schema) -> Iterator[Break]:
     hint = "return what was returned, or declare a new overload"
     if len(old.returns) != len(new.returns):
-        yield Break("MT709", f"{_count(old)} returned before, and {_count(new)} now", hint)
+        yield Break(Code.MT709, f"{_count(old)} returned before, and {_count(new)} now", hint)
         return
     for i, (was, now) in enumerate(zip(old.returns, new.returns, strict=True)):
         what = "the return" if len(old.returns) == 1 else f"return {i}"
         if not takes(was.type, now.type):  # a caller may get less, never more
-            yield Break("MT709", f"{what} was {was.type} and is {now.type}", hint)
+            yield Break(Code.MT709, f"{what} was {was.type} and is {now.type}", hint)
         if was.name != now.name:
             before, after = (f"named `{item.name}`" if item.name else "unnamed" for item in (was, now))
-            yield Break("MT709", f"{what} was {before} and is {after}", "keep the name")
+            yield Break(Code.MT709, f"{what} was {before} and is {after}", "keep the name")
         yield from _alias(what, was, now, "")
 
 

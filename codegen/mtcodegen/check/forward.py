@@ -9,6 +9,7 @@ from mtcodegen.check.kernels import is_composite
 from mtcodegen.check.scopes import OpScope
 from mtcodegen.entries.model import Derivative, Forward, OpSpec, Tangent
 from mtcodegen.expr import Unread, analyze, reads, tangent_scope, value_type
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
 
 __all__ = ["differentiable_arguments", "resolve_forward", "tangent_names"]
@@ -55,15 +56,15 @@ def _is_useless(spec: OpSpec, scope: OpScope, differentiable: list[str], outputs
     """Whether nothing would ever ask for tangents; notes why."""
     key = spec.node.entries["forward"][0]
     if spec.schema.kind is opschema.SchemaKind.OUT:
-        scope.fault("MT416", "an out variant has no tangent", key.span, "remove `forward`")
+        scope.fault(Code.MT416, "an out variant has no tangent", key.span, "remove `forward`")
     elif not differentiable or (spec.backward and spec.backward.marker == "not_differentiable"):
         message = f"{spec.schema.qualname} has no differentiable argument"
-        scope.fault("MT420", message, key.span, "remove `forward`")
+        scope.fault(Code.MT420, message, key.span, "remove `forward`")
     elif not outputs:
-        scope.fault("MT420", f"{spec.schema.qualname} has no differentiable output", key.span, "remove `forward`")
+        scope.fault(Code.MT420, f"{spec.schema.qualname} has no differentiable output", key.span, "remove `forward`")
     elif spec.backward is None and is_composite(spec):
         hint = "remove `forward`, or give formulas in `backward`, too"
-        scope.fault("MT420", "tangents go through the operators that this one is made of", key.span, hint)
+        scope.fault(Code.MT420, "tangents go through the operators that this one is made of", key.span, hint)
     else:
         return False
     return True
@@ -91,16 +92,16 @@ def _by_output(
             arguments = [argument.name for argument in spec.schema.arguments]
             hint = "gradients of arguments belong to `backward`" if name in arguments else suggest(name, outputs)
             message = f"`{name}` is not an output of {spec.schema.qualname}"
-            scope.fault("MT420", message, span, hint or f"its outputs are {_listed(known)}")
+            scope.fault(Code.MT420, message, span, hint or f"its outputs are {_listed(known)}")
         elif opschema.base_of(known[name].type).name != "Tensor":
-            scope.fault("MT420", f"`{name}` is {known[name].type}, which has no tangent", span, "remove it")
+            scope.fault(Code.MT420, f"`{name}` is {known[name].type}, which has no tangent", span, "remove it")
         else:
             message = f"`{name}` has no tangent: `output_differentiability` says so"
-            scope.fault("MT420", message, span, "remove it")
+            scope.fault(Code.MT420, message, span, "remove it")
     for name in outputs:
         if name not in given:
             hint = f"add `{name}: <formula>`, `{name}: not_differentiable` or `{name}: not_implemented`"
-            scope.fault("MT421", f"there is no tangent for `{name}`", forward.key.span, hint)
+            scope.fault(Code.MT421, f"there is no tangent for `{name}`", forward.key.span, hint)
     return {name: tangent for name, tangent in given.items() if name in outputs}
 
 
@@ -124,7 +125,7 @@ def _resolve(
         and read.isdisjoint(f"{x}_t" for x in differentiable)
     ):
         hint = f"a tangent is computed from tangents, such as `{differentiable[0]}_t`; or write `not_differentiable`"
-        scope.fault("MT422", f"the tangent of `{tangent.name}` does not depend on any", formula.node.span, hint)
+        scope.fault(Code.MT422, f"the tangent of `{tangent.name}` does not depend on any", formula.node.span, hint)
     return tangent if formula is tangent.formula else Tangent(tangent.key, tangent.name, formula, tangent.marker)
 
 
@@ -133,13 +134,15 @@ def _check_element_wise(tangent: Tangent, spec: OpSpec, scope: OpScope) -> None:
     span = tangent.key.span
     derivatives = [item for item in spec.backward.derivatives if item.formula is not None] if spec.backward else []
     if len(spec.schema.returns) != 1 or opschema.base_of(spec.schema.returns[0].type) != spec.schema.returns[0].type:
-        scope.fault("MT423", "`auto_element_wise` is for operators with one tensor as output", span, "write a formula")
+        scope.fault(
+            Code.MT423, "`auto_element_wise` is for operators with one tensor as output", span, "write a formula"
+        )
     elif not derivatives or any(item.formula is None for item in _differentiable(spec)):
         hint = "write formulas there, or one here"
-        scope.fault("MT423", "`auto_element_wise` takes the formulas of `backward`, which has not all", span, hint)
+        scope.fault(Code.MT423, "`auto_element_wise` takes the formulas of `backward`, which has not all", span, hint)
     elif (several := next((item for item in derivatives if len(item.arguments) > 1), None)) is not None:
         message = f"`auto_element_wise` cannot take `{several.key.value}` apart, which has one formula"
-        scope.fault("MT423", message, span, "write a formula")
+        scope.fault(Code.MT423, message, span, "write a formula")
 
 
 def _differentiable(spec: OpSpec) -> list[Derivative]:

@@ -38,6 +38,7 @@ from mtcodegen.expr import (
     value_type,
     walk,
 )
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Related
 from mtcodegen.findings.source import Span
 
@@ -76,20 +77,20 @@ def resolve_fakes(spec: OpSpec, scope: OpScope) -> OpSpec:
     if "fake" not in spec.node.entries:
         if needs_fake(spec):
             hint = "say what the output looks like, as in `fake: {like: x}`"
-            scope.fault("MT401", f"{spec.schema.qualname} has no `fake` rule", scope.name_span, hint)
+            scope.fault(Code.MT401, f"{spec.schema.qualname} has no `fake` rule", scope.name_span, hint)
         return spec
     span = spec.node.entries["fake"][0].span
     fresh = fresh_returns(spec.schema)
     if not fresh:
-        scope.fault("MT402", f"{spec.schema.qualname} makes no new output, so it needs no `fake`", span)
+        scope.fault(Code.MT404, f"{spec.schema.qualname} makes no new output, so it needs no `fake`", span)
     elif any("meta" in kernel.devices for kernel in spec.kernels):
-        scope.fault("MT402", "a kernel for `meta` is the fake rule already", span, "remove `fake`, or that kernel")
+        scope.fault(Code.MT404, "a kernel for `meta` is the fake rule already", span, "remove `fake`, or that kernel")
     elif is_composite(spec) and spec.backward is None:
-        scope.fault("MT402", "a kernel for every device gives the shapes already", span, "remove `fake`")
+        scope.fault(Code.MT404, "a kernel for every device gives the shapes already", span, "remove `fake`")
     elif spec.fakes and len(spec.fakes) != len(fresh):
         rules = "1 rule" if len(spec.fakes) == 1 else f"{len(spec.fakes)} rules"
         outputs = "1 new output" if len(fresh) == 1 else f"{len(fresh)} new outputs"
-        scope.fault("MT402", f"{rules} for {outputs}", span, "give a list with one rule an output")
+        scope.fault(Code.MT402, f"{rules} for {outputs}", span, "give a list with one rule an output")
     elif spec.fakes:
         _check_outputs_are_tensors(spec, scope, span)
     return replace(spec, fakes=tuple(_resolve_fake(rule, scope) for rule in spec.fakes)) if spec.fakes else spec
@@ -100,10 +101,10 @@ def _check_outputs_are_tensors(spec: OpSpec, scope: OpScope, span: Span) -> None
         ret = spec.schema.returns[i]
         if not is_tensor(ret.type):
             hint = "give `python: module:function`"
-            scope.fault("MT402", f"the output is {ret.type}, which `like` and `shape` cannot describe", span, hint)
+            scope.fault(Code.MT405, f"the output is {ret.type}, which `like` and `shape` cannot describe", span, hint)
         elif ret.alias is not None:
             hint = "give a kernel for every device by `compute`, or `fake: {python: module:function}`"
-            scope.fault("MT402", "the output is a view, which a rule that allocates cannot make", span, hint)
+            scope.fault(Code.MT405, "the output is a view, which a rule that allocates cannot make", span, hint)
 
 
 def _resolve_fake(rule: FakeRule, scope: OpScope) -> FakeRule:
@@ -111,17 +112,17 @@ def _resolve_fake(rule: FakeRule, scope: OpScope) -> FakeRule:
     entries = rule.node.entries
     if rule.like is not None and rule.shape is not None:
         message = "`like` and `shape` both give the output's shape"
-        scope.fault("MT402", message, entries["shape"][0].span, "remove one of them")
+        scope.fault(Code.MT406, message, entries["shape"][0].span, "remove one of them")
     if "like" not in entries and "shape" not in entries and not has_tensor:
-        scope.fault("MT403", "the rule gives no `shape`, and there is no tensor to take it from", rule.node.span)
+        scope.fault(Code.MT403, "the rule gives no `shape`, and there is no tensor to take it from", rule.node.span)
     if "like" in entries and "device" in entries:
         message = "`like` gives the device already"
-        scope.fault("MT402", message, entries["device"][0].span, "give `shape`, `dtype` and `device`")
+        scope.fault(Code.MT406, message, entries["device"][0].span, "give `shape`, `dtype` and `device`")
     if "shape" in entries and not has_tensor:
         for name in ("dtype", "device"):
             if name not in entries:
                 message = f"the rule gives no `{name}`, and there is no tensor to take it from"
-                scope.fault("MT403", message, rule.node.span, f"add `{name}:`")
+                scope.fault(Code.MT403, message, rule.node.span, f"add `{name}:`")
     if isinstance(rule.shape, tuple):
         shape: Formula | tuple[Formula, ...] | None = tuple(
             scope.formula(part, Purpose.FAKE, INT) for part in rule.shape
@@ -145,7 +146,7 @@ def resolve_kernels(spec: OpSpec, scope: OpScope) -> OpSpec:
     if not spec.kernels:
         if "kernels" not in spec.node.entries:
             hint = "add `kernels:` with a kernel for every device it should run on"
-            scope.fault("MT301", f"{spec.schema.qualname} has no kernel", scope.name_span, hint)
+            scope.fault(Code.MT301, f"{spec.schema.qualname} has no kernel", scope.name_span, hint)
         return spec
     _check_reachable(spec, scope)
     _check_fallback(spec, scope)
@@ -162,7 +163,7 @@ def _check_reachable(spec: OpSpec, scope: OpScope) -> None:
                 where = f" on {device}" if device else ""
                 first = Related(settled[device].node.span, "this kernel takes everything")
                 hint = "give the one before it `dtypes` or `when`, or put that one last"
-                scope.fault("MT307", f"this kernel never runs{where}", kernel.node.span, hint, first)
+                scope.fault(Code.MT307, f"this kernel never runs{where}", kernel.node.span, hint, first)
             elif kernel.when is None and not kernel.dtypes:
                 settled[device] = kernel
 
@@ -176,16 +177,20 @@ def _check_fallback(spec: OpSpec, scope: OpScope) -> None:
     types = [opschema.base_of(argument.type).name for argument in spec.schema.arguments]
     views = [ret for ret in spec.schema.returns if ret.alias is not None and not ret.alias.write]
     if any(not kernel.devices for kernel in spec.kernels):
-        scope.fault("MT310", "a kernel runs on every device, so nothing falls back", span, "remove `fallback`")
+        scope.fault(Code.MT310, "a kernel runs on every device, so nothing falls back", span, "remove `fallback`")
     elif spec.fallback == "error":
         return
     elif "cpu" not in devices:
-        scope.fault("MT310", "there is no kernel for cpu to fall back to", span, "add one, or write `fallback: error`")
+        scope.fault(
+            Code.MT320, "there is no kernel for cpu to fall back to", span, "add one, or write `fallback: error`"
+        )
     elif not tensor_arguments(spec.schema) or "Device" in types:
         hint = "write `fallback: error`"
-        scope.fault("MT310", "the device does not follow from a tensor argument alone", span, hint)
+        scope.fault(Code.MT320, "the device does not follow from a tensor argument alone", span, hint)
     elif views:
-        scope.fault("MT310", "the output is a view, which cannot be of a copy on cpu", span, "write `fallback: error`")
+        scope.fault(
+            Code.MT320, "the output is a view, which cannot be of a copy on cpu", span, "write `fallback: error`"
+        )
 
 
 def _check_autocast(spec: OpSpec, scope: OpScope) -> None:
@@ -197,10 +202,10 @@ def _check_autocast(spec: OpSpec, scope: OpScope) -> None:
         entries = spec.node.entries["autocast"][1]
         span = entries.entries[device][0].span if isinstance(entries, Mapping) else entries.span
         if any(argument.is_write for argument in spec.schema.arguments):
-            scope.fault("MT311", "an operator that writes to an argument cannot cast it", span, "remove `autocast`")
+            scope.fault(Code.MT311, "an operator that writes to an argument cannot cast it", span, "remove `autocast`")
         elif len(tensors) < (2 if policy == "promote" else 1):
             wanted = "two tensor arguments" if policy == "promote" else "a tensor argument"
-            scope.fault("MT311", f"`{policy}` needs {wanted}", span)
+            scope.fault(Code.MT311, f"`{policy}` needs {wanted}", span)
 
 
 def _resolve_kernel(kernel: KernelSpec, scope: OpScope) -> KernelSpec:
@@ -221,7 +226,7 @@ def _resolve_kernel(kernel: KernelSpec, scope: OpScope) -> KernelSpec:
 def _check_device(kernel: KernelSpec, scope: OpScope, form: str) -> None:
     if not kernel.devices:
         hint = "add `device: npu`, or a list of devices"
-        scope.fault("MT305", "the kernel has no `device`", kernel.node.entries[form][0].span, hint)
+        scope.fault(Code.MT305, "the kernel has no `device`", kernel.node.entries[form][0].span, hint)
 
 
 def _resolve_compute(kernel: KernelSpec, body: Compute, scope: OpScope) -> Compute:
@@ -232,7 +237,7 @@ def _resolve_compute(kernel: KernelSpec, body: Compute, scope: OpScope) -> Compu
         expected = types[0] if len(types) == 1 else ValueType.tuple_of(types)
         return Compute((scope.formula(body.formulas[0], Purpose.COMPUTE, expected if types else None),))
     if len(body.formulas) != len(returns):
-        scope.fault("MT308", f"{len(body.formulas)} expressions for {len(returns)} outputs", span)
+        scope.fault(Code.MT313, f"{len(body.formulas)} expressions for {len(returns)} outputs", span)
         return body
     pairs = zip(body.formulas, returns, strict=True)
     return Compute(tuple(scope.formula(item, Purpose.COMPUTE, value_type(ret.type)) for item, ret in pairs))
@@ -251,7 +256,7 @@ def _resolve_launch(kernel: KernelSpec, body: Launch, scope: OpScope) -> Launch:
     span = kernel.node.entries["symbol"][0].span
     if body.library is None and not body.sources:
         hint = "add `library:` or `source:` to it, or `library:` to the file"
-        scope.fault("MT303", f"the kernel `{body.symbol}` has neither `library` nor `source`", span, hint)
+        scope.fault(Code.MT303, f"the kernel `{body.symbol}` has neither `library` nor `source`", span, hint)
     _check_block_dim(kernel, body, scope)
     _check_outputs(body, scope, span)
     _check_written(body, scope, span)
@@ -271,11 +276,11 @@ def _check_block_dim(kernel: KernelSpec, body: Launch, scope: OpScope) -> None:
         span = kernel.node.entries["symbol"][0].span
         hint = "add `block_dim:`, as in `block_dim: min(ceil_div(x.numel(), 2048), 40)`"
         scope.fault(
-            "MT304", f"the kernel `{body.symbol}` has no `block_dim`, which the abi `ascendc` needs", span, hint
+            Code.MT304, f"the kernel `{body.symbol}` has no `block_dim`, which the abi `ascendc` needs", span, hint
         )
     if body.abi == "c" and given:
         span = kernel.node.entries["block_dim"][0].span
-        scope.fault("MT304", "the abi `c` has no `block_dim`", span, "remove it, or say `abi: ascendc`")
+        scope.fault(Code.MT317, "the abi `c` has no `block_dim`", span, "remove it, or say `abi: ascendc`")
 
 
 def _check_outputs(body: Launch, scope: OpScope, span: Span) -> None:
@@ -284,16 +289,16 @@ def _check_outputs(body: Launch, scope: OpScope, span: Span) -> None:
     for i in fresh_returns(spec.schema):
         ret = spec.schema.returns[i]
         if ret.alias is not None:
-            scope.fault("MT308", "the output is a view, which a launched kernel cannot make", span, "use `compute`")
+            scope.fault(Code.MT308, "the output is a view, which a launched kernel cannot make", span, "use `compute`")
             return
         if not is_tensor(ret.type):
             scope.fault(
-                "MT308", f"the output is {ret.type}, which a launched kernel cannot return", span, "use `python`"
+                Code.MT308, f"the output is {ret.type}, which a launched kernel cannot return", span, "use `python`"
             )
             return
     if fresh_returns(spec.schema) and not spec.fakes and ("fake" in spec.node.entries or not needs_fake(spec)):
         hint = "give `fake` as `like:` or `shape:`"
-        scope.fault("MT308", "nothing says how to allocate the outputs of this kernel", span, hint)
+        scope.fault(Code.MT314, "nothing says how to allocate the outputs of this kernel", span, hint)
 
 
 def _check_written(body: Launch, scope: OpScope, span: Span) -> None:
@@ -304,7 +309,9 @@ def _check_written(body: Launch, scope: OpScope, span: Span) -> None:
         names = [name for name, position in output_names(scope.schema).items() if position == i]
         if passed.isdisjoint(names):
             hint = f"add `{names[0]}` where the kernel takes it"
-            scope.fault("MT308", f"nothing writes to the output `{names[0]}`: it is not among the `args`", span, hint)
+            scope.fault(
+                Code.MT315, f"nothing writes to the output `{names[0]}`: it is not among the `args`", span, hint
+            )
     written = {argument.name for argument in scope.schema.arguments if argument.is_write}
     for arg in body.args if written else ():
         for node in walk(arg.value.expr):
@@ -312,7 +319,7 @@ def _check_written(body: Launch, scope: OpScope, span: Span) -> None:
                 case Call(function=Name(id="contiguous"), arguments=(Name(id=name),)) if name in written:
                     message = f"`contiguous({name})` may be a copy, and what is written to that is lost"
                     span = arg.value.node.locate(node.offset, node.length)
-                    scope.fault("MT308", message, span, f"pass `{name}`, or `desc({name})`")
+                    scope.fault(Code.MT316, message, span, f"pass `{name}`, or `desc({name})`")
 
 
 def _check_use(kernel: KernelSpec, body: Launch, scope: OpScope) -> None:
@@ -324,11 +331,13 @@ def _check_use(kernel: KernelSpec, body: Launch, scope: OpScope) -> None:
         declared = name in kernel.node.entries
         if declared and name not in used and not unread:
             span = kernel.node.entries[name][0].span
-            scope.fault("MT309", f"`{name}` is not among the `args`", span, f"add `{name}` where the kernel takes it")
+            scope.fault(
+                Code.MT318, f"`{name}` is not among the `args`", span, f"add `{name}` where the kernel takes it"
+            )
         elif name in used and not declared and name not in arguments:
             arg = next(arg for arg in body.args if any(node == Name(name) for node in walk(arg.value.expr)))
             hint = f"add `{name}:` to the kernel"
-            scope.fault("MT309", f"the kernel declares no `{name}`", arg.value.node.span, hint)
+            scope.fault(Code.MT309, f"the kernel declares no `{name}`", arg.value.node.span, hint)
 
 
 def _resolve_arg(arg: KernelArg, scope: OpScope) -> KernelArg:
@@ -343,7 +352,7 @@ def _resolve_arg(arg: KernelArg, scope: OpScope) -> KernelArg:
             return KernelArg(scope.formula(formula, Purpose.LAUNCH, replace(TENSOR, optional=True)), "desc")
         case "upload":
             if not _is_name(formula, "tiling"):
-                scope.fault("MT309", "only `tiling` can be uploaded", formula.node.span)
+                scope.fault(Code.MT319, "only `tiling` can be uploaded", formula.node.span)
             return KernelArg(scope.formula(formula, Purpose.LAUNCH), "upload")
     return KernelArg(scope.formula(formula, Purpose.LAUNCH), arg.type)
 
@@ -356,6 +365,6 @@ def _resolve_field(name: str, arg: KernelArg, scope: OpScope) -> KernelArg:
     if arg.type in ("ptr", "desc", "upload") and not isinstance(arg.value.expr, Unread):
         node = arg.value.node
         hint = f"write a C type, as in `{name}: u32({node.value[:40]})`"
-        scope.fault("MT215", f"the tiling field `{name}` has no C type", node.span, hint)
+        scope.fault(Code.MT215, f"the tiling field `{name}` has no C type", node.span, hint)
         return arg
     return KernelArg(scope.formula(arg.value, Purpose.LAUNCH), arg.type)

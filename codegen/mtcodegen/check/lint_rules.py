@@ -15,6 +15,7 @@ from mtcodegen.entries.model import Formula, KernelSpec, Mindspore, OpSpec
 from mtcodegen.entries.schemas import argument_span
 from mtcodegen.expr import Call, Expr, Name, reads, walk
 from mtcodegen.expr.nodes import Attribute
+from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic, Related
 from mtcodegen.findings.source import Span
 
@@ -33,9 +34,9 @@ Rule = Callable[[OpSpec, Node], Iterator[Finding]]
 
 
 def _finding(
-    code: str, message: str, span: Span, hint: str = "", edit: Edit | None = None, related: Iterable[Related] = ()
+    code: Code, message: str, span: Span, hint: str = "", edit: Edit | None = None, related: Iterable[Related] = ()
 ) -> Finding:
-    diagnostic = Diagnostic(code, message, span, hint, "warning", related=tuple(related))
+    diagnostic = Diagnostic(code, message, span, hint, Severity.WARNING, related=tuple(related))
     return Finding(diagnostic, () if edit is None else (edit,))
 
 
@@ -50,7 +51,7 @@ def _key_span(node: Mapping, key: str) -> Span:
 def _missing_doc(spec: OpSpec, document: Node) -> Iterator[Finding]:
     if "doc" not in spec.node.entries and not spec.schema.name.startswith("_"):
         hint = "add `doc:`; `help()` and editors show it"
-        yield _finding("MT801", f"{spec.schema.qualname} has no `doc`", _name_span(spec), hint)
+        yield _finding(Code.MT801, f"{spec.schema.qualname} has no `doc`", _name_span(spec), hint)
 
 
 # ---------------------------------------------------------------- defaults
@@ -59,7 +60,7 @@ def _missing_doc(spec: OpSpec, document: Node) -> Iterator[Finding]:
 def _redundant(spec: OpSpec, document: Node) -> Iterator[Finding]:
     for node, key in _defaults_given(spec, document):
         edit = remove_entry(node, key)
-        yield _finding("MT802", f"`{key}` gives the default", _key_span(node, key), "remove it", edit)
+        yield _finding(Code.MT802, f"`{key}` gives the default", _key_span(node, key), "remove it", edit)
 
 
 def _defaults_given(spec: OpSpec, document: Node) -> Iterator[tuple[Mapping, str]]:
@@ -108,9 +109,11 @@ def _constant_conditions(spec: OpSpec, document: Node) -> Iterator[Finding]:
 def _constant(spec: OpSpec, condition: Formula, edit: Edit | None, otherwise: str) -> Iterator[Finding]:
     value = truth(condition.expr, spec.schema)
     if value is True:
-        yield _finding("MT803", "this always holds", condition.node.span, "remove it, or mend what it compares", edit)
+        yield _finding(
+            Code.MT803, "this always holds", condition.node.span, "remove it, or mend what it compares", edit
+        )
     elif value is False:
-        yield _finding("MT804", f"this never holds, so that what it guards {otherwise}", condition.node.span)
+        yield _finding(Code.MT804, f"this never holds, so that what it guards {otherwise}", condition.node.span)
 
 
 def _without_check(spec: OpSpec, index: int) -> Edit | None:
@@ -126,7 +129,7 @@ def _repeated_checks(spec: OpSpec, document: Node) -> Iterator[Finding]:
         if first is not None:
             there = Related(first.node.span, "first checked here")
             yield _finding(
-                "MT808", "this is checked twice", condition.node.span, "remove it", _without_check(spec, i), [there]
+                Code.MT808, "this is checked twice", condition.node.span, "remove it", _without_check(spec, i), [there]
             )
 
 
@@ -141,7 +144,7 @@ def _repeated_items(spec: OpSpec, document: Node) -> Iterator[Finding]:
                 span = items.items[i].span
                 there = Related(items.items[values.index(value)].span, "first given here")
                 edit = remove_item(items, i)
-                yield _finding("MT809", f"`{value}` is given twice", span, "remove it", edit, [there])
+                yield _finding(Code.MT809, f"`{value}` is given twice", span, "remove it", edit, [there])
 
 
 # ---------------------------------------------------------------- kernels and arguments
@@ -158,7 +161,7 @@ def _dead_kernels(spec: OpSpec, document: Node) -> Iterator[Finding]:
             hint = "move it up, or narrow the one before it"
             edit = remove_item(kernels, i) if isinstance(kernels, Sequence) else None
             message = f"this kernel is never run on {' and '.join(dict.fromkeys(kernel.devices))}"
-            yield _finding("MT805", message, next(iter(kernel.node.entries.values()))[0].span, hint, edit, there)
+            yield _finding(Code.MT805, message, next(iter(kernel.node.entries.values()))[0].span, hint, edit, there)
 
 
 def _first_taking_all(spec: OpSpec, device: str, kernel: KernelSpec, position: int) -> KernelSpec | None:
@@ -181,7 +184,7 @@ def _unused_arguments(spec: OpSpec, document: Node) -> Iterator[Finding]:
     for argument in spec.schema.arguments:
         is_taken = takes_tensors and opschema.base_of(argument.type).name == "Tensor"
         if argument.name not in used | out and not is_taken and not argument.is_write:
-            yield _finding("MT806", f"nothing reads `{argument.name}`", argument_span(spec.func, argument.name))
+            yield _finding(Code.MT806, f"nothing reads `{argument.name}`", argument_span(spec.func, argument.name))
 
 
 # ---------------------------------------------------------------- what formulas save
@@ -204,7 +207,7 @@ def _saves_too_much(spec: OpSpec, document: Node) -> Iterator[Finding]:
             span = formula.node.locate(call.offset, call.length)
             message = f"this saves all of `{name}`, of which only the shape is needed"
             edit, hint = _with_shape(name, formula, call)
-            yield _finding("MT807", message, span, hint, edit)
+            yield _finding(Code.MT807, message, span, hint, edit)
 
 
 def _shape_readings(expr: Expr) -> Iterator[tuple[str, Call]]:
@@ -230,13 +233,13 @@ def _with_shape(name: str, formula: Formula, call: Call) -> tuple[Edit | None, s
     return (Edit(first.offset, last.offset + 1, f"{method}({name}.shape)") if as_written else None), hint
 
 
-RULES: dict[str, Rule] = {
-    "MT801": _missing_doc,
-    "MT802": _redundant,
-    "MT803": _constant_conditions,  # and MT804
-    "MT805": _dead_kernels,
-    "MT806": _unused_arguments,
-    "MT807": _saves_too_much,
-    "MT808": _repeated_checks,
-    "MT809": _repeated_items,
-}
+RULES: tuple[Rule, ...] = (
+    _missing_doc,
+    _redundant,
+    _constant_conditions,
+    _dead_kernels,
+    _unused_arguments,
+    _saves_too_much,
+    _repeated_checks,
+    _repeated_items,
+)

@@ -15,6 +15,7 @@ from mtcodegen.entries.model import Check, File, OpSpec
 from mtcodegen.entries.schemas import no_method
 from mtcodegen.entries.variants import is_variant, variant_name
 from mtcodegen.expr import BOOL, OperatorTable, Purpose
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related
 from mtcodegen.findings.source import Span
 
@@ -60,7 +61,7 @@ def _check_method(spec: OpSpec, scope: OpScope) -> None:
     if reason:
         message = f"{spec.schema.qualname} cannot be a method of tensors: {reason}"
         hint = "call a tensor `self`, or make it the first argument; or remove `method`"
-        scope.fault("MT131", message, scope.name_span, hint)
+        scope.fault(Code.MT131, message, scope.name_span, hint)
 
 
 def duplicates(files: Sequence[File]) -> list[Diagnostic]:
@@ -74,7 +75,7 @@ def duplicates(files: Sequence[File]) -> list[Diagnostic]:
             first_there = Related(_name_span(earlier), "first declared here")
             hint = "remove one, or give one another overload: `name.overload(...)`"
             message = f"{name} is declared twice"
-            found.append(Diagnostic("MT120", message, _name_span(spec), hint, related=(first_there,)))
+            found.append(Diagnostic(Code.MT120, message, _name_span(spec), hint, related=(first_there,)))
     return found
 
 

@@ -8,6 +8,7 @@ from mtcodegen.entries.parse import expression_fault
 from mtcodegen.entries.schemas import argument_span
 from mtcodegen.expr import Checked, Expr, Literal, Name, OperatorTable, Purpose, Scope, ValueType, analyze, scope_for
 from mtcodegen.expr.nodes import Index, map_children
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related
 from mtcodegen.findings.source import Span
 
@@ -48,7 +49,7 @@ class OpScope:
         self.diagnostics += [expression_fault(formula.node, error) for error in checked.errors]
         return formula if checked.expr is formula.expr else Formula(formula.node, checked.expr)
 
-    def fault(self, code: str, message: str, span: Span, hint: str = "", *related: Related) -> None:
+    def fault(self, code: Code, message: str, span: Span, hint: str = "", *related: Related) -> None:
         """Note a finding."""
         self.diagnostics.append(Diagnostic(code, message, span, hint, related=related))
 

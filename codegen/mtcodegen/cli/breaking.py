@@ -15,6 +15,7 @@ from mtcodegen.document.nodes import Scalar
 from mtcodegen.entries.front import parse_source
 from mtcodegen.entries.model import OpSpec
 from mtcodegen.entries.schemas import argument_span
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related, in_source_order, suggest
 from mtcodegen.findings.source import Source, Span
 from mtcodegen.project.inputs import is_listed, whole_folders
@@ -78,7 +79,7 @@ def _compare(old: Sequence[OpSpec], documents: Sequence[Document], now: Callable
             hint = suggest(name, new) or "keep it, marked `deprecated`"
             span = spec.func.locate(0, len(spec.func.value.partition("(")[0]))
             there = Related(span, "it was declared here")
-            found.append(Diagnostic("MT701", f"{name} is gone", None, hint, path=now(span.source), related=(there,)))
+            found.append(Diagnostic(Code.MT701, f"{name} is gone", None, hint, path=now(span.source), related=(there,)))
     return found
 
 
@@ -88,7 +89,7 @@ def _fault(item: Break, spec: OpSpec) -> Diagnostic:
 
 def _span(item: Break, func: Scalar) -> Span:
     """The argument that it is about, the operator's name, or what is returned."""
-    if item.code == "MT702":
+    if item.code == Code.MT702:
         return func.locate(0, len(func.value.partition("(")[0]))
     if item.argument:
         return argument_span(func, item.argument)
@@ -106,7 +107,7 @@ def _old_specs(options: argparse.Namespace, inputs: Sequence[Input]) -> tuple[li
         _, file, faults = parse_source(source)
         if file is None or faults:
             hint = "; ".join(item.message for item in faults[:1])
-            found.append(Diagnostic("MT711", "the old file cannot be read", None, hint, path=source.path))
+            found.append(Diagnostic(Code.MT711, "the old file cannot be read", None, hint, path=source.path))
         else:
             specs += file.ops
     return specs, found

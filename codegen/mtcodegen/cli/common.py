@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from mtcodegen.findings.codes import Severity
 from mtcodegen.findings.diagnostics import FORMATS as _FORMATS
 from mtcodegen.findings.diagnostics import Diagnostic
 
@@ -62,7 +63,7 @@ def report(options: argparse.Namespace, found: Sequence[Diagnostic], drawn: str 
     ``drawn`` is the text of as many more ``warnings``.
     """
     if options.format == "sarif":
-        from mtcodegen.cli.sarif import render_sarif
+        from mtcodegen.findings.sarif import render_sarif
 
         sys.stdout.write(render_sarif(found))
         return
@@ -75,8 +76,8 @@ def report(options: argparse.Namespace, found: Sequence[Diagnostic], drawn: str 
 
 
 def _count(found: Sequence[Diagnostic], warnings: int) -> str:
-    numbers = {severity: sum(item.severity == severity for item in found) for severity in ("error", "warning")}
-    numbers["warning"] += warnings
+    numbers = {severity: sum(item.severity is severity for item in found) for severity in Severity}
+    numbers[Severity.WARNING] += warnings
     return ", ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in numbers.items() if n)
 
 
@@ -94,7 +95,7 @@ def write_yaml(text: str) -> None:
 
 def status(found: Sequence[Diagnostic]) -> int:
     """Exit status of a command that warnings do not fail."""
-    return 1 if any(item.severity == "error" for item in found) else 0
+    return 1 if any(item.severity is Severity.ERROR for item in found) else 0
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -58,10 +58,9 @@ def _options(command: str) -> list[_Option]:
 def _words(command: str) -> tuple[str, ...]:
     """What may stand for the first argument of a command that takes no files."""
     if command == "explain":
-        from mtcodegen.cli.codes import all_command_codes
-        from mtcodegen.findings.codes import CODES
+        from mtcodegen.findings.codes import Code
 
-        return tuple(sorted(CODES | all_command_codes()))
+        return tuple(code.name for code in Code)
     return tuple(
         str(word) for action in _actions(command) if not action.option_strings for word in action.choices or ()
     )

@@ -27,19 +27,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Explain."""
-    from mtcodegen.cli.codes import all_command_codes, command_explanation
     from mtcodegen.cli.explanations import explanation
-    from mtcodegen.findings.codes import CODES
+    from mtcodegen.findings.codes import Code
 
-    titles = {code: about.title for code, about in (CODES | all_command_codes()).items()}
     if not options.codes:
-        sys.stdout.write("".join(f"{code}  {titles[code]}\n" for code in sorted(titles)))
+        sys.stdout.write("".join(f"{code}  {code.title}\n" for code in Code))
     texts = []
     for given in options.codes:
-        text = explanation(given.upper()) or command_explanation(given.upper())
-        if text is None:
-            hint = suggest(given.upper(), titles) or "`mtcodegen explain` lists all"
+        code = Code.__members__.get(given.upper())
+        if code is None:
+            hint = suggest(given.upper(), Code.__members__) or "`mtcodegen explain` lists all"
             raise UsageError(f"there is no code {given}; {hint}")
-        texts.append(text)
+        texts.append(explanation(code))
     sys.stdout.write("\n".join(texts))
     return 0

@@ -6,25 +6,26 @@ import pathlib
 import tempfile
 import textwrap
 
-from mtcodegen.findings.codes import CODES
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import render_text
+from mtcodegen.findings.examples import EXAMPLES
 from mtcodegen.project.generate import generate
 from mtcodegen.targets.target import Input, Target
 
 __all__ = ["explanation", "markdown"]
 
 
-def explanation(code: str) -> str | None:
-    """What ``mtcodegen explain`` prints; None for a code that there is not."""
-    found = CODES.get(code)
-    if found is None:
-        return None
-    text = f"{code}: {found.title}\n\n{_filled(found.text)}\n"
-    return (
-        f"{text}\nFor example:\n\n{_indented(found.example)}\n{_indented(_shown(code, found.example))}"
-        if found.example
-        else text
-    )
+def explanation(code: Code) -> str:
+    """What ``mtcodegen explain`` prints."""
+    text = f"{code}: {code.title}\n\n{_filled(_text(code))}\n"
+    example = EXAMPLES.get(code)
+    if example is None:
+        return text
+    return f"{text}\nFor example:\n\n{_indented(example)}\n{_indented(_shown(code, example))}"
+
+
+def _text(code: Code) -> str:
+    return f"{code.text} `mtcodegen lint --fix` {code.fix}." if code.fix else code.text
 
 
 def markdown() -> str:
@@ -35,22 +36,22 @@ def markdown() -> str:
         "What `mtcodegen` finds, by code. `mtcodegen explain MT204` prints the same. This file is generated from",
         "`codegen/mtcodegen/findings/codes.py`; a test says so where it is not up to date.",
     ]
-    for code, found in sorted(CODES.items()):
-        lines += ["", f"## {code}: {found.title}", "", _filled(found.text)]
-        if found.example:
-            lines += ["", "```yaml", found.example.rstrip("\n"), "```", ""]
-            lines += ["```text", _shown(code, found.example).rstrip("\n"), "```"]
+    for code in Code:
+        lines += ["", f"## {code}: {code.title}", "", _filled(_text(code))]
+        if code in EXAMPLES:
+            lines += ["", "```yaml", EXAMPLES[code].rstrip("\n"), "```", ""]
+            lines += ["```text", _shown(code, EXAMPLES[code]).rstrip("\n"), "```"]
     return "\n".join(lines) + "\n"
 
 
-def _shown(code: str, example: str) -> str:
+def _shown(code: Code, example: str) -> str:
     """What the example's findings look like."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "ops.yaml"
         path.write_text(example, "utf-8")
         target = Target((Input(path, "ops.yaml"),), pathlib.Path(folder) / "generated")
         found = generate([target])[1]
-    return render_text([item for item in found if item.code == code])
+    return render_text([item for item in found if item.code is code])
 
 
 def _filled(text: str) -> str:

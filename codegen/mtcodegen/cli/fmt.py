@@ -11,6 +11,7 @@ from mtcodegen.cli.common import add_format, add_inputs, named_inputs, report, s
 from mtcodegen.cli.files import replace_file
 from mtcodegen.document.format import format_yaml
 from mtcodegen.document.load import load, read
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Source
 from mtcodegen.targets.target import Input
@@ -75,7 +76,7 @@ def _format(options: argparse.Namespace, item: Input) -> list[Diagnostic]:
     if options.format == "text":
         before, after = (text.splitlines(keepends=True) for text in (source.text, formatted))
         sys.stdout.writelines(difflib.unified_diff(before, after, item.name, item.name))
-    return [Diagnostic("MT901", "is not formatted", None, "run mtcodegen fmt", path=item.name)]
+    return [Diagnostic(Code.MT901, "is not formatted", None, "run mtcodegen fmt", path=item.name)]
 
 
 def format_source(source: Source) -> tuple[str | None, list[Diagnostic]]:
@@ -86,5 +87,7 @@ def format_source(source: Source) -> tuple[str | None, list[Diagnostic]]:
         return None, found
     formatted = format_yaml(plain.text, document)
     if formatted is None:
-        return None, [Diagnostic("MT902", "cannot be formatted without changing what it says", None, path=source.path)]
+        return None, [
+            Diagnostic(Code.MT902, "cannot be formatted without changing what it says", None, path=source.path)
+        ]
     return formatted, []

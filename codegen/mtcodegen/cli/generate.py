@@ -8,6 +8,7 @@ import pathlib
 from collections.abc import Sequence
 
 from mtcodegen.cli.common import add_format, add_inputs, path_name, progress_line, report, say, status
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.project.generate import generate
 from mtcodegen.project.inputs import find_targets, is_listed, package_name
@@ -91,14 +92,14 @@ def wanted_changes(generated: Sequence[Generated], found: list[Diagnostic]) -> l
             if files.setdefault(name, text) != text:
                 hint = "give each target an output of its own, or the inputs of both to one"
                 found.append(
-                    Diagnostic("MT502", "two targets would make this file", None, hint, path=str(folder / name))
+                    Diagnostic(Code.MT502, "two targets would make this file", None, hint, path=str(folder / name))
                 )
                 return []
         try:
             result += changes(folder, files, *_neighbours([item.target for item in items]))
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}"
-            found.append(Diagnostic("MT503", message, None, path=str(error.filename or folder)))
+            found.append(Diagnostic(Code.MT503, message, None, path=str(error.filename or folder)))
     return result
 
 

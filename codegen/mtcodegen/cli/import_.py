@@ -12,6 +12,7 @@ from functools import partial
 from mtcodegen.cli.common import add_format, path_name, report, status, wants_colour, write_yaml
 from mtcodegen.cli.files import replace_file
 from mtcodegen.cli.generate import say_done, wanted_changes
+from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic, in_source_order, render_text
 from mtcodegen.importer import Import, Note, import_files
 from mtcodegen.project.generate import name_faults
@@ -126,4 +127,4 @@ def _drawn(colour: bool, notes: Sequence[Note]) -> str:
 
 
 def _as_warning(note: Note) -> Diagnostic:
-    return Diagnostic("MT610", f"not carried over: {note.text[:200]}", note.span, note.reason, "warning")
+    return Diagnostic(Code.MT610, f"not carried over: {note.text[:200]}", note.span, note.reason, Severity.WARNING)

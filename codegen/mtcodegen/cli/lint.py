@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mtcodegen.check.lint_rules import RULES, Finding
-from mtcodegen.cli.codes import COMMAND_CODES
 from mtcodegen.cli.common import add_format, add_inputs, named_inputs, report, say
 from mtcodegen.cli.files import replace_file
 from mtcodegen.document.edit import Edit, apart, apply_edits
 from mtcodegen.entries.front import parse_source
 from mtcodegen.entries.variants import is_variant
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, in_source_order
 from mtcodegen.findings.source import Source
 from mtcodegen.project.loading import Document, load_inputs
@@ -22,7 +22,7 @@ from mtcodegen.project.pyproject import UsageError, lint_settings
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 
-CODES = tuple(code for code in COMMAND_CODES if code.startswith("MT8"))
+_RULES = {code.name: code for code in Code if code.name.startswith("MT8")}
 DESCRIPTION = """\
 Find what is right but could be better. Rules have codes, which `mtcodegen explain` explains. A comment on the line of a
 finding, `# mtcodegen: ignore` or `# mtcodegen: ignore[MT801]`, keeps a rule quiet there. The nearest pyproject.toml may
@@ -30,7 +30,7 @@ say which rules a project follows: `select = ["MT805"]`, `ignore = ["MT801"]` in
 the place of its `select`, --ignore adds to its `ignore`.
 
 rules:
-""" + "".join(f"  {code}  {COMMAND_CODES[code].title}{' (--fix)' * bool(COMMAND_CODES[code].fix)}\n" for code in CODES)
+""" + "".join(f"  {code}  {code.title}{' (--fix)' * bool(code.fix)}\n" for code in _RULES.values())
 EXAMPLES = (
     ("mtcodegen lint", "the files of pyproject.toml's targets"),
     ("mtcodegen lint --fix ops.yaml", "mend what is safe to mend, say what is left"),
@@ -38,7 +38,7 @@ EXAMPLES = (
     ("mtcodegen lint --select MT805,MT807 ops_yaml", "only two rules"),
 )
 _IGNORE = re.compile(r"#.*\bmtcodegen:\s*ignore(?:\[([^\]]*)\])?")
-Rules = Mapping[pathlib.Path, set[str]]  # the rules to follow, by folder
+Rules = Mapping[pathlib.Path, set[Code]]  # the rules to follow, by folder
 _PASSES = 10  # a fix may make another one possible
 
 
@@ -70,33 +70,33 @@ def run(options: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
-def _wanted(options: argparse.Namespace, path: pathlib.Path) -> set[str]:
+def _wanted(options: argparse.Namespace, path: pathlib.Path) -> set[Code]:
     """The rules that a file is to follow, by the command line and its project."""
     settings = lint_settings(path.resolve().parent)
     selected = _codes(options.select.split(",")) if options.select else None
     if selected is None and settings.select is not None:
         selected = _codes(settings.select)
     ignored = _codes([*settings.ignore, *(options.ignore.split(",") if options.ignore else ())])
-    return (set(CODES) if selected is None else selected) - ignored
+    return (set(_RULES.values()) if selected is None else selected) - ignored
 
 
-def _codes(given: Iterable[str]) -> set[str]:
-    codes = {code.strip().upper() for code in given}
-    for code in sorted(codes - set(CODES)):
-        raise UsageError(f"there is no rule `{code}`; `mtcodegen lint --help` lists them")
-    return codes
+def _codes(given: Iterable[str]) -> set[Code]:
+    names = {name.strip().upper() for name in given}
+    for name in sorted(names - set(_RULES)):
+        raise UsageError(f"there is no rule `{name}`; `mtcodegen lint --help` lists them")
+    return {_RULES[name] for name in names}
 
 
 def _lint(document: Document, wanted: Rules) -> list[Finding]:
     rules = wanted[document.item.path.parent]
     written = [spec for spec in document.file.ops if not is_variant(spec)]
-    found = [item for spec in written for rule in RULES.values() for item in rule(spec, document.node)]
+    found = [item for spec in written for rule in RULES for item in rule(spec, document.node)]
     return [item for item in found if item.diagnostic.code in rules and not _is_ignored(item.diagnostic)]
 
 
 def _is_ignored(item: Diagnostic) -> bool:
     match = _IGNORE.search(item.span.source.line(item.span.line)) if item.span is not None else None
-    return match is not None and (match[1] is None or item.code in re.split(r"[\s,]+", match[1].upper()))
+    return match is not None and (match[1] is None or item.code.name in re.split(r"[\s,]+", match[1].upper()))
 
 
 def _fix(options: argparse.Namespace, document: Document, wanted: Rules) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from mtcodegen.cli.codes import all_command_codes
 from mtcodegen.cli.main import COMMANDS, command_parser, overview
 
 __all__ = ["markdown"]
 
 
 def markdown() -> str:
-    """What every command's ``--help`` prints, and the codes of commands that are no generation."""
+    """What every command's ``--help`` prints."""
     lines = [
         "# Commands",
         "",
@@ -26,10 +25,7 @@ def markdown() -> str:
     ]
     for name in COMMANDS:
         lines += ["", f"## {name}", "", *_block(command_parser(name).format_help())]
-    lines += ["", "## Codes", "", "Those of generation are in [diagnostics.md](diagnostics.md)."]
-    for code, about in all_command_codes().items():
-        fix = f" `mtcodegen lint --fix` {about.fix}." if about.fix else ""
-        lines += ["", f"**{code}: {about.title}.** {about.text}{fix}"]
+    lines += ["", "What `mtcodegen` finds has codes: [diagnostics.md](diagnostics.md)."]
     return "\n".join(lines) + "\n"
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import MOST_FINDINGS, Diagnostic, Related
 from mtcodegen.findings.source import Source, Span
 
@@ -29,20 +30,20 @@ def read(path: pathlib.Path, name: str) -> tuple[Source | None, list[Diagnostic]
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):  # a pipe may never end
-            return None, [Diagnostic("MT101", "cannot be read: it is not a regular file", None, path=name)]
+            return None, [Diagnostic(Code.MT101, "cannot be read: it is not a regular file", None, path=name)]
         if status.st_size > MAX_BYTES:
             message = f"cannot be read: it has {status.st_size >> 20} MiB, more than {MAX_BYTES >> 20}"
-            return None, [Diagnostic("MT101", message, None, hint="split the file", path=name)]
+            return None, [Diagnostic(Code.MT101, message, None, hint="split the file", path=name)]
         data = path.read_bytes()
     except OSError as error:
-        return None, [Diagnostic("MT101", f"cannot be read: {error.strerror or error}", None, path=name)]
+        return None, [Diagnostic(Code.MT101, f"cannot be read: {error.strerror or error}", None, path=name)]
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8", "replace")
         line = before.count("\n") + 1
         message = f"is not UTF-8: byte 0x{data[error.start]:02x} on line {line}"
-        return None, [Diagnostic("MT101", message, None, hint="save the file as UTF-8", path=name)]
+        return None, [Diagnostic(Code.MT101, message, None, hint="save the file as UTF-8", path=name)]
     return Source(name, text), []
 
 
@@ -74,7 +75,7 @@ def _parser(text: str) -> Any:
 def _reader_fault(source: Source, error: Any) -> Diagnostic:
     bad = next((i for i, char in enumerate(source.text) if not _is_allowed(char)), 0)
     return Diagnostic(
-        "MT101", f"a character that YAML does not allow: {source.text[bad : bad + 1]!r}", Span(source, bad)
+        Code.MT101, f"a character that YAML does not allow: {source.text[bad : bad + 1]!r}", Span(source, bad)
     )
 
 
@@ -91,7 +92,7 @@ def _syntax_fault(source: Source, error: Any) -> Diagnostic:
     elif "mapping values are not allowed" in (error.problem or ""):
         hint = "quote a value that contains `: `"
     context = f" {error.context}" if error.context else ""
-    return Diagnostic("MT101", f"not YAML: {error.problem}{context}", Span(source, offset), hint)
+    return Diagnostic(Code.MT101, f"not YAML: {error.problem}{context}", Span(source, offset), hint)
 
 
 class _EnoughError(Exception):
@@ -109,7 +110,7 @@ class _Builder:
     def result(self) -> tuple[Node | None, list[Diagnostic]]:
         if not self.documents or self.diagnostics:
             return None, self.diagnostics or [
-                Diagnostic("MT103", "the file is empty: a list of operators was expected", Span(self.source, 0))
+                Diagnostic(Code.MT103, "the file is empty: a list of operators was expected", Span(self.source, 0))
             ]
         return self.documents[0], []
 
@@ -133,7 +134,9 @@ class _Builder:
             elif kind is SequenceStartEvent:
                 node = Sequence(source, start, end, line, [])
             elif kind is AliasEvent:
-                self._fault("MT104", f"aliases are not supported: `*{event.anchor}`", start, end, "write the value out")
+                self._fault(
+                    Code.MT104, f"aliases are not supported: `*{event.anchor}`", start, end, "write the value out"
+                )
                 node = Scalar(source, start, end, line, "", "")
             else:
                 if kind is DocumentStartEvent:
@@ -155,17 +158,17 @@ class _Builder:
                 key = None
             if not isinstance(node, Scalar):
                 if len(around) >= MAX_DEPTH:
-                    self._fault("MT105", f"nested more than {MAX_DEPTH} levels deep", start, start + 1, "")
+                    self._fault(Code.MT105, f"nested more than {MAX_DEPTH} levels deep", start, start + 1, "")
                     raise _EnoughError
                 around.append((inside, key))
                 inside, key = node.entries if isinstance(node, Mapping) else node.items, None
 
     def _check_document(self, start: int, end: int) -> None:
         if self.documents:
-            self._fault("MT103", "a second document: a file has one list of operators", start, end, "")
+            self._fault(Code.MT103, "a second document: a file has one list of operators", start, end, "")
             raise _EnoughError
 
-    def _fault(self, code: str, message: str, start: int, end: int, hint: str) -> None:
+    def _fault(self, code: Code, message: str, start: int, end: int, hint: str) -> None:
         self._note(Diagnostic(code, message, Span(self.source, start, max(1, end - start)), hint))
 
     def _note(self, fault: Diagnostic) -> None:
@@ -179,17 +182,17 @@ class _Builder:
             at = self.source.text.find(f"&{event.anchor}", start)
             at = start if at < 0 else at
             self._fault(
-                "MT104", f"anchors are not supported: `&{event.anchor}`", at, at + length, "write the value out"
+                Code.MT104, f"anchors are not supported: `&{event.anchor}`", at, at + length, "write the value out"
             )
         if event.tag is not None:
             hint = "remove it: types follow from the key"
-            self._fault("MT104", f"tags are not supported: `{event.tag}`", start, max(end, start + 1), hint)
+            self._fault(Code.MT104, f"tags are not supported: `{event.tag}`", start, max(end, start + 1), hint)
 
     def _refuse(self, key: Node, entries: _Entries) -> None:
         """Note a key that cannot be, or is there already."""
         if not isinstance(key, Scalar):
-            self._fault("MT103", f"a key must be a name, not a {key.kind}", key.start, key.start + 1, "")
+            self._fault(Code.MT103, f"a key must be a name, not a {key.kind}", key.start, key.start + 1, "")
             return
         related = (Related(entries[key.value][0].span, "first given here"),)
         message = f"the key `{key.value}` is given twice"
-        self._note(Diagnostic("MT102", message, key.span, "remove one of them", related=related))
+        self._note(Diagnostic(Code.MT102, message, key.span, "remove one of them", related=related))

@@ -34,6 +34,7 @@ from mtcodegen.entries.validate import to_python
 from mtcodegen.expr import ExpressionError, Unread, parse_expression
 from mtcodegen.expr import nodes as tree
 from mtcodegen.expr.types import C_TYPES
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related
 from mtcodegen.pycode.names import taken
 
@@ -73,7 +74,7 @@ def schema_fault(func: Scalar, error: opschema.SchemaError) -> Diagnostic:
     """A fault in a schema, at its place in the file, with the part that it goes against."""
     span = func.locate(error.offset, error.length)
     related = () if error.also is None else (Related(func.locate(*error.also), "the earlier one is here"),)
-    return Diagnostic("MT150", error.message, span, error.hint or "", related=related)
+    return Diagnostic(Code.MT150, error.message, span, error.hint or "", related=related)
 
 
 def _scalar(node: Mapping, key: str) -> Scalar | None:
@@ -154,7 +155,7 @@ class _Reader:
         if schema.namespace is None and namespace is None:
             hint = f"write `ns::{schema.name}(...)`, or give the file a `namespace`"
             span = func.locate(0, len(schema.name))
-            self.diagnostics.append(Diagnostic("MT121", f"`{schema.name}` has no namespace", span, hint))
+            self.diagnostics.append(Diagnostic(Code.MT121, f"`{schema.name}` has no namespace", span, hint))
             return None
         if schema.namespace is None and namespace is not None:
             schema = schema.in_namespace(namespace.value)
@@ -165,7 +166,7 @@ class _Reader:
         at = re.search(rf"\b{name}\b", func.value.partition("(")[0])
         span = func.locate(at.start(), len(name)) if at is not None else (namespace or func).span
         message = f"`{name}` is taken, and cannot name {what}"
-        self.diagnostics.append(Diagnostic("MT122", message, span, "choose another name"))
+        self.diagnostics.append(Diagnostic(Code.MT122, message, span, "choose another name"))
         return None
 
     def optional(self, node: Scalar | None) -> Formula | None:
@@ -175,7 +176,7 @@ class _Reader:
         names = _variants(node)
         if node is not None and "method" in names and is_special(schema.name):
             message = f"`{schema.name}` cannot be a method: what Tensor has under special names is the runtime's own"
-            self.diagnostics.append(Diagnostic("MT113", message, node.span, "write `variants: function`"))
+            self.diagnostics.append(Diagnostic(Code.MT113, message, node.span, "write `variants: function`"))
         return names
 
     def formula(self, node: Scalar) -> Formula:
@@ -185,7 +186,7 @@ class _Reader:
             text = text.capitalize()  # YAML's spelling, where it is the whole value
         if len(text) > _LONGEST:
             message = f"the expression has {len(text)} characters, more than {_LONGEST}"
-            self.diagnostics.append(Diagnostic("MT202", message, node.span, "declare an operator for a part of it"))
+            self.diagnostics.append(Diagnostic(Code.MT202, message, node.span, "declare an operator for a part of it"))
             return Formula(node, Unread())
         try:
             return Formula(node, parse_expression(text))
@@ -221,7 +222,7 @@ class _Reader:
             else:
                 span = node.locate(found.start(), 1)
                 hint = "write an expression between { and }, or {{ for a brace"
-                self.diagnostics.append(Diagnostic("MT201", "a brace without its other half", span, hint))
+                self.diagnostics.append(Diagnostic(Code.MT201, "a brace without its other half", span, hint))
         return tuple(parts)
 
     def part(self, node: Scalar, text: str, offset: int) -> Formula:
@@ -244,7 +245,7 @@ class _Reader:
                 if isinstance(item, Mapping) and "python" in item.entries:
                     key = item.entries["python"][0]
                     hint = "give it alone, not in a list"
-                    self.diagnostics.append(Diagnostic("MT402", "`python` makes all outputs", key.span, hint))
+                    self.diagnostics.append(Diagnostic(Code.MT406, "`python` makes all outputs", key.span, hint))
             return tuple(rules), None
         if not isinstance(node, Mapping):
             return (), None
@@ -254,7 +255,7 @@ class _Reader:
         for name, (key, _) in node.entries.items():
             if name != "python":
                 message = f"`{name}` does nothing beside `python`"
-                self.diagnostics.append(Diagnostic("MT402", message, key.span, "remove one of them"))
+                self.diagnostics.append(Diagnostic(Code.MT406, message, key.span, "remove one of them"))
         return (), PythonFunction(python)
 
     def fake(self, node: Mapping) -> FakeRule:
@@ -277,7 +278,7 @@ class _Reader:
             for name, (key, _) in node.entries.items():
                 if name in _LAUNCH_KEYS:
                     message = f"`{name}` belongs to launched kernels, and this one is `{form}`"
-                    self.diagnostics.append(Diagnostic("MT306", message, key.span))
+                    self.diagnostics.append(Diagnostic(Code.MT306, message, key.span))
         devices = tuple(item.value for item in _scalars(node.get("device")))
         return KernelSpec(
             node=node,
@@ -302,7 +303,9 @@ class _Reader:
         own_library = _scalar(node, "library")
         if sources and own_library is not None:
             key = node.entries["library"][0]
-            self.diagnostics.append(Diagnostic("MT115", "a kernel cannot have both `library` and `source`", key.span))
+            self.diagnostics.append(
+                Diagnostic(Code.MT115, "a kernel cannot have both `library` and `source`", key.span)
+            )
         tiling = node.get("tiling")
         fields = tiling.entries.items() if isinstance(tiling, Mapping) else ()
         return Launch(
@@ -385,10 +388,10 @@ class _Reader:
         for name, (other, value) in node.entries.items():
             if name not in keys:
                 message = f"`{name}` does nothing beside `function`, which gives all {what}"
-                self.diagnostics.append(Diagnostic("MT415", message, other.span))
+                self.diagnostics.append(Diagnostic(Code.MT415, message, other.span))
             elif isinstance(value, Scalar) and not _FUNCTION.fullmatch(value.value):
                 message = f"`{name}` cannot be `{value.value[:60]}`"
-                self.diagnostics.append(Diagnostic("MT114", message, value.span, "expected `module:function`"))
+                self.diagnostics.append(Diagnostic(Code.MT114, message, value.span, "expected `module:function`"))
         given = [_scalar(node, name) for name in keys]
         return tuple(None if value is None else PythonFunction(value) for value in given)
 

@@ -13,6 +13,7 @@ import re
 from typing import Any
 
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import MOST_FINDINGS, Diagnostic, suggest
 from mtcodegen.findings.source import Span
 from mtcodegen.system.paths import data_folder
@@ -113,12 +114,12 @@ def _check(node: Node, schema: dict[str, Any], what: str) -> list[Diagnostic]:
     if isinstance(node, Sequence):
         return _check_sequence(node, schema, what)
     if "pattern" in schema and not re.search(schema["pattern"], node.value):
-        return [Diagnostic("MT114", f"{what} cannot be {_quote(node.value)}", node.span, _pattern_hint(schema))]
+        return [Diagnostic(Code.MT114, f"{what} cannot be {_quote(node.value)}", node.span, _pattern_hint(schema))]
     if "minimum" in schema and not schema["minimum"] <= to_python(node) < math.inf:  # nor is NaN
         hint = f"expected a number that is at least {schema['minimum']}"
-        return [Diagnostic("MT114", f"{what} cannot be {_quote(node.value)}", node.span, hint)]
+        return [Diagnostic(Code.MT114, f"{what} cannot be {_quote(node.value)}", node.span, hint)]
     if len(node.value) < schema.get("minLength", 0):
-        return [Diagnostic("MT114", f"{what} is empty", node.span)]
+        return [Diagnostic(Code.MT116, f"{what} is empty", node.span)]
     return []
 
 
@@ -171,7 +172,7 @@ def _check_enum(node: Node, values: list[str], what: str) -> list[Diagnostic]:
     hint = f"did you mean `{other}`?" if other in values else suggest(node.value, values)
     if not hint or len(values) <= _SHORT:  # a long list says less than the one that was meant
         message += f"; expected {_either([f'`{value}`' for value in values])}"
-    return [Diagnostic("MT113", message, node.span, hint)]
+    return [Diagnostic(Code.MT113, message, node.span, hint)]
 
 
 def _wrong_type(node: Node, wanted: tuple[str, ...], what: str) -> Diagnostic:
@@ -184,7 +185,9 @@ def _wrong_type(node: Node, wanted: tuple[str, ...], what: str) -> Diagnostic:
     if actual == "null" and isinstance(node, Scalar) and not node.value:
         span = _key_before(node)
     word = _BOOLEANS.get(node.value.lower(), "") if isinstance(node, Scalar) and "boolean" in wanted else ""
-    return Diagnostic("MT112", f"{what} must be {_either(names)}, not {got}", span, f"write `{word}`" if word else "")
+    return Diagnostic(
+        Code.MT112, f"{what} must be {_either(names)}, not {got}", span, f"write `{word}`" if word else ""
+    )
 
 
 def _key_before(node: Scalar) -> Span:
@@ -205,13 +208,13 @@ def _check_mapping(node: Mapping, schema: dict[str, Any], what: str) -> list[Dia
         if name not in node.entries:
             found.append(_missing(node, name, title))
     if len(node.entries) < schema.get("minProperties", 0):
-        found.append(Diagnostic("MT114", f"{what} is empty", node.span))
+        found.append(Diagnostic(Code.MT116, f"{what} is empty", node.span))
     for name, (key, value) in node.entries.items():
         inner = known.get(name, others)
         if inner is False:
             found.append(_unknown(key, known, title))
         elif not re.search(schema.get("propertyNames", {}).get("pattern", ""), name):
-            found.append(Diagnostic("MT114", f"a key of {what} cannot be {_quote(name)}", key.span))
+            found.append(Diagnostic(Code.MT114, f"a key of {what} cannot be {_quote(name)}", key.span))
         elif isinstance(inner, dict):
             found += _check(value, inner, f"`{name}`")
         if len(found) >= MOST_FINDINGS:
@@ -222,14 +225,14 @@ def _check_mapping(node: Mapping, schema: dict[str, Any], what: str) -> list[Dia
 def _missing(node: Mapping, name: str, title: str) -> Diagnostic:
     near = suggest(name, node.entries)
     hint = f"{near.removeprefix('did you mean ').removesuffix('?')} looks like it" if near else ""
-    return Diagnostic("MT111", f"{title} needs the key `{name}`", node.span, hint)
+    return Diagnostic(Code.MT111, f"{title} needs the key `{name}`", node.span, hint)
 
 
 def _unknown(key: Scalar, known: dict[str, Any], title: str) -> Diagnostic:
     hint = suggest(key.value, known) or f"known are {', '.join(known)}"
     if key.value.count(")") > key.value.count("("):  # the rest of a call that YAML cut in two
         hint = "quote the value before it: between [ ] or { } a comma ends it"
-    return Diagnostic("MT110", f"{title} has no key {_quote(key.value)}", key.span, hint)
+    return Diagnostic(Code.MT110, f"{title} has no key {_quote(key.value)}", key.span, hint)
 
 
 def _check_alternatives(node: Mapping, schema: dict[str, Any], title: str) -> list[Diagnostic]:
@@ -239,14 +242,14 @@ def _check_alternatives(node: Mapping, schema: dict[str, Any], title: str) -> li
     if not keys or len(given) == 1:
         return []
     if not given:
-        return [Diagnostic("MT111", f"{title} needs one of {_either([f'`{key}`' for key in keys])}", node.span)]
+        return [Diagnostic(Code.MT111, f"{title} needs one of {_either([f'`{key}`' for key in keys])}", node.span)]
     message = f"{title} cannot have both `{given[0]}` and `{given[1]}`"
-    return [Diagnostic("MT115", message, node.entries[given[1]][0].span, "make two kernels of it")]
+    return [Diagnostic(Code.MT115, message, node.entries[given[1]][0].span, "make two kernels of it")]
 
 
 def _check_sequence(node: Sequence, schema: dict[str, Any], what: str) -> list[Diagnostic]:
     if len(node.items) < schema.get("minItems", 0):
-        return [Diagnostic("MT114", f"{what} is empty", node.span)]
+        return [Diagnostic(Code.MT116, f"{what} is empty", node.span)]
     item_schema: dict[str, Any] = schema.get("items", {})
     name = _resolved(item_schema).get("title") or f"an item of {what}"
     found: list[Diagnostic] = []

@@ -11,6 +11,7 @@ import opschema
 from mtcodegen.document.nodes import Mapping, Scalar
 from mtcodegen.entries.model import Backward, File, KernelSpec, OpSpec, Variant
 from mtcodegen.entries.schemas import is_tensor
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, suggest
 from opschema import Alias, Argument, Return, Schema, SchemaKind
 
@@ -37,7 +38,9 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
                 possible = [variant_name(variant) for variant in variants_of(spec.schema)]
                 known = f"possible are {', '.join(possible)}" if possible else "there is nothing to make of it"
                 message = f"`{name}` is not a variant of {spec.schema.qualname}"
-                found.append(Diagnostic("MT130", message, span, suggest(name.rpartition("::")[2], possible) or known))
+                found.append(
+                    Diagnostic(Code.MT130, message, span, suggest(name.rpartition("::")[2], possible) or known)
+                )
     return replace(file, ops=tuple(ops)), found
 
 

@@ -11,6 +11,7 @@ from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import Signature
 from mtcodegen.expr.nodes import Call, Expr, Keyword, Starred
 from mtcodegen.expr.types import NONE, SHAPE, Kind, ValueType, accepts, value_type
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
 
 __all__ = ["Arguments", "OperatorSignature", "fit_helper", "fit_operator", "signature_of"]
@@ -52,7 +53,7 @@ def fit_helper(name: str, signature: Signature, arguments: Arguments) -> list[Ex
     call = arguments.call
     if call.keywords:
         first = call.keywords[0]
-        return [_fault(f"`{name}` takes no keyword arguments", first, "MT207")]
+        return [_fault(f"`{name}` takes no keyword arguments", first, Code.MT207)]
     if arguments.has_star:
         return []
     wanted, given = len(signature.parameters), len(arguments.positional)
@@ -61,7 +62,7 @@ def fit_helper(name: str, signature: Signature, arguments: Arguments) -> list[Ex
     if given < wanted or (given > wanted and signature.rest is None):
         least = "at least " if signature.rest else ""
         plural = "" if wanted == 1 else "s"
-        return [_fault(f"`{name}` takes {least}{wanted} argument{plural}, not {given}", call, "MT207")]
+        return [_fault(f"`{name}` takes {least}{wanted} argument{plural}, not {given}", call, Code.MT207)]
     parameters = (*signature.parameters, *([signature.rest] if signature.rest else []) * (given - wanted))
     faults = []
     for parameter, actual, node in zip(parameters, arguments.positional, call.arguments, strict=True):
@@ -151,7 +152,9 @@ def fit_operator(schema: opschema.Schema, signature: OperatorSignature, argument
         _fit_keyword(schema, signature.by_name, keyword, type_, taken, faults)
     for parameter in signature.required:
         if parameter.name not in taken:
-            faults.append(_fault(f"{_title(schema)} needs argument `{parameter.name}`", call, "MT207", _usage(schema)))
+            faults.append(
+                _fault(f"{_title(schema)} needs argument `{parameter.name}`", call, Code.MT207, _usage(schema))
+            )
     return faults
 
 
@@ -166,7 +169,7 @@ def _fit_positional(
     for i, type_ in enumerate(types):
         if i >= len(parameters):
             message = f"{_title(schema)} takes at most {len(parameters)} positional arguments, not {len(types)}"
-            faults.append(_fault(message, nodes[i], "MT207", _usage(schema)))
+            faults.append(_fault(message, nodes[i], Code.MT207, _usage(schema)))
             break
         parameter = parameters[i]
         taken.add(parameter.name)
@@ -187,9 +190,9 @@ def _fit_keyword(
     parameter = parameters.get(keyword.name)
     if parameter is None:
         hint = suggest(keyword.name, parameters) or _usage(schema)
-        faults.append(_fault(f"{_title(schema)} has no argument `{keyword.name}`", keyword, "MT207", hint))
+        faults.append(_fault(f"{_title(schema)} has no argument `{keyword.name}`", keyword, Code.MT207, hint))
     elif parameter.name in taken:
-        faults.append(_fault(f"{_title(schema)} gets argument `{parameter.name}` twice", keyword, "MT207"))
+        faults.append(_fault(f"{_title(schema)} gets argument `{parameter.name}` twice", keyword, Code.MT207))
     else:
         taken.add(parameter.name)
         _fit_one(schema, parameter, type_, keyword.value, faults)
@@ -214,8 +217,8 @@ def wrong_type(what: str, expected: ValueType, actual: ValueType, node: Expr) ->
     """The fault that a value of type ``actual`` stands where ``expected`` is wanted."""
     if actual.optional and accepts(expected, actual.required):
         hint = "test `is not None` first"
-        return _fault(f"{what} must be {expected}, and this may be None", node, "MT212", hint)
-    return _fault(f"{what} must be {expected}, not {actual}", node, "MT208")
+        return _fault(f"{what} must be {expected}, and this may be None", node, Code.MT212, hint)
+    return _fault(f"{what} must be {expected}, not {actual}", node, Code.MT208)
 
 
 def _result(schema: opschema.Schema) -> ValueType:
@@ -233,5 +236,5 @@ def _usage(schema: opschema.Schema) -> str:
     return f"it is {schema}"
 
 
-def _fault(message: str, node: Expr, code: str, hint: str | None = None) -> ExpressionError:
+def _fault(message: str, node: Expr, code: Code, hint: str | None = None) -> ExpressionError:
     return ExpressionError(message, node.offset, node.length, hint, code)

@@ -53,6 +53,7 @@ from mtcodegen.expr.types import (
     join,
     members_of,
 )
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
 
 __all__ = ["Checked", "analyze", "check_expression", "check_kernel_argument", "resolve"]
@@ -105,7 +106,7 @@ def check_kernel_argument(expr: Expr, scope: Scope) -> tuple[ValueType, list[Exp
 def _inner_c_type(expr: Expr, type_: ValueType) -> ExpressionError:
     """The type is declared once, where the kernel is bound, and not chosen at each call."""
     message = f"the C type `{type_}` stands inside of the argument"
-    return ExpressionError(message, expr.offset, expr.length, f"write `{type_}(...)` around all of it", "MT215")
+    return ExpressionError(message, expr.offset, expr.length, f"write `{type_}(...)` around all of it", Code.MT215)
 
 
 def _without_c_type(expr: Expr, type_: ValueType) -> ExpressionError:
@@ -119,16 +120,16 @@ def _without_c_type(expr: Expr, type_: ValueType) -> ExpressionError:
     subject = f"`{name}`" if isinstance(expr, Name) else "this argument"
     if type_.kind not in choices or type_.optional:
         message = f"{subject} is {type_}, which a kernel cannot take"
-        return ExpressionError(message, expr.offset, expr.length, "pass tensors and scalars with C types", "MT215")
+        return ExpressionError(message, expr.offset, expr.length, "pass tensors and scalars with C types", Code.MT215)
     options = " or ".join(f"`{choice}({name})`" for choice in choices[type_.kind])
-    return ExpressionError(f"{subject} has no C type", expr.offset, expr.length, f"write {options}", "MT215")
+    return ExpressionError(f"{subject} has no C type", expr.offset, expr.length, f"write {options}", Code.MT215)
 
 
 def _unexpected(expr: Expr, expected: ValueType, actual: ValueType) -> ExpressionError:
     if actual.optional and accepts(expected, actual.required):
         message = f"expected {expected}, and this may be None"
-        return ExpressionError(message, expr.offset, expr.length, "test `is not None` first", "MT212")
-    return ExpressionError(f"expected {expected}, got {actual}", expr.offset, expr.length, None, "MT210")
+        return ExpressionError(message, expr.offset, expr.length, "test `is not None` first", Code.MT212)
+    return ExpressionError(f"expected {expected}, got {actual}", expr.offset, expr.length, None, Code.MT210)
 
 
 class _Checker(NameChecker):
@@ -196,7 +197,7 @@ class _Checker(NameChecker):
         if type_.kind is Kind.LIST and not type_.optional:
             return with_parts(node, value=value), type_.element
         if type_.kind is not Kind.ANY:
-            self.fault(f"`*` takes a list, not {type_}", node, "MT209")
+            self.fault(f"`*` takes a list, not {type_}", node, Code.MT209)
         return with_parts(node, value=value), ANY
 
     def _unary(self, node: Unary) -> Typed:
@@ -210,7 +211,7 @@ class _Checker(NameChecker):
         if type_.is_number:
             return result, INT if type_.kind is Kind.BOOL else type_
         if type_.kind is not Kind.ANY:
-            self.fault(f"`{node.op}` takes a number or a tensor, not {type_}", node, "MT209")
+            self.fault(f"`{node.op}` takes a number or a tensor, not {type_}", node, Code.MT209)
         return result, ANY
 
     def _binary(self, node: Binary) -> Typed:
@@ -225,7 +226,7 @@ class _Checker(NameChecker):
         type_or_none = binary_type(node.op, left_type, right_type)
         if type_or_none is None:
             message = f"`{node.op}` does not go with {left_type} and {right_type}"
-            return result, self.fault(message, node, "MT209")
+            return result, self.fault(message, node, Code.MT209)
         if node.op == "+" and type_or_none.kind is Kind.LIST:
             # A shape is a tuple and an argument may be a list, which Python's `+` would not join.
             return ListExpr((*_parts(left), *_parts(right)), offset=node.offset, length=node.length), type_or_none
@@ -242,15 +243,15 @@ class _Checker(NameChecker):
             place = Compare(node.first, node.rest, offset=start, length=end - start)
             fault = compare_fault(op, left, right)
             if fault is not None:
-                self.fault(fault[0], place, "MT209", fault[1])
+                self.fault(fault[0], place, Code.MT209, fault[1])
             elif op in ("is", "is not") and left.kind is not Kind.NONE and _is_constant(operands[i]):
-                self.fault("a constant is never None", operands[i], "MT209")  # and Python warns of the comparison
+                self.fault("a constant is never None", operands[i], Code.MT209)  # and Python warns of the comparison
             elif Kind.TENSOR in (left.kind, right.kind) and op not in ("is", "is not", "in", "not in"):
                 optional = next((operands[j] for j in (i, i + 1) if typed[j][1].optional), None)
                 self.may_be_none(optional) if optional else self.tensor_value(place, TENSOR)
                 tensor = True
         if tensor and len(node.rest) > 1:
-            self.fault("a comparison of tensors cannot be chained", node, "MT209")
+            self.fault("a comparison of tensors cannot be chained", node, Code.MT209)
         equality = all(op in ("==", "!=") for op, _ in node.rest)
         values = [_as_tuple(value, type_) if equality else value for value, type_ in typed]
         rest = tuple((op, value) for (op, _), value in zip(node.rest, values[1:], strict=True))
@@ -278,7 +279,7 @@ class _Checker(NameChecker):
         self.not_none = outer
         joined = join(body_type, orelse_type)
         if joined is None:
-            joined = self.fault(f"one branch is {body_type}, the other {orelse_type}", node, "MT209")
+            joined = self.fault(f"one branch is {body_type}, the other {orelse_type}", node, Code.MT209)
         return with_parts(node, condition=condition, body=body, orelse=orelse), joined
 
     # ------------------------------------------------------------ indices, attributes
@@ -288,7 +289,7 @@ class _Checker(NameChecker):
         for name, part in (("lower", node.lower), ("upper", node.upper), ("step", node.step)):
             value, type_ = (None, INT) if part is None else self.visit(part)
             if part is not None and not accepts(replace(INT, optional=True), type_):
-                self.fault(f"a slice takes integers, not {type_}", part, "MT214")
+                self.fault(f"a slice takes integers, not {type_}", part, Code.MT214)
             parts[name] = value
         return with_parts(node, **parts), SLICE
 
@@ -302,7 +303,7 @@ class _Checker(NameChecker):
             return result, self.tensor_value(node, type_)
         found = index_type(type_, node.index, index_type_)
         if isinstance(found, str):
-            return result, self.fault(found, node.index, "MT214")
+            return result, self.fault(found, node.index, Code.MT214)
         return result, found
 
     def _attribute(self, node: Attribute) -> Typed:
@@ -310,7 +311,7 @@ class _Checker(NameChecker):
             if path == ["torch", node.name] and node.name in DTYPES:
                 return node, DTYPE
             hint = f"write `{'.'.join(path)}(...)`" if self._overloads(path) else None
-            return node, self.fault(f"`{'.'.join(path)}` is not a value", node, "MT204", hint)
+            return node, self.fault(f"`{'.'.join(path)}` is not a value", node, Code.MT204, hint)
         value, type_ = self.receiver(node.value)
         result = with_parts(node, value=value)
         member = self._member(node, type_)
@@ -318,7 +319,7 @@ class _Checker(NameChecker):
             return result, ANY
         if member.method:
             return result, self.fault(
-                f"`{node.name}` is a method", node, "MT205", f"write `.{node.name}({'i' if member.index else ''})`"
+                f"`{node.name}` is a method", node, Code.MT205, f"write `.{node.name}({'i' if member.index else ''})`"
             )
         return result, member.type if member.metadata else self.tensor_value(node, type_)
 
@@ -333,7 +334,7 @@ class _Checker(NameChecker):
         member = members.get(node.name)
         if member is None:
             place = Name(node.name, offset=node.name_offset, length=len(node.name))
-            self.fault(f"{type_} has no attribute `{node.name}`", place, "MT205", suggest(node.name, members))
+            self.fault(f"{type_} has no attribute `{node.name}`", place, Code.MT205, suggest(node.name, members))
         return member
 
     def _module_path(self, node: Expr) -> list[str] | None:
@@ -361,7 +362,7 @@ class _Checker(NameChecker):
             return self._operator(call, [function.namespace, function.name, function.overload], arguments)
         path = self._module_path(function)
         if path is None:
-            return call, self.fault("only functions, operators and methods can be called", function, "MT206")
+            return call, self.fault("only functions, operators and methods can be called", function, Code.MT206)
         return self._operator(call, path, arguments)
 
     def _arguments(self, node: Call, receiver: ValueType | None = None) -> tuple[Call, Arguments]:
@@ -378,7 +379,7 @@ class _Checker(NameChecker):
     def _function(self, call: Call, function: Name, arguments: Arguments) -> Typed:
         name = function.id
         if name in self.scope.names:
-            return call, self.fault(f"`{name}` is {self.scope.names[name]}, not a function", function, "MT206")
+            return call, self.fault(f"`{name}` is {self.scope.names[name]}, not a function", function, Code.MT206)
         if name in C_TYPES:
             return call, self._typed_scalar(call, name, arguments)
         own = [self.scope.namespace, name]
@@ -388,14 +389,14 @@ class _Checker(NameChecker):
             self.errors.extend(fit_helper(name, signature, arguments))
             return call, signature.result(arguments.positional)
         if name in HELPERS and signature is None:
-            return call, self.fault(f"`{name}` cannot be used in {self.scope.purpose.value}", function, "MT211")
+            return call, self.fault(f"`{name}` cannot be used in {self.scope.purpose.value}", function, Code.MT211)
         return self._operator(call, path, arguments)
 
     def _typed_scalar(self, call: Call, name: str, arguments: Arguments) -> ValueType:
         if self.scope.purpose is not Purpose.LAUNCH:
-            return self.fault(f"`{name}(...)` is a C type, which only kernel arguments have", call.function, "MT211")
+            return self.fault(f"`{name}(...)` is a C type, which only kernel arguments have", call.function, Code.MT211)
         if len(call.arguments) != 1 or call.keywords:
-            return self.fault(f"`{name}` takes one value", call, "MT207")
+            return self.fault(f"`{name}` takes one value", call, Code.MT207)
         actual = arguments.positional[0]
         expected = FLOAT if name in ("f16", "bf16", "f32", "f64") else INT
         if not accepts(expected, actual) and not (actual.kind is Kind.NUMBER and not actual.optional):
@@ -420,9 +421,9 @@ class _Checker(NameChecker):
         function = arguments.call.function
         if not self.scope.purpose.reads_values:
             message = f"{self.scope.purpose.value} cannot call the operator {title}"
-            return self.fault(message, function, "MT211", "operators belong to formulas and `compute`")
+            return self.fault(message, function, Code.MT211, "operators belong to formulas and `compute`")
         if self.scope.purpose is Purpose.COMPUTE and title == self.scope.subject:
-            return self.fault(f"{title} would call itself", function, "MT211")
+            return self.fault(f"{title} would call itself", function, Code.MT211)
         return self._best_overload(title, schemas, arguments)
 
     def _best_overload(self, title: str, schemas: Sequence[opschema.Schema], arguments: Arguments) -> ValueType:
@@ -437,7 +438,7 @@ class _Checker(NameChecker):
             if signature.may_fit(arguments) and not fit_operator(schema, signature, arguments):
                 return signature.result
         hint = "; ".join(str(schema) for schema in schemas[:3])
-        return self.fault(f"no overload of {title} takes {arguments}", arguments.call, "MT208", f"there are {hint}")
+        return self.fault(f"no overload of {title} takes {arguments}", arguments.call, Code.MT208, f"there are {hint}")
 
     def _unknown_function(self, function: Expr, path: Sequence[str]) -> ValueType:
         written = function.id if isinstance(function, Name) else ".".join(path)
@@ -449,7 +450,7 @@ class _Checker(NameChecker):
             hint = f"write `{_C_SPELLINGS[written]}(...)`"
         elif self.scope.purpose is Purpose.LAUNCH and not hint and written[:1] in "fiu" and written[1:].isdigit():
             hint = f"C types are {', '.join(sorted(C_TYPES))}"
-        return self.fault(f"`{written}` is not a function or a declared operator", function, "MT206", hint)
+        return self.fault(f"`{written}` is not a function or a declared operator", function, Code.MT206, hint)
 
     def _method(self, node: Call, function: Attribute) -> Typed:
         members: dict[str, Member] = {}
@@ -471,24 +472,26 @@ class _Checker(NameChecker):
             operators = (title[6:] for title in self.scope.table.names() if title.startswith("aten::"))
             place = Name(function.name, offset=function.name_offset, length=len(function.name))
             hint = suggest(function.name, chain(members, operators))
-            return call, self.fault(f"Tensor has no method `{function.name}`", place, "MT205", hint)
+            return call, self.fault(f"Tensor has no method `{function.name}`", place, Code.MT205, hint)
         self._member(function, type_)
         return call, ANY
 
     def _known_method(self, node: Call, function: Attribute, member: Member, arguments: Arguments) -> ValueType:
         name = function.name
         if not member.method:
-            return self.fault(f"`{name}` is a property", node, "MT205", f"write `.{name}`")
+            return self.fault(f"`{name}` is a property", node, Code.MT205, f"write `.{name}`")
         if not member.metadata:
             self.tensor_value(node, TENSOR)
         most = 1 if member.index else 0
         if len(node.arguments) > most or node.keywords:
             takes = "one index" if member.index else "no arguments"
-            return self.fault(f"`{name}` takes {takes}", node, "MT207")
+            return self.fault(f"`{name}` takes {takes}", node, Code.MT207)
         if not node.arguments:
             return member.without_index or member.type
         if not accepts(INT, arguments.positional[0]):
-            return self.fault(f"`{name}` takes an integer, not {arguments.positional[0]}", node.arguments[0], "MT208")
+            return self.fault(
+                f"`{name}` takes an integer, not {arguments.positional[0]}", node.arguments[0], Code.MT208
+            )
         return member.type
 
 

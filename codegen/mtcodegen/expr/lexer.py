@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from mtcodegen.expr.errors import ExpressionError
+from mtcodegen.findings.codes import Code
 
 __all__ = ["KEYWORDS", "Token", "TokenKind", "tokenize"]
 
@@ -75,7 +76,7 @@ def tokenize(text: str) -> Iterator[Token]:
         lexeme = match[group]
         if group == "foreign":
             hint = _FOREIGN_HINTS.get(lexeme)
-            raise ExpressionError(f"`{lexeme}` is not part of the language", position, len(lexeme), hint, "MT201")
+            raise ExpressionError(f"`{lexeme}` is not part of the language", position, len(lexeme), hint, Code.MT201)
         if group == "number":
             _check_number(lexeme, position)
         yield Token(TokenKind.KEYWORD if lexeme in KEYWORDS else _KINDS[group], lexeme, position)
@@ -88,12 +89,12 @@ def _check_number(lexeme: str, position: int) -> None:
     if length != len(lexeme):
         suffix = lexeme[length:]
         hint = "C++ suffixes are not needed" if suffix.lower() in ("f", "l", "u", "ul", "ll", "ull") else None
-        raise ExpressionError(f"`{lexeme[:40]}` is not a number", position, len(lexeme), hint, "MT201")
+        raise ExpressionError(f"`{lexeme[:40]}` is not a number", position, len(lexeme), hint, Code.MT201)
     if len(lexeme) > _MAX_DIGITS:
-        raise ExpressionError("a number with too many digits", position, len(lexeme), None, "MT201")
+        raise ExpressionError("a number with too many digits", position, len(lexeme), None, Code.MT201)
     if len(lexeme) > 1 and lexeme.isdigit() and lexeme[0] == "0" and lexeme.strip("0"):
         hint = f"write `{lexeme.lstrip('0')}`"
-        raise ExpressionError(f"`{lexeme[:40]}` starts with a zero", position, len(lexeme), hint, "MT201")
+        raise ExpressionError(f"`{lexeme[:40]}` starts with a zero", position, len(lexeme), hint, Code.MT201)
 
 
 def _bad_character(text: str, position: int) -> ExpressionError:
@@ -101,6 +102,6 @@ def _bad_character(text: str, position: int) -> ExpressionError:
     if char in "\"'":
         line_end = text.find("\n", position)
         length = (line_end if line_end >= 0 else len(text)) - position
-        return ExpressionError("a string without its closing quote", position, length, None, "MT201")
+        return ExpressionError("a string without its closing quote", position, length, None, Code.MT201)
     shown = char if char.isprintable() else f"U+{ord(char):04X}"
-    return ExpressionError(f"`{shown}` is not part of the language", position, 1, None, "MT201")
+    return ExpressionError(f"`{shown}` is not part of the language", position, 1, None, Code.MT201)

@@ -9,6 +9,7 @@ from mtcodegen.expr.functions import HELPERS, Purpose
 from mtcodegen.expr.nodes import Expr, Name
 from mtcodegen.expr.scope import Scope
 from mtcodegen.expr.types import ANY, C_TYPES, CONSTANTS, DTYPE, DTYPES, FLOAT, TENSOR, Kind, ValueType
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
 
 __all__ = ["NameChecker", "Typed"]
@@ -41,7 +42,7 @@ class NameChecker:
         self.errors: list[ExpressionError] = []
         self.not_none: frozenset[str] = frozenset()
 
-    def fault(self, message: str, node: Expr, code: str, hint: str | None = None) -> ValueType:
+    def fault(self, message: str, node: Expr, code: Code, hint: str | None = None) -> ValueType:
         """Note a fault; its value is unknown from here on."""
         self.errors.append(ExpressionError(message, node.offset, node.length, hint or None, code))
         return ANY
@@ -59,7 +60,7 @@ class NameChecker:
         if values and name in self.scope.overwritten:
             instead = self.scope.overwritten[name]
             hint = f"use `{instead}`" if instead else None
-            return self.fault(f"{self._subject()} overwrites `{name}`", node, "MT216", hint)
+            return self.fault(f"{self._subject()} overwrites `{name}`", node, Code.MT216, hint)
         return type_.required if name in self.not_none else type_
 
     def _subject(self) -> str:
@@ -72,12 +73,12 @@ class NameChecker:
         if name in CONSTANTS:
             return FLOAT
         if name in HELPERS or name in C_TYPES:
-            return self.fault(f"`{name}` is a function and is not called", node, "MT204", f"write `{name}(...)`")
+            return self.fault(f"`{name}` is a function and is not called", node, Code.MT204, f"write `{name}(...)`")
         if self.scope.purpose is Purpose.FORWARD and name.endswith("_t") and name[:-2] in self.scope.names:
             hint = "tensors that have a gradient have one"
-            return self.fault(f"`{name[:-2]}` has no tangent", node, "MT204", hint)
+            return self.fault(f"`{name[:-2]}` has no tangent", node, Code.MT204, hint)
         if name in _ELSEWHERE and self.scope.purpose is not Purpose.BACKWARD:
-            return self.fault(f"`{name}` exists only in {_ELSEWHERE[name]}", node, "MT211")
+            return self.fault(f"`{name}` exists only in {_ELSEWHERE[name]}", node, Code.MT211)
         if name in _OTHER_SPELLINGS:
             hint = f"write `{_OTHER_SPELLINGS[name]}`"
         elif name in _WORDS.get(self.scope.purpose, ()):
@@ -85,8 +86,8 @@ class NameChecker:
         else:
             hint = suggest(name, [*self.scope.names, *DTYPES, *_WORDS.get(self.scope.purpose, ())])
         if self.scope.purpose is Purpose.SAMPLE:
-            return self.fault(f"`{name}` is not a value", node, "MT204", hint or "inputs name no arguments")
-        return self.fault(f"`{name}` is not an argument of {self._subject()}", node, "MT204", hint)
+            return self.fault(f"`{name}` is not a value", node, Code.MT204, hint or "inputs name no arguments")
+        return self.fault(f"`{name}` is not an argument of {self._subject()}", node, Code.MT204, hint)
 
     def receiver(self, node: Expr) -> Typed:
         """``node`` where only its properties are wanted, so that an overwritten tensor does no harm."""
@@ -102,7 +103,7 @@ class NameChecker:
             hint = "the values of a tensor are not one condition"
         else:
             hint = "compare it, for instance `!= 0`" if type_.is_number else None
-        self.fault(f"a condition is true or false, and this is {type_}", node, "MT209", hint)
+        self.fault(f"a condition is true or false, and this is {type_}", node, Code.MT209, hint)
 
     def tensor_value(self, node: Expr, type_: ValueType) -> ValueType:
         """The type of a computation on tensors; a fault where they cannot be computed with."""
@@ -111,10 +112,10 @@ class NameChecker:
         if self.scope.purpose.reads_values:
             return TENSOR
         message = f"{self.scope.purpose.value} cannot read the values of a tensor"
-        return self.fault(message, node, "MT213", "use its `shape`, `dtype` or another property")
+        return self.fault(message, node, Code.MT213, "use its `shape`, `dtype` or another property")
 
     def may_be_none(self, node: Expr) -> ValueType:
         """The fault that a value is used without a test for None."""
         name = f"`{node.id}`" if isinstance(node, Name) else "this"
         hint = f"test `{node.id} is not None` first" if isinstance(node, Name) else "test `is not None` first"
-        return self.fault(f"{name} may be None", node, "MT212", hint)
+        return self.fault(f"{name} may be None", node, Code.MT212, hint)

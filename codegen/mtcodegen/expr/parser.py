@@ -25,6 +25,7 @@ from mtcodegen.expr.nodes import (
     Unary,
     children,
 )
+from mtcodegen.findings.codes import Code
 
 __all__ = ["MAX_DEPTH", "parse_expression"]
 
@@ -83,7 +84,7 @@ def _check_depth(tree: Expr) -> None:
 
 def _too_deep(offset: int) -> ExpressionError:
     hint = "declare an operator for a part of it"
-    return ExpressionError(f"the expression is nested more than {MAX_DEPTH} levels deep", offset, 1, hint, "MT202")
+    return ExpressionError(f"the expression is nested more than {MAX_DEPTH} levels deep", offset, 1, hint, Code.MT202)
 
 
 class _Parser:
@@ -120,7 +121,7 @@ class _Parser:
         offset = self.token.offset
         if self.text.startswith("::", offset):
             hint = "write `.`, as in `fused.op(x)`"
-            raise ExpressionError("`::` is not part of the language", offset, 2, hint, "MT201")
+            raise ExpressionError("`::` is not part of the language", offset, 2, hint, Code.MT201)
 
     def _error(self, message: str, hint: str | None = None) -> ExpressionError:
         return ExpressionError(message, self.token.offset, len(self.token.text), hint)
@@ -182,7 +183,7 @@ class _Parser:
         is_float = text[:2] not in ("0x", "0X") and not text.isdigit()
         value = float(text) if is_float else int(text, 16 if "x" in text.lower() else 10)
         if (isinstance(value, int) and value >= 2**64) or value == float("inf"):
-            raise ExpressionError(f"`{text[:40]}` does not fit in 64 bits", token.offset, len(text), None, "MT201")
+            raise ExpressionError(f"`{text[:40]}` does not fit in 64 bits", token.offset, len(text), None, Code.MT201)
         return Literal(value, text, offset=token.offset, length=len(text))
 
     def _string(self) -> Expr:
@@ -190,7 +191,7 @@ class _Parser:
         for escape in _ESCAPE.finditer(token.text):
             if _character(escape) is None:
                 message = f"`{escape.group()}` is not an escape"
-                raise ExpressionError(message, token.offset, len(token.text), None, "MT201")
+                raise ExpressionError(message, token.offset, len(token.text), None, Code.MT201)
         value = _ESCAPE.sub(lambda escape: _character(escape) or "", token.text[1:-1])
         return Literal(value, offset=token.offset, length=len(token.text))
 
@@ -287,7 +288,7 @@ class _Parser:
                 keywords.append(self._keyword(item))
             elif keywords:
                 message = "a positional argument follows a keyword one"
-                raise ExpressionError(message, item.offset, item.length, None, "MT207")
+                raise ExpressionError(message, item.offset, item.length, None, Code.MT207)
             else:
                 arguments.append(item)
             if not self._accept(","):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.source import Span
 
 __all__ = [
@@ -41,11 +42,11 @@ class Related:
 class Diagnostic:
     """A finding. ``span`` is None where there is no place to point at (a file that cannot be read)."""
 
-    code: str
+    code: Code
     message: str
     span: Span | None
     hint: str = ""
-    severity: str = "error"
+    severity: Severity = Severity.ERROR
     path: str = ""
     related: tuple[Related, ...] = ()
 
@@ -60,7 +61,12 @@ def in_source_order(diagnostics: Iterable[Diagnostic], paths: Sequence[str]) -> 
     order = {path: i for i, path in enumerate(paths)}
 
     def key(item: Diagnostic) -> tuple[int, int, str, str]:
-        return order.get(item.file, len(order)), -1 if item.span is None else item.span.offset, item.code, item.message
+        return (
+            order.get(item.file, len(order)),
+            -1 if item.span is None else item.span.offset,
+            item.code.name,
+            item.message,
+        )
 
     return sorted(dict.fromkeys(diagnostics), key=key)
 
@@ -115,12 +121,12 @@ def render_text(diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> s
 
 
 def _render_one(item: Diagnostic, colour: bool) -> str:
-    label = _paint(f"{item.severity}[{item.code}]", item.severity, colour)
+    label = _paint(f"{item.severity}[{item.code}]", item.severity.value, colour)
     if item.span is None:
         hint = f"\n   = {item.hint}" if item.hint else ""
         shown = f"{_paint(f'{item.file}:', 'bold', colour)} {label}: {item.message}{hint}\n"
     else:
-        shown = _excerpt(item.span, f"{label}: {item.message}", item.hint, item.severity, colour)
+        shown = _excerpt(item.span, f"{label}: {item.message}", item.hint, item.severity.value, colour)
     for other in item.related:
         note = _paint("note", "note", colour)
         shown += _excerpt(other.span, f"{note}: {other.message}", "", "note", colour)
@@ -161,7 +167,7 @@ def render_json(diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> s
 
 
 def _as_object(item: Diagnostic) -> dict[str, Any]:
-    result: dict[str, Any] = {"code": item.code, "severity": item.severity, "file": item.file}
+    result: dict[str, Any] = {"code": item.code.name, "severity": item.severity.value, "file": item.file}
     if item.span is not None:
         result |= _place(item.span)
     related = [
@@ -184,7 +190,9 @@ def _github_lines(item: Diagnostic) -> Iterator[str]:
     """The finding, which names the other places, and a notice at each of them."""
     places = [f"{other.message.removesuffix(' here')} at {_position(other.span)}" for other in item.related]
     more = "; ".join(text for text in (*places, item.hint) if text)
-    yield _github_line(item.severity, item.code, item.file, item.span, item.message + (f" ({more})" if more else ""))
+    yield _github_line(
+        item.severity.value, item.code, item.file, item.span, item.message + (f" ({more})" if more else "")
+    )
     for other in item.related:
         if not other.span.source.is_file:
             continue  # there is nothing to show it beside
@@ -196,7 +204,7 @@ def _position(span: Span) -> str:
     return f"{span.source.path}:{span.line}:{span.column}"
 
 
-def _github_line(command: str, code: str, file: str, span: Span | None, message: str) -> str:
+def _github_line(command: str, code: Code, file: str, span: Span | None, message: str) -> str:
     where = f"file={_github_escape(file, property=True)}"
     if span is not None:
         where += f",line={span.line},col={span.column},endColumn={span.column + span.length}"

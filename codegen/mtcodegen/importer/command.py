@@ -10,6 +10,7 @@ from functools import cached_property
 
 import opschema
 from mtcodegen.document.nodes import Mapping, Node
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, in_source_order, suggest
 from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
 from mtcodegen.importer.gradients import DerivativeTable
@@ -88,7 +89,7 @@ def import_files(
     if isinstance(document, Mapping) and "ops" in document.entries:
         hint = "nothing needs to be imported: run `mtcodegen` on it"
         key = document.entries["ops"][0]
-        return Import((*found, Diagnostic("MT112", "this file is in mtcodegen's own form", key.span, hint)))
+        return Import((*found, Diagnostic(Code.MT112, "this file is in mtcodegen's own form", key.span, hint)))
     functions: list[NativeFunction] = []
     native = document is not None and not is_op_plugin(document) and not is_executorch(document)
     if native:
@@ -154,7 +155,7 @@ def _missing(schemas: Iterable[opschema.Schema], select: Sequence[str], path: pa
     missing = [pattern for pattern in select if not any(_is_selected(*item, [pattern]) for item in offered)]
     known = {text for name, overload in offered for text in (name, f"{name}.{overload}" if overload else name)}
     return [
-        Diagnostic("MT601", f"no operator is called `{name}`", None, suggest(name, known), path=str(path))
+        Diagnostic(Code.MT601, f"no operator is called `{name}`", None, suggest(name, known), path=str(path))
         for name in missing
     ]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
@@ -96,7 +97,7 @@ class ExecutorchReader(EntryReader):
             schema = self.schema(func)
             return None if schema is None else (func, schema)
         if name is None:
-            self.fault("MT111", "`op` or `func` is missing", node)
+            self.fault(Code.MT111, "`op` or `func` is missing", node)
             return None
         found = self.schemas.get(name.value.removeprefix("aten::"))
         if found is None:
@@ -105,7 +106,7 @@ class ExecutorchReader(EntryReader):
                 if self.schemas
                 else "give the schemas: --schemas native_functions.yaml"
             )
-            self.fault("MT601", f"the schema of `{name.value[:60]}` is not known", name, hint)
+            self.fault(Code.MT601, f"the schema of `{name.value[:60]}` is not known", name, hint)
             return None
         return name, found
 
@@ -128,12 +129,12 @@ class ExecutorchReader(EntryReader):
         """Take over the kernels of an entry, those for some dtypes before those for all: here, the first that fits."""
         kernels = node.get("kernels")
         if kernels is not None and not isinstance(kernels, Sequence):
-            self.fault("MT112", f"`kernels` is a list, and this is a {kernels.kind}", kernels)
+            self.fault(Code.MT112, f"`kernels` is a list, and this is a {kernels.kind}", kernels)
         used: set[str] = set()
         taken: set[tuple[str, tuple[str, ...]]] = set()
         for item in kernels.items if isinstance(kernels, Sequence) else []:
             if not isinstance(item, Mapping):
-                self.fault("MT112", f"a kernel is a mapping, and this is a {item.kind}", item)
+                self.fault(Code.MT112, f"a kernel is a mapping, and this is a {item.kind}", item)
                 continue
             for kernel in self.kernel(item, node, devices, imported, used):
                 own = tuple(device for device in kernel.devices if (device, kernel.dtypes) not in taken)
@@ -144,7 +145,7 @@ class ExecutorchReader(EntryReader):
                     reason = f"there is a kernel for {', '.join(kernel.dtypes)} before it"
                     imported.notes.append(Note(f"the kernel {kernel.python}", reason, item.span))
                 else:
-                    self.fault("MT307", "this kernel never runs: the one before it takes everything", item)
+                    self.fault(Code.MT307, "this kernel never runs: the one before it takes everything", item)
         imported.kernels.sort(key=lambda kernel: not kernel.dtypes)
         self.note_aliases(node, used, imported)
 
@@ -171,14 +172,14 @@ class ExecutorchReader(EntryReader):
         if meta is None or (isinstance(meta, Scalar) and meta.value in _NULLS):
             return [()]
         if not isinstance(meta, Mapping):
-            self.fault("MT112", f"`arg_meta` is a mapping, and this is a {meta.kind}", meta)
+            self.fault(Code.MT112, f"`arg_meta` is a mapping, and this is a {meta.kind}", meta)
             return []
         names = [argument.name for argument in imported.schema.arguments]
         found: dict[str, tuple[str, ...]] = {}
         for name, (key, value) in meta.entries.items():
             if name not in names:
                 message = f"`{name[:60]}` is not an argument of {imported.schema.qualname}"
-                self.fault("MT606", message, key, suggest(name, names))
+                self.fault(Code.MT606, message, key, suggest(name, names))
             words = [item.value for item in self.scalars(value, "arg_meta")]
             used |= {*words}
             types = self.alias(entry, _ALIASES[0], words[:1])
@@ -217,14 +218,14 @@ class ExecutorchReader(EntryReader):
                         text = f"{key} {name}: {shown(value)}"
                         imported.notes.append(Note(text, "no kernel reads it", place.span))
             elif aliases is not None:
-                self.fault("MT112", f"`{key}` is a mapping, and this is a {aliases.kind}", aliases)
+                self.fault(Code.MT112, f"`{key}` is a mapping, and this is a {aliases.kind}", aliases)
 
     def dispatch(self, node: Node | None, imported: Imported) -> None:
         """The older form of kernels: ``dispatch: {CPU: name}``."""
         if node is None:
             return
         if not isinstance(node, Mapping):
-            self.fault("MT112", f"`dispatch` is a mapping, and this is a {node.kind}", node)
+            self.fault(Code.MT112, f"`dispatch` is a mapping, and this is a {node.kind}", node)
             return
         for key, value in node.entries.values():
             names = split_names(key.value)

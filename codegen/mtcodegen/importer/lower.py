@@ -28,6 +28,7 @@ from mtcodegen.entries.model import (
 from mtcodegen.entries.model import Tangent as TangentRule
 from mtcodegen.entries.parse import read_formula
 from mtcodegen.expr import OperatorTable
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, without_suggestions
 from mtcodegen.findings.source import Span
 from mtcodegen.importer.keywords import with_keywords
@@ -36,7 +37,7 @@ from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 __all__ = ["lower", "schema_table"]
 
 _MARKERS = ("not_implemented", "not_differentiable")
-_OF_ARGUMENTS = ("MT207", "MT208")  # what is wrong with a call that gives too many arguments by position
+_OF_ARGUMENTS = (Code.MT207, Code.MT208)  # what is wrong with a call that gives too many arguments by position
 _WORDS = ("auto_linear", "auto_element_wise", *_MARKERS)
 
 

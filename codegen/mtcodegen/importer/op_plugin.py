@@ -9,6 +9,7 @@ from dataclasses import replace
 import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.expr.errors import ExpressionError
+from mtcodegen.findings.codes import Code
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Note
@@ -121,7 +122,7 @@ class OpPluginReader(EntryReader):
         """One operator, None where it is left out."""
         func = self.scalar(node, "func")
         if func is None:
-            self.fault("MT111", "`func` is missing", node)
+            self.fault(Code.MT111, "`func` is missing", node)
             return None
         if _NAMED.search(func.value):
             self.left_out.append(Note(func.value, "dimensions have no names here", func.span))
@@ -158,7 +159,7 @@ class OpPluginReader(EntryReader):
         if node is None:
             return
         if not isinstance(node, Mapping):
-            self.fault("MT112", f"`gen_opapi` is a mapping, and this is a {node.kind}", node)
+            self.fault(Code.MT112, f"`gen_opapi` is a mapping, and this is a {node.kind}", node)
             return
         outputs = {
             name: value

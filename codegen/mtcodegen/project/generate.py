@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import MOST_FINDINGS, Diagnostic, in_source_order
 from mtcodegen.targets.target import Generated, Input, Target
 
@@ -53,7 +54,7 @@ def generate(
         found += [fault for file in there for fault in narrowed(file)[1]]
     found += name_faults(targets)
     found = _shown(found, [item.name for item in inputs.values()])
-    if any(item.severity == "error" for item in found):
+    if any(item.severity is Severity.ERROR for item in found):
         return [], found
     return [_render(target, files, progress) for target in targets], found
 
@@ -64,10 +65,10 @@ def _shown(found: Sequence[Diagnostic], paths: Sequence[str]) -> list[Diagnostic
     more = len(found) - _MOST_SHOWN
     if more <= 0:
         return found
-    by_weight = sorted(found, key=lambda item: item.severity != "error")
+    by_weight = sorted(found, key=lambda item: item.severity is not Severity.ERROR)
     rest = f"{'at least ' if len(found) >= MOST_FINDINGS else ''}{more} more findings are not shown"
     hidden = by_weight[_MOST_SHOWN]
-    end = Diagnostic("MT100", rest, None, severity=hidden.severity, path=hidden.file)
+    end = Diagnostic(Code.MT100, rest, None, severity=hidden.severity, path=hidden.file)
     return [*in_source_order(by_weight[:_MOST_SHOWN], paths), end]
 
 
@@ -89,15 +90,15 @@ def name_faults(targets: Sequence[Target]) -> list[Diagnostic]:
             if not is_plain or name in KEYWORDS or name == "__init__":
                 hint = "rename the file: letters, digits and `_`, and no keyword"
                 message = f"`{name}` cannot be the name of a Python module"
-                found.append(Diagnostic("MT501", message, None, hint, path=item.name))
+                found.append(Diagnostic(Code.MT501, message, None, hint, path=item.name))
             elif modules.setdefault(name, item) is not item:
                 message = f"would make the same module as {modules[name].name}: `{name}`"
-                found.append(Diagnostic("MT502", message, None, "rename one, or use -o", path=item.name))
+                found.append(Diagnostic(Code.MT502, message, None, "rename one, or use -o", path=item.name))
         for name, item in modules.items():
             tested = modules.get(name.removeprefix("test_")) if name.startswith("test_") else None
             if tested is not None:
                 message = f"would make the same module as the tests of {tested.name}: `{name}`"
-                found.append(Diagnostic("MT502", message, None, "rename one, or use -o", path=item.name))
+                found.append(Diagnostic(Code.MT502, message, None, "rename one, or use -o", path=item.name))
     return found
 
 

@@ -9,6 +9,7 @@ from mtcodegen.entries.formulas import composed, gradients
 from mtcodegen.entries.model import File, KernelSpec, Launch, OpSpec
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, walk
 from mtcodegen.expr.nodes import Attribute, Index, map_children
+from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Span
 
@@ -45,21 +46,21 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
         return None
     if spec.schema.namespace == "aten":
         hint = "give the operators a namespace of their own"
-        found.append(Diagnostic("MT623", f"{name}: `aten` stands for MindSpore's own operators", span, hint))
+        found.append(Diagnostic(Code.MT623, f"{name}: `aten` stands for MindSpore's own operators", span, hint))
     found += [
         _left_out(what, spec.node.entries[key][0].span) for key, what in _KEYS.items() if key in spec.node.entries
     ]
     kernels = tuple(kept for kernel in spec.kernels if (kept := _narrowed(kernel, found)) is not None)
     if spec.kernels and not kernels:
         found.append(
-            Diagnostic("MT623", f"{name} has no kernel that MindSpore can run", span, "add one for cpu or npu")
+            Diagnostic(Code.MT623, f"{name} has no kernel that MindSpore can run", span, "add one for cpu or npu")
         )
     unchecked = replace(spec, device_check="NoCheck", overlap_check=())  # MindSpore's tensors are where it puts them
     return replace(unchecked, kernels=kernels, autocast={}, fallback="", forward=None, graph_update=())
 
 
 def _left_out(what: str, span: Span) -> Diagnostic:
-    return Diagnostic("MT622", f"left out: {what}", span, severity="warning")
+    return Diagnostic(Code.MT622, f"left out: {what}", span, severity=Severity.WARNING)
 
 
 def _narrowed(kernel: KernelSpec, found: list[Diagnostic]) -> KernelSpec | None:

@@ -11,6 +11,7 @@ from mtcodegen.document.nodes import Mapping
 from mtcodegen.entries.model import Backward, File, KernelSpec, Launch, Mindspore, OpSpec
 from mtcodegen.entries.schemas import is_tensor
 from mtcodegen.entries.variants import is_variant
+from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Span
 
@@ -69,22 +70,22 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
     name = spec.schema.qualname
     if spec.schema.namespace == "aten":
         hint = "give the operators a namespace of their own"
-        found.append(Diagnostic("MT621", f"{name}: PyTorch has the namespace `aten` itself", spec.func.span, hint))
+        found.append(Diagnostic(Code.MT621, f"{name}: PyTorch has the namespace `aten` itself", spec.func.span, hint))
     for word, what in _reserved(spec.schema):
         message = f"{name}: PyTorch reserves `{word}`, which cannot be the name of {what}"
         there = re.search(rf"\b{re.escape(word)}\b", spec.func.value)
         span = spec.func.span if there is None else spec.func.locate(there.start(), len(word))
-        found.append(Diagnostic("MT621", message, span, "rename it"))
+        found.append(Diagnostic(Code.MT621, message, span, "rename it"))
     tensors = [arg.name for arg in spec.schema.kwarg_only if opschema.base_of(arg.type).name == "Tensor"]
     registered = spec.backward is not None and spec.backward.marker != "not_implemented"
     if tensors and registered:
         message = f"{name}: PyTorch takes no gradient for an operator with the keyword-only tensor `{tensors[0]}`"
-        found.append(Diagnostic("MT621", message, spec.func.span, "make it positional"))
+        found.append(Diagnostic(Code.MT621, message, spec.func.span, "make it positional"))
     narrowed = [_narrowed(kernel, found) for kernel in spec.kernels]
     kernels = tuple(kernel for kernel in narrowed if kernel is not None)
     if spec.kernels and not kernels:
         found.append(
-            Diagnostic("MT621", f"{name} has no kernel that PyTorch can run", spec.func.span, "add one for cpu")
+            Diagnostic(Code.MT621, f"{name} has no kernel that PyTorch can run", spec.func.span, "add one for cpu")
         )
     changed = replace(
         spec, kernels=kernels, tags=_tags(spec, found), device_check="NoCheck", overlap_check=()
@@ -133,7 +134,9 @@ def _tags(spec: OpSpec, found: list[Diagnostic]) -> tuple[str, ...]:
 def _left_out(spec: OpSpec, key: str, what: str, found: list[Diagnostic]) -> None:
     """Note that PyTorch has no place for something of an operator."""
     span = spec.node.entries[key][0].span
-    found.append(Diagnostic("MT620", f"left out: PyTorch's library takes no {what}", span, severity="warning"))
+    found.append(
+        Diagnostic(Code.MT620, f"left out: PyTorch's library takes no {what}", span, severity=Severity.WARNING)
+    )
 
 
 def _narrowed(kernel: KernelSpec, found: list[Diagnostic]) -> KernelSpec | None:
@@ -149,4 +152,4 @@ def _narrowed(kernel: KernelSpec, found: list[Diagnostic]) -> KernelSpec | None:
 
 def _kernel_note(what: str, node: Mapping, key: str) -> Diagnostic:
     span: Span = node.entries[key][0].span
-    return Diagnostic("MT620", f"left out: PyTorch cannot run {what}", span, severity="warning")
+    return Diagnostic(Code.MT620, f"left out: PyTorch cannot run {what}", span, severity=Severity.WARNING)

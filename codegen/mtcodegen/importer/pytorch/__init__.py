@@ -10,7 +10,6 @@
 """
 
 from mtcodegen.importer.pytorch.check import check_derivatives, scope_of
-from mtcodegen.importer.pytorch.codes import CODES
 from mtcodegen.importer.pytorch.corpus import Corpus, read_corpus, read_document
 from mtcodegen.importer.pytorch.derivatives import Derivatives, Formula, FormulaKind, Variant, read_derivatives
 from mtcodegen.importer.pytorch.forward import ForwardInputs, forward_inputs
@@ -24,7 +23,6 @@ from mtcodegen.importer.pytorch.scope import NameKind, Scope, Words, backward_sc
 from mtcodegen.importer.pytorch.write import derivatives_text, native_function_text, yaml_text
 
 __all__ = [
-    "CODES",
     "Corpus",
     "Derivatives",
     "Dispatch",

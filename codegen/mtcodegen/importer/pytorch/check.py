@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.importer.pytorch.derivatives import Derivatives, Formula, FormulaKind, Variant
 from mtcodegen.importer.pytorch.nodes import CppExpr, Name
@@ -39,7 +40,7 @@ class _Checker:
         self.words = words
         self.found: list[Diagnostic] = []
 
-    def fault(self, code: str, message: str, formula: Formula, node: CppExpr, hint: str = "") -> None:
+    def fault(self, code: Code, message: str, formula: Formula, node: CppExpr, hint: str = "") -> None:
         span = formula.node.locate(node.offset, node.length)
         self.found.append(Diagnostic(code, message, span, hint))
 
@@ -71,7 +72,9 @@ class _Checker:
         if wrong:
             given = "one value" if 1 in wrong else f"{min(wrong)} values"
             message = f"{given} for {wanted} gradients: `{formula.key.value}`"
-            self.fault("MT602", message, formula, expr, "write a formula for each, or call a function that returns all")
+            self.fault(
+                Code.MT602, message, formula, expr, "write a formula for each, or call a function that returns all"
+            )
 
     def check_primals(self, formula: Formula, expr: CppExpr) -> None:
         differentiable = set(self.variant.differentiable)
@@ -82,7 +85,7 @@ class _Checker:
         for name, node in found:
             if name not in lists:
                 hint = f"write `{name}_p` for its value, `{name}_t` for its tangent"
-                self.fault("MT605", f"`{name}` is ambiguous in a forward-mode formula", formula, node, hint)
+                self.fault(Code.MT605, f"`{name}` is ambiguous in a forward-mode formula", formula, node, hint)
 
     def check_gradient_names(self, scope: Scope) -> None:
         used: dict[str, tuple[Formula, CppExpr]] = {}
@@ -96,7 +99,7 @@ class _Checker:
         if len(used) > 1:
             formula, node = [*used.values()][1]
             first, second = [*used][:2]
-            self.fault("MT604", f"`{second}` beside `{first}`, which another part of the entry uses", formula, node)
+            self.fault(Code.MT604, f"`{second}` beside `{first}`, which another part of the entry uses", formula, node)
 
     def check_markers(self) -> None:
         forward = self.variant.of(*_FORWARD)
@@ -110,4 +113,4 @@ class _Checker:
             ):
                 message = "`auto_element_wise` needs one differentiable argument with a formula, and one output"
             if message:
-                self.found.append(Diagnostic("MT605", message, formula.node.span))
+                self.found.append(Diagnostic(Code.MT605, message, formula.node.span))

@@ -12,6 +12,7 @@ from functools import cached_property
 import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar
 from mtcodegen.expr.errors import ExpressionError
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related, suggest
 from mtcodegen.importer.pytorch.entries import EntryReader, part_span, split_names
 from mtcodegen.importer.pytorch.native import NativeFunction
@@ -138,7 +139,7 @@ class _Reader(EntryReader):
     def entry(self, node: Mapping) -> Derivatives | None:
         name = self.scalar(node, "name")
         if name is None:
-            self.fault("MT111", "`name` is missing", node, "it is the schema of the operator")
+            self.fault(Code.MT111, "`name` is missing", node, "it is the schema of the operator")
             return None
         schema = self.declared_schema(name)
         if schema is None:
@@ -148,11 +149,11 @@ class _Reader(EntryReader):
         if isinstance(dispatch, Mapping):
             for key, (place, _) in node.entries.items():
                 if key not in ("name", "dispatch", "output_differentiability"):
-                    self.fault("MT115", f"`{key[:60]}` stands beside `dispatch`", place, "put it under `Default`")
+                    self.fault(Code.MT115, f"`{key[:60]}` stands beside `dispatch`", place, "put it under `Default`")
             variants = tuple(self.dispatched(key, value, schema) for key, value in dispatch.entries.values())
         else:
             if dispatch is not None:
-                self.fault("MT112", f"`dispatch` is a mapping, and this is a {dispatch.kind}", dispatch)
+                self.fault(Code.MT112, f"`dispatch` is a mapping, and this is a {dispatch.kind}", dispatch)
             variants = (Variant("Default", self.formulas(node, schema)),)
         return Derivatives(node, name, schema, variants, flags, condition)
 
@@ -172,15 +173,15 @@ class _Reader(EntryReader):
                 hint = f"it is declared as `{operators[schema.qualname]}`"
             length = len(schema.qualname)
             message = f"`{schema.qualname}` is not declared with this schema"
-            self.diagnostics.append(Diagnostic("MT601", message, name.locate(0, length), hint))
+            self.diagnostics.append(Diagnostic(Code.MT601, message, name.locate(0, length), hint))
         return None
 
     def dispatched(self, key: Scalar, value: Node, schema: opschema.Schema) -> Variant:
         if not _AUTOGRAD_KEY.fullmatch(key.value):
             hint = suggest(key.value, _AUTOGRAD_KEYS)
-            self.fault("MT113", f"`{key.value[:60]}` is not a dispatch key of autograd", key, hint)
+            self.fault(Code.MT113, f"`{key.value[:60]}` is not a dispatch key of autograd", key, hint)
         if not isinstance(value, Mapping):
-            self.fault("MT112", f"the formulas of a dispatch key are a mapping, and this is a {value.kind}", value)
+            self.fault(Code.MT112, f"the formulas of a dispatch key are a mapping, and this is a {value.kind}", value)
             return Variant(key.value, ())
         return Variant(key.value, self.formulas(value, schema))
 
@@ -198,7 +199,7 @@ class _Reader(EntryReader):
             for part in formula.names:
                 if part in seen:
                     first = Related(part_span(seen[part], part), "the first is here")
-                    self.fault_in(key, "MT413", f"two formulas for `{part}`", part, "remove one of them", first)
+                    self.fault_in(key, Code.MT413, f"two formulas for `{part}`", part, "remove one of them", first)
                 seen.setdefault(part, key)
             found.append(formula)
         return tuple(found)
@@ -212,7 +213,7 @@ class _Reader(EntryReader):
         outputs: list[str],
     ) -> Formula | None:
         if not isinstance(value, Scalar):
-            self.fault("MT112", f"a formula is a text, and this is a {value.kind}", value)
+            self.fault(Code.MT112, f"a formula is a text, and this is a {value.kind}", value)
             return None
         names = split_names(key.value)
         backward = names[0] in arguments
@@ -231,7 +232,7 @@ class _Reader(EntryReader):
         if opschema.base_of(argument.type).name == "Tensor":
             return True
         name = argument.name
-        self.fault_in(key, "MT411", f"`{name}` is {argument.type}, and only tensors have gradients", name)
+        self.fault_in(key, Code.MT411, f"`{name}` is {argument.type}, and only tensors have gradients", name)
         return False
 
     def unknown_key(
@@ -243,7 +244,7 @@ class _Reader(EntryReader):
             message, hint = f"`{key.value[:60]}` names arguments and outputs", "a formula is for one or the other"
         elif _RESULT.fullmatch(name) and outputs:
             hint = f"the outputs are `{'`, `'.join(outputs)}`"
-        self.fault_in(key, "MT412", message, name, hint)
+        self.fault_in(key, Code.MT412, message, name, hint)
 
     def expression(self, value: Scalar) -> CppExpr | None:
         try:
@@ -261,7 +262,7 @@ class _Reader(EntryReader):
         count = len(schema.returns)
         for item in items[count:]:
             message = f"{schema.qualname} has {count} output{'' if count == 1 else 's'}, and this is one more"
-            self.fault("MT603", message, item)
+            self.fault(Code.MT603, message, item)
         for item in items[:count]:
             word = item.value.lower() if not item.style else ""
             if word in ("true", "false"):
@@ -270,7 +271,7 @@ class _Reader(EntryReader):
                 expr = self.expression(item)
                 return (), None if expr is None else (item, expr)
             else:
-                self.fault("MT603", f"`{item.value[:60]}` is neither `True` nor `False`", item)
+                self.fault(Code.MT603, f"`{item.value[:60]}` is neither `True` nor `False`", item)
         return tuple(flags), None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.entries.parse import schema_fault
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related, suggest
 from mtcodegen.findings.source import Span
 
@@ -41,11 +42,11 @@ class EntryReader:
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
 
-    def fault(self, code: str, message: str, node: Node, hint: str = "", *related: Related) -> None:
+    def fault(self, code: Code, message: str, node: Node, hint: str = "", *related: Related) -> None:
         """Note a fault of a whole node."""
         self.diagnostics.append(Diagnostic(code, message, node.span, hint, related=related))
 
-    def fault_in(self, node: Scalar, code: str, message: str, part: str, hint: str = "", *related: Related) -> None:
+    def fault_in(self, node: Scalar, code: Code, message: str, part: str, hint: str = "", *related: Related) -> None:
         """Note a fault of ``part``, a word of the scalar's text."""
         self.diagnostics.append(Diagnostic(code, message, part_span(node, part), hint, related=related))
 
@@ -54,22 +55,22 @@ class EntryReader:
         if document is None or (isinstance(document, Scalar) and document.value in _NULLS):
             return
         if not isinstance(document, Sequence):
-            self.fault("MT112", f"{what} is a list of entries, and this is a {document.kind}", document)
+            self.fault(Code.MT112, f"{what} is a list of entries, and this is a {document.kind}", document)
             return
         for item in document.items:
             if isinstance(item, Mapping):
                 yield item
             else:
-                self.fault("MT112", f"an entry is a mapping, and this is a {item.kind}", item)
+                self.fault(Code.MT112, f"an entry is a mapping, and this is a {item.kind}", item)
 
     def check_keys(self, node: Mapping, known: Collection[str], required: Collection[str]) -> bool:
         """Note every key that is not ``known``, and those of ``required`` that are missing."""
         for name, (key, _) in node.entries.items():
             if name not in known:
-                self.fault("MT110", f"unknown key `{name[:60]}`", key, suggest(name, known))
+                self.fault(Code.MT110, f"unknown key `{name[:60]}`", key, suggest(name, known))
         missing = [name for name in required if name not in node.entries]
         for name in missing:
-            self.fault("MT111", f"`{name}` is missing", node)
+            self.fault(Code.MT111, f"`{name}` is missing", node)
         return not missing
 
     def scalar(self, node: Mapping, key: str) -> Scalar | None:
@@ -77,7 +78,7 @@ class EntryReader:
         value = node.get(key)
         if value is None or isinstance(value, Scalar):
             return value
-        self.fault("MT112", f"`{key}` is a text, and this is a {value.kind}", value)
+        self.fault(Code.MT112, f"`{key}` is a text, and this is a {value.kind}", value)
         return None
 
     def text(self, node: Mapping, key: str) -> str:
@@ -92,7 +93,7 @@ class EntryReader:
             return default
         found = _BOOLS.get(value.value.lower()) if not value.style else None
         if found is None:
-            self.fault("MT112", f"`{key}` is `True` or `False`, and not `{value.value[:60]}`", value)
+            self.fault(Code.MT112, f"`{key}` is `True` or `False`, and not `{value.value[:60]}`", value)
             return default
         return found
 
@@ -103,11 +104,11 @@ class EntryReader:
         if isinstance(node, Scalar):
             return (node,)
         if isinstance(node, Mapping):
-            self.fault("MT112", f"`{what}` is a list, and this is a mapping", node)
+            self.fault(Code.MT112, f"`{what}` is a list, and this is a mapping", node)
             return ()
         for item in node.items:
             if not isinstance(item, Scalar):
-                self.fault("MT112", f"an element of `{what}` is a text, and this is a {item.kind}", item)
+                self.fault(Code.MT112, f"an element of `{what}` is a text, and this is a {item.kind}", item)
         return tuple(item for item in node.items if isinstance(item, Scalar))
 
     def names(self, node: Mapping, key: str) -> tuple[str, ...]:
@@ -121,7 +122,7 @@ class EntryReader:
         for name in names:
             if value is not None and name not in allowed:
                 hint = suggest(name, allowed) or f"one of {', '.join(allowed)}"
-                self.fault_in(value, "MT113", f"`{key}` cannot be `{name[:60]}`", name, hint)
+                self.fault_in(value, Code.MT113, f"`{key}` cannot be `{name[:60]}`", name, hint)
         return names
 
     def tags(self, node: Mapping) -> tuple[str, ...]:
@@ -129,14 +130,14 @@ class EntryReader:
         found = self.names(node, "tags")
         for name in found:
             if not _NAME.fullmatch(name):
-                self.fault("MT114", f"`{name[:60]}` is not the name of a tag", node.entries["tags"][1])
+                self.fault(Code.MT114, f"`{name[:60]}` is not the name of a tag", node.entries["tags"][1])
         return found
 
     def is_function(self, node: Scalar) -> bool:
         """Whether a text is the name of a C++ function; a fault where it is not."""
         if _FUNCTION.fullmatch(node.value):
             return True
-        self.fault("MT114", f"`{node.value[:60]}` is not the name of a C++ function", node)
+        self.fault(Code.MT114, f"`{node.value[:60]}` is not the name of a C++ function", node)
         return False
 
     def schema(self, node: Scalar) -> opschema.Schema | None:
@@ -150,7 +151,7 @@ class EntryReader:
     def duplicate(self, node: Node, name: str, first: Node) -> None:
         """Note an entry that is there already, at both places."""
         message, hint = f"`{name}` is declared twice", "remove one of them"
-        self.fault("MT120", message, node, hint, Related(first.span, "first declared here"))
+        self.fault(Code.MT120, message, node, hint, Related(first.span, "first declared here"))
 
 
 def part_span(node: Scalar, part: str) -> Span:

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from mtcodegen.expr.errors import ExpressionError
+from mtcodegen.findings.codes import Code
 
 __all__ = ["Token", "TokenKind", "tokenize"]
 
@@ -71,16 +72,16 @@ def tokenize(text: str) -> list[Token]:
 
 def _check_number(lexeme: str, position: int) -> None:
     if len(lexeme) > _MAX_DIGITS:
-        raise ExpressionError("a number with too many digits", position, len(lexeme), None, "MT201")
+        raise ExpressionError("a number with too many digits", position, len(lexeme), None, Code.MT201)
     if not _NUMBER.fullmatch(lexeme):
-        raise ExpressionError(f"`{lexeme[:40]}` is not a number", position, len(lexeme), None, "MT201")
+        raise ExpressionError(f"`{lexeme[:40]}` is not a number", position, len(lexeme), None, Code.MT201)
 
 
 def _bad_character(text: str, position: int) -> ExpressionError:
     if text.startswith("/*", position):
-        return ExpressionError("a comment without its closing `*/`", position, 2, None, "MT201")
+        return ExpressionError("a comment without its closing `*/`", position, 2, None, Code.MT201)
     if text[position] == '"':
-        return ExpressionError("a string without its closing quote", position, len(text) - position, None, "MT201")
+        return ExpressionError("a string without its closing quote", position, len(text) - position, None, Code.MT201)
     shown = text[position] if text[position].isprintable() else f"U+{ord(text[position]):04X}"
     hint = 'C++ strings stand in "double quotes"' if shown == "'" else None
-    return ExpressionError(f"`{shown}` is not part of the language", position, 1, hint, "MT201")
+    return ExpressionError(f"`{shown}` is not part of the language", position, 1, hint, Code.MT201)

@@ -10,6 +10,7 @@ from typing import Any
 
 import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related, suggest
 from mtcodegen.importer.pytorch.entries import DEVICE_CHECKS, VARIANTS, EntryReader, part_span, split_names
 
@@ -136,7 +137,7 @@ class _Reader(EntryReader):
         if node is None:
             return ()
         if not isinstance(node, Mapping):
-            self.fault("MT112", f"`dispatch` is a mapping, and this is a {node.kind}", node)
+            self.fault(Code.MT112, f"`dispatch` is a mapping, and this is a {node.kind}", node)
             return ()
         found: list[Dispatch] = []
         seen: dict[str, Scalar] = {}
@@ -145,15 +146,15 @@ class _Reader(EntryReader):
             for name in names:
                 if not known_dispatch_key(name):
                     self.fault_in(
-                        key, "MT113", f"`{name[:60]}` is not a dispatch key", name, suggest(name, _COMMON_KEYS)
+                        key, Code.MT113, f"`{name[:60]}` is not a dispatch key", name, suggest(name, _COMMON_KEYS)
                     )
                 if name in seen:
                     first = Related(part_span(seen[name], name), "first given here")
                     message = f"the dispatch key `{name}` is given twice"
-                    self.fault_in(key, "MT102", message, name, "remove one of them", first)
+                    self.fault_in(key, Code.MT102, message, name, "remove one of them", first)
                 seen.setdefault(name, key)
             if not isinstance(value, Scalar):
-                self.fault("MT112", f"a kernel is a name, and this is a {value.kind}", value)
+                self.fault(Code.MT112, f"a kernel is a name, and this is a {value.kind}", value)
             elif self.is_function(value):
                 found.append(Dispatch(names, value.value, key))
         return tuple(found)
@@ -165,7 +166,7 @@ class _Reader(EntryReader):
             name, listed = match.groups() if match else ("", item.value)
             if name and all(argument.name != name for argument in schema.arguments):
                 hint = suggest(name, [argument.name for argument in schema.arguments])
-                self.fault_in(item, "MT606", f"`{name}` is not an argument of {schema.qualname}", name, hint)
+                self.fault_in(item, Code.MT606, f"`{name}` is not an argument of {schema.qualname}", name, hint)
             replacements = self.replacements(item, listed)
             if replacements is not None:
                 found.append(Precomputed(name, replacements))
@@ -175,14 +176,14 @@ class _Reader(EntryReader):
         found = [_REPLACEMENT.fullmatch(part) for part in split_names(listed)]
         for part, match in zip(split_names(listed), found, strict=True):
             if match is None:
-                self.fault_in(node, "MT114", f"`{part[:60]}` is not a type and a name", part, "as in `int kH`")
+                self.fault_in(node, Code.MT114, f"`{part[:60]}` is not a type and a name", part, "as in `int kH`")
         return tuple((match[1], match[2]) for match in found if match) if all(found) else None
 
     def ufuncs(self, node: Node | None) -> tuple[tuple[str, str], ...]:
         if node is None:
             return ()
         if not isinstance(node, Mapping):
-            self.fault("MT112", f"`ufunc_inner_loop` is a mapping, and this is a {node.kind}", node)
+            self.fault(Code.MT112, f"`ufunc_inner_loop` is a mapping, and this is a {node.kind}", node)
             return ()
         self.check_keys(node, _UFUNC_KEYS, ())
         return tuple((name, self.text(node, name)) for name in node.entries)
@@ -194,17 +195,17 @@ class _Reader(EntryReader):
             for item in self.scalars(node.get("cpp_no_default_args"), "cpp_no_default_args"):
                 if item.value not in names:
                     message = f"`{item.value}` is not an argument of {schema.qualname}"
-                    self.fault("MT606", message, item, suggest(item.value, names))
+                    self.fault(Code.MT606, message, item, suggest(item.value, names))
         if "method" in function.variants and all(argument.name != "self" for argument in schema.arguments):
             value = node.entries["variants"][1]
-            self.fault("MT606", f"{schema.qualname} has no `self`, and cannot be a method", value)
+            self.fault(Code.MT606, f"{schema.qualname} has no `self`, and cannot be a method", value)
         if function.structured and schema.kind is not opschema.SchemaKind.OUT:
             hint = "put it on the variant with `out`, and `structured_delegate` here"
             key = node.entries["structured"][0]
-            self.fault("MT606", f"a structured kernel writes to `out`, and {schema.qualname} has none", key, hint)
+            self.fault(Code.MT606, f"a structured kernel writes to `out`, and {schema.qualname} has none", key, hint)
         if function.structured and function.structured_delegate:
             key = node.entries["structured_delegate"][0]
-            self.fault("MT115", "an entry cannot have both `structured` and `structured_delegate`", key)
+            self.fault(Code.MT115, "an entry cannot have both `structured` and `structured_delegate`", key)
 
     # ------------------------------------------------------------ between entries
 
@@ -228,11 +229,11 @@ class _Reader(EntryReader):
         target = by_name.get(function.structured_delegate)
         if target is None:
             message = f"`{function.structured_delegate[:60]}` is not an operator of this file"
-            self.fault("MT601", message, value, suggest(function.structured_delegate, by_name))
+            self.fault(Code.MT601, message, value, suggest(function.structured_delegate, by_name))
         elif not target.structured:
             hint = "give that one `structured: True`"
             there = Related(target.func.span, "it is declared here")
-            self.fault("MT606", f"`{function.structured_delegate}` is not structured", value, hint, there)
+            self.fault(Code.MT606, f"`{function.structured_delegate}` is not structured", value, hint, there)
 
     def check_autogen(
         self,
@@ -244,15 +245,15 @@ class _Reader(EntryReader):
         value = function.node.entries["autogen"][1]
         first = by_name.get(name) or made.setdefault(name, function)
         if not _OPERATOR.fullmatch(name):
-            self.fault("MT114", f"`{name[:60]}` is not the name of an operator", value, "write `name.overload`")
+            self.fault(Code.MT114, f"`{name[:60]}` is not the name of an operator", value, "write `name.overload`")
         # A functional and an in-place entry may both ask for the variant that they share.
         elif name in by_name or _family(first) != _family(function):
             message, hint = f"`{name}` is declared already", "remove one of them"
             there = Related(first.func.span, "by this entry" if name in by_name else "for this entry")
             if isinstance(value, Scalar):
-                self.fault_in(value, "MT120", message, name, hint, there)
+                self.fault_in(value, Code.MT120, message, name, hint, there)
             else:
-                self.fault("MT120", message, value, hint, there)
+                self.fault(Code.MT120, message, value, hint, there)
 
 
 def _text(name: str) -> Callable[[_Reader, Mapping], str]:

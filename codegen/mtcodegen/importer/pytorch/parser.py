@@ -6,6 +6,7 @@ import functools
 import re
 
 from mtcodegen.expr.errors import ExpressionError
+from mtcodegen.findings.codes import Code
 from mtcodegen.importer.pytorch.lexer import Token, TokenKind, tokenize
 from mtcodegen.importer.pytorch.nodes import (
     Braces,
@@ -90,7 +91,7 @@ def _check_depth(tree: CppExpr) -> None:
 
 def _too_deep(offset: int) -> ExpressionError:
     hint = "write a function for a part of it"
-    return ExpressionError(f"the formula is nested more than {MAX_DEPTH} levels deep", offset, 1, hint, "MT202")
+    return ExpressionError(f"the formula is nested more than {MAX_DEPTH} levels deep", offset, 1, hint, Code.MT202)
 
 
 class _Parser:

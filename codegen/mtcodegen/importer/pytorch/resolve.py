@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mtcodegen.expr.errors import ExpressionError
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
 from mtcodegen.importer.pytorch.nodes import (
     Braces,
@@ -64,7 +65,7 @@ class _Resolver:
         self.errors: list[ExpressionError] = []
         self.bound: frozenset[str] = frozenset()  # parameters of the lambdas around
 
-    def fault(self, code: str, message: str, offset: int, length: int, hint: str = "") -> None:
+    def fault(self, code: Code, message: str, offset: int, length: int, hint: str = "") -> None:
         self.errors.append(ExpressionError(message, offset, length, hint or None, code))
 
     def visit(self, node: CppExpr) -> None:
@@ -109,30 +110,30 @@ class _Resolver:
             return
         hint = suggest(name, [*self.scope.names, *CONSTANTS])
         if self.words.is_function(name):
-            self.fault("MT204", f"`{name}` is a function and is not called", node.offset, node.length, "")
+            self.fault(Code.MT204, f"`{name}` is a function and is not called", node.offset, node.length, "")
         elif name[-2:] in ("_t", "_p") and name[:-2] in self.scope.names:
             message = f"there is no `{name}`: `{name[:-2]}` has no gradient formula"
             if self.scope.mask_size:
                 message = f"`{name}` exists only in forward-mode formulas"
-            self.fault("MT204", message, node.offset, node.length, f"its value is `{name[:-2]}`")
+            self.fault(Code.MT204, message, node.offset, node.length, f"its value is `{name[:-2]}`")
         else:
             message = f"`{name}` is not an argument of {self.scope.subject}"
-            self.fault("MT204", message, node.offset, node.length, hint)
+            self.fault(Code.MT204, message, node.offset, node.length, hint)
 
     def function(self, node: Name) -> None:
         name = node.id
         if self.words.is_function(name) or name in TYPES or name in self.bound:
             return
         if name in self.scope.names:
-            self.fault("MT206", f"`{name}` is not a function", node.offset, node.length)
+            self.fault(Code.MT206, f"`{name}` is not a function", node.offset, node.length)
             return
         hint = suggest(name, self.words.functions)
-        self.fault("MT206", f"`{name}` is neither an operator nor a known function", node.offset, node.length, hint)
+        self.fault(Code.MT206, f"`{name}` is neither an operator nor a known function", node.offset, node.length, hint)
 
     def member(self, node: Member) -> None:
         if not self.words.is_member(node.name):
             hint = suggest(node.name, self.words.members)
-            self.fault("MT205", f"`{node.name}` is not a known member", node.name_offset, len(node.name), hint)
+            self.fault(Code.MT205, f"`{node.name}` is not a known member", node.name_offset, len(node.name), hint)
 
     def scoped(self, node: Scoped) -> None:
         parts = node.parts if node.parts[0] else node.parts[1:]
@@ -142,18 +143,20 @@ class _Resolver:
             return
         if known is None:
             hint = suggest(space, SCOPED)
-            self.fault("MT204", f"`{space or name}` is not a known namespace", node.offset, node.length, hint)
+            self.fault(Code.MT204, f"`{space or name}` is not a known namespace", node.offset, node.length, hint)
         elif name not in known and not (space == "at" and self.words.is_function(name)):
             choices = known | self.words.functions if space == "at" else known
             at = node.offset + node.length - len(name)
-            self.fault("MT206", f"`{name}` is not known in `{space}`", at, len(name), suggest(name, choices))
+            self.fault(Code.MT206, f"`{name}` is not known in `{space}`", at, len(name), suggest(name, choices))
 
     def type(self, node: CppExpr) -> None:
         """A type, or a number among template arguments."""
         match node:
             case Name(id=name):
                 if name not in TYPES:
-                    self.fault("MT204", f"`{name}` is not a known type", node.offset, node.length, suggest(name, TYPES))
+                    self.fault(
+                        Code.MT204, f"`{name}` is not a known type", node.offset, node.length, suggest(name, TYPES)
+                    )
             case Scoped():
                 self.scoped(node)
             case Template(name=name, arguments=arguments):
@@ -168,11 +171,11 @@ class _Resolver:
         if kind is NameKind.GRADIENTS and index >= self.scope.returns:
             outputs = _counted(self.scope.returns, "output")
             message = f"`grads[{index}]` is out of range: {self.scope.subject} has {outputs}"
-            self.fault("MT214", message, node.offset, node.length)
+            self.fault(Code.MT214, message, node.offset, node.length)
         elif kind is NameKind.MASK and index >= self.scope.mask_size:
             gradients = _counted(self.scope.mask_size, "gradient")
             message = f"`{name}[{index}]` is out of range: the formula has {gradients}"
-            self.fault("MT214", message, node.offset, node.length)
+            self.fault(Code.MT214, message, node.offset, node.length)
 
     def function_body(self, node: Lambda) -> None:
         for type_, _ in node.parameters:

@@ -9,8 +9,7 @@ import urllib.parse
 from collections.abc import Sequence
 from typing import Any
 
-from mtcodegen.cli.codes import all_command_codes
-from mtcodegen.findings.codes import CODES
+from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Span
 
@@ -21,7 +20,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def render_sarif(found: Sequence[Diagnostic]) -> str:
     """A log of one run; lines and columns count from 1, columns in Unicode code points."""
-    codes = sorted({item.code for item in found})
+    codes = sorted({item.code for item in found}, key=str)
     run = {
         "tool": {"driver": {"name": "mtcodegen", "rules": [_rule(code) for code in codes]}},
         "columnKind": "unicodeCodePoints",
@@ -30,19 +29,16 @@ def render_sarif(found: Sequence[Diagnostic]) -> str:
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _rule(code: str) -> dict[str, Any]:
-    about = CODES.get(code) or all_command_codes().get(code)
-    if about is None:
-        return {"id": code}
-    return {"id": code, "shortDescription": {"text": about.title}, "fullDescription": {"text": about.text}}
+def _rule(code: Code) -> dict[str, Any]:
+    return {"id": code.name, "shortDescription": {"text": code.title}, "fullDescription": {"text": code.text}}
 
 
-def _result(item: Diagnostic, codes: list[str]) -> dict[str, Any]:
+def _result(item: Diagnostic, codes: list[Code]) -> dict[str, Any]:
     text = f"{item.message} ({item.hint})" if item.hint else item.message
     result = {
-        "ruleId": item.code,
+        "ruleId": item.code.name,
         "ruleIndex": codes.index(item.code),
-        "level": item.severity,
+        "level": item.severity.value,
         "message": {"text": text},
         "locations": [{"physicalLocation": _place(item.file, item.span)}],
     }
