@@ -186,4 +186,29 @@ REASONS = (
         _kinds("value"),
         lambda call, ours, theirs: _name(call).endswith(".next_functions"),
     ),
+    Reason(
+        "PyTorch's rules for meta tensors assert what its kernels check; ours raises for meta what the kernels raise",
+        _kinds("error"),
+        lambda call, ours, theirs: (
+            "meta" in call.devices()
+            and isinstance(theirs, Raised)
+            and theirs.bases[0] == "AssertionError"
+            and isinstance(ours, Raised)
+            and bool(_CONSIDERED & set(ours.bases))
+        ),
+    ),
+    Reason(
+        "a hook that cannot be called is refused where it is registered, not where it would be called",
+        _kinds("refused"),
+        lambda call, ours, theirs: _message(ours).startswith("a hook must be callable"),
+    ),
+    Reason(
+        "without a device GradScaler is for the NPU here, and for a GPU there, where it is disabled without one",
+        _kinds("refused"),
+        lambda call, ours, theirs: (
+            _name(call) == "torch.amp.GradScaler"
+            and re.search(r"GradScaler\((?!device=)\w+=", call.source()) is not None
+            and "device=" not in call.source()
+        ),
+    ),
 )

@@ -1211,11 +1211,19 @@ _normal_cpu_python = library.python_function("mindtorch_v2.kernels.random:normal
 
 @library.register(_lib, "normal_", "Meta", source="creation.yaml:241")
 def _normal_fake(self: Tensor, mean: float, std: float, *, generator: Any) -> Tensor:
+    if not self.is_floating_point():
+        raise library.failed_check(
+            "normal_(): not implemented for {}: it draws floating-point numbers", self.dtype, error=NotImplementedError
+        )
     return self
 
 
-@library.register(_lib, "normal_", "CPU", source="creation.yaml:246")
+@library.register(_lib, "normal_", "CPU", source="creation.yaml:250")
 def _normal_cpu_kernel(self: Tensor, mean: float, std: float, *, generator: Any) -> Tensor:
+    if not self.is_floating_point():
+        raise library.failed_check(
+            "normal_(): not implemented for {}: it draws floating-point numbers", self.dtype, error=NotImplementedError
+        )
     result: Tensor = _normal_cpu_python(self, mean, std, generator=generator)
     return result
 
@@ -1226,29 +1234,37 @@ def _normal_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None, None
 
 
-_lib.register_autograd("normal_", _normal_backward, source="creation.yaml:248")
+_lib.register_autograd("normal_", _normal_backward, source="creation.yaml:252")
 normal_ = torch.ops.aten.normal_.default
 
 
-# ---------------------------------------------------------------- uniform_ (creation.yaml:250)
+# ---------------------------------------------------------------- uniform_ (creation.yaml:254)
 _lib.define(
     "uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)",
     doc="Every element drawn evenly from [from, to).",
     tags=("nondeterministic_seeded",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="creation.yaml:250",
+    source="creation.yaml:254",
 )
 _uniform_cpu_python = library.python_function("mindtorch_v2.kernels.random:uniform_")
 
 
-@library.register(_lib, "uniform_", "Meta", source="creation.yaml:250")
+@library.register(_lib, "uniform_", "Meta", source="creation.yaml:254")
 def _uniform_fake(self: Tensor, from_: float, to: float, *, generator: Any) -> Tensor:
+    if not self.is_floating_point():
+        raise library.failed_check(
+            "uniform_(): not implemented for {}: it draws floating-point numbers", self.dtype, error=NotImplementedError
+        )
     return self
 
 
-@library.register(_lib, "uniform_", "CPU", source="creation.yaml:255")
+@library.register(_lib, "uniform_", "CPU", source="creation.yaml:263")
 def _uniform_cpu_kernel(self: Tensor, from_: float, to: float, *, generator: Any) -> Tensor:
+    if not self.is_floating_point():
+        raise library.failed_check(
+            "uniform_(): not implemented for {}: it draws floating-point numbers", self.dtype, error=NotImplementedError
+        )
     result: Tensor = _uniform_cpu_python(self, from_, to, generator=generator)
     return result
 
@@ -1259,28 +1275,28 @@ def _uniform_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None, None
 
 
-_lib.register_autograd("uniform_", _uniform_backward, source="creation.yaml:257")
+_lib.register_autograd("uniform_", _uniform_backward, source="creation.yaml:265")
 uniform_ = torch.ops.aten.uniform_.default
 
 
-# ---------------------------------------------------------------- bernoulli_.float (creation.yaml:259)
+# ---------------------------------------------------------------- bernoulli_.float (creation.yaml:267)
 _lib.define(
     "bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
     doc="Every element 1 with probability p, else 0.",
     tags=("nondeterministic_seeded",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="creation.yaml:259",
+    source="creation.yaml:267",
 )
 _bernoulli__float_cpu_python = library.python_function("mindtorch_v2.kernels.random:bernoulli_")
 
 
-@library.register(_lib, "bernoulli_.float", "Meta", source="creation.yaml:259")
+@library.register(_lib, "bernoulli_.float", "Meta", source="creation.yaml:267")
 def _bernoulli__float_fake(self: Tensor, p: float, *, generator: Any) -> Tensor:
     return self
 
 
-@library.register(_lib, "bernoulli_.float", "CPU", source="creation.yaml:264")
+@library.register(_lib, "bernoulli_.float", "CPU", source="creation.yaml:272")
 def _bernoulli__float_cpu_kernel(self: Tensor, p: float, *, generator: Any) -> Tensor:
     result: Tensor = _bernoulli__float_cpu_python(self, p, generator=generator)
     return result
@@ -1292,39 +1308,39 @@ def _bernoulli__float_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("bernoulli_.float", _bernoulli__float_backward, source="creation.yaml:266")
+_lib.register_autograd("bernoulli_.float", _bernoulli__float_backward, source="creation.yaml:274")
 bernoulli_ = torch.ops.aten.bernoulli_.float
 
 
-# ---------------------------------------------------------------- to.dtype (creation.yaml:270)
+# ---------------------------------------------------------------- to.dtype (creation.yaml:278)
 _lib.define(
     "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
     "memory_format=None) -> Tensor(a)",
     doc="The tensor in another dtype; itself where it is of it already.",
     tags=(),
     variants=("function",),
-    source="creation.yaml:270",
+    source="creation.yaml:278",
 )
 
 
-@library.register(_lib, "to.dtype", "CompositeImplicitAutograd", source="creation.yaml:273")
+@library.register(_lib, "to.dtype", "CompositeImplicitAutograd", source="creation.yaml:281")
 def _to_dtype_kernel(self: Tensor, dtype: torch.dtype, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
     result: Tensor = self if self.dtype == dtype and not copy else torch.ops.aten._to_copy(self, dtype=dtype)
     return result
 
 
-# ---------------------------------------------------------------- to.other (creation.yaml:274)
+# ---------------------------------------------------------------- to.other (creation.yaml:282)
 _lib.define(
     "to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? "
     "memory_format=None) -> Tensor(a)",
     doc="The tensor in another's dtype and on its device; itself where it is so already.",
     tags=(),
     variants=("function",),
-    source="creation.yaml:274",
+    source="creation.yaml:282",
 )
 
 
-@library.register(_lib, "to.other", "CompositeImplicitAutograd", source="creation.yaml:277")
+@library.register(_lib, "to.other", "CompositeImplicitAutograd", source="creation.yaml:285")
 def _to_other_kernel(self: Tensor, other: Tensor, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
     result: Tensor = (
         self
@@ -1337,20 +1353,20 @@ def _to_other_kernel(self: Tensor, other: Tensor, non_blocking: bool, copy: bool
 to = torch.ops.aten.to
 
 
-# ---------------------------------------------------------------- _local_scalar_dense (creation.yaml:280)
+# ---------------------------------------------------------------- _local_scalar_dense (creation.yaml:288)
 _lib.define(
     "_local_scalar_dense(Tensor self) -> Scalar",
     doc="The value of a tensor of one element, as a Python number.",
     tags=(),
     variants=("function",),
-    source="creation.yaml:280",
+    source="creation.yaml:288",
 )
 _local_scalar_dense_cpu_python = library.python_function("mindtorch_v2.kernels.creation:local_scalar_dense")
 
 
-@library.register(_lib, "_local_scalar_dense", "CPU", source="creation.yaml:283")
-@library.register(_lib, "_local_scalar_dense", "NPU", source="creation.yaml:283")
-@library.register(_lib, "_local_scalar_dense", "Meta", source="creation.yaml:283")
+@library.register(_lib, "_local_scalar_dense", "CPU", source="creation.yaml:291")
+@library.register(_lib, "_local_scalar_dense", "NPU", source="creation.yaml:291")
+@library.register(_lib, "_local_scalar_dense", "Meta", source="creation.yaml:291")
 def _local_scalar_dense_cpu_npu_meta_kernel(self: Tensor) -> float:
     result: float = _local_scalar_dense_cpu_python(self)
     return result
@@ -1360,21 +1376,21 @@ def _local_scalar_dense_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("_local_scalar_dense", _local_scalar_dense_backward, source="creation.yaml:285")
+_lib.register_autograd("_local_scalar_dense", _local_scalar_dense_backward, source="creation.yaml:293")
 _local_scalar_dense = torch.ops.aten._local_scalar_dense.default
 
 
-# ---------------------------------------------------------------- item (creation.yaml:286)
+# ---------------------------------------------------------------- item (creation.yaml:294)
 _lib.define(
     "item(Tensor self) -> Scalar",
     doc="The value of a tensor of one element, as a Python number.",
     tags=(),
     variants=("method",),
-    source="creation.yaml:286",
+    source="creation.yaml:294",
 )
 
 
-@library.register(_lib, "item", "CompositeImplicitAutograd", source="creation.yaml:290")
+@library.register(_lib, "item", "CompositeImplicitAutograd", source="creation.yaml:298")
 def _item_kernel(self: Tensor) -> float:
     result: float = torch.ops.aten._local_scalar_dense(self)
     return result

@@ -14,6 +14,7 @@ __all__ = [
     "_softmax",
     "_softmax_backward_data",
     "dropout",
+    "embedding",
     "linear",
     "log_softmax",
     "mse_loss",
@@ -342,8 +343,15 @@ _lib.define(
 )
 
 
-@library.register(_lib, "mse_loss", "CompositeImplicitAutograd", source="nn.yaml:81")
+@library.register(_lib, "mse_loss", "CompositeImplicitAutograd", source="nn.yaml:85")
 def _mse_loss_kernel(self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    if not (self.is_floating_point() or target.is_floating_point() or self.is_complex() or target.is_complex()):
+        raise library.failed_check(
+            "mse_loss(): not implemented for {} and {}: one must be floating-point",
+            self.dtype,
+            target.dtype,
+            error=NotImplementedError,
+        )
     result: Tensor = (
         torch.ops.aten.square(self - target)
         if reduction == 0
@@ -357,7 +365,7 @@ def _mse_loss_kernel(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 mse_loss = torch.ops.aten.mse_loss.default
 
 
-# ---------------------------------------------------------------- nll_loss_forward (nn.yaml:82)
+# ---------------------------------------------------------------- nll_loss_forward (nn.yaml:86)
 _lib.define(
     "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor "
     "output, Tensor total_weight)",
@@ -365,13 +373,13 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:82",
+    source="nn.yaml:86",
 )
 _nll_loss_forward_fake_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_fake")
 _nll_loss_forward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_forward")
 
 
-@library.register(_lib, "nll_loss_forward", "Meta", source="nn.yaml:84")
+@library.register(_lib, "nll_loss_forward", "Meta", source="nn.yaml:88")
 def _nll_loss_forward_fake(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -379,7 +387,7 @@ def _nll_loss_forward_fake(
     return result
 
 
-@library.register(_lib, "nll_loss_forward", "CPU", source="nn.yaml:86")
+@library.register(_lib, "nll_loss_forward", "CPU", source="nn.yaml:90")
 def _nll_loss_forward_cpu_kernel(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -406,12 +414,12 @@ def _nll_loss_forward_backward(ctx: Any, grad0: Tensor, grad1: Tensor) -> tuple[
 
 
 _lib.register_autograd(
-    "nll_loss_forward", _nll_loss_forward_backward, setup_context=_nll_loss_forward_setup, source="nn.yaml:88"
+    "nll_loss_forward", _nll_loss_forward_backward, setup_context=_nll_loss_forward_setup, source="nn.yaml:92"
 )
 nll_loss_forward = torch.ops.aten.nll_loss_forward.default
 
 
-# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:92)
+# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:96)
 _lib.define(
     "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
     "ignore_index, Tensor total_weight) -> Tensor",
@@ -419,12 +427,12 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:92",
+    source="nn.yaml:96",
 )
 _nll_loss_backward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_backward")
 
 
-@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:94")
+@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:98")
 def _nll_loss_backward_fake(
     grad_output: Tensor,
     self: Tensor,
@@ -437,7 +445,7 @@ def _nll_loss_backward_fake(
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:96")
+@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:100")
 def _nll_loss_backward_cpu_kernel(
     grad_output: Tensor,
     self: Tensor,
@@ -472,22 +480,22 @@ def _nll_loss_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "nll_loss_backward", _nll_loss_backward_backward, setup_context=_nll_loss_backward_setup, source="nn.yaml:98"
+    "nll_loss_backward", _nll_loss_backward_backward, setup_context=_nll_loss_backward_setup, source="nn.yaml:102"
 )
 nll_loss_backward = torch.ops.aten.nll_loss_backward.default
 
 
-# ---------------------------------------------------------------- nll_loss (nn.yaml:104)
+# ---------------------------------------------------------------- nll_loss (nn.yaml:108)
 _lib.define(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor",
     doc="The negative of each row's element at its target, weighted and reduced.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:104",
+    source="nn.yaml:108",
 )
 
 
-@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:107")
+@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:111")
 def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     result: Tensor = torch.ops.aten.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
     return result
@@ -496,23 +504,23 @@ def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduct
 nll_loss = torch.ops.aten.nll_loss.default
 
 
-# ---------------------------------------------------------------- linear (nn.yaml:110)
+# ---------------------------------------------------------------- linear (nn.yaml:114)
 _lib.define(
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     doc="input @ weight.T + bias",
     tags=(),
     variants=("function",),
-    source="nn.yaml:110",
+    source="nn.yaml:114",
 )
 
 
-@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:113")
+@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:117")
 def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     result: Tensor = (
         torch.ops.aten.matmul(input, weight.t())
         if bias is None
         else torch.ops.aten.addmm(bias, input, weight.t())
-        if input.dim() == 2
+        if input.dim() == 2 or weight.dim() == bias.dim() == 1
         else torch.ops.aten.matmul(input, weight.t()) + bias
     )
     return result
@@ -521,20 +529,74 @@ def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
 linear = torch.ops.aten.linear.default
 
 
-# ---------------------------------------------------------------- dropout (nn.yaml:114)
+# ---------------------------------------------------------------- embedding (nn.yaml:118)
+_lib.define(
+    "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
+    "sparse=False) -> Tensor",
+    doc="Rows of `weight` at `indices`, in a new last dimension; the row `padding_idx` gets no gradient.",
+    tags=(),
+    variants=("function",),
+    device_check="ExactSame",
+    source="nn.yaml:118",
+)
+_embedding_cpu_python = library.python_function("mindtorch_v2.kernels.embedding:embedding")
+
+
+@library.register(_lib, "embedding", "Meta", source="nn.yaml:126")
+def _embedding_fake(
+    weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Tensor:
+    if weight.dim() != 2:
+        raise library.failed_check("'weight' must be 2-D")
+    if sparse:
+        raise library.failed_check(
+            "embedding(sparse=True): sparse gradients are not supported; gradients are dense", error=NotImplementedError
+        )
+    return npu.alloc((*indices.shape, weight.size(1)), weight.dtype, weight.device)
+
+
+@library.register(_lib, "embedding", "CPU", source="nn.yaml:128")
+def _embedding_cpu_kernel(
+    weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Tensor:
+    if weight.dim() != 2:
+        raise library.failed_check("'weight' must be 2-D")
+    if sparse:
+        raise library.failed_check(
+            "embedding(sparse=True): sparse gradients are not supported; gradients are dense", error=NotImplementedError
+        )
+    result: Tensor = _embedding_cpu_python(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+    return result
+
+
+_lib.register_autograd(
+    "embedding",
+    library.python_function("mindtorch_v2.kernels.embedding:embedding_backward"),
+    setup_context=library.python_function("mindtorch_v2.kernels.embedding:embedding_setup"),
+    source="nn.yaml:130",
+)
+embedding = torch.ops.aten.embedding.default
+
+
+# ---------------------------------------------------------------- dropout (nn.yaml:133)
 _lib.define(
     "dropout(Tensor input, float p, bool train) -> Tensor",
     doc="With `train`, elements zeroed with probability p and the rest scaled by 1 / (1 - p).",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="nn.yaml:114",
+    source="nn.yaml:133",
 )
 
 
-@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:121")
+@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:142")
 def _dropout_kernel(input: Tensor, p: float, train: bool) -> Tensor:
     if not 0 <= p <= 1:
         raise library.failed_check("dropout probability has to be between 0 and 1, but got {}", p)
+    if not (input.is_floating_point() or input.is_complex() or not train or p == 0 or p == 1 or input.numel() == 0):
+        raise library.failed_check(
+            "dropout(): elements scaled by 1 / (1 - p) cannot be of {}: convert input to a floating-point dtype",
+            input.dtype,
+        )
     result: Tensor = (
         input
         if not train or p == 0

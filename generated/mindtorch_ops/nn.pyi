@@ -10,6 +10,7 @@ __all__ = [
     "_softmax",
     "_softmax_backward_data",
     "dropout",
+    "embedding",
     "linear",
     "log_softmax",
     "mse_loss",
@@ -97,6 +98,19 @@ class _Linear(OpOverload):
         """input @ weight.T + bias"""
 
 linear: _Linear
+
+class _Embedding(OpOverload):
+    def __call__(
+        self,
+        weight: Tensor,
+        indices: Tensor,
+        padding_idx: int = -1,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Tensor:
+        """Rows of `weight` at `indices`, in a new last dimension; the row `padding_idx` gets no gradient."""
+
+embedding: _Embedding
 
 class _Dropout(OpOverload):
     def __call__(self, input: Tensor, p: float, train: bool) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from . import _core
 from ._core import Tensor
 
-__all__ = ["names_wrong_types"]
+__all__ = ["names_wrong_types", "types_come_first"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,13 +33,22 @@ def names_wrong_types(function: F) -> F:
 
     An int without a tensor's methods is then a TypeError: argument 'other' (position 2) must be Tensor, not int.
     """
+    return _naming(function, (AttributeError, TypeError, IndexError))
+
+
+def types_come_first(function: F) -> F:
+    """As `names_wrong_types`; where a value or a shape was refused a wrong type is named instead, as a binding does."""
+    return _naming(function, (AttributeError, TypeError, IndexError, ValueError, RuntimeError))
+
+
+def _naming(function: F, failures: tuple[type[Exception], ...]) -> F:
     parameters = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except (AttributeError, TypeError, IndexError):
+        except failures:
             wrong = next(_wrong(function.__name__, parameters, args, kwargs), None)
             if wrong is None:
                 raise

@@ -33,6 +33,7 @@ def summary(sample: Any) -> str:
     return repr(sample.summary())[:300]
 
 
+@pytest.mark.filterwarnings("ignore:Using a target size")  # the losses, of sizes that differ
 @pytest.mark.parametrize("name", DESCRIBED)
 def test_error_inputs(name: str) -> None:
     info = DESCRIBED[name]

@@ -59,7 +59,7 @@ class autocast:  # noqa: N801  (PyTorch's name)
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
         enabled, dtype, cache_enabled = self._outer.pop()
         if _state.autocast_decrement_nesting() == 0:
@@ -68,14 +68,14 @@ class autocast:  # noqa: N801  (PyTorch's name)
         _state.set_autocast_dtype(self.device, dtype)
         _state.set_autocast_cache_enabled(cache_enabled)
 
-    def __call__(self, function: Function) -> Function:
+    def __call__(self, func: Function) -> Function:
         """Decorates a function: autocast holds while it runs."""
-        if not callable(function):
+        if not callable(func):
             raise TypeError(
-                f"autocast()(func) requires a callable, but got {type(function).__name__}. Did you mean to use "
+                f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use "
                 "autocast as a context manager, `with torch.autocast(device_type=...):`?"
             )
-        return autocast_decorator(self, function)
+        return autocast_decorator(self, func)
 
 
 def autocast_decorator(autocast_instance: autocast, func: Function) -> Function:

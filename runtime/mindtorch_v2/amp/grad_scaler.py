@@ -134,7 +134,7 @@ class GradScaler:
             ]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            self._adapt(scale, any(flag.item() for flag in found))
+            _adapt(scale, self._require_tracker(), self, any(flag.item() for flag in found))
         self._per_optimizer_states = defaultdict(_fresh_state)
 
     def get_scale(self) -> float:
@@ -220,18 +220,24 @@ class GradScaler:
             raise AssertionError(f"Attempted {method} but _scale is None.  {_NOT_SCALED}")
         return self._scale
 
-    def _adapt(self, scale: Tensor, found_inf: bool) -> None:
-        tracker: Any = self._growth_tracker
-        if found_inf:
-            scale.mul_(self._backoff_factor)
-            tracker.fill_(0)
-        elif tracker.item() + 1 < self._growth_interval:
-            tracker.add_(1)
-        else:
-            grown = scale * self._growth_factor
-            if bool(grown.isfinite().item()):
-                scale.copy_(grown)
-            tracker.fill_(0)
+    def _require_tracker(self) -> Tensor:
+        if self._growth_tracker is None:
+            raise AssertionError(f"Attempted update but _growth_tracker is None.  {_NOT_SCALED}")
+        return self._growth_tracker
+
+
+def _adapt(scale: Tensor, tracker: Tensor, scaler: GradScaler, found_inf: bool) -> None:
+    """Changes the scale and the count of steps since it last changed, by whether a step was left out."""
+    if found_inf:
+        scale.mul_(scaler.get_backoff_factor())
+        tracker.fill_(0)
+    elif tracker.item() + 1 < scaler.get_growth_interval():
+        tracker.add_(1)
+    else:
+        grown = scale * scaler.get_growth_factor()
+        if bool(grown.isfinite().item()):
+            scale.copy_(grown)
+        tracker.fill_(0)
 
 
 def _unscale(optimizer: Any, inverse_scale: Tensor) -> dict[device, Tensor]:

@@ -12,16 +12,23 @@ __all__ = ["nll_loss_backward", "nll_loss_fake", "nll_loss_forward"]
 NONE, MEAN, SUM = 0, 1, 2
 
 
-def _rows(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores as (N, classes) and targets as (N,); a single row stands for a batch of one. Checks shapes and dtype."""
+def _check(self: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    """Refuses targets that are no indices, and shapes and dtypes that do not belong together."""
+    if target.dtype not in (_core.dtypes["int64"], _core.dtypes["uint8"]):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype}")
     if self.dim() not in (1, 2):
         raise RuntimeError("input tensor should be 1D or 2D")
     if target.dim() > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if target.dim() != self.dim() - 1 or tuple(target.shape) != tuple(self.shape[:-1]):
+    if self.dim() == 1 and target.dim() == 1 and target.shape[0] != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
+    if self.dim() == 2 and tuple(target.shape) != tuple(self.shape[:1]):
         raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
-    if target.dtype not in (_core.dtypes["int64"], _core.dtypes["uint8"]):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype}")
+    _check_weight(self, weight, self.shape[-1])
+
+
+def _rows(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores as (N, classes) and targets as (N,); a single row stands for a batch of one. Checks the scores' dtype."""
     if not self.is_floating_point():
         raise NotImplementedError(f'"nll_loss_out_frame" not implemented for {self.dtype}')
     return (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.reshape((1,)))
@@ -31,8 +38,8 @@ def _arrays(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: i
     """Targets, a weight for each row (0 where ignored), and row numbers, as NumPy arrays."""
     import numpy as np
 
+    _check(self, target, weight)
     scores, targets = _rows(self, target)
-    _check_weight(self, weight, scores.shape[1])
     labels = targets.numpy()
     kept = labels != ignore_index
     classes = scores.shape[1]
@@ -64,7 +71,8 @@ def nll_loss_fake(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Shapes of `nll_loss_forward`."""
-    shape = target.shape if reduction == NONE else ()
+    _check(self, target, weight)
+    shape = target.shape if reduction == NONE and self.dim() == 2 else ()
     return _core.alloc(shape, self.dtype, self.device), _core.alloc((), self.dtype, self.device)
 
 
@@ -105,12 +113,13 @@ def nll_loss_backward(
             f"expected total_weight to be a single element tensor, got: {list(total_weight.shape)} "
             f"({total_weight.numel()} elements)"
         )
-    expected = () if reduction != NONE else tuple(target.shape)
+    expected = tuple(target.shape) if reduction == NONE and self.dim() == 2 else ()
     if tuple(grad_output.shape) != expected:
         raise RuntimeError(f"Expected grad_output of shape {list(expected)}, but got {list(grad_output.shape)}")
     grad = _float64(grad_output).reshape(-1)
     if reduction == MEAN:
-        grad = grad / total_weight.item()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            grad = grad / total_weight.item()
     result = np.zeros(_rows(self, target)[0].shape)
     result[rows, labels] = -weights * grad
     output: Tensor = _core.alloc(self.shape, self.dtype, self.device).copy_(_wrap(result).reshape(self.shape))

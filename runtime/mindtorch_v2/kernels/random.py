@@ -143,7 +143,9 @@ def normal_(self: Tensor, mean: float, std: float, *, generator: Generator | Non
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     source = _source(generator)
-    return _write(self, source.normal(mean, std, tuple(self.shape)))
+    if self.numel() == 0:  # of any shape: NumPy's arrays have a largest one, though nothing is in them
+        return self
+    return _write(self, source.normal(mean, abs(std), tuple(self.shape)))  # abs: -0.0, too, is no spread
 
 
 def uniform_(self: Tensor, from_: float, to: float, *, generator: Generator | None = None) -> Tensor:
@@ -151,9 +153,10 @@ def uniform_(self: Tensor, from_: float, to: float, *, generator: Generator | No
     if from_ > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
     source = _source(generator)
-    return _write(
-        self, from_ + (to - from_) * source.random(tuple(self.shape), "float32" if self.itemsize < 8 else "float64")
-    )
+    if self.numel() == 0:
+        return self
+    drawn = source.random(tuple(self.shape), "float32" if self.itemsize < 8 else "float64")
+    return _write(self, from_ + (to - from_) * drawn)
 
 
 def bernoulli_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:

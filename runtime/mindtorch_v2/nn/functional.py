@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
 
 from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._core import dtype as DType
+from .._functional import broadcast_tensors
 from .._ops import ops
-from ..autograd import is_grad_enabled
+from ..autograd import no_grad
+from . import _reduction
+from ._class_losses import cross_entropy_loss, nll_loss_nd
 
 __all__ = [
     "cross_entropy",
@@ -28,20 +31,6 @@ __all__ = [
     "tanh",
 ]
 
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
-
-
-def _reduction(name: str) -> int:
-    if name not in _REDUCTIONS:
-        raise ValueError(f"{name} is not a valid value for reduction")
-    return _REDUCTIONS[name]
-
-
-def _reduced(loss: Tensor, reduction: str) -> Tensor:
-    chosen = _reduction(reduction)
-    result: Tensor = loss if chosen == 0 else loss.mean() if chosen == 1 else loss.sum()
-    return result
-
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``; input (..., in), weight (out, in), bias (out)."""
@@ -58,6 +47,8 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 @names_wrong_types
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where it is positive, else ``negative_slope * x``."""
+    if not input.is_floating_point():
+        raise NotImplementedError(f"leaky_relu(): not implemented for {input.dtype}")
     result: Tensor = ops.aten.where(input > 0, input, input * negative_slope)
     return input.copy_(result) if inplace else result
 
@@ -86,16 +77,31 @@ def tanh(input: Tensor) -> Tensor:
     return result
 
 
-def softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension."""
+    if dim is None:
+        dim = _implicit_dim("softmax", input, _stacklevel)
     result: Tensor = ops.aten.softmax.int(input, dim, dtype)
     return result
 
 
-def log_softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """The logarithm of `softmax`."""
+    if dim is None:
+        dim = _implicit_dim("log_softmax", input, _stacklevel)
     result: Tensor = ops.aten.log_softmax.int(input, dim, dtype)
     return result
+
+
+def _implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:
+    """The dimension of a softmax that was given none: 0 of none, 1 or 3 dimensions, else 1."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if input.dim() in (0, 1, 3) else 1
 
 
 @names_wrong_types
@@ -108,114 +114,131 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 @names_wrong_types
-def embedding(input: Tensor, weight: Tensor) -> Tensor:
-    """Rows of ``weight`` at the indices ``input``."""
-    result: Tensor = weight.index_select(0, input.reshape((-1,))).reshape((*input.shape, weight.shape[-1]))
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of ``weight`` at the indices ``input``.
+
+    The row ``padding_idx`` gets no gradient. With ``max_norm``, rows that are used and whose ``norm_type`` norm is
+    larger are first scaled to it, in ``weight`` itself. ``scale_grad_by_freq`` divides each row's gradient by how often
+    it is used. Raises NotImplementedError for ``sparse``: gradients are dense.
+    """
+    padding_idx = -1 if padding_idx is None else row_of_padding(padding_idx, weight.size(0))
+    if max_norm is not None:
+        _limit_rows(weight.detach(), input, max_norm, norm_type)
+    result: Tensor = ops.aten.embedding.default(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    return result
+
+
+def row_of_padding(padding_idx: int, rows: int) -> int:
+    """The row that ``padding_idx`` means, counted from the end where it is negative.
+
+    Raises AssertionError, as PyTorch, for one that the table does not have.
+    """
+    if padding_idx >= max(rows, 1) or padding_idx < -rows:
+        raise AssertionError(f"Padding_idx must be within num_embeddings ({rows}), but got {padding_idx}")
+    return padding_idx + rows if padding_idx < 0 else padding_idx
+
+
+def _limit_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scales the rows at ``indices`` whose norm is larger than ``max_norm`` to it, in place."""
+    rows = indices.reshape((-1,))
+    with no_grad():
+        found = weight.index_select(0, rows)
+        norms = found.norm(norm_type, 1, keepdim=True)
+        scale = ops.aten.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+        weight.index_put_([rows], found * scale)
+
+
+@names_wrong_types
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """The squared difference, times ``weight`` where it is given, reduced."""
+    pair = _same_sizes(input, target)
+    reduction = _reduction.name(reduction, size_average, reduce, stacklevel=4)
+    if weight is not None:
+        return _weighted((pair[0] - pair[1]).square(), weight, input, reduction)
+    result: Tensor = ops.aten.mse_loss.default(*pair, _reduction.code(reduction))
     return result
 
 
 @names_wrong_types
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The squared difference, reduced."""
-    result: Tensor = ops.aten.mse_loss.default(input, target, _reduction(reduction))
-    return result
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """The magnitude of the difference, times ``weight`` where it is given, reduced."""
+    pair = _same_sizes(input, target)
+    reduction = _reduction.name(reduction, size_average, reduce, stacklevel=4)
+    if weight is not None:
+        return _weighted((pair[0] - pair[1]).abs(), weight, input, reduction)
+    chosen = _reduction.code(reduction)
+    return _reduction.reduced((pair[0] - pair[1]).abs(), chosen)
 
 
-@names_wrong_types
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The magnitude of the difference, reduced."""
-    return _reduced((input - target).abs(), reduction)
-
-
-@names_wrong_types
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Minus the score of each target class; input (C), (N, C) or (N, C, ...) of log-probabilities."""
-    chosen = _reduction(reduction)
-    if input.dim() == 0:
-        raise ValueError("Expected 1 or more dimensions (got 0)")
-    if input.dim() > 1 and target.dim() > 0 and input.shape[0] != target.shape[0]:
-        raise ValueError(
-            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
-        )
-    if weight is not None and weight.requires_grad and is_grad_enabled():
-        raise RuntimeError(
-            "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
-            "cannot have requires_grad True: pass weight.detach()."
-        )
-    if input.dim() > 2:
-        rows = _classes_last(input)
-        loss: Tensor = ops.aten.nll_loss.default(rows, target.reshape((-1,)), weight, chosen, ignore_index)
-        return loss.reshape(target.shape) if chosen == 0 else loss
-    result: Tensor = ops.aten.nll_loss.default(input, target, weight, chosen, ignore_index)
-    return result
+    chosen = _reduction.code(_reduction.name(reduction, size_average, reduce))
+    return nll_loss_nd(input, target, weight, chosen, ignore_index)
 
 
-@names_wrong_types
 def cross_entropy(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
+    size_average: bool | None = None,
     ignore_index: int = -100,
+    reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """Cross entropy of scores (C), (N, C) or (N, C, ...) with class indices, or with probabilities of input's shape."""
-    if not 0 <= label_smoothing <= 1:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if target.is_floating_point():
-        return _against_probabilities(input, target, weight, reduction, label_smoothing)
-    scores = input.log_softmax(0 if input.dim() == 1 else 1)
-    loss = nll_loss(scores, target, weight, ignore_index, reduction)
-    if label_smoothing == 0:
-        return loss
-    spread = _over_all_classes(scores, target, weight, ignore_index, reduction)
-    classes = scores.shape[0 if scores.dim() == 1 else 1]
-    result: Tensor = loss * (1 - label_smoothing) + spread * (label_smoothing / classes)
-    return result
+    chosen = _reduction.code(_reduction.name(reduction, size_average, reduce))
+    return cross_entropy_loss(input, target, weight, chosen, ignore_index, label_smoothing)
 
 
-def _classes_last(scores: Tensor) -> Tensor:
-    """(N, C, ...) as rows of C."""
-    order = (0, *range(2, scores.dim()), 1)
-    result: Tensor = scores.permute(order).reshape((-1, scores.shape[1]))
-    return result
+def _same_sizes(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+    """Input and target as they are broadcast, which is warned of where it changes one."""
+    if target.size() == input.size():
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely "
+        "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+        stacklevel=4,
+    )
+    return broadcast_tensors(input, target)
 
 
-def _weights(weight: Tensor, scores: Tensor) -> Tensor:
-    """Class weights in a shape that broadcasts against the scores."""
-    shape = (-1,) if scores.dim() == 1 else (1, -1, *(1,) * (scores.dim() - 2))
-    result: Tensor = weight.reshape(shape)
-    return result
-
-
-def _against_probabilities(
-    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
-) -> Tensor:
-    dim = 0 if input.dim() == 1 else 1
-    scores = input.log_softmax(dim)
-    goal = target * (1 - label_smoothing) + label_smoothing / input.shape[dim] if label_smoothing else target
-    terms = scores * goal if weight is None else scores * goal * _weights(weight, scores)
-    losses = -terms.sum(dim)
-    if _reduction(reduction) == 1:  # the mean over samples: classes are not counted
-        result: Tensor = losses.sum() / max(input.numel() // input.shape[dim], 1)
-        return result
-    return _reduced(losses, reduction)
-
-
-def _over_all_classes(
-    scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
-) -> Tensor:
-    """What label smoothing gives to every class: minus the sum of all scores, of rows that are not ignored."""
-    kept = target != ignore_index
-    terms = scores if weight is None else scores * _weights(weight, scores)
-    losses = (-terms.sum(0 if scores.dim() == 1 else 1)).masked_fill(~kept, 0)
-    if _reduction(reduction) != 1:
-        return _reduced(losses, reduction)
-    if weight is None:
-        count: Any = kept.sum()
-    else:
-        count = weight[target.masked_fill(~kept, 0)].masked_fill(~kept, 0).sum()
-    result: Tensor = losses.sum() / count
-    return result
+def _weighted(errors: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Tensor:
+    """Errors times weights of the input's size; the mean is by the sum of the weights."""
+    if weight.size() != input.size():
+        raise ValueError("Weights and input must have the same size.")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
+    weighted = errors * weight
+    result: Tensor = weighted if reduction == "none" else weighted.sum()
+    return result / weight.sum() if reduction == "mean" else result

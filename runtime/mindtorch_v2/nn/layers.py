@@ -8,6 +8,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._core import dtype as DType
+from ..autograd import no_grad
 from . import functional, init
 from .module import Module
 from .parameter import Parameter
@@ -72,21 +73,86 @@ class Linear(Module):
 
 
 class Embedding(Module):
-    """Rows of a table, weight (num_embeddings, embedding_dim), at indices."""
+    """Rows of a table, weight (num_embeddings, embedding_dim), at indices; see `functional.embedding`."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, device: Any = None, dtype: DType | None = None) -> None:
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.weight = Parameter(_core.alloc((num_embeddings, embedding_dim), dtype, device))
+        if padding_idx is not None:
+            padding_idx = functional.row_of_padding(padding_idx, num_embeddings)
+        self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
+        if _weight is None:
+            empty = _core.alloc((num_embeddings, embedding_dim), dtype, device)
+            self.weight = Parameter(empty, requires_grad=not _freeze)
+            self.reset_parameters()
+            return
+        if list(_weight.shape) != [num_embeddings, embedding_dim]:
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        self.weight = Parameter(_weight, requires_grad=not _freeze)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Embedding:
+        """An embedding of a given table, which is not trained unless ``freeze=False``."""
+        if embeddings.dim() != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, columns = embeddings.shape
+        return cls(
+            rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, _freeze=freeze
+        )
+
+    def reset_parameters(self) -> None:
+        """Draws the table from a normal distribution; the row of padding is 0."""
         init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].fill_(0)
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows at the indices ``input``, in a new last dimension."""
-        return functional.embedding(input, self.weight)
+        return functional.embedding(
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
+        )
 
     def extra_repr(self) -> str:
-        """Sizes."""
-        return f"{self.num_embeddings}, {self.embedding_dim}"
+        """Sizes, and the options that are set."""
+        options = {
+            "padding_idx": (self.padding_idx, None),
+            "max_norm": (self.max_norm, None),
+            "norm_type": (self.norm_type, 2),
+            "scale_grad_by_freq": (self.scale_grad_by_freq, False),
+            "sparse": (self.sparse, False),
+        }
+        given = [f"{name}={value}" for name, (value, default) in options.items() if value != default]
+        return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *given])
 
 
 class ReLU(Module):
@@ -172,13 +238,15 @@ class GELU(Module):
 class Softmax(Module):
     """exp(x) / sum(exp(x)) along a dimension."""
 
-    def __init__(self, dim: int) -> None:
+    dim: int | None
+
+    def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
         """softmax(input)."""
-        return functional.softmax(input, self.dim)
+        return functional.softmax(input, self.dim, _stacklevel=5)
 
     def extra_repr(self) -> str:
         """The dimension."""
@@ -190,7 +258,7 @@ class LogSoftmax(Softmax):
 
     def forward(self, input: Tensor) -> Tensor:
         """log_softmax(input)."""
-        return functional.log_softmax(input, self.dim)
+        return functional.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Dropout(Module):

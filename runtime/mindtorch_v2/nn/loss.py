@@ -3,45 +3,58 @@
 from __future__ import annotations
 
 from .._core import Tensor
-from . import functional
+from . import _reduction, functional
 from .module import Module
 
 __all__ = ["CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss"]
 
 
-class MSELoss(Module):
-    """The squared difference, reduced."""
+class _Loss(Module):
+    """What losses share: how they are reduced."""
 
-    def __init__(self, reduction: str = "mean") -> None:
+    reduction: str
+
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
-        self.reduction = reduction
+        self.reduction = _reduction.name(reduction, size_average, reduce)
+
+
+class MSELoss(_Loss):
+    """The squared difference, reduced."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """mse_loss(input, target)."""
-        return functional.mse_loss(input, target, self.reduction)
+        return functional.mse_loss(input, target, reduction=self.reduction)
 
 
-class L1Loss(MSELoss):
+class L1Loss(_Loss):
     """The magnitude of the difference, reduced."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """l1_loss(input, target)."""
-        return functional.l1_loss(input, target, self.reduction)
+        return functional.l1_loss(input, target, reduction=self.reduction)
 
 
-class NLLLoss(Module):
+class NLLLoss(_Loss):
     """Minus the log-probability of each target class."""
 
     weight: Tensor | None
 
-    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
-        super().__init__()
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
-        self.ignore_index, self.reduction = ignore_index, reduction
+        self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """nll_loss(input, target)."""
-        return functional.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
+        return functional.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class CrossEntropyLoss(NLLLoss):
@@ -50,15 +63,22 @@ class CrossEntropyLoss(NLLLoss):
     def __init__(
         self,
         weight: Tensor | None = None,
+        size_average: bool | None = None,
         ignore_index: int = -100,
+        reduce: bool | None = None,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(weight, ignore_index, reduction)
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """cross_entropy(input, target)."""
         return functional.cross_entropy(
-            input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing
+            input,
+            target,
+            self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
         )

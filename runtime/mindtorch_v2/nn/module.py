@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .. import _core
-from .._core import RemovableHandle, Tensor, device, dtype
+from .._core import RemovableHandle, Tensor
 from ..autograd import no_grad
+from ._conversion import conversion
 from .hooks import ForwardHook, ModuleHooks, add_hook, call_with_hooks, everywhere
 from .parameter import Parameter
 
@@ -188,9 +190,9 @@ class Module:
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule under a name."""
-        self._check_name(name, "module", self._modules)
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_type(module)} is not a Module subclass")
+        self._check_name(name, "module", self._modules)
         self._modules[name] = module
 
     register_module = add_module
@@ -206,20 +208,23 @@ class Module:
             raise KeyError(f"attribute '{name}' already exists")
 
     # ---- what there is
-    def named_modules(self, memo: set[int] | None = None, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all below it, each once, with their names."""
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, with their names; each once, unless ``remove_duplicate`` is False."""
         seen = set() if memo is None else memo
-        if id(self) in seen:
+        if self in seen:
             return
-        seen.add(id(self))
+        if remove_duplicate:
+            seen.add(self)
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                yield from module.named_modules(seen, f"{prefix}.{name}" if prefix else name)
+                yield from module.named_modules(seen, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
-        """This module and all below it."""
-        return (module for _, module in self.named_modules())
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all below it; each once, unless ``remove_duplicate`` is False."""
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The submodules, each once, with their names."""
@@ -233,25 +238,34 @@ class Module:
         """The submodules."""
         return (module for _, module in self.named_children())
 
-    def _named_members(self, registry: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
+    def _named_members(
+        self, registry: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
-        for name, module in self.named_modules(prefix=prefix) if recurse else [(prefix, self)]:
+        below = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        for name, module in below if recurse else [(prefix, self)]:
             for key, value in getattr(module, registry).items():
-                if value is not None and id(value) not in seen:
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
                     seen.add(id(value))
-                    yield (f"{name}.{key}" if name else key), value
+                yield (f"{name}.{key}" if name else key), value
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """The parameters, each once, with their names."""
-        return self._named_members("_parameters", prefix, recurse)
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their names; each once, unless ``remove_duplicate`` is False."""
+        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, each once."""
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The buffers, each once, with their names."""
-        return self._named_members("_buffers", prefix, recurse)
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their names; each once, unless ``remove_duplicate`` is False."""
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once."""
@@ -261,9 +275,11 @@ class Module:
         """The submodule ``target``, a path with points."""
         module = self
         for name in target.split(".") if target else []:
-            found = module._modules.get(name)
-            if found is None:
-                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            found = getattr(module, name, None)
+            if not isinstance(found, Module):
+                if not hasattr(module, name):
+                    raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+                raise AttributeError(f"`{name}` is not an nn.Module")
             module = found
         return module
 
@@ -315,23 +331,19 @@ class Module:
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Moves parameters and buffers to a device, and the floating-point ones to a dtype; returns the module."""
-        target_dtype = kwargs.get("dtype")
-        target_device = kwargs.get("device")
-        for arg in args:
-            if isinstance(arg, Tensor):
-                target_dtype, target_device = arg.dtype, arg.device
-            elif isinstance(arg, dtype):
-                target_dtype = arg
-            elif arg is not None and not isinstance(arg, bool):
-                target_device = device(arg)
-        if target_dtype is not None and not (target_dtype.is_floating_point or target_dtype.is_complex):
+        wanted = conversion(args, kwargs)
+        if wanted.dtype is not None and not (wanted.dtype.is_floating_point or wanted.dtype.is_complex):
             raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={target_dtype}"
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted.dtype}"
             )
 
         def convert(tensor: Tensor) -> Tensor:
-            wanted = target_dtype if tensor.is_floating_point() else None
-            result: Tensor = tensor.to(device=target_device or tensor.device, dtype=wanted)
+            options: dict[str, Any] = {"dtype": wanted.dtype if tensor.is_floating_point() else None}
+            if wanted.memory_format is not None and tensor.dim() in (4, 5):
+                options["memory_format"] = wanted.memory_format
+            result: Tensor = tensor.to(
+                device=wanted.device or tensor.device, non_blocking=wanted.non_blocking, **options
+            )
             return result
 
         return self._apply(convert)
@@ -365,8 +377,12 @@ class Module:
         """Takes back what `get_extra_state` gave, in `load_state_dict`."""
         raise RuntimeError(f"{type(self).__name__} takes no extra state: define set_extra_state(state)")
 
-    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """Parameters and persistent buffers by name, detached unless ``keep_vars``; and extra state."""
+        if args:
+            warnings.warn("Positional args are being deprecated, use kwargs instead.", FutureWarning, stacklevel=2)
+            given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
+            return self.state_dict(**{"destination": destination, "prefix": prefix, "keep_vars": keep_vars, **given})
         state = OrderedDict() if destination is None else destination
         for name, value in self._own_state():
             state[prefix + name] = value if keep_vars else value.detach()
@@ -382,20 +398,23 @@ class Module:
             if value is not None and name not in self._non_persistent:
                 yield name, value
 
-    def _expected_state(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    def _expected_state(self, prefix: str = "") -> Iterator[tuple[str, _Place]]:
         """What `load_state_dict` looks for, by name: tensors to copy into, and methods that take extra state."""
         for name, value in self._own_state():
-            yield prefix + name, value
+            yield prefix + name, _Place(self, name, value)
         if type(self).set_extra_state is not Module.set_extra_state:
-            yield prefix + _EXTRA_STATE, self.set_extra_state
+            yield prefix + _EXTRA_STATE, _Place(self, _EXTRA_STATE, self.set_extra_state)
         for name, module in self._modules.items():
             if module is not None:
                 yield from module._expected_state(f"{prefix}{name}.")
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
         """Copies values into parameters and buffers of the same names, and gives modules their extra state.
 
-        Raises RuntimeError for a size that does not match, and with ``strict`` for missing and unexpected names.
+        With ``assign`` the given tensors take their places instead, and parameters keep only ``requires_grad``. Raises
+        RuntimeError for a size that does not match, and with ``strict`` for missing and unexpected names.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -407,9 +426,9 @@ class Module:
             faults.append("Missing key(s) in state_dict: {}. ".format(", ".join(f'"{name}"' for name in missing)))
         if strict and unexpected:
             faults.append("Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{name}"' for name in unexpected)))
-        for name, target in own.items():
+        for name, place in own.items():
             if name in state_dict:
-                fault = _load(name, target, state_dict[name])
+                fault = _load(name, place, state_dict[name], assign)
                 faults += [fault] if fault else []
         if faults:
             raise RuntimeError(
@@ -464,8 +483,17 @@ def _with_value(tensor: Any, value: Tensor) -> Any:
     return tensor
 
 
-def _load(name: str, target: Any, given: Any) -> str | None:
-    """Gives a tensor, or a method that takes extra state, what a state dict has for it; or says why not."""
+class _Place(NamedTuple):
+    """Where a value of a state dict goes: a module's tensor of that name, or its method that takes extra state."""
+
+    module: Module
+    name: str
+    target: Any
+
+
+def _load(name: str, place: _Place, given: Any, assign: bool) -> str | None:
+    """Puts what a state dict has for a place there; or says why not."""
+    target = place.target
     if not isinstance(target, Tensor):
         target(given)
         return None
@@ -479,6 +507,12 @@ def _load(name: str, target: Any, given: Any) -> str | None:
             f"size mismatch for {name}: copying a param with shape {given.shape} from checkpoint, the shape in current "
             f"model is {target.shape}."
         )
+    if assign:
+        if isinstance(target, Parameter):
+            given = given if isinstance(given, Parameter) else Parameter(given, target.requires_grad)
+            given.requires_grad_(target.requires_grad)
+        setattr(place.module, place.name, given)
+        return None
     with no_grad():
         target.copy_(given)
     return None

@@ -8,15 +8,13 @@ from typing import Any
 
 from .. import _creation
 from .._core import Tensor
-from .optimizer import Group, Optimizer
+from .optimizer import Group, Optimizer, ways_to_step
 
 __all__ = ["Adam", "AdamW"]
 
 
 class Adam(Optimizer):
     """Steps by running means of the gradient and of its square, both corrected for their start at 0."""
-
-    _decoupled = False
 
     def __init__(
         self,
@@ -27,19 +25,29 @@ class Adam(Optimizer):
         weight_decay: float = 0,
         amsgrad: bool = False,
         *,
+        foreach: bool | None = None,
         maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
     ) -> None:
-        if lr < 0.0:
+        if not lr >= 0.0:  # NaN, too, is none
             raise ValueError(f"Invalid learning rate: {lr}")
-        if eps < 0.0:
+        if not eps >= 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
         for i, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        if weight_decay < 0.0:
+        if not weight_decay >= 0.0:
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, {**options, "amsgrad": amsgrad, "maximize": maximize})
+        if not all(isinstance(beta, float) for beta in betas):
+            raise ValueError("betas must be both floats")
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
+        ways = ways_to_step(foreach, differentiable, fused, capturable)
+        super().__init__(
+            params, {**options, "maximize": maximize, **ways, "decoupled_weight_decay": decoupled_weight_decay}
+        )
 
     def _update(self, group: Group, param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
@@ -54,7 +62,7 @@ class Adam(Optimizer):
         state["step"] += 1
         step = state["step"].item()
         if group["weight_decay"] != 0:
-            if self._decoupled:
+            if group["decoupled_weight_decay"]:
                 param.mul_(1 - group["lr"] * group["weight_decay"])
             else:
                 grad = grad.add(param, alpha=group["weight_decay"])
@@ -71,8 +79,6 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam whose weight decay shrinks the parameters themselves, by ``lr * weight_decay`` a step."""
 
-    _decoupled = True
-
     def __init__(
         self,
         params: Iterable[Any],
@@ -83,5 +89,22 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -10,9 +11,27 @@ from typing import Any
 from .._core import Tensor
 from ..autograd import enable_grad, no_grad
 
-__all__ = ["Optimizer"]
+__all__ = ["Group", "Optimizer", "ways_to_step"]
 
 Group = dict[str, Any]
+
+
+def ways_to_step(foreach: Any, differentiable: Any, fused: Any, capturable: Any = None) -> Group:
+    """The options of how a step is computed, not of what it gives: there is one way, and all of them stand for it.
+
+    Raises RuntimeError for options that exclude each other, NotImplementedError for a step that is differentiated
+    through or captured.
+    """
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    if differentiable:
+        raise NotImplementedError("differentiable=True: a step's results have no gradient; leave it at False")
+    if capturable:
+        raise NotImplementedError("capturable=True: steps are not captured into graphs; leave it at False")
+    ways = {"foreach": foreach, "differentiable": differentiable, "fused": fused}
+    return ways if capturable is None else {**ways, "capturable": capturable}
 
 
 class Optimizer:
@@ -41,16 +60,36 @@ class Optimizer:
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         given = param_group["params"]
-        params = [given] if isinstance(given, Tensor) else list(given)
+        if isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+                "will change between runs. Please use a list instead."
+            )
+        listed = [given] if isinstance(given, Tensor) else list(given)
+        named = [item for item in listed if isinstance(item, tuple)]  # as `named_parameters` gives them
+        if named and len(named) != len(listed):
+            raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+        params = [item[1] for item in named] if named else listed
+        self._check_params(params)
+        names = {"param_names": [item[0] for item in named]} if named else {}
+        if any(("param_names" in group) != bool(named) for group in self.param_groups):
+            raise ValueError("all optimizer param groups should be with/without names")
+        self.param_groups.append({**self.defaults, **param_group, "params": params, **names})
+
+    def _check_params(self, params: list[Any]) -> None:
         known = {id(p) for group in self.param_groups for p in group["params"]}
         for param in params:
             if not isinstance(param, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}")
-            if not param.is_leaf:
+            if not (param.is_leaf or param.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
             if id(param) in known:
                 raise ValueError("some parameters appear in more than one parameter group")
-        self.param_groups.append({**self.defaults, **param_group, "params": params})
+        if len({id(param) for param in params}) != len(params):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
+                stacklevel=4,
+            )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clears the parameters' gradients."""
@@ -88,6 +127,8 @@ class Optimizer:
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes over what `state_dict` gave; the groups must be of the same sizes."""
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"load_state_dict() expects what state_dict() gave, got {type(state_dict).__name__}")
         groups = copy.deepcopy(state_dict["param_groups"])
         if len(groups) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")

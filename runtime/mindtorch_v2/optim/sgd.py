@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._core import Tensor
-from .optimizer import Group, Optimizer
+from .optimizer import Group, Optimizer, ways_to_step
 
 __all__ = ["SGD"]
 
@@ -24,6 +24,9 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
         if lr < 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
@@ -33,8 +36,9 @@ class SGD(Optimizer):
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        ways = ways_to_step(foreach, differentiable, fused)
         options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
-        super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize})
+        super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize, **ways})
 
     def _update(self, group: Group, param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         if group["maximize"]:

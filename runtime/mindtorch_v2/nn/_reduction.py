@@ -1,0 +1,42 @@
+"""What losses are reduced to: by its name, or by the deprecated ``size_average`` and ``reduce``."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .._core import Tensor
+
+__all__ = ["code", "name", "reduced"]
+
+_CODES = {"none": 0, "mean": 1, "sum": 2}
+
+
+def name(reduction: str, size_average: Any, reduce: Any, stacklevel: int = 3) -> str:
+    """``reduction``; or what ``size_average`` and ``reduce`` stand for where one is given, with a warning."""
+    if size_average is None and reduce is None:
+        return reduction
+    averaged = size_average is None or bool(size_average)
+    summed = reduce is None or bool(reduce)
+    chosen = "none" if not summed else "mean" if averaged else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{chosen}' instead.",
+        stacklevel=stacklevel,
+    )
+    return chosen
+
+
+def code(reduction: str) -> int:
+    """The number by which operators know a reduction. Raises ValueError for a name that there is not."""
+    if reduction == "elementwise_mean":
+        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
+        return 1
+    if not isinstance(reduction, str) or reduction not in _CODES:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return _CODES[reduction]
+
+
+def reduced(loss: Tensor, reduction: int) -> Tensor:
+    """A loss for each element, reduced."""
+    result: Tensor = loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
+    return result
