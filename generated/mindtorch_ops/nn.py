@@ -55,13 +55,16 @@ _lib.define(
     doc="exp(x) / sum(exp(x)) along a dimension.",
     tags=(),
     variants=("function",),
+    kernel_refuses=True,
     source="nn.yaml:13",
 )
 _softmax_cpu = _libmindtorch_cpu.bind("mt_softmax", (npu.desc, npu.desc, npu.i64), abi="c")
 
 
-@library.register(_lib, "_softmax", "Meta", source="nn.yaml:21")
+@library.register(_lib, "_softmax", "Meta", source="nn.yaml:22")
 def _softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    if half_to_float:
+        raise library.failed_check("softmax with half to float conversion is not supported on CPU")
     if not (-self.dim() <= dim < self.dim() or (self.dim() == 0 and -1 <= dim <= 0)):
         raise library.failed_check(
             "Dimension out of range (expected to be in range of [{}, {}], but got {})",
@@ -70,21 +73,11 @@ def _softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
             dim,
             error=IndexError,
         )
-    if half_to_float:
-        raise library.failed_check("softmax with half to float conversion is not supported on CPU")
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "_softmax", "CPU", source="nn.yaml:23")
+@library.register(_lib, "_softmax", "CPU", source="nn.yaml:24")
 def _softmax_cpu_kernel(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    if not (-self.dim() <= dim < self.dim() or (self.dim() == 0 and -1 <= dim <= 0)):
-        raise library.failed_check(
-            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
-            -max(self.dim(), 1),
-            max(self.dim(), 1) - 1,
-            dim,
-            error=IndexError,
-        )
     if half_to_float:
         raise library.failed_check("softmax with half to float conversion is not supported on CPU")
     out = npu.alloc_like(self)
@@ -106,25 +99,26 @@ def _softmax_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("_softmax", _softmax_backward, setup_context=_softmax_setup, source="nn.yaml:26")
+_lib.register_autograd("_softmax", _softmax_backward, setup_context=_softmax_setup, source="nn.yaml:27")
 _softmax = torch.ops.aten._softmax.default
 
 
-# ---------------------------------------------------------------- _softmax_backward_data (nn.yaml:28)
+# ---------------------------------------------------------------- _softmax_backward_data (nn.yaml:29)
 _lib.define(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     doc="The gradient of `softmax` from its output.",
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:28",
+    kernel_refuses=True,
+    source="nn.yaml:29",
 )
 _softmax_backward_data_cpu = _libmindtorch_cpu.bind(
     "mt_softmax_backward", (npu.desc, npu.desc, npu.desc, npu.i64), abi="c"
 )
 
 
-@library.register(_lib, "_softmax_backward_data", "Meta", source="nn.yaml:34")
+@library.register(_lib, "_softmax_backward_data", "Meta", source="nn.yaml:36")
 def _softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
     if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
         raise library.failed_check(
@@ -137,18 +131,10 @@ def _softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, i
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "_softmax_backward_data", "CPU", source="nn.yaml:36")
+@library.register(_lib, "_softmax_backward_data", "CPU", source="nn.yaml:38")
 def _softmax_backward_data_cpu_kernel(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype
 ) -> Tensor:
-    if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
-        raise library.failed_check(
-            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
-            -max(grad_output.dim(), 1),
-            max(grad_output.dim(), 1) - 1,
-            dim,
-            error=IndexError,
-        )
     out = npu.alloc_like(grad_output)
     _softmax_backward_data_cpu(grad_output, output, out, dim)
     return out
@@ -178,22 +164,22 @@ _lib.register_autograd(
     "_softmax_backward_data",
     _softmax_backward_data_backward,
     setup_context=_softmax_backward_data_setup,
-    source="nn.yaml:39",
+    source="nn.yaml:41",
 )
 _softmax_backward_data = torch.ops.aten._softmax_backward_data.default
 
 
-# ---------------------------------------------------------------- log_softmax.int (nn.yaml:42)
+# ---------------------------------------------------------------- log_softmax.int (nn.yaml:44)
 _lib.define(
     "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
     doc="x - log(sum(exp(x))) along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="nn.yaml:42",
+    source="nn.yaml:44",
 )
 
 
-@library.register(_lib, "log_softmax.int", "CompositeImplicitAutograd", source="nn.yaml:46")
+@library.register(_lib, "log_softmax.int", "CompositeImplicitAutograd", source="nn.yaml:48")
 def _log_softmax_int_kernel(self: Tensor, dim: int, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = torch.ops.aten._log_softmax(
         self if dtype is None else torch.ops.aten._to_copy(self, dtype=dtype), dim, False
@@ -204,19 +190,22 @@ def _log_softmax_int_kernel(self: Tensor, dim: int, dtype: torch.dtype | None) -
 log_softmax = torch.ops.aten.log_softmax.int
 
 
-# ---------------------------------------------------------------- _log_softmax (nn.yaml:47)
+# ---------------------------------------------------------------- _log_softmax (nn.yaml:49)
 _lib.define(
     "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
     doc="x - log(sum(exp(x))) along a dimension.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:47",
+    kernel_refuses=True,
+    source="nn.yaml:49",
 )
 _log_softmax_cpu = _libmindtorch_cpu.bind("mt_log_softmax", (npu.desc, npu.desc, npu.i64), abi="c")
 
 
-@library.register(_lib, "_log_softmax", "Meta", source="nn.yaml:55")
+@library.register(_lib, "_log_softmax", "Meta", source="nn.yaml:58")
 def _log_softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    if half_to_float:
+        raise library.failed_check("softmax with half to float conversion is not supported on CPU")
     if not (-self.dim() <= dim < self.dim() or (self.dim() == 0 and -1 <= dim <= 0)):
         raise library.failed_check(
             "Dimension out of range (expected to be in range of [{}, {}], but got {})",
@@ -225,21 +214,11 @@ def _log_softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
             dim,
             error=IndexError,
         )
-    if half_to_float:
-        raise library.failed_check("softmax with half to float conversion is not supported on CPU")
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "_log_softmax", "CPU", source="nn.yaml:57")
+@library.register(_lib, "_log_softmax", "CPU", source="nn.yaml:60")
 def _log_softmax_cpu_kernel(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    if not (-self.dim() <= dim < self.dim() or (self.dim() == 0 and -1 <= dim <= 0)):
-        raise library.failed_check(
-            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
-            -max(self.dim(), 1),
-            max(self.dim(), 1) - 1,
-            dim,
-            error=IndexError,
-        )
     if half_to_float:
         raise library.failed_check("softmax with half to float conversion is not supported on CPU")
     out = npu.alloc_like(self)
@@ -261,25 +240,26 @@ def _log_softmax_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("_log_softmax", _log_softmax_backward, setup_context=_log_softmax_setup, source="nn.yaml:60")
+_lib.register_autograd("_log_softmax", _log_softmax_backward, setup_context=_log_softmax_setup, source="nn.yaml:63")
 _log_softmax = torch.ops.aten._log_softmax.default
 
 
-# ---------------------------------------------------------------- _log_softmax_backward_data (nn.yaml:62)
+# ---------------------------------------------------------------- _log_softmax_backward_data (nn.yaml:65)
 _lib.define(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     doc="The gradient of `log_softmax` from its output.",
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:62",
+    kernel_refuses=True,
+    source="nn.yaml:65",
 )
 _log_softmax_backward_data_cpu = _libmindtorch_cpu.bind(
     "mt_log_softmax_backward", (npu.desc, npu.desc, npu.desc, npu.i64), abi="c"
 )
 
 
-@library.register(_lib, "_log_softmax_backward_data", "Meta", source="nn.yaml:68")
+@library.register(_lib, "_log_softmax_backward_data", "Meta", source="nn.yaml:72")
 def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
     if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
         raise library.failed_check(
@@ -292,18 +272,10 @@ def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: in
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "_log_softmax_backward_data", "CPU", source="nn.yaml:70")
+@library.register(_lib, "_log_softmax_backward_data", "CPU", source="nn.yaml:74")
 def _log_softmax_backward_data_cpu_kernel(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype
 ) -> Tensor:
-    if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
-        raise library.failed_check(
-            "Dimension out of range (expected to be in range of [{}, {}], but got {})",
-            -max(grad_output.dim(), 1),
-            max(grad_output.dim(), 1) - 1,
-            dim,
-            error=IndexError,
-        )
     out = npu.alloc_like(grad_output)
     _log_softmax_backward_data_cpu(grad_output, output, out, dim)
     return out
@@ -328,22 +300,22 @@ _lib.register_autograd(
     "_log_softmax_backward_data",
     _log_softmax_backward_data_backward,
     setup_context=_log_softmax_backward_data_setup,
-    source="nn.yaml:73",
+    source="nn.yaml:77",
 )
 _log_softmax_backward_data = torch.ops.aten._log_softmax_backward_data.default
 
 
-# ---------------------------------------------------------------- mse_loss (nn.yaml:78)
+# ---------------------------------------------------------------- mse_loss (nn.yaml:82)
 _lib.define(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     doc="(self - target) ** 2, reduced.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:78",
+    source="nn.yaml:82",
 )
 
 
-@library.register(_lib, "mse_loss", "CompositeImplicitAutograd", source="nn.yaml:85")
+@library.register(_lib, "mse_loss", "CompositeImplicitAutograd", source="nn.yaml:89")
 def _mse_loss_kernel(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     if not (self.is_floating_point() or target.is_floating_point() or self.is_complex() or target.is_complex()):
         raise library.failed_check(
@@ -365,7 +337,7 @@ def _mse_loss_kernel(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 mse_loss = torch.ops.aten.mse_loss.default
 
 
-# ---------------------------------------------------------------- nll_loss_forward (nn.yaml:86)
+# ---------------------------------------------------------------- nll_loss_forward (nn.yaml:90)
 _lib.define(
     "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor "
     "output, Tensor total_weight)",
@@ -373,13 +345,13 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:86",
+    source="nn.yaml:90",
 )
 _nll_loss_forward_fake_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_fake")
 _nll_loss_forward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_forward")
 
 
-@library.register(_lib, "nll_loss_forward", "Meta", source="nn.yaml:88")
+@library.register(_lib, "nll_loss_forward", "Meta", source="nn.yaml:92")
 def _nll_loss_forward_fake(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -387,7 +359,7 @@ def _nll_loss_forward_fake(
     return result
 
 
-@library.register(_lib, "nll_loss_forward", "CPU", source="nn.yaml:90")
+@library.register(_lib, "nll_loss_forward", "CPU", source="nn.yaml:94")
 def _nll_loss_forward_cpu_kernel(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -414,12 +386,12 @@ def _nll_loss_forward_backward(ctx: Any, grad0: Tensor, grad1: Tensor) -> tuple[
 
 
 _lib.register_autograd(
-    "nll_loss_forward", _nll_loss_forward_backward, setup_context=_nll_loss_forward_setup, source="nn.yaml:92"
+    "nll_loss_forward", _nll_loss_forward_backward, setup_context=_nll_loss_forward_setup, source="nn.yaml:96"
 )
 nll_loss_forward = torch.ops.aten.nll_loss_forward.default
 
 
-# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:96)
+# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:100)
 _lib.define(
     "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
     "ignore_index, Tensor total_weight) -> Tensor",
@@ -427,12 +399,12 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:96",
+    source="nn.yaml:100",
 )
 _nll_loss_backward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_backward")
 
 
-@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:98")
+@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:102")
 def _nll_loss_backward_fake(
     grad_output: Tensor,
     self: Tensor,
@@ -445,7 +417,7 @@ def _nll_loss_backward_fake(
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:100")
+@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:104")
 def _nll_loss_backward_cpu_kernel(
     grad_output: Tensor,
     self: Tensor,
@@ -480,22 +452,22 @@ def _nll_loss_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "nll_loss_backward", _nll_loss_backward_backward, setup_context=_nll_loss_backward_setup, source="nn.yaml:102"
+    "nll_loss_backward", _nll_loss_backward_backward, setup_context=_nll_loss_backward_setup, source="nn.yaml:106"
 )
 nll_loss_backward = torch.ops.aten.nll_loss_backward.default
 
 
-# ---------------------------------------------------------------- nll_loss (nn.yaml:108)
+# ---------------------------------------------------------------- nll_loss (nn.yaml:112)
 _lib.define(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor",
     doc="The negative of each row's element at its target, weighted and reduced.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:108",
+    source="nn.yaml:112",
 )
 
 
-@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:111")
+@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:115")
 def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     result: Tensor = torch.ops.aten.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
     return result
@@ -504,17 +476,17 @@ def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduct
 nll_loss = torch.ops.aten.nll_loss.default
 
 
-# ---------------------------------------------------------------- linear (nn.yaml:114)
+# ---------------------------------------------------------------- linear (nn.yaml:118)
 _lib.define(
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     doc="input @ weight.T + bias",
     tags=(),
     variants=("function",),
-    source="nn.yaml:114",
+    source="nn.yaml:118",
 )
 
 
-@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:117")
+@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:121")
 def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     result: Tensor = (
         torch.ops.aten.matmul(input, weight.t())
@@ -529,7 +501,7 @@ def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
 linear = torch.ops.aten.linear.default
 
 
-# ---------------------------------------------------------------- embedding (nn.yaml:118)
+# ---------------------------------------------------------------- embedding (nn.yaml:122)
 _lib.define(
     "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
     "sparse=False) -> Tensor",
@@ -537,12 +509,12 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:118",
+    source="nn.yaml:122",
 )
 _embedding_cpu_python = library.python_function("mindtorch_v2.kernels.embedding:embedding")
 
 
-@library.register(_lib, "embedding", "Meta", source="nn.yaml:126")
+@library.register(_lib, "embedding", "Meta", source="nn.yaml:130")
 def _embedding_fake(
     weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
@@ -555,7 +527,7 @@ def _embedding_fake(
     return npu.alloc((*indices.shape, weight.size(1)), weight.dtype, weight.device)
 
 
-@library.register(_lib, "embedding", "CPU", source="nn.yaml:128")
+@library.register(_lib, "embedding", "CPU", source="nn.yaml:132")
 def _embedding_cpu_kernel(
     weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
@@ -573,22 +545,22 @@ _lib.register_autograd(
     "embedding",
     library.python_function("mindtorch_v2.kernels.embedding:embedding_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.embedding:embedding_setup"),
-    source="nn.yaml:130",
+    source="nn.yaml:134",
 )
 embedding = torch.ops.aten.embedding.default
 
 
-# ---------------------------------------------------------------- dropout (nn.yaml:133)
+# ---------------------------------------------------------------- dropout (nn.yaml:137)
 _lib.define(
     "dropout(Tensor input, float p, bool train) -> Tensor",
     doc="With `train`, elements zeroed with probability p and the rest scaled by 1 / (1 - p).",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="nn.yaml:133",
+    source="nn.yaml:137",
 )
 
 
-@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:142")
+@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:146")
 def _dropout_kernel(input: Tensor, p: float, train: bool) -> Tensor:
     if not 0 <= p <= 1:
         raise library.failed_check("dropout probability has to be between 0 and 1, but got {}", p)

@@ -247,22 +247,21 @@ _lib.define(
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
+    kernel_refuses=True,
     source="pointwise_ternary.yaml:64",
 )
 _lerp_scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "lerp.Scalar", "Meta", source="pointwise_ternary.yaml:71")
+@library.register(_lib, "lerp.Scalar", "Meta", source="pointwise_ternary.yaml:72")
 def _lerp_scalar_fake(self: Tensor, end: Tensor, weight: float) -> Tensor:
     if self.dtype != end.dtype:
         raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
     return npu.alloc_broadcast(self, end)
 
 
-@library.register(_lib, "lerp.Scalar", "CPU", source="pointwise_ternary.yaml:73")
+@library.register(_lib, "lerp.Scalar", "CPU", source="pointwise_ternary.yaml:74")
 def _lerp_scalar_cpu_kernel(self: Tensor, end: Tensor, weight: float) -> Tensor:
-    if self.dtype != end.dtype:
-        raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
     out = npu.alloc_broadcast(self, end)
     _lerp_scalar_cpu(self, end, weight, out)
     return out
@@ -281,11 +280,11 @@ def _lerp_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp.Scalar", _lerp_scalar_backward, setup_context=_lerp_scalar_setup, source="pointwise_ternary.yaml:76"
+    "lerp.Scalar", _lerp_scalar_backward, setup_context=_lerp_scalar_setup, source="pointwise_ternary.yaml:77"
 )
 
 
-# ---------------------------------------------------------------- lerp_.Scalar (pointwise_ternary.yaml:79)
+# ---------------------------------------------------------------- lerp_.Scalar (pointwise_ternary.yaml:80)
 _lib.define(
     "lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!)",
     doc="`lerp` in place.",
@@ -293,22 +292,21 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:79",
+    kernel_refuses=True,
+    source="pointwise_ternary.yaml:80",
 )
 _lerp__scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "lerp_.Scalar", "Meta", source="pointwise_ternary.yaml:79")
+@library.register(_lib, "lerp_.Scalar", "Meta", source="pointwise_ternary.yaml:80")
 def _lerp__scalar_fake(self: Tensor, end: Tensor, weight: float) -> Tensor:
     if self.dtype != end.dtype:
         raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
     return self
 
 
-@library.register(_lib, "lerp_.Scalar", "CPU", source="pointwise_ternary.yaml:87")
+@library.register(_lib, "lerp_.Scalar", "CPU", source="pointwise_ternary.yaml:89")
 def _lerp__scalar_cpu_kernel(self: Tensor, end: Tensor, weight: float) -> Tensor:
-    if self.dtype != end.dtype:
-        raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
     _lerp__scalar_cpu(self, end, weight, self)
     return self
 
@@ -326,18 +324,18 @@ def _lerp__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp_.Scalar", _lerp__scalar_backward, setup_context=_lerp__scalar_setup, source="pointwise_ternary.yaml:90"
+    "lerp_.Scalar", _lerp__scalar_backward, setup_context=_lerp__scalar_setup, source="pointwise_ternary.yaml:92"
 )
 
 
-# ---------------------------------------------------------------- lerp.Tensor (pointwise_ternary.yaml:93)
+# ---------------------------------------------------------------- lerp.Tensor (pointwise_ternary.yaml:95)
 _lib.define(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
     doc="self + weight * (end - self)",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:93",
+    source="pointwise_ternary.yaml:95",
 )
 _lerp_tensor_cpu = _libmindtorch_cpu.bind("mt_lerp", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
@@ -357,7 +355,7 @@ def _lerp_tensor_check(self: Tensor, end: Tensor, weight: Tensor) -> None:
         )
 
 
-@library.register(_lib, "lerp.Tensor", "Meta", source="pointwise_ternary.yaml:99")
+@library.register(_lib, "lerp.Tensor", "Meta", source="pointwise_ternary.yaml:101")
 def _lerp_tensor_fake(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     _lerp_tensor_check(self, end, weight)
     return npu.alloc(
@@ -365,7 +363,7 @@ def _lerp_tensor_fake(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "lerp.Tensor", "CPU", source="pointwise_ternary.yaml:101")
+@library.register(_lib, "lerp.Tensor", "CPU", source="pointwise_ternary.yaml:103")
 def _lerp_tensor_cpu_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     _lerp_tensor_check(self, end, weight)
     out = npu.alloc(
@@ -393,19 +391,19 @@ def _lerp_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp.Tensor", _lerp_tensor_backward, setup_context=_lerp_tensor_setup, source="pointwise_ternary.yaml:104"
+    "lerp.Tensor", _lerp_tensor_backward, setup_context=_lerp_tensor_setup, source="pointwise_ternary.yaml:106"
 )
 lerp = torch.ops.aten.lerp
 
 
-# ---------------------------------------------------------------- lerp_.Tensor (pointwise_ternary.yaml:108)
+# ---------------------------------------------------------------- lerp_.Tensor (pointwise_ternary.yaml:110)
 _lib.define(
     "lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)",
     doc="`lerp` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:108",
+    source="pointwise_ternary.yaml:110",
 )
 
 
@@ -424,7 +422,7 @@ def _lerp__tensor_check(self: Tensor, end: Tensor, weight: Tensor) -> None:
         )
 
 
-@library.register(_lib, "lerp_.Tensor", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:115")
+@library.register(_lib, "lerp_.Tensor", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:117")
 def _lerp__tensor_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     _lerp__tensor_check(self, end, weight)
     self.copy_(torch.ops.aten.lerp(self.clone(), end, weight))
@@ -434,19 +432,20 @@ def _lerp__tensor_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
 lerp_ = torch.ops.aten.lerp_
 
 
-# ---------------------------------------------------------------- where.self (pointwise_ternary.yaml:118)
+# ---------------------------------------------------------------- where.self (pointwise_ternary.yaml:120)
 _lib.define(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
     doc="Elements of `self` where `condition` holds, else of `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:118",
+    kernel_refuses=True,
+    source="pointwise_ternary.yaml:120",
 )
 _where_self_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "where.self", "Meta", source="pointwise_ternary.yaml:125")
+@library.register(_lib, "where.self", "Meta", source="pointwise_ternary.yaml:128")
 def _where_self_fake(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -459,12 +458,8 @@ def _where_self_fake(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "where.self", "CPU", source="pointwise_ternary.yaml:127")
+@library.register(_lib, "where.self", "CPU", source="pointwise_ternary.yaml:130")
 def _where_self_cpu_kernel(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
-    if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
-        raise library.failed_check(
-            "where expected condition to be a boolean tensor, but got a tensor with dtype {}", condition.dtype
-        )
     out = npu.alloc(
         torch.broadcast_shapes(condition.shape, self.shape, other.shape),
         torch.result_type(self, other),
@@ -488,23 +483,23 @@ def _where_self_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "where.self", _where_self_backward, setup_context=_where_self_setup, source="pointwise_ternary.yaml:130"
+    "where.self", _where_self_backward, setup_context=_where_self_setup, source="pointwise_ternary.yaml:133"
 )
 
 
-# ---------------------------------------------------------------- where.ScalarOther (pointwise_ternary.yaml:134)
+# ---------------------------------------------------------------- where.ScalarOther (pointwise_ternary.yaml:137)
 _lib.define(
     "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
     doc="`where` with a number for `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:134",
+    source="pointwise_ternary.yaml:137",
 )
 _where_scalarother_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_other")
 
 
-@library.register(_lib, "where.ScalarOther", "Meta", source="pointwise_ternary.yaml:141")
+@library.register(_lib, "where.ScalarOther", "Meta", source="pointwise_ternary.yaml:144")
 def _where_scalarother_fake(condition: Tensor, self: Tensor, other: float) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -513,7 +508,7 @@ def _where_scalarother_fake(condition: Tensor, self: Tensor, other: float) -> Te
     return npu.alloc_broadcast(condition, self, dtype=torch.result_type(self, other))
 
 
-@library.register(_lib, "where.ScalarOther", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:143")
+@library.register(_lib, "where.ScalarOther", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:146")
 def _where_scalarother_kernel(condition: Tensor, self: Tensor, other: float) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -539,23 +534,23 @@ _lib.register_autograd(
     "where.ScalarOther",
     _where_scalarother_backward,
     setup_context=_where_scalarother_setup,
-    source="pointwise_ternary.yaml:144",
+    source="pointwise_ternary.yaml:147",
 )
 
 
-# ---------------------------------------------------------------- where.ScalarSelf (pointwise_ternary.yaml:147)
+# ---------------------------------------------------------------- where.ScalarSelf (pointwise_ternary.yaml:150)
 _lib.define(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
     doc="`where` with a number for `self`.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:147",
+    source="pointwise_ternary.yaml:150",
 )
 _where_scalarself_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_self")
 
 
-@library.register(_lib, "where.ScalarSelf", "Meta", source="pointwise_ternary.yaml:153")
+@library.register(_lib, "where.ScalarSelf", "Meta", source="pointwise_ternary.yaml:156")
 def _where_scalarself_fake(condition: Tensor, self: float, other: Tensor) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -564,7 +559,7 @@ def _where_scalarself_fake(condition: Tensor, self: float, other: Tensor) -> Ten
     return npu.alloc(torch.broadcast_shapes(condition.shape, other.shape), torch.result_type(other, self), other.device)
 
 
-@library.register(_lib, "where.ScalarSelf", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:156")
+@library.register(_lib, "where.ScalarSelf", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:159")
 def _where_scalarself_kernel(condition: Tensor, self: float, other: Tensor) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -590,22 +585,22 @@ _lib.register_autograd(
     "where.ScalarSelf",
     _where_scalarself_backward,
     setup_context=_where_scalarself_setup,
-    source="pointwise_ternary.yaml:157",
+    source="pointwise_ternary.yaml:160",
 )
 
 
-# ---------------------------------------------------------------- where.Scalar (pointwise_ternary.yaml:160)
+# ---------------------------------------------------------------- where.Scalar (pointwise_ternary.yaml:163)
 _lib.define(
     "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
     doc="`where` with two numbers.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_ternary.yaml:160",
+    source="pointwise_ternary.yaml:163",
 )
 _where_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_both")
 
 
-@library.register(_lib, "where.Scalar", "Meta", source="pointwise_ternary.yaml:166")
+@library.register(_lib, "where.Scalar", "Meta", source="pointwise_ternary.yaml:169")
 def _where_scalar_fake(condition: Tensor, self: float, other: float) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -614,7 +609,7 @@ def _where_scalar_fake(condition: Tensor, self: float, other: float) -> Tensor:
     return npu.alloc(condition.shape, torch.result_type(self, other), condition.device)
 
 
-@library.register(_lib, "where.Scalar", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:168")
+@library.register(_lib, "where.Scalar", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:171")
 def _where_scalar_kernel(condition: Tensor, self: float, other: float) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -633,25 +628,26 @@ def _where_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "where.Scalar", _where_scalar_backward, setup_context=_where_scalar_setup, source="pointwise_ternary.yaml:169"
+    "where.Scalar", _where_scalar_backward, setup_context=_where_scalar_setup, source="pointwise_ternary.yaml:172"
 )
 where = torch.ops.aten.where
 
 
-# ---------------------------------------------------------------- masked_fill.Scalar (pointwise_ternary.yaml:170)
+# ---------------------------------------------------------------- masked_fill.Scalar (pointwise_ternary.yaml:173)
 _lib.define(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     doc="`self` with `value` where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:170",
+    kernel_refuses=True,
+    source="pointwise_ternary.yaml:173",
 )
 _masked_fill_scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 _masked_fill_scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill")
 
 
-@library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:177")
+@library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:181")
 def _masked_fill_scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -663,14 +659,14 @@ def _masked_fill_scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> Te
     return result
 
 
-@library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:179")
+@library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:183")
 def _masked_fill_scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
-    if mask.dtype != torch.bool:
-        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     if self.is_floating_point() and abs(value) < 65504:
         out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
         _masked_fill_scalar_cpu(self, mask, value, out)
         return out
+    if mask.dtype != torch.bool:
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     return _masked_fill_scalar_kernel_2(self, mask, value)
 
 
@@ -690,11 +686,11 @@ _lib.register_autograd(
     "masked_fill.Scalar",
     _masked_fill_scalar_backward,
     setup_context=_masked_fill_scalar_setup,
-    source="pointwise_ternary.yaml:185",
+    source="pointwise_ternary.yaml:189",
 )
 
 
-# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:188)
+# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:192)
 _lib.define(
     "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
@@ -702,13 +698,14 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Partial",),
-    source="pointwise_ternary.yaml:188",
+    kernel_refuses=True,
+    source="pointwise_ternary.yaml:192",
 )
 _masked_fill__scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 _masked_fill__scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_")
 
 
-@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:188")
+@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:192")
 def _masked_fill__scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -720,13 +717,13 @@ def _masked_fill__scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> T
     return result
 
 
-@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:197")
+@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:202")
 def _masked_fill__scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
-    if mask.dtype != torch.bool:
-        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     if self.is_floating_point() and abs(value) < 65504:
         _masked_fill__scalar_cpu(self, mask, value, self)
         return self
+    if mask.dtype != torch.bool:
+        raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
     return _masked_fill__scalar_kernel_2(self, mask, value)
 
 
@@ -746,23 +743,23 @@ _lib.register_autograd(
     "masked_fill_.Scalar",
     _masked_fill__scalar_backward,
     setup_context=_masked_fill__scalar_setup,
-    source="pointwise_ternary.yaml:203",
+    source="pointwise_ternary.yaml:208",
 )
 
 
-# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:206)
+# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:211)
 _lib.define(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     doc="`self` with `value`, a tensor without dimensions, where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:206",
+    source="pointwise_ternary.yaml:211",
 )
 _masked_fill_tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with")
 
 
-@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:215")
+@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:220")
 def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -773,7 +770,7 @@ def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tenso
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
-@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:217")
+@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:222")
 def _masked_fill_tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -802,12 +799,12 @@ _lib.register_autograd(
     "masked_fill.Tensor",
     _masked_fill_tensor_backward,
     setup_context=_masked_fill_tensor_setup,
-    source="pointwise_ternary.yaml:219",
+    source="pointwise_ternary.yaml:224",
 )
 masked_fill = torch.ops.aten.masked_fill
 
 
-# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:223)
+# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:228)
 _lib.define(
     "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
@@ -815,12 +812,12 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Partial",),
-    source="pointwise_ternary.yaml:223",
+    source="pointwise_ternary.yaml:228",
 )
 _masked_fill__tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with_")
 
 
-@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:223")
+@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:228")
 def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -831,7 +828,7 @@ def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tens
     return self
 
 
-@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:234")
+@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:239")
 def _masked_fill__tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -860,18 +857,18 @@ _lib.register_autograd(
     "masked_fill_.Tensor",
     _masked_fill__tensor_backward,
     setup_context=_masked_fill__tensor_setup,
-    source="pointwise_ternary.yaml:236",
+    source="pointwise_ternary.yaml:241",
 )
 masked_fill_ = torch.ops.aten.masked_fill_
 
 
-# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:240)
+# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:245)
 _lib.define(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     doc="Each element moved into the range from `min` to `max`; either limit may be None.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:240",
+    source="pointwise_ternary.yaml:245",
 )
 _clamp_cpu = _libmindtorch_cpu.bind(
     "mt_clamp_scalar",
@@ -883,7 +880,7 @@ _clamp_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:clamp"
 _clamp_dtypes = frozenset((torch.float32, torch.float64))
 
 
-@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:247")
+@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:252")
 def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     if not (min_ is not None or max_ is not None):
         raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
@@ -905,7 +902,7 @@ def _clamp_kernel_2(self: Tensor, min_: float | None, max_: float | None) -> Ten
     return result
 
 
-@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:250")
+@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:255")
 def _clamp_cpu_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     if not (min_ is not None or max_ is not None):
         raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
@@ -957,22 +954,22 @@ def _clamp_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:257")
+_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:262")
 clamp = torch.ops.aten.clamp.default
 
 
-# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:259)
+# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:264)
 _lib.define(
     "clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
     doc="`clamp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:259",
+    source="pointwise_ternary.yaml:264",
 )
 
 
-@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:264")
+@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:269")
 def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     self.copy_(torch.ops.aten.clamp(self.clone(), min_, max_))
     return self
@@ -981,17 +978,17 @@ def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tenso
 clamp_ = torch.ops.aten.clamp_.default
 
 
-# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:265)
+# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:270)
 _lib.define(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     doc="Each element, at least `min`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:265",
+    source="pointwise_ternary.yaml:270",
 )
 
 
-@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:270")
+@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:275")
 def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, min_, None)
     return result
@@ -1000,17 +997,17 @@ def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
 clamp_min = torch.ops.aten.clamp_min.default
 
 
-# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:271)
+# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:276)
 _lib.define(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     doc="Each element, at most `max`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:271",
+    source="pointwise_ternary.yaml:276",
 )
 
 
-@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:276")
+@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:281")
 def _clamp_max_kernel(self: Tensor, max_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, None, max_)
     return result

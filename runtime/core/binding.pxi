@@ -179,9 +179,9 @@ cdef enum:                     # what `fit` found
     MISFIT, FITS, TOO_WIDE
 
 
-cdef inline bint is_wide(PyObject* number):
+cdef inline bint is_wide(PyObject* number) noexcept:
     """Whether a Python int needs more than 64 bits."""
-    cdef int overflow
+    cdef int overflow = 0
     PyLong_AsLongLongAndOverflow(<object>number, &overflow)
     return overflow != 0
 
@@ -285,7 +285,16 @@ cdef int convert_list(ArgSpec* spec, int element, object value, PyObject** slot,
     return FITS
 
 
-cdef inline int accept(Signature sig, int at, Bound* bound, bint explain) except -1:
+cdef inline bint fits_as_given(ArgSpec* spec, PyObject* value) noexcept:
+    """Whether `fit` has nothing to do, as in nearly all calls."""
+    if not matches(spec.kind, value):
+        return False
+    if spec.kind == ARG_INT:
+        return PyLong_CheckExact(<object>value) and not is_wide(value)       # bools are a kind of int
+    return spec.kind != ARG_SCALAR or not PyLong_Check(<object>value) or not is_wide(value)
+
+
+cdef int accept(Signature sig, int at, Bound* bound, bint explain) except -1:
     """1 where what was given for an argument fits it, 0 where it does not; raises as `bind` does."""
     cdef int found = fit(&sig.args[at], &bound.slots[at], bound)
     if found == FITS:
@@ -315,7 +324,7 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
         for i in range(nargs):
             bound.slots[i] = args[i]
     for i in range(placed):
-        if not accept(sig, i, bound, explain):
+        if not fits_as_given(&sig.args[i], bound.slots[i]) and not accept(sig, i, bound, explain):
             return 0
     if placed == sig.count and keywords == 0:
         return 1
@@ -331,7 +340,7 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
                 if explain:
                     raise missing(sig, bound)
                 return 0
-        elif not accept(sig, i, bound, explain):
+        elif not fits_as_given(&sig.args[i], bound.slots[i]) and not accept(sig, i, bound, explain):
             return 0
     return 1
 

@@ -82,10 +82,13 @@ cdef extern from *:
     enum { MT_CONVENTIONS = 8 };
     static vectorcallfunc mt_method_calls[MT_CONVENTIONS];
     static PyTypeObject* mt_method_self;
-    static int mt_self_fits(PyObject* method, PyObject* const* args, size_t nargsf) {
-        if (PyVectorcall_NARGS(nargsf) > 0 && PyObject_TypeCheck(args[0], mt_method_self)) return 1;
+    static int mt_refuse_self(PyObject* method) {
         PyErr_Format(PyExc_TypeError, "%S is a method of '%s' objects: it is called on one", method, mt_method_self->tp_name);
         return 0;
+    }
+    static inline int mt_self_fits(PyObject* method, PyObject* const* args, size_t nargsf) {
+        if (PyVectorcall_NARGS(nargsf) > 0 && PyObject_TypeCheck(args[0], mt_method_self)) return 1;
+        return mt_refuse_self(method);
     }
     #define MT_CHECKED(N)                                                                                                 \
         static PyObject* mt_checked_##N(PyObject* method, PyObject* const* args, size_t nargsf, PyObject* kwnames) {      \
@@ -184,6 +187,7 @@ cdef extern from *:
     object PyList_GetSlice(object value, Py_ssize_t first, Py_ssize_t end)
     Py_ssize_t PyList_GET_SIZE(object value)
     bint PyLong_Check(object value)
+    bint PyLong_CheckExact(object value)
     bint PyFloat_Check(object value)
     bint PyBool_Check(object value)
     bint PyComplex_Check(object value)

@@ -431,7 +431,7 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
     cdef int outside = mt_state.grad_off
     cdef uint64_t outside_keys = mt_state.excluded
     cdef void* outside_task = mt_state.graph_task
-    cdef list pairs = list(saved_tensor_hooks.pairs) if recording_hooked else []
+    cdef list pairs = list(saved_tensor_hooks.pairs) if recording_hooked else None
     cdef Node node
     cdef Tensor root
     cdef Py_ssize_t i
@@ -458,7 +458,7 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
         task.run()
     finally:
         mt_state.grad_off, mt_state.excluded, mt_state.graph_task = outside, outside_keys, outside_task
-        if recording_hooked:
+        if pairs is not None:
             saved_tensor_hooks.pairs[:] = pairs           # what unpacking left behind
         task.close()
     return None if inputs is None or accumulate_inputs else tuple(task.captured)

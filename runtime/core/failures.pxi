@@ -2,7 +2,9 @@
 
 A launch that fails raises a KernelError, which names kernel and status. Where the kernel was an operator's, `run_kernel`
 comes here: the statuses of mindtorch_kernel.h become PyTorch's class and words about the operator's arguments; a status of
-the kernel's own keeps both, with the operator before them.
+the kernel's own keeps both, with the operator before them. Where the operator's declaration says that its kernel refuses
+what the fake rule checks (`kernel_refuses`), the fake rule is asked for the error first: a call that is right then pays for
+no check in Python.
 """
 
 cdef extern from "mindtorch_kernel.h":
@@ -89,10 +91,7 @@ cdef int explain_kernel_failure(OpOverload op, Bound* bound) except -1:
     try:
         mt_raise_pending()
     except KernelError as error:
-        if error.status in C_STATUS:
-            raise status_error(op, bound, error.status, error._dtypes) from None
-        error.args = (f"{op.sig.qualname}: {error}",)
-        raise
+        failure = error
     except KernelArgumentError as error:
         if op._defined_in_python or not isinstance(error.value, complex):
             raise
@@ -101,7 +100,12 @@ cdef int explain_kernel_failure(OpOverload op, Bound* bound) except -1:
         if op._defined_in_python:
             raise
         raise RuntimeError(f"value cannot be converted to type {C_NAMES.get(error.ctype, error.ctype)} without overflow") from None
-    return 0
+    if op.kernel_refuses and op.table[KEY_META] != NULL:
+        run_kernel(op, op.table[KEY_META], bound)         # raises, where it is what the fake rule checks
+    if failure.status in C_STATUS:
+        raise status_error(op, bound, failure.status, failure._dtypes)
+    failure.args = (f"{op.sig.qualname}: {failure}",)
+    raise failure
 
 
 cdef object status_error(OpOverload op, Bound* bound, int status, list given):

@@ -63,10 +63,9 @@ cdef class Node:
     cdef tuple next_nodes                          # a Node, or None where the input needs no gradient
     cdef int* next_outputs                         # which output of the next node
     cdef int inline_next[INLINE_EDGES]
-    cdef int next_count
+    cdef int next_count, output_count
     cdef OutputMeta first_meta
     cdef OutputMeta* more_meta                     # of outputs 1, 2, ...
-    cdef int output_count
     cdef uint64_t sequence
     cdef NodeState* state                          # of the pass that runs over this node, see engine.pxi
     cdef str node_name

@@ -96,7 +96,7 @@ cdef int64_t to_int64(object value, str what) except? -1:
 
 cdef int read_ints(object values, int64_t* out, str what) except -1:
     """A sequence of ints, or one int, into `out` (room for MAX_DIMS); returns how many."""
-    cdef int i = 0
+    cdef int i = 0, overflow = 0
     if PyLong_Check(values):
         out[0] = to_int64(values, what)
         return 1
@@ -105,7 +105,11 @@ cdef int read_ints(object values, int64_t* out, str what) except -1:
     for value in values:
         if i == MAX_DIMS:
             raise RuntimeError(f"{what} has more than {MAX_DIMS} dimensions")
-        if PyIndex_Check(value):
+        if PyLong_CheckExact(value):
+            out[i] = PyLong_AsLongLongAndOverflow(value, &overflow)
+            if overflow:
+                to_int64(value, what)                     # raises
+        elif PyIndex_Check(value):
             out[i] = to_int64(value, what)
         else:
             raise TypeError(f"{what} must be a tuple of ints, but found element of type {_type_name(value)} at pos {i}")

@@ -118,6 +118,17 @@ cdef Allocator allocator_of(device dev):
 
 
 @cython.final
+cdef class Sharing:
+    """Who else has to do with a storage's memory. Apart from it, because that is nobody for most, and memory a tensor counts."""
+    cdef object owner                  # of memory that is not the storage's own
+    cdef size_t room                   # bytes that `data` has, or had before it was freed
+    cdef int64_t lent                  # how many arrays, memoryviews and borrowed storages hold the address
+    cdef bint alias                    # the storage shows the memory of `owner`, another one, with a version of its own
+    cdef PyObject* aliases             # borrowed: the first of the aliases of this storage
+    cdef PyObject* next_alias          # of an alias: the next one of the same owner
+
+
+@cython.final
 @cython.no_gc
 @cython.freelist(256)
 cdef class UntypedStorage:
@@ -126,22 +137,17 @@ cdef class UntypedStorage:
     The version counts in-place changes; all views of a storage see the same count, as in PyTorch.
 
     Tensors do not hear when their storage is resized. So memory, once given, never becomes less than what tensors made
-    over it may reach (`room`), unless all of it is freed, which a launch sees; and an address that others hold (`lent`),
-    such as NumPy, is not taken back.
+    over it may reach (`Sharing.room`), unless all of it is freed, which a launch sees; and an address that others hold
+    (`Sharing.lent`), such as NumPy, is not taken back.
     """
     cdef void* data
     cdef size_t nbytes_
-    cdef size_t room                   # bytes that `data` has, or had before it was freed; 0: the memory is not the storage's
     cdef device dev
-    cdef Allocator allocator           # None: the memory belongs to `owner`
-    cdef object owner
+    cdef Allocator allocator           # None: the memory belongs to another, see `sharing`
+    cdef Sharing sharing               # None: nobody else holds the address, and there is memory for `nbytes_`
     cdef int64_t version
     cdef uint64_t bump                 # the last change's number, and whose it was; see versions.pxi
     cdef void* bumped_by
-    cdef int64_t lent                  # how many arrays, memoryviews and borrowed storages hold the address
-    cdef bint alias                    # shows the memory of `owner`, another storage, with a version of its own
-    cdef PyObject* aliases             # borrowed: the first of the aliases of this storage
-    cdef PyObject* next_alias          # of an alias: the next one of the same owner
 
     def __init__(self, nbytes=0, *, device=None):
         take_memory(self, checked_storage_size(nbytes), as_device(device))
@@ -149,8 +155,8 @@ cdef class UntypedStorage:
     def __dealloc__(self):
         if self.allocator is not None:
             if self.data != NULL:
-                self.allocator.release(self.data, self.room, self.dev.index_code)
-        elif self.owner is not None:
+                self.allocator.release(self.data, self.nbytes_ if self.sharing is None else self.sharing.room, self.dev.index_code)
+        elif self.sharing is not None:
             give_back(self)
 
     def data_ptr(self):
@@ -166,7 +172,7 @@ cdef class UntypedStorage:
     def resizable(self):
         """Whether `resize_` is allowed: not while something else owns the memory or holds its address, such as NumPy."""
         cdef UntypedStorage root = owner_storage(self)
-        return root.owner is None and root.lent == 0
+        return root.sharing is None or (root.sharing.owner is None and root.sharing.lent == 0)
 
     def resize_(self, nbytes):
         """Gives the storage another size; bytes that it keeps are copied, new ones are uninitialised. 0 frees the memory.
@@ -197,7 +203,7 @@ cdef int64_t checked_storage_size(object nbytes) except -1:
 
 cdef inline int take_memory(UntypedStorage s, size_t nbytes, device dev) except -1:
     s.dev = dev
-    s.nbytes_ = s.room = nbytes
+    s.nbytes_ = nbytes
     if dev.type_code != DEVICE_META and nbytes > 0:
         s.allocator = cpu_allocator if dev.type_code == DEVICE_CPU else allocator_of(dev)
         s.data = s.allocator.allocate(nbytes, dev.index_code)
@@ -210,6 +216,21 @@ cdef inline UntypedStorage new_storage(size_t nbytes, device dev):
     return s
 
 
+cdef Sharing shared(UntypedStorage s):
+    """What `sharing` holds, made on first use."""
+    if s.sharing is None:
+        s.sharing = Sharing.__new__(Sharing)
+        s.sharing.room = s.nbytes_
+    return s.sharing
+
+
+cdef int count_lent(UntypedStorage s, int change) except -1:
+    """One more (1) or less (-1) holds the storage's address."""
+    cdef Sharing sharing = shared(s)
+    sharing.lent += change
+    return 0
+
+
 cdef UntypedStorage borrow_storage(void* data, size_t nbytes, device dev, object owner):
     """A storage over memory that `owner` keeps alive; where that is a tensor, its storage does."""
     cdef UntypedStorage s = UntypedStorage.__new__(UntypedStorage)
@@ -217,8 +238,9 @@ cdef UntypedStorage borrow_storage(void* data, size_t nbytes, device dev, object
         owner = (<Tensor>owner).storage
     if isinstance(owner, UntypedStorage):
         owner = owner_storage(<UntypedStorage>owner)
-        (<UntypedStorage>owner).lent += 1
-    s.dev, s.nbytes_, s.data, s.owner = dev, nbytes, data, NO_OWNER if owner is None else owner
+        count_lent(<UntypedStorage>owner, 1)
+    cdef Sharing sharing = shared(s)
+    s.dev, s.nbytes_, s.data, sharing.owner = dev, nbytes, data, NO_OWNER if owner is None else owner
     return s
 
 
@@ -228,53 +250,55 @@ cdef object NO_OWNER = object()        # of memory that was given without saying
 cdef UntypedStorage alias_storage(UntypedStorage s):
     """The same memory, whatever becomes of its size, with a version of its own."""
     cdef UntypedStorage root = owner_storage(s), alias = UntypedStorage.__new__(UntypedStorage)
-    alias.dev, alias.nbytes_, alias.data, alias.owner = root.dev, root.nbytes_, root.data, root
-    alias.alias = True
-    alias.next_alias, root.aliases = root.aliases, <PyObject*>alias
+    cdef Sharing mine = shared(alias), theirs = shared(root)
+    alias.dev, alias.nbytes_, alias.data = root.dev, root.nbytes_, root.data
+    mine.owner, mine.alias = root, True
+    mine.next_alias, theirs.aliases = theirs.aliases, <PyObject*>alias
     return alias
 
 
 cdef inline UntypedStorage owner_storage(UntypedStorage s):
     """The storage whose memory an alias shows."""
-    return <UntypedStorage>s.owner if s.alias else s
+    return <UntypedStorage>s.sharing.owner if s.sharing is not None and s.sharing.alias else s
 
 
 cdef void give_back(UntypedStorage s) noexcept:
     """Says to the storage whose memory another one showed that it no longer does."""
-    cdef UntypedStorage root
+    cdef Sharing theirs
     cdef PyObject** link
-    if not isinstance(s.owner, UntypedStorage):
+    if not isinstance(s.sharing.owner, UntypedStorage):
         return
-    root = <UntypedStorage>s.owner
-    if not s.alias:
-        root.lent -= 1
+    theirs = (<UntypedStorage>s.sharing.owner).sharing
+    if not s.sharing.alias:
+        theirs.lent -= 1
         return
-    link = &root.aliases
+    link = &theirs.aliases
     while link[0] != <PyObject*>s:
-        link = &(<UntypedStorage>link[0]).next_alias
-    link[0] = s.next_alias
+        link = &(<UntypedStorage>link[0]).sharing.next_alias
+    link[0] = s.sharing.next_alias
 
 
 cdef int resize_storage(UntypedStorage s, size_t nbytes) except -1:
     """See `UntypedStorage.resize_`."""
     cdef UntypedStorage root = owner_storage(s)
+    cdef Sharing sharing = shared(root)
     cdef PyObject* alias
-    if root.owner is not None or root.lent:
-        holder = f"{root.lent} arrays or views of others hold its address" if root.lent else "its memory belongs to something else"
+    if sharing.owner is not None or sharing.lent:
+        holder = f"{sharing.lent} arrays or views of others hold its address" if sharing.lent else "its memory belongs to something else"
         raise RuntimeError(f"Trying to resize storage that is not resizable: {holder}. Resize a copy (`.clone()`)")
     if root.dev.type_code == DEVICE_META:
-        root.room = max(root.room, nbytes)
+        sharing.room = max(sharing.room, nbytes)
     elif nbytes == 0:
         if root.data != NULL:
-            root.allocator.release(root.data, root.room, root.dev.index_code)
+            root.allocator.release(root.data, sharing.room, root.dev.index_code)
         root.data = NULL
-    elif root.data == NULL or nbytes > root.room:
-        grow_storage(root, max(root.room, nbytes))
+    elif root.data == NULL or nbytes > sharing.room:
+        grow_storage(root, max(sharing.room, nbytes))
     root.nbytes_ = nbytes
-    alias = root.aliases
+    alias = sharing.aliases
     while alias != NULL:
         (<UntypedStorage>alias).data, (<UntypedStorage>alias).nbytes_ = root.data, nbytes
-        alias = (<UntypedStorage>alias).next_alias
+        alias = (<UntypedStorage>alias).sharing.next_alias
     return 0
 
 
@@ -289,6 +313,6 @@ cdef int grow_storage(UntypedStorage s, size_t room) except -1:
     fresh = s.allocator.allocate(room, s.dev.index_code)
     if s.data != NULL:
         memcpy(fresh, s.data, s.nbytes_)
-        s.allocator.release(s.data, s.room, s.dev.index_code)
-    s.data, s.room = fresh, room
+        s.allocator.release(s.data, s.sharing.room, s.dev.index_code)
+    s.data, s.sharing.room = fresh, room
     return 0

@@ -19,9 +19,9 @@ cdef class Tensor:
     cdef int64_t* sizes
     cdef int64_t* strides          # in elements
     cdef int64_t inline_dims[2 * INLINE_DIMS]
-    cdef int nd
     cdef int output_nr_            # which output of grad_fn_ this is
     cdef int seen_version          # of a view: the storage's version (its low bits) when its history was last looked up
+    cdef uint8_t nd                # at most MAX_DIMS
     cdef uint8_t contig
     cdef uint8_t wants_grad        # requires_grad of a leaf
     cdef uint8_t retains_grad_

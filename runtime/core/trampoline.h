@@ -44,14 +44,18 @@ typedef struct mt_frame {
 #define MT_INTS f->ints[0], f->ints[1], f->ints[2], f->ints[3], f->ints[4], f->ints[5], f->ints[6], f->ints[7]
 #endif
 
-/* `floats` and `words`: how many floating-point registers and stack words the arguments take. */
-static inline int32_t mt_invoke(void* fn, const mt_frame* f, int floats, int words) {
-  if (words == 0 && floats == 0) return ((int32_t (*)(MT_TINTS))fn)(MT_INTS);
-  if (words == 0) return ((int32_t (*)(MT_TINTS, MT_TFLOATS))fn)(MT_INTS, MT_FLOATS);
+static int32_t mt_invoke_with_stack(void* fn, const mt_frame* f, int words) {
   if (words <= 4) return ((int32_t (*)(MT_TINTS, MT_TFLOATS, MT_T4))fn)(MT_INTS, MT_FLOATS, MT_W4(0));
   if (words <= 16) return ((int32_t (*)(MT_TINTS, MT_TFLOATS, MT_T16))fn)(MT_INTS, MT_FLOATS, MT_W16(0));
   return ((int32_t (*)(MT_TINTS, MT_TFLOATS, MT_T16, MT_T16, MT_T16, MT_T16))fn)(MT_INTS, MT_FLOATS, MT_W16(0), MT_W16(16),
                                                                             MT_W16(32), MT_W16(48));
+}
+
+/* `floats` and `words`: how many floating-point registers and stack words the arguments take. */
+__attribute__((always_inline)) static inline int32_t mt_invoke(void* fn, const mt_frame* f, int floats, int words) {
+  if (words != 0) return mt_invoke_with_stack(fn, f, words);
+  if (floats == 0) return ((int32_t (*)(MT_TINTS))fn)(MT_INTS);
+  return ((int32_t (*)(MT_TINTS, MT_TFLOATS))fn)(MT_INTS, MT_FLOATS);
 }
 
 #endif

@@ -127,6 +127,33 @@ def reshaped(Tensor t not None, size):
     return v
 
 
+def expanded(Tensor t not None, size):
+    """A view in which dimensions of size 1 are repeated and others are added in front; -1 keeps a size.
+
+    None where the sizes do not fit: what is wrong is for the caller to say.
+    """
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int nd = read_ints(size, sizes, "expand(): argument 'size'"), i, d, added = nd - t.nd
+    cdef int64_t own, step = 1               # step: where a new dimension of size 1 would lie
+    cdef Tensor v
+    if added < 0:
+        return None
+    v = bare_view(t, nd)
+    for i in range(nd - 1, -1, -1):
+        d = i - added
+        own = 1 if d < 0 else t.sizes[d]
+        if sizes[i] == -1 and d >= 0:
+            sizes[i] = own
+        if sizes[i] < 0 or (sizes[i] != own and own != 1):
+            return None
+        v.sizes[i] = sizes[i]
+        v.strides[i] = 0 if sizes[i] != own else step if d < 0 else t.strides[d]
+        if mt_advance(0, sizes[i], v.strides[i], &step):
+            step = 0                         # nothing in front of so much memory has a stride that matters
+    finish_geometry(v)
+    return v
+
+
 def shallow_detach(Tensor t not None):
     """Another tensor over the same storage, outside the graph, that does not count as a view."""
     return shallow_copy(t)
@@ -210,7 +237,7 @@ cdef class ArrayView:
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         cdef Tensor t = self.tensor
-        self.lender.lent += 1                # until `__releasebuffer__`
+        count_lent(self.lender, 1)           # until `__releasebuffer__`
         self.format = t.dt.buffer_format.encode()
         buffer.buf = tensor_data(t)
         if buffer.buf == NULL:
@@ -229,7 +256,7 @@ cdef class ArrayView:
         buffer.internal = NULL
 
     def __releasebuffer__(self, Py_buffer* buffer):
-        self.lender.lent -= 1
+        count_lent(self.lender, -1)
 
 
 def as_memoryview(Tensor t not None):
@@ -237,13 +264,22 @@ def as_memoryview(Tensor t not None):
     return memoryview(ArrayView(t))
 
 
+cdef inline bint are_one(tuple values) noexcept:
+    """Whether all of them are the same object."""
+    cdef Py_ssize_t i
+    for i in range(1, PyTuple_GET_SIZE(values)):
+        if PyTuple_GET_ITEM(values, i) != PyTuple_GET_ITEM(values, 0):
+            return False
+    return True
+
+
 def broadcast_shapes(*shapes):
     """The shape that all given shapes broadcast to. Raises RuntimeError where two sizes differ and neither is 1."""
     cdef int64_t sizes[MAX_DIMS]
     cdef int64_t given[MAX_DIMS]
     cdef int nd = 0, n, i, shift
-    if len(shapes) == 2 and isinstance(shapes[0], Size) and shapes[0] == shapes[1]:
-        return shapes[0]                    # the common case
+    if len(shapes) > 1 and type(shapes[0]) is Size and are_one(shapes):
+        return shapes[0]                    # the common case: tensors share the objects, see `make_size`
     for shape in shapes:
         n = read_ints(shape, given, "broadcast_shapes(): shape")
         if n > nd:                          # right-align what was there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -128,3 +129,75 @@ def test_other_targets_have_no_such_checks(tmp_path: Path, form: str) -> None:
     files, _ = run(tmp_path, TEXT, form=form)
     assert files
     assert not any("device_check" in text or "overlap_check" in text for text in files.values())
+
+
+REFUSED = """\
+namespace: codegen_refused
+ops:
+- func: halved(Tensor x, int most) -> Tensor
+  check:
+  - x.dim() == 1
+  - that: x.dtype == float32
+    error: NotImplementedError
+    message: "halved of {x.dtype}"
+    refused_by: kernel
+  - {that: x.numel() <= most, refused_by: kernel}
+  fake: {like: x}
+  kernels:
+  - {device: cpu, when: most != 7, source: halved.c, symbol: halved, args: [desc(x), desc(out), i64(most)]}
+  - {device: cpu, compute: x * 0.5}
+  - {device: npu, compute: x * 0.5}
+  backward: not_differentiable
+"""
+HALVED = """\
+#include "mindtorch_kernel.h"
+int halved(const mt_tensor* x, const mt_tensor* out, int64_t most) {
+  if (most == 5) return 77;
+  if (x->dtype != MT_F32) return MT_ERROR_DTYPE;
+  if (x->shape[0] > most) return MT_ERROR_SHAPE;
+  for (int64_t i = 0; i < x->shape[0]; ++i) ((float*)out->data)[i] = ((float*)x->data)[i] / 2;
+  return MT_OK;
+}
+"""
+
+
+def bodies(text: str) -> dict[str, str]:
+    """The functions of a module by their names."""
+    parts = re.split(r"^def (\w+)", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_what_a_kernel_refuses_is_checked_elsewhere_alone(tmp_path: Path) -> None:
+    text = run(tmp_path, REFUSED)[0]["ops.py"]
+    assert "kernel_refuses=True" in definition(text, "halved")
+    functions = bodies(text)
+    assert "halved of {}" in functions["_halved_fake"]
+    assert "halved of {}" in functions["_halved_npu_kernel"]
+    launch, rest = functions["_halved_cpu_kernel"].split("return out\n")
+    assert "raise" not in launch
+    assert "halved of {}" in rest  # before the kernel that is no C function
+
+
+@pytest.mark.parametrize("form", ["torch", "mindspore"])
+def test_other_targets_leave_no_check_to_a_kernel(tmp_path: Path, form: str) -> None:
+    files = run(tmp_path, REFUSED, form=form)[0]
+    assert "kernel_refuses" not in "\n".join(files.values())
+    functions = bodies(files["ops.py"])
+    assert "halved of {}" in functions["_halved_check"]
+    assert "_halved_check(x, most)" in functions["_halved_cpu_kernel"]
+
+
+def test_a_refusal_has_the_words_of_the_check(tmp_path: Path) -> None:
+    (tmp_path / "halved.c").write_text(HALVED)
+    halved = load(tmp_path, REFUSED).halved
+    assert halved(torch.tensor([2.0, 4.0]), 2).tolist() == [1, 2]
+    with pytest.raises(NotImplementedError, match=r"^halved of torch.int64$") as caught:
+        halved(torch.tensor([1, 2]), 2)
+    assert caught.value.__cause__ is None
+    with pytest.raises(RuntimeError, match=r"expected x.numel\(\) to be at most most"):
+        halved(torch.ones(3), 2)
+    with pytest.raises(RuntimeError, match="returned 77"):  # nothing that the fake rule refuses
+        halved(torch.ones(2), 5)
+    for x in (torch.ones(8), torch.ones(8, device="meta")):
+        with pytest.raises(RuntimeError, match=r"expected x.numel\(\) to be at most most"):
+            halved(x, 7)

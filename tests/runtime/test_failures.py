@@ -37,6 +37,23 @@ WORDS: dict[str, tuple[Callable[[Any], Any], str]] = {
         "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 0"),
     "an operator of integers": (
         lambda t: t.ones(3).bitwise_and(t.ones(3)), "\"bitwise_and_cpu\" not implemented for 'Float'"),
+    "a dimension out of range": (
+        lambda t: t.softmax(t.ones(3), 5),
+        "Dimension out of range (expected to be in range of [-1, 0], but got 5)"),
+    "a dimension of a number": (
+        lambda t: t.log_softmax(t.tensor(1.0), 1),
+        "Dimension out of range (expected to be in range of [-1, 0], but got 1)"),
+    "a dimension in backward": (
+        lambda t: t.ops.aten._softmax_backward_data(t.ones(3), t.ones(3), -2, t.float32),
+        "Dimension out of range (expected to be in range of [-1, 0], but got -2)"),
+    "a mask of numbers": (
+        lambda t: t.ones(2).masked_fill(t.tensor([1, 0]), 2.0), "only supports boolean masks"),
+    "a mask of numbers, in place": (
+        lambda t: t.ones(2).masked_fill_(t.tensor([1, 0]), 2.0), "only supports boolean masks"),
+    "a condition of numbers": (
+        lambda t: t.where(t.ones(2), t.ones(2), t.ones(2)), "where expected condition to be a boolean tensor"),
+    "ends of two dtypes": (
+        lambda t: t.lerp(t.ones(2), t.ones(2, dtype=t.float64), 0.5), "for `end` but got dtype"),
     "a number out of range": (
         lambda t: t.ops.aten.fill_.Scalar(t.ones(3, dtype=t.int64), 1e30),
         "value cannot be converted to type int64_t without overflow"),

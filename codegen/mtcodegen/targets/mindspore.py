@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mtcodegen.document.nodes import Mapping
 from mtcodegen.entries.formulas import composed, gradients
-from mtcodegen.entries.model import File, KernelSpec, Launch, OpSpec
+from mtcodegen.entries.model import File, KernelSpec, Launch, OpSpec, evaluated
 from mtcodegen.expr import Call, Expr, Literal, Name, Operator, walk
 from mtcodegen.expr.nodes import Attribute, Index, map_children
 from mtcodegen.findings.codes import Code, Severity
@@ -55,7 +55,8 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
         found.append(
             Diagnostic(Code.MT623, f"{name} has no kernel that MindSpore can run", span, "add one for cpu or npu")
         )
-    unchecked = replace(spec, device_check="NoCheck", overlap_check=())  # MindSpore's tensors are where it puts them
+    # MindSpore's tensors are where it puts them.
+    unchecked = replace(spec, device_check="NoCheck", overlap_check=(), checks=evaluated(spec))
     return replace(unchecked, kernels=kernels, autocast={}, fallback="", forward=None, graph_update=())
 
 

@@ -124,8 +124,8 @@ struct Cursor {
 
 // Runs `fn` over contiguous operands of its own dtypes, stretch by stretch.
 template <int N>
-int elementwise_plain(const mt_tensor* const* operands, void** pointers, BlockFn fn, const double* params) {
-  const int64_t total = numel(operands[0]);
+int elementwise_plain(const mt_tensor* const* operands, void** pointers, int64_t total, BlockFn fn,
+                      const double* params) {
   Pace pace;
   for (int64_t done = 0;;) {
     const int64_t n = std::min(kStretch, total - done);
@@ -147,7 +147,10 @@ int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn
     plain = plain && operands[k]->dtype == dtypes[k] && is_contiguous(operands[k]) &&
             (k == 0 || same_shape(operands[0], operands[k]));
   }
-  if (plain) return elementwise_plain<N>(operands, pointers, fn, params);
+  if (plain) {
+    const int64_t total = numel(operands[0]);
+    return total <= kStretch ? fn(pointers, total, params) : elementwise_plain<N>(operands, pointers, total, fn, params);
+  }
 
   Walk<N> walk;
   if (int status = walk.init(operands)) return status;

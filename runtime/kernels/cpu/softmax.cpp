@@ -178,8 +178,9 @@ int along(const mt_tensor* const* operands, int count, int64_t dim) {
     if (!is_floating(operands[k]->dtype)) return MT_ERROR_DTYPE;
     if (!same_shape(out, operands[k])) return MT_ERROR_SHAPE;
   }
-  if (dim < 0) dim += out->ndim == 0 ? 1 : out->ndim;
-  if (dim < 0 || (out->ndim > 0 && dim >= out->ndim)) return MT_ERROR_INDEX;
+  const int64_t dims = out->ndim == 0 ? 1 : out->ndim;
+  if (dim < 0) dim += dims;
+  if (dim < 0 || dim >= dims) return MT_ERROR_INDEX;
   return compute_dtype(out->dtype) == MT_F64 ? rows<Row, double>(operands, count, dim)
                                              : rows<Row, float>(operands, count, dim);
 }

@@ -94,6 +94,7 @@ EXPORT_TERNARY(addcmul, Addcmul, false)
 EXPORT_TERNARY(addcdiv, Addcdiv, true)
 
 MT_EXPORT int mt_lerp(const mt_tensor* self, const mt_tensor* end, const mt_tensor* weight, const mt_tensor* out) {
+  if (self->dtype != end->dtype) return MT_ERROR_DTYPE;
   const mt_tensor* operands[] = {out, self, end, weight};
   return mt::arithmetic<mt::Lerp, 3, true>(operands);
 }
@@ -106,12 +107,14 @@ MT_EXPORT int mt_lerp_scalar(const mt_tensor* self, const mt_tensor* end, double
 // out = self where condition, else other
 MT_EXPORT int mt_where(const mt_tensor* condition, const mt_tensor* self, const mt_tensor* other,
                        const mt_tensor* out) {
+  if (condition->dtype != MT_BOOL && condition->dtype != MT_U8) return MT_ERROR_DTYPE;
   const mt_tensor* operands[] = {out, condition, self, other};
   return mt::where(operands);
 }
 
 // out = value where mask, else self
 MT_EXPORT int mt_masked_fill(const mt_tensor* self, const mt_tensor* mask, double value, const mt_tensor* out) {
+  if (mask->dtype != MT_BOOL) return MT_ERROR_DTYPE;
   const mt_tensor scalar = mt::scalar_operand(&value);
   const mt_tensor* operands[] = {out, mask, &scalar, self};
   return mt::where(operands);

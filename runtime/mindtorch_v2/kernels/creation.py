@@ -153,6 +153,9 @@ def arange_step(
 
     An integer dtype takes the whole part of each number, before anything is computed.
     """
+    plain = type(start) is int and type(end) is int and type(step) is int and (dtype is None or dtype is _I64)
+    if plain and -_LAST <= start <= end <= _LAST and 0 < step <= _LAST:  # the common case: nothing to convert
+        return _arange(-((start - end) // step), _I64, device, start, step)
     bounds = start, end, step = tuple(as_element(n, _F64) if isinstance(n, complex) else n for n in (start, end, step))
     integers = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     target = dtype or (_I64 if integers else _core.get_default_dtype())
@@ -173,7 +176,11 @@ def arange_step(
         raise ValueError(f"step must be nonzero: {step} has no whole part, and dtype is int64")
     else:
         count = -((first - last) // by)
-    name, kind = ("mt_arange_i64", "i64") if whole else ("mt_arange", "f64")
+    return _arange(count, target, device, first, by)
+
+
+def _arange(count: int, target: dtype, device: device | None, first: Any, by: Any) -> Tensor:
+    name, kind = ("mt_arange", "f64") if target.is_floating_point else ("mt_arange_i64", "i64")
     return _on_cpu((count,), target, device, lambda out: native(name, "desc", kind, kind)(out, first, by))
 
 
@@ -316,10 +323,10 @@ def _alloc_dense(self: Tensor) -> Tensor:
 def _copy(target: Tensor, source: Tensor) -> Tensor:
     if target.is_meta:
         return target
-    refuse_meta(source)
     if target.is_cpu and source.is_cpu:
         native("mt_copy", "desc", "desc")(source, target)
         return target
+    refuse_meta(source)
     return copy_npu(target, source, False)
 
 

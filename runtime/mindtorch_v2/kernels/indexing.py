@@ -53,12 +53,12 @@ def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
     for index in indices:
         if index is None:
             keys.append(slice(None))
+        elif index.dtype is _I64 or index.dtype is _I32:
+            keys.append(_checked(self, index, len(keys)))
         elif index.dtype in (_BOOL, _U8):
             keys += _mask_keys(self, index, len(keys))
-        elif index.dtype not in (_I32, _I64):
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         else:
-            keys.append(_checked(self, index, len(keys)))
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     return tuple(keys)  # index arrays apart from one another go first, as in NumPy
 
 

@@ -236,32 +236,31 @@ def _positions(shape: Sequence[int], strides: Sequence[int], offset: int) -> Any
 
 def expand(self: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor:
     """Dimensions of size 1 repeated without a copy; -1 keeps a size."""
+    result = _core.expanded(self, size)
+    if result is None:
+        raise _not_expandable(self, size)
+    return result
+
+
+def _not_expandable(self: Tensor, size: Sequence[int]) -> RuntimeError:
     new = len(size) - self.dim()
     if new < 0:
-        raise RuntimeError(
+        return RuntimeError(
             f"expand({self.dtype}{list(self.shape)}, size={list(size)}): the number of sizes provided ({len(size)}) "
             f"must be greater or equal to the number of dimensions in the tensor ({self.dim()})"
         )
-    shape: list[int] = []
-    strides: list[int] = []
     for d, wanted in enumerate(size):
         own = self.shape[d - new] if d >= new else 1
         if wanted == -1 and d < new:
-            raise RuntimeError(
+            return RuntimeError(
                 f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {d}"
             )
         if wanted not in (-1, own) and own != 1:
-            raise RuntimeError(
+            return RuntimeError(
                 f"The expanded size of the tensor ({wanted}) must match the existing size ({own}) at non-singleton "
                 f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(self.shape)}"
             )
-        shape.append(own if wanted == -1 else wanted)
-    step = 1  # where a new dimension of size 1 would lie
-    for d in range(len(shape) - 1, -1, -1):
-        own, stride = (self.shape[d - new], self.stride(d - new)) if d >= new else (1, step)
-        strides.insert(0, stride if shape[d] == own else 0)
-        step = shape[d] * strides[0]
-    return _core.as_strided(self, shape, strides)
+    return RuntimeError(f"expand: sizes other than -1 must not be negative, got {list(size)}")
 
 
 def select(self: Tensor, dim: int, index: int) -> Tensor:
@@ -475,10 +474,12 @@ def _joined(tensors: Sequence[Tensor], dim: int) -> tuple[int, list[Tensor], lis
     """The dimension, the tensors that count, the result's shape and dtype. Raises where sizes differ elsewhere."""
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    parts = [tensor for tensor in tensors if tuple(tensor.shape) != (0,)] or list(tensors[:1])
-    for i, tensor in enumerate(tensors):
-        if tensor.dim() == 0:
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    shapes: list[tuple[int, ...]] = [tensor.shape for tensor in tensors]
+    if () in shapes:
+        raise RuntimeError(f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated")
+    parts = list(tensors)
+    if (0,) in shapes:  # counts as nothing, as in PyTorch
+        parts = [tensor for tensor in tensors if tensor.shape != (0,)] or parts[:1]
     d = wrap_dim(dim, parts[0].dim())
     shape = list(parts[0].shape)
     for i, part in enumerate(parts[1:], 1):

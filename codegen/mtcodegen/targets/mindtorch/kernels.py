@@ -31,7 +31,7 @@ from mtcodegen.targets.mindtorch.conditions import clauses, expectation, negated
 from mtcodegen.targets.mindtorch.function import Function
 from mtcodegen.targets.mindtorch.variants import autocast_statements, fallback_statements, variant_statements
 
-__all__ = ["OpPlan", "is_implicit", "plan_kernels"]
+__all__ = ["OpPlan", "is_implicit", "leaves_checks", "plan_kernels"]
 
 _KEYS = {"cpu": "CPU", "npu": "NPU", "cuda": "CUDA", "mps": "MPS", "meta": "Meta"}
 
@@ -93,17 +93,20 @@ def plan_kernels(op: OpPlan, launchers: Mapping[tuple[str, ...], str]) -> tuple[
     bindings: list[str] = []
     functions: list[Function] = []
     prelude = _deprecation(op)
-    if all(check.message for check in op.spec.checks):
-        prelude += _checks(op)
+    checks = [check for check in op.spec.checks if not check.refused_by]
+    refused = [line for check in op.spec.checks if check.refused_by for line in _checked(op, check)]
+    lines = [line for check in checks for line in _checked(op, check)]
+    if all(check.message for check in checks):  # where all have words of their own, they are as short as a call
+        prelude += lines
     else:
-        check = Function(op.private("check"), op.parameters.unbound, "None", _checks(op))
+        check = Function(op.private("check"), op.parameters.unbound, "None", lines)
         functions.append(check)
         prelude.append(f"{check.name}({', '.join(op.parameters.spelled.values())})")
-    fake = _fake_function(op, bindings, prelude)
+    fake = _fake_function(op, bindings, [*prelude, *refused])
     if fake is not None:
         functions.append(fake)
     bodies = [_Body(op, kernel, bindings).statements(launchers) for kernel in op.spec.kernels]
-    functions += _kernel_functions(op, bodies, prelude)
+    functions += _kernel_functions(op, bodies, prelude, refused)
     if op.spec.fallback:
         functions.append(_fallback_function(op))
     functions += [_autocast_function(op, device) for device in op.spec.autocast]
@@ -121,12 +124,17 @@ def _deprecation(op: OpPlan) -> list[str]:
 # ---------------------------------------------------------------- preconditions
 
 
-def _checks(op: OpPlan) -> list[str]:
-    """Statements that raise where a check fails: where all have words of their own, they are as short as a call."""
-    return [line for check in op.spec.checks for line in _checked(op, check)]
+def leaves_checks(spec: OpSpec) -> bool:
+    """Whether checks are left to a kernel that refuses what fails them; their words are in the fake rule."""
+    return any(check.refused_by for check in spec.checks) and any(_refuses(kernel) for kernel in spec.kernels)
+
+
+def _refuses(kernel: KernelSpec) -> bool:
+    return isinstance(kernel.body, Launch) and kernel.body.abi == "c" and kernel.devices == ("cpu",)
 
 
 def _checked(op: OpPlan, check: Check) -> list[str]:
+    """Statements that raise where a check fails."""
     condition = check.condition
     if check.message:
         return [f"if {op.python(negated(condition.expr))}:", f"    raise {_worded(op, check)}"]
@@ -269,7 +277,9 @@ def _handed_on(op: OpPlan, call: str) -> list[str]:
 # ---------------------------------------------------------------- choosing a kernel
 
 
-def _kernel_functions(op: OpPlan, bodies: Sequence[Sequence[str]], prelude: list[str]) -> list[Function]:
+def _kernel_functions(
+    op: OpPlan, bodies: Sequence[Sequence[str]], prelude: list[str], refused: list[str]
+) -> list[Function]:
     kernels = op.spec.kernels
     chains: dict[tuple[int, ...], list[str]] = {}  # kernels that are chosen among, for which devices
     for device in (*dict.fromkeys([device for kernel in kernels for device in kernel.devices]), _OTHER):
@@ -286,7 +296,7 @@ def _kernel_functions(op: OpPlan, bodies: Sequence[Sequence[str]], prelude: list
         rest = devices == [_OTHER]
         keys = [_composite_key(op)] if rest else [_KEYS[device] for device in devices]
         suffix = "kernel" if rest else "_".join([*devices, "kernel"])
-        functions.append(_entry(op, chain, keys, suffix, bodies, alone, prelude))
+        functions.append(_entry(op, chain, keys, suffix, bodies, alone, prelude, refused))
     return functions
 
 
@@ -315,20 +325,25 @@ def _entry(
     bodies: Sequence[Sequence[str]],
     alone: Mapping[int, str],
     prelude: list[str],
+    refused: list[str],
 ) -> Function:
     """The function that is registered for a device: the only kernel, or the choice of one."""
     kernels = [op.spec.kernels[i] for i in chain]
+    if not any(map(_refuses, kernels)):
+        prelude, refused = [*prelude, *refused], []
     decorators = [op.registered(key, place_of(kernels[0].node)) for key in keys]
     name = op.private(suffix)
     if len(chain) == 1:
         guard = _guard(op, kernels[0], suffix) if _needs_guard(op, kernels[0]) else []
-        return _function(op, name, [*prelude, *guard, *bodies[chain[0]]], decorators)
+        return _function(op, name, [*prelude, *guard, *bodies[chain[0]]], decorators)  # `refused` is left to the kernel
     lines = list(prelude)
     for i, kernel in zip(chain, kernels, strict=True):
         run = list(bodies[i])
         if i in alone:
             call = f"{alone[i]}({op.parameters.passed})"
             run = [f"return {call}" if op.schema.returns else call]
+        if not _refuses(kernel):
+            run = [*refused, *run]
         condition = _condition(op, kernel)
         if not condition:
             return _function(op, name, [*lines, *run], decorators)

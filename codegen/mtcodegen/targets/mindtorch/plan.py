@@ -20,7 +20,7 @@ from mtcodegen.pycode.pretty import WIDTH
 from mtcodegen.targets.mindtorch.backward import plan_backward
 from mtcodegen.targets.mindtorch.forward import plan_forward
 from mtcodegen.targets.mindtorch.function import Function
-from mtcodegen.targets.mindtorch.kernels import OpPlan, is_implicit, plan_kernels
+from mtcodegen.targets.mindtorch.kernels import OpPlan, is_implicit, leaves_checks, plan_kernels
 from mtcodegen.targets.mindtorch.stub import Stub, plan_stubs
 
 __all__ = ["Module", "plan_module"]
@@ -206,7 +206,8 @@ def _argument_checks(op: OpPlan) -> str:
     devices = f'    device_check="{spec.device_check}",\n' if checked else ""
     written = any(argument.is_write for argument in tensors)
     overlap = f"    overlap_check={strings(spec.overlap_check)},\n" if written and spec.overlap_check else ""
-    return devices + overlap
+    refuses = "    kernel_refuses=True,\n" if leaves_checks(spec) else ""
+    return devices + overlap + refuses
 
 
 def _literal(text: str, prefix: str = "") -> str:
