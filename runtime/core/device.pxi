@@ -15,7 +15,7 @@ cdef class device:
     cdef readonly int type_code
     cdef readonly int index_code   # -1: no index
 
-    def __cinit__(self, type not None, index=None):          # not __init__: devices are shared, and never change
+    def __cinit__(self, type, index=None):          # not __init__: devices are shared, and never change
         if isinstance(type, device) and index is None:
             self.type_code, self.index_code = (<device>type).type_code, (<device>type).index_code
             return
@@ -23,8 +23,9 @@ cdef class device:
             type, index = "npu", type       # an int is an index of the accelerator
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, int or device, not {_type_name(type)}")
-        if index is not None and (PyBool_Check(index) or not PyIndex_Check(index)):
-            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {_type_name(index)}")
+        if index is not None:
+            check_no_flag(index)
+            index = <object>to_int64(index, "device(): argument 'index' (position 2)")
         if not type:
             raise RuntimeError("Device string must not be empty")
         name, colon, number = type.partition(":")
@@ -52,8 +53,9 @@ cdef class device:
         return None if self.index_code < 0 else self.index_code
 
     def __eq__(self, other):
-        return (isinstance(other, device) and (<device>other).type_code == self.type_code
-                and (<device>other).index_code == self.index_code)
+        if not isinstance(other, device):
+            return NotImplemented
+        return (<device>other).type_code == self.type_code and (<device>other).index_code == self.index_code
 
     def __hash__(self):
         return self.type_code * 1024 + self.index_code
@@ -66,6 +68,12 @@ cdef class device:
 
     def __reduce__(self):
         return device, (str(self),)
+
+
+cdef int check_no_flag(object index) except -1:
+    if PyBool_Check(index):
+        raise TypeError("device(): argument 'index' (position 2) must be an int, not bool")
+    return 0
 
 
 def _type_name(value):

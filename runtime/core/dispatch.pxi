@@ -107,6 +107,10 @@ cdef class OpOverload:
     def __get__(self, instance, owner):
         return self if instance is None else PyMethod_New(self, instance)
 
+    def __reduce__(self):
+        from mindtorch_v2 import _ops
+        return _ops.find, (self.name(),)
+
     @property
     def __doc__(self):
         return self.doc

@@ -19,6 +19,9 @@ cdef class dtype:
     cdef int category
     cdef str buffer_format   # struct-module format; None where the buffer protocol has none (bfloat16)
 
+    def __init__(self, *args, **kwargs):
+        raise TypeError("cannot create 'torch.dtype' instances: use torch.float32, torch.int64, ...")
+
     @property
     def is_floating_point(self):
         return self.category == CATEGORY_FLOAT
@@ -73,12 +76,12 @@ def get_default_dtype():
     return default_dtype_
 
 
-def set_default_dtype(dtype d not None):
+def set_default_dtype(d):
     """Sets the dtype that Python floats become. Raises TypeError where `d` is not a floating-point type."""
     global default_dtype_
-    if d.category != CATEGORY_FLOAT:
-        raise TypeError(f"only floating-point types are supported as the default type, got {d}")
-    default_dtype_ = d
+    if not isinstance(d, dtype) or (<dtype>d).category != CATEGORY_FLOAT:
+        raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
+    default_dtype_ = <dtype>d
 
 
 cdef dtype dtype_from_python(object value):
@@ -130,9 +133,16 @@ cdef dtype promote_integers(dtype a, dtype b):
     return a if a.itemsize > b.itemsize else dtypes["int16"]
 
 
-def promote_types(dtype a not None, dtype b not None):
+def promote_types(type1, type2):
     """The smallest dtype that both can be converted to."""
-    return promote(a, b)
+    return promote(dtype_given(type1, "type1"), dtype_given(type2, "type2"))
+
+
+cdef dtype dtype_given(object value, str name):
+    found = dtype_from_python(value)
+    if found is None:
+        raise TypeError(f"promote_types(): argument '{name}' must be torch.dtype, not {_type_name(value)}")
+    return found
 
 
 cdef dtype dtype_of_number(object value):

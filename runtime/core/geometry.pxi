@@ -21,8 +21,11 @@ cdef inline char* tensor_data(Tensor t) noexcept:
 
 
 cdef int wrap_dim(Tensor t, object dim) except -1:
-    cdef int64_t d = to_int64(dim, "dim")
+    cdef int64_t d
     cdef int n = t.nd if t.nd > 0 else 1
+    if PyBool_Check(dim):
+        raise TypeError("argument 'dim' must be int, not bool")
+    d = to_int64(dim, "argument 'dim'")
     if not -n <= d < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
     if t.nd == 0:

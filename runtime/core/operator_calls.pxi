@@ -6,8 +6,8 @@ cdef dict aten_packets = {}        # name -> OpOverloadPacket of the namespace a
 cdef object aten(str name):
     packet = aten_packets.get(name)
     if packet is None:
-        raise RuntimeError(f"operator aten::{name} is not loaded: the built-in operators (package mindtorch_ops) are missing "
-                           "or do not have it")
+        raise NotImplementedError(f"operator aten::{name} is not loaded: the built-in operators (package mindtorch_ops) are "
+                                  "missing or do not have it")
     return packet
 
 

@@ -49,6 +49,10 @@ cdef class OpOverloadPacket:
         raise AttributeError(f"The underlying op of '{self.namespace}.{self.__name__}' has no overload name '{name}'; "
                              f"it has {', '.join(self.overloads())}")
 
+    def __reduce__(self):
+        from mindtorch_v2 import _ops
+        return _ops.find_packet, (self._qualified_op_name,)
+
     def __repr__(self):
         return f"<OpOverloadPacket(op='{self.namespace}.{self.__name__}')>"
 

@@ -9,6 +9,11 @@ class Size(tuple):
     """The shape of a tensor: a tuple of ints that knows its element count."""
     __slots__ = ()
 
+    def __new__(cls, sizes=()):
+        if not (isinstance(sizes, (tuple, list)) or hasattr(sizes, "__iter__")):
+            raise TypeError(f"torch.Size() takes an iterable of 'int', not {_type_name(sizes)}")
+        return tuple.__new__(cls, [checked_size(size, i) for i, size in enumerate(sizes)])
+
     def numel(self):
         """The product of the sizes; 1 for a 0-d shape."""
         n = 1
@@ -18,13 +23,32 @@ class Size(tuple):
 
     def __getitem__(self, index):
         item = tuple.__getitem__(self, index)
-        return Size(item) if isinstance(index, slice) else item
+        return tuple.__new__(Size, item) if isinstance(index, slice) else item
 
     def __add__(self, other):
-        return Size(tuple.__add__(self, tuple(other)))
+        return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other):
+        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, count):
+        return tuple.__new__(Size, tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
 
     def __repr__(self):
         return f"torch.Size({list(self)})"
+
+
+cdef object checked_size(object size, Py_ssize_t at):
+    """A size given by a caller, as an int: a NumPy integer and a 0-d tensor of integers stand for one."""
+    if PyLong_Check(size) or hasattr(size, "dtype") and PyIndex_Check(size) and not (isinstance(size, Tensor) and not is_integer(size)):
+        return to_int64(size, f"torch.Size(): item {at}")
+    raise TypeError(f"torch.Size() takes an iterable of 'int' (item {at} is '{_type_name(size)}')")
+
+
+cdef bint is_integer(Tensor t) noexcept:
+    return t.nelem == 1 and t.dt.category <= CATEGORY_INT
 
 
 cdef PyTypeObject* SizeType = <PyTypeObject*>Size
@@ -80,6 +104,14 @@ class IntegerOverflow(TypeError, ValueError, OverflowError, RuntimeError):
     """
 
 
+cdef object index_of(object value, str what):
+    """What an object says that it is as an int. Raises TypeError where it fails to."""
+    try:
+        return PyNumber_Index(value)
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError) as error:
+        raise TypeError(f"{what} must be an int, not {_type_name(value)}: {error}") from error
+
+
 cdef int64_t to_int64(object value, str what) except? -1:
     """A Python int, or what stands for one, that fits in 64 bits."""
     cdef int overflow
@@ -87,7 +119,7 @@ cdef int64_t to_int64(object value, str what) except? -1:
     if not PyLong_Check(value):
         if not PyIndex_Check(value):
             raise TypeError(f"{what} must be an int, not {_type_name(value)}")
-        value = PyNumber_Index(value)
+        value = index_of(value, what)
     number = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow:
         raise IntegerOverflow(f"{what}: Overflow when unpacking long long: got {value}, which needs more than 64 bits")

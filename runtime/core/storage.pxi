@@ -187,6 +187,9 @@ cdef class UntypedStorage:
     def device(self):
         return self.dev
 
+    def __reduce__(self):
+        return protocols().reduce_storage(self)
+
 
 mt_whole_storage_install(<PyTypeObject*>UntypedStorage)
 

@@ -5,6 +5,16 @@ cdef enum ViewMaker:
     MADE_IN_NO_GRAD, MADE_IN_INFERENCE                        # where nothing was recorded
 
 
+cdef object NOT_GIVEN = object()       # in place of an argument that takes None
+
+
+cdef inline int check_flag(object value, str what) except -1:
+    """Raises TypeError for a flag that is neither True nor False."""
+    if not PyBool_Check(value):
+        raise TypeError(f"{what} must be bool, not {_type_name(value)}")
+    return 0
+
+
 @cython.binding(True)          # methods whose call watched_attributes.pxi can take over
 @cython.freelist(256)
 cdef class Tensor:
@@ -51,8 +61,9 @@ cdef class Tensor:
             free(self.sizes)
 
     @staticmethod
-    def _make_subclass(cls, Tensor data not None, bint require_grad=False):
+    def _make_subclass(cls, Tensor data not None, require_grad=False):
         """A tensor of the class `cls` over data's storage, outside the graph."""
+        check_flag(require_grad, "_make_subclass(): argument 'require_grad' (position 3)")
         if not (isinstance(cls, type) and issubclass(cls, Tensor)):
             raise no_subclass(cls)
         if require_grad and data.dt.category < CATEGORY_FLOAT:
@@ -122,11 +133,11 @@ cdef class Tensor:
         """Whether the elements lie in row-major order without gaps."""
         return <bint>self.contig
 
-    def contiguous(self, memory_format=None):
+    def contiguous(self, *, memory_format=NOT_GIVEN):
         """The tensor itself if it is contiguous, else a contiguous copy (recorded for backward)."""
-        if self.contig and (memory_format is None or memory_format == "contiguous_format"):
-            return self
-        return aten("contiguous")(self) if memory_format is None else aten("contiguous")(self, memory_format=memory_format)
+        if memory_format is not NOT_GIVEN:
+            return aten("contiguous")(self, memory_format=memory_format)
+        return self if self.contig else aten("contiguous")(self)
 
     def element_size(self):
         """Bytes of one element."""
@@ -187,11 +198,14 @@ cdef class Tensor:
         return needs_grad(self)
 
     @requires_grad.setter
-    def requires_grad(self, bint value):
+    def requires_grad(self, value):
+        if not PyBool_Check(value):
+            raise RuntimeError(f"requires_grad must be a bool, not {_type_name(value)}")
         set_requires_grad(self, value)
 
-    def requires_grad_(self, bint requires_grad=True):
+    def requires_grad_(self, requires_grad=True):
         """Sets whether operations on this leaf are recorded; returns the tensor."""
+        check_flag(requires_grad, "requires_grad_(): argument 'requires_grad' (position 1)")
         if mt_state.transform:
             raise unsupported_in_transform("requires_grad_", "(or perhaps using torch.autograd.functional.* APIs) ")
         set_requires_grad(self, requires_grad)
@@ -354,7 +368,11 @@ cdef class Tensor:
     def __rand__(self, other): return binary("bitwise_and", self, other)
     def __ror__(self, other): return binary("bitwise_or", self, other)
     def __rxor__(self, other): return binary("bitwise_xor", self, other)
-    def __rtruediv__(self, other): return call1(aten("reciprocal"), self) * other
+    def __rlshift__(self, other): return reflected("bitwise_left_shift", self, other)
+    def __rrshift__(self, other): return reflected("bitwise_right_shift", self, other)
+    def __rtruediv__(self, other):
+        other = operand(other)
+        return NotImplemented if other is None else call1(aten("reciprocal"), self) * other
     def __rmod__(self, other): return reflected("remainder", self, other)
     def __rmatmul__(self, other): return reflected("matmul", self, other) if is_tensor_like(other) else NotImplemented
     def __pow__(self, other, modulo):
@@ -371,6 +389,8 @@ cdef class Tensor:
     def __iand__(self, other): return binary("bitwise_and_", self, other)
     def __ior__(self, other): return binary("bitwise_or_", self, other)
     def __ixor__(self, other): return binary("bitwise_xor_", self, other)
+    def __ilshift__(self, other): return binary("bitwise_left_shift_", self, other)
+    def __irshift__(self, other): return binary("bitwise_right_shift_", self, other)
     def __ipow__(self, other): return binary("pow_", self, other)
     def __eq__(self, other): return binary("eq", self, array_as_tensor(other))
     def __ne__(self, other): return binary("ne", self, array_as_tensor(other))
@@ -422,7 +442,7 @@ cdef class Tensor:
     __array_priority__ = 1000      # NumPy's operators leave `array + tensor` to the tensor
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
-        return protocols().from_array(array)
+        return protocols().wrap_array(array)
 
     def __array__(self, dtype=None, copy=None):
         return protocols().to_array(self, dtype, copy)
@@ -461,7 +481,7 @@ cdef class Tensor:
     def __index__(self):
         if is_overridden(self):
             return overrides().handle_attribute(Tensor.__index__, self)
-        if self.dt.category > CATEGORY_INT:
+        if self.dt.category > CATEGORY_INT or self.nelem != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(value_read(self, "index"))
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from . import _core
 from ._core import Tensor
 
-__all__ = ["names_wrong_types", "types_come_first"]
+__all__ = ["check_flag", "names_wrong_types", "types_come_first"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,6 +55,12 @@ def _naming(function: F, failures: tuple[type[Exception], ...]) -> F:
             raise wrong from None
 
     return checked  # type: ignore[return-value]
+
+
+def check_flag(function: str, name: str, value: object) -> None:
+    """Raises TypeError for an argument that is neither True nor False, where it would only count as one of them."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{function}(): argument '{name}' must be bool, not {type(value).__name__}")
 
 
 def _wrong(name: str, parameters: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[TypeError]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 from . import _core
-from ._argument_types import names_wrong_types
+from ._argument_types import check_flag, names_wrong_types
 from ._core import Tensor
 from ._core import device as Device
 from ._core import dtype as DType
 from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
+from ._sequences import is_sequence, listed
 from .kernels.random import Generator, default_generator
 
 __all__ = [
@@ -51,12 +53,6 @@ def _sizes(size: tuple[Any, ...]) -> Any:
     return size[0] if len(size) == 1 and not hasattr(type(size[0]), "__index__") else size
 
 
-def _refuse_no_bool(name: str, requires_grad: Any) -> None:
-    if not isinstance(requires_grad, bool):
-        got = type(requires_grad).__name__
-        raise TypeError(f"{name}(): argument 'requires_grad' (keyword) must be bool, not {got}")
-
-
 def _finished(result: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad:
         result.requires_grad = True
@@ -67,7 +63,7 @@ def _sized(name: str) -> Callable[..., Tensor]:
     """A creation function of a size given as one sequence or as separate integers."""
 
     def function(*size: Any, requires_grad: bool = False, **options: Any) -> Tensor:
-        _refuse_no_bool(name, requires_grad is not None and requires_grad)
+        check_flag(name, "requires_grad", requires_grad is not None and requires_grad)
         if not size and "size" not in options:
             return getattr(ops.aten, name)(**options)  # type: ignore[no-any-return]  # raises: the size is missing
         sizes = options.pop("size") if not size and "size" in options else _sizes(size)
@@ -100,7 +96,7 @@ def _with_options(name: str) -> Callable[..., Tensor]:
     """A creation function that hands its arguments to the operator, and takes ``requires_grad``."""
 
     def function(*args: Any, requires_grad: bool = False, **options: Any) -> Tensor:
-        _refuse_no_bool(name, requires_grad is not None and requires_grad)
+        check_flag(name, "requires_grad", requires_grad is not None and requires_grad)
         return _finished(getattr(ops.aten, name)(*args, **options), requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -115,44 +111,67 @@ empty_like, zeros_like, ones_like = (_with_options(name) for name in ("empty_lik
 full_like, rand_like, randn_like = (_with_options(name) for name in ("full_like", "rand_like", "randn_like"))
 
 
+@names_wrong_types
 def tensor(
-    data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    data: Any,
+    *,
+    dtype: DType | type | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A new tensor with the values of a number, of nested sequences, of a NumPy array or of another tensor.
 
-    Raises ValueError for sequences of unequal lengths, TypeError for what is not a number, and RuntimeError for a
-    number that ``dtype`` cannot hold.
+    Raises ValueError for sequences of unequal lengths, RuntimeError where there is no number to infer a dtype from
+    (TypeError with ``dtype``, and for text), and for a number that ``dtype`` cannot hold.
     """
-    _refuse_no_bool("tensor", requires_grad)
-    dtype = PYTHON_TYPES.get(dtype, dtype)
+    check_flag("tensor", "requires_grad", requires_grad)
+    check_flag("tensor", "pin_memory", pin_memory)
+    target = _as_dtype(dtype)
     if _core.is_tracing() and not isinstance(data, Tensor):
         from .jit import _reads
 
-        constant = _reads.constructed(lambda: tensor(data, dtype=dtype, device=device))
+        constant = _reads.constructed(lambda: tensor(data, dtype=target, device=device))
         return _finished(constant, requires_grad)
     if isinstance(data, Tensor):
+        if pin_memory:
+            raise RuntimeError("Can't pin tensor constructed from a variable")
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
             UserWarning,
             stacklevel=2,
         )
-        return _finished(_converted(data.detach().clone(), dtype, device or data.device), requires_grad)
-    if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
-        import numpy as np
+        return _finished(_converted(data.detach().clone(), target, device or data.device), requires_grad)
+    if hasattr(data, "__array__") and not isinstance(data, (list, tuple, type)):
+        return _finished(_converted(from_numpy(_array_of(data)), target, device), requires_grad)
+    return _finished(_converted(_from_values(data, target), None, device), requires_grad)
 
-        return _finished(_converted(from_numpy(np.array(data, order="C")), dtype, device), requires_grad)
-    return _finished(_converted(_from_values(data, dtype), None, device), requires_grad)
+
+def _as_dtype(given: Any) -> DType | None:
+    """A dtype, or that which a type of Python's stands for."""
+    found: DType | None = PYTHON_TYPES.get(given, given)
+    return found
+
+
+def _array_of(data: Any) -> Any:
+    import numpy as np
+
+    try:
+        return np.array(data, order="C")
+    except ValueError as error:
+        raise TypeError(f"tensor(): {type(data).__name__} has __array__, but gives no array: {error}") from error
 
 
 @names_wrong_types
-def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, *, dtype: DType | type | None = None, device: Any = None) -> Tensor:
     """``data`` itself where it is a tensor, its memory where it is an array, else a new tensor."""
+    target = _as_dtype(dtype)
     if isinstance(data, Tensor):
-        return _converted(data, dtype, device or data.device)
+        return _converted(data, target, device or data.device)
     if hasattr(data, "__array_interface__") and getattr(data, "ndim", 0) > 0:
-        return _converted(from_numpy(data), dtype, device)
-    return tensor(data, dtype=dtype, device=device)
+        return _converted(from_numpy(data), target, device)
+    return tensor(data, dtype=target, device=device)
 
 
 def legacy_tensor(cls: type[Tensor], *args: Any, **options: Any) -> Tensor:
@@ -166,6 +185,10 @@ def legacy_tensor(cls: type[Tensor], *args: Any, **options: Any) -> Tensor:
     if where.type != "cpu":
         raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {where.type} was passed")
     if len(args) == 1 and isinstance(args[0], Tensor):
+        if "device" in options:
+            raise RuntimeError(
+                "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported"
+            )
         same: Tensor = ops.aten.alias(args[0]) if cls is Tensor else _core.change_class(args[0], cls)
         return same
     made: Tensor = Tensor._make_subclass(cls, _legacy_values(args))
@@ -173,14 +196,31 @@ def legacy_tensor(cls: type[Tensor], *args: Any, **options: Any) -> Tensor:
 
 
 def _legacy_values(args: tuple[Any, ...]) -> Tensor:
-    data = args[0] if len(args) == 1 else args
-    if isinstance(data, _core.Size) or (args and all(isinstance(size, int) for size in args)):
-        return _core.alloc(args if isinstance(args[0], int) else data, None, "cpu")
-    if isinstance(data, str):
-        raise TypeError("new(): invalid data type 'str'")
-    if not (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
-        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
-    return tensor(data, dtype=_core.get_default_dtype(), device="cpu")
+    if not args:
+        return _core.alloc((0,), None, "cpu")
+    if len(args) == 1:
+        data = args[0]
+        if isinstance(data, _core.Size) or _is_size(data):
+            return _core.alloc(data if isinstance(data, _core.Size) else (data,), None, "cpu")
+        if isinstance(data, (str, bytes)):
+            raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+        if not is_sequence(data):
+            raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+        return tensor(data, dtype=_core.get_default_dtype(), device="cpu")
+    for position, size in enumerate(args):
+        if not (_is_size(size) or (position and isinstance(size, bool))):
+            raise TypeError(
+                f"new(): argument 'size' must be tuple of ints, but found element of type {type(size).__name__} at pos "
+                f"{position + 1}"
+            )
+    return _core.alloc([int(size) for size in args], None, "cpu")
+
+
+def _is_size(value: Any) -> bool:
+    """Whether a value is a size: an int, a NumPy one, or a tensor that holds one."""
+    if isinstance(value, Tensor):
+        return value.dim() == 0 and not value.is_floating_point() and not value.is_complex()
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def from_numpy(ndarray: Any) -> Tensor:
@@ -247,13 +287,15 @@ def _from_values(data: Any, dtype: DType | None) -> Tensor:
 
     shape: list[int] = []
     level = data
-    while isinstance(level, (list, tuple)):
-        shape.append(len(level))
-        if not level:
+    while (items := listed(level)) is not None:
+        shape.append(len(items))
+        if not items:
             break
-        level = level[0]
+        level = items[0]
+    if shape and isinstance(level, str):  # whose items are text again
+        raise ValueError("too many dimensions 'str'")
     values: list[Any] = []
-    _collect(data, shape, 0, values)
+    _collect(data, shape, dtype, values)
     target = dtype or _inferred(values)
     if target is _core.dtypes["bfloat16"]:
         single = _from_values(data, _core.dtypes["float32"])
@@ -290,22 +332,32 @@ def _integers(values: Sequence[Any], dtype: DType) -> Sequence[Any]:
 _INT64 = 1 << 63
 
 
-def _collect(data: Any, shape: Sequence[int], depth: int, values: list[Any]) -> None:
+def _collect(data: Any, shape: Sequence[int], dtype: DType | None, values: list[Any], depth: int = 0) -> None:
     """Appends the numbers in row-major order; all sequences of one depth must have one length."""
+    items = listed(data)
     if depth == len(shape):
-        if isinstance(data, (list, tuple)):
+        if items is not None:
             raise TypeError(f"not a sequence of numbers: {type(data).__name__} found at dim {depth}")
-        value = data.item() if hasattr(data, "item") else data
+        value = data.item() if hasattr(data, "item") and not isinstance(data, type) else data
         if not isinstance(value, (int, float, complex)):
-            raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
+            raise _no_number(value, dtype)
         values.append(value)
         return
-    if not isinstance(data, (list, tuple)):
+    if items is None:
         raise TypeError(f"expected a sequence of length {shape[depth]} at dim {depth}, got {type(data).__name__}")
-    if len(data) != shape[depth]:
-        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
-    for item in data:
-        _collect(item, shape, depth + 1, values)
+    if len(items) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(items)})")
+    for item in items:
+        _collect(item, shape, dtype, values, depth + 1)
+
+
+def _no_number(value: Any, dtype: DType | None) -> Exception:
+    name = type(value).__name__
+    if isinstance(value, (str, bytes)):
+        return TypeError(f"new(): invalid data type '{name}'")
+    if dtype is None:
+        return RuntimeError(f"Could not infer dtype of {name}: expected a number, or nested sequences of numbers")
+    return TypeError(f"new(): an element of {dtype} must be a number, not {name}")
 
 
 def _inferred(values: Sequence[Any]) -> DType:

@@ -8,6 +8,7 @@ from typing import Any
 from . import _core
 from ._core import Tensor
 from ._ops import ops
+from ._sequences import is_sequence
 
 __all__ = ["getitem", "setitem"]
 
@@ -22,23 +23,21 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
-    """``self[index] = value``; a value of another dtype is converted where the index picks a view."""
-    if _is_whole_mask(self, index) and (_is_number(value) or (isinstance(value, Tensor) and value.dim() == 0)):
-        self.masked_fill_(index, value)
-        return
-    view, picks = _basic(self, index)
+    """``self[index] = value``, a number or a tensor; one of another dtype is converted where the index picks a view."""
     given = isinstance(value, Tensor)
     if not given:
-        value = (
-            ops.aten.scalar_tensor(value, dtype=self.dtype, device=self.device) if _is_number(value) else _array(value)
-        )
+        value = _as_number(self, value)
+    if _is_whole_mask(self, index) and (not given or value.dim() == 0):
+        self.masked_fill_(index, value)
+        return
+    if not given:
+        value = ops.aten.scalar_tensor(value, dtype=self.dtype, device=self.device)
+    view, picks = _basic(self, index)
     if picks is None:
         while value.dim() > view.dim() and value.shape[0] == 1:
             value = value.squeeze(0)
         view.copy_(value)
         return
-    if not given and value.dtype is not self.dtype:
-        value = ops.aten._to_copy(value, dtype=self.dtype)
     ops.aten.index_put_(view, picks, value)
 
 
@@ -46,14 +45,22 @@ def _is_whole_mask(self: Tensor, index: Any) -> bool:
     return isinstance(index, Tensor) and index.dtype is _core.dtypes["bool"] and index.shape == self.shape
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, complex))
+def _as_number(self: Tensor, value: Any) -> Any:
+    """What is assigned as a Python number. Raises TypeError for what is none, ValueError beyond 64 bits."""
+    if isinstance(value, int) or _is_numpy_integer(value):
+        number = value if isinstance(value, bool) else int(value)
+        if not -(2**63) <= number < 2**63:
+            raise ValueError(f"Overflow when unpacking long long: {number} needs more than 64 bits")
+        return number
+    if isinstance(value, (float, complex)):
+        return value
+    raise TypeError(
+        f"can't assign a {type(value).__name__} to a {self.type()}: assign a number, or what torch.tensor makes of it"
+    )
 
 
-def _array(value: Any) -> Tensor:
-    from ._creation import tensor
-
-    return tensor(value)
+def _is_numpy_integer(value: Any) -> bool:
+    return hasattr(type(value), "__index__") and hasattr(type(value), "dtype") and not hasattr(type(value), "__len__")
 
 
 def _basic(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None] | None]:
@@ -62,7 +69,7 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None] | None
     view, dim = self, 0
     picks: list[Tensor | None] = []
     covered = 0  # dimensions of the view that the picks stand for: a mask stands for as many as it has
-    for item in items:
+    for item in map(_plain, items):
         if item is None:
             view = view.unsqueeze(dim)
             dim += 1
@@ -91,26 +98,65 @@ def _pick(self: Tensor, item: bool | Tensor) -> tuple[Tensor, int]:
 
 
 def _items(index: Any) -> tuple[Any, ...]:
+    """The indices of the dimensions, not yet converted. A sequence that holds more than numbers stands for a tuple."""
     if isinstance(index, tuple):
-        return tuple(_as_tensor(item) if isinstance(item, (list, tuple)) else _plain(item) for item in index)
-    if isinstance(index, list):
-        return (_as_tensor(index),)
-    return (_plain(index),)
+        return tuple(map(_array_as_tensor, index))
+    if isinstance(index, int):
+        return (_within_64_bits(index),)
+    if index is None or isinstance(index, (slice, Tensor)) or not is_sequence(index):
+        return (index,)
+    if _is_array(index) or not _stands_for_tuple(index):
+        return (_array_as_tensor(index),)
+    return tuple(map(_array_as_tensor, index))
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(type(value), "__array_interface__") and value.ndim > 0
+
+
+def _array_as_tensor(item: Any) -> Any:
+    """A NumPy array as a tensor: a mask stands for as many dimensions as it has, which are counted next."""
+    if item is None or isinstance(item, (slice, int, Tensor)):
+        return item
+    return _as_tensor(item) if _is_array(item) else item
+
+
+_LONGEST_TUPLE = 32  # what is longer holds numbers, as NumPy once had it
+
+
+def _stands_for_tuple(index: Any) -> bool:
+    if len(index) >= _LONGEST_TUPLE:
+        return False
+    return any(
+        item is None or item is Ellipsis or isinstance(item, (slice, Tensor)) or is_sequence(item) for item in index
+    )
 
 
 def _plain(item: Any) -> Any:
-    """NumPy's arrays as tensors, and its numbers as Python's."""
-    if isinstance(item, Tensor) and item.dim() == 0 and _is_integer(item):
-        return int(item.item())
-    if item is None or item is Ellipsis or isinstance(item, (Tensor, int, slice)):
+    """An index as an integer, a slice, a tensor, None or ``...``. Raises IndexError for what is no index."""
+    if item is None or item is Ellipsis or isinstance(item, (slice, bool)):
         return item
-    if isinstance(item, (str, bytes)):  # sequences, but of no numbers
-        raise TypeError(f"new(): invalid data type '{type(item).__name__}'")
-    if hasattr(item, "__array_interface__") and item.ndim > 0:
+    if isinstance(item, Tensor):
+        return int(item.item()) if item.dim() == 0 and _is_integer(item) else item
+    if isinstance(item, int):
+        return _within_64_bits(item)
+    if is_sequence(item):
         return _as_tensor(item)
-    if hasattr(item, "__index__"):
-        return item.__index__()
-    raise IndexError(
+    try:
+        position = operator.index(item)
+    except (TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise _no_index(item) from error
+    return _within_64_bits(position)
+
+
+def _within_64_bits(index: int) -> int:
+    if not -(2**63) <= index < 2**63:
+        raise ValueError(f"Overflow when unpacking long long: index {index} needs more than 64 bits")
+    return index
+
+
+def _no_index(item: Any) -> IndexError:
+    return IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
         f"(got {type(item).__name__})"
     )
@@ -130,10 +176,13 @@ _MASKS = (_core.dtypes["bool"], _core.dtypes["uint8"])
 
 
 def _as_tensor(value: Any) -> Tensor:
+    """A sequence as a mask where it holds truth values, else as positions: a fraction is dropped."""
     from ._creation import tensor
 
+    if isinstance(value, (str, bytes)):  # sequences, but of no numbers
+        raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
     result = tensor(value)
-    return result.long() if result.numel() == 0 else result
+    return result if _is_mask(result) else result.long()
 
 
 def _consumed(item: Any) -> int:

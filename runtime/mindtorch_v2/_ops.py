@@ -15,6 +15,7 @@ __all__ = [
     "add",
     "discard",
     "find",
+    "find_packet",
     "ops",
     "split_name",
     "when_defined",
@@ -105,6 +106,13 @@ def find(qualname: str) -> OpOverload:
         known = [f"{namespace}::{other}" for other in _overload_names(namespace)]
         raise RuntimeError(f"operator {namespace}::{name} does not exist{_near(qualname, known)}")
     return overload
+
+
+def find_packet(qualname: str) -> OpOverloadPacket:
+    """The overloads of ``ns::name``. Raises AttributeError where there are none."""
+    namespace, name = split_name(qualname)
+    packet: OpOverloadPacket = getattr(getattr(ops, namespace), name)
+    return packet
 
 
 def split_name(qualname: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._argument_types import check_flag
 from ._core import Tensor
 from ._core import device as Device
 from ._core import dtype as DType
@@ -20,23 +21,73 @@ __all__: list[str] = []
 
 
 def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
-    """``to(dtype)``, ``to(device, dtype=None)``, ``to(other)``, with ``copy=False``; self where nothing changes."""
-    wanted_dtype, wanted_device = options.get("dtype"), options.get("device")
-    for arg in args:
-        if isinstance(arg, Tensor):
-            wanted_dtype, wanted_device = arg.dtype, arg.device
-        elif isinstance(arg, DType) or arg in PYTHON_TYPES:
-            wanted_dtype = arg
-        elif isinstance(arg, (str, int, Device)) and not isinstance(arg, bool):
-            wanted_device = arg
+    """``to(device=None, dtype=None)``, ``to(dtype)`` or ``to(other)``, with ``copy=False``; self if nothing changes."""
+    wanted_dtype, wanted_device, copy = _destination(args, options)
     where = self.device if wanted_device is None else Device(wanted_device)
     if where.type == self.device.type and where.index is None:
         where = self.device
     target = PYTHON_TYPES.get(wanted_dtype, wanted_dtype) or self.dtype
-    if target is self.dtype and where == self.device and not options.get("copy"):
+    if target is self.dtype and where == self.device and not copy:
         return self
     result: Tensor = ops.aten._to_copy.default(self, dtype=target, device=where)
     return result
+
+
+_FLAGS = ("non_blocking", "copy")
+_ONLY_WHERE = frozenset(("dtype", "device"))
+
+
+def _destination(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, bool]:
+    """dtype, device and copy, as a call of `to` gives them. Raises TypeError for what is none of its three forms."""
+    first = args[0] if args else None
+    if len(args) == 1 and not options:  # the usual calls first
+        if isinstance(first, DType):
+            return first, None, False
+        if isinstance(first, (str, Device)):
+            return None, first, False
+        if isinstance(first, Tensor):
+            return first.dtype, first.device, False
+    if not args and options.keys() <= _ONLY_WHERE:
+        dtype, device = options.get("dtype"), options.get("device")
+        if (dtype is None or isinstance(dtype, DType)) and (device is None or isinstance(device, (str, Device))):
+            return dtype, device, False
+    if isinstance(first, Tensor) or _is_dtype(first):
+        names = ["other" if isinstance(first, Tensor) else "dtype", *_FLAGS]
+    else:
+        names = ["device", "dtype", *_FLAGS]
+    given = dict(zip(names, args, strict=False))
+    fits = len(args) <= len(names) and not given.keys() & options.keys()
+    fits = fits and all(name in names[len(args) :] or name == "memory_format" for name in options)
+    given.update(options)
+    if not (fits and all(_fits(name, value) for name, value in given.items())):
+        raise _no_destination(args, options)
+    if isinstance(first, Tensor):
+        return first.dtype, first.device, given.get("copy", False)
+    return given.get("dtype"), given.get("device"), given.get("copy", False)
+
+
+def _fits(name: str, value: Any) -> bool:
+    if name in _FLAGS:
+        return isinstance(value, bool)
+    if name == "device":
+        return value is None or (isinstance(value, (str, int, Device)) and not isinstance(value, bool))
+    if name == "dtype":
+        return value is None or _is_dtype(value)
+    return name == "other" or value is None  # a memory format: there are none but the default
+
+
+def _is_dtype(value: Any) -> bool:
+    return isinstance(value, DType) or (isinstance(value, type) and value in PYTHON_TYPES)
+
+
+def _no_destination(args: tuple[Any, ...], options: dict[str, Any]) -> TypeError:
+    got = [type(arg).__name__ for arg in args] + [f"{name}={type(value).__name__}" for name, value in options.items()]
+    flags = "non_blocking=False, copy=False, *, memory_format=None"
+    return TypeError(
+        f"to() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:\n"
+        f" * (torch.device device=None, torch.dtype dtype=None, {flags})\n * (torch.dtype dtype, {flags})\n"
+        f" * (Tensor other, {flags})"
+    )
 
 
 def cpu(self: Tensor) -> Tensor:
@@ -53,6 +104,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     """A NumPy array over the same memory; with ``force`` a copy where that is not possible."""
     import numpy as np
 
+    check_flag("numpy", "force", force)
     if _core.is_tracing():
         array: np.ndarray[Any, Any] = _left_the_trace("NumPy array", lambda: numpy(self, force=force))
         return array
@@ -84,28 +136,48 @@ def _conversion(name: str) -> Any:
     return convert
 
 
-def type_(self: Tensor, dtype: DType | None = None) -> Any:
-    """The name of the tensor's type, or the tensor as ``dtype``."""
-    if dtype is not None:
+_TYPE_NAMES = {
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+    "int64": "Long",
+    "int32": "Int",
+    "int16": "Short",
+    "int8": "Char",
+    "uint8": "Byte",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
+    "bool": "Bool",
+}
+
+
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The name of the tensor's type, or the tensor as ``dtype``: a dtype, or such a name."""
+    check_flag("type", "non_blocking", non_blocking)
+    if dtype is None:
+        prefix = "torch" if self.is_cpu else f"torch.{self.device.type}"
+        return f"{prefix}.{_TYPE_NAMES[self.dtype.name]}Tensor"
+    if isinstance(dtype, DType):
         return to(self, dtype)
-    names = {
-        "float32": "Float",
-        "float64": "Double",
-        "float16": "Half",
-        "int64": "Long",
-        "int32": "Int",
-        "int16": "Short",
-        "int8": "Char",
-        "uint8": "Byte",
-        "bool": "Bool",
-        "bfloat16": "BFloat16",
-    }
-    prefix = "torch" if self.is_cpu else f"torch.{self.device.type}"
-    return f"{prefix}.{names.get(self.dtype.name, self.dtype.name)}Tensor"
+    if dtype is Tensor:
+        return to(self, _core.get_default_dtype())
+    if not isinstance(dtype, (str, type)):
+        raise TypeError(f"type(): argument 'dtype' must be a dtype or a type's name, not {type(dtype).__name__}")
+    name = dtype if isinstance(dtype, str) else dtype.__name__
+    for found, short in _TYPE_NAMES.items():
+        if name == f"torch.{short}Tensor":
+            return to(self, "cpu", _core.dtypes[found])
+    raise ValueError(f"invalid type: {name!r}; types are called torch.FloatTensor, torch.LongTensor, ...")
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor with other's dtype and device."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"type_as(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
     return to(self, other)
 
 
@@ -131,6 +203,7 @@ def new_tensor(
     """``torch.tensor(data)`` with self's dtype and device unless others are given."""
     from ._creation import tensor
 
+    check_flag("new_tensor", "requires_grad", requires_grad)
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
@@ -140,13 +213,21 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
         raise TypeError(
             f"resize_as_(): argument 'the_template' (position 1) must be Tensor, not {type(the_template).__name__}"
         )
+    _refuse_format("resize_as_", memory_format)
     return _core.resize_(self, tuple(the_template.shape))
+
+
+def _refuse_format(function: str, memory_format: Any) -> None:
+    if memory_format is not None:
+        got = type(memory_format).__name__
+        raise TypeError(f"{function}(): argument 'memory_format' must be torch.memory_format, not {got}")
 
 
 def resize_(self: Tensor, *shape: Any, memory_format: Any = None) -> Tensor:
     """Gives the tensor a new contiguous shape in place."""
     if not shape:
         raise TypeError("resize_() missing 1 required positional argument: 'size'")
+    _refuse_format("resize_", memory_format)
     return _core.resize_(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._core import Tensor
+from ._core import Tensor, UntypedStorage
 from ._modes import DisableTorchFunctionSubclass, handed_on
 from ._ops import ops
 
@@ -30,20 +30,25 @@ def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.
     return converted.copy() if copy and converted is array else converted
 
 
-def from_array(array: np.ndarray[Any, Any]) -> Tensor:
+def wrap_array(array: np.ndarray[Any, Any]) -> Tensor:
     """What a function of NumPy's that was given a tensor returns: a tensor over the array it made."""
-    import numpy as np
-
     from ._creation import from_numpy
 
-    return from_numpy(np.asarray(array))
+    return from_numpy(array)
+
+
+def from_array(array: Any) -> Tensor:
+    """A tensor over the memory of what has NumPy's interface."""
+    import numpy as np
+
+    return wrap_array(np.asarray(array))
 
 
 def format_tensor(tensor: Tensor, spec: str) -> str:
-    """A 0-d tensor formats like its number; others take no format specification."""
-    if tensor.dim() == 0:
+    """A 0-d tensor formats like its number; others take no format specification, as no object that has none."""
+    if tensor.dim() == 0 and not tensor.is_meta and type(tensor) is Tensor:
         return format(tensor.item(), spec)
-    return format(repr(tensor), spec)
+    return object.__format__(tensor, spec)
 
 
 def torch_function(
@@ -82,14 +87,16 @@ def deepcopy(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     """
     import copy
 
-    if id(tensor) in memo:
-        found: Tensor = memo[id(tensor)]
-        return found
     if not tensor.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment; "
             "copy `tensor.detach()` instead"
         )
+    if not isinstance(memo, dict):
+        raise TypeError(f"__deepcopy__(): argument 'memo' (position 1) must be dict, not {type(memo).__name__}")
+    if id(tensor) in memo:
+        found: Tensor = memo[id(tensor)]
+        return found
     wraps = hasattr(type(tensor), "__torch_dispatch__")  # what has its memory in other tensors
     data = tensor.detach().clone() if wraps else _over_copied_memory(tensor.detach(), memo)
     result: Tensor = Tensor._make_subclass(type(tensor), data, tensor.requires_grad)
@@ -128,6 +135,27 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     geometry = tuple(tensor.shape), data.stride()
     state = (tensor.dtype, *geometry, raw, str(tensor.device), tensor.requires_grad, dict(vars(tensor)))
     return rebuild_tensor, (type(tensor), *state)
+
+
+def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
+    """How pickle stores a storage: its bytes."""
+    if storage.device.type != "cpu":
+        raise NotImplementedError(
+            f"a storage on {storage.device} is not pickled: pickle a tensor over it, or take it to the CPU"
+        )
+    return rebuild_storage, (bytes(_bytes_of(storage)),)
+
+
+def rebuild_storage(raw: bytes) -> UntypedStorage:
+    """The inverse of `reduce_storage`."""
+    storage = UntypedStorage(len(raw))
+    _bytes_of(storage)[:] = raw
+    return storage
+
+
+def _bytes_of(storage: UntypedStorage) -> memoryview:
+    count = storage.nbytes()
+    return _core.as_memoryview(_core.from_buffer(storage, storage.data_ptr(), (count,), (1,), _core.dtypes["uint8"]))
 
 
 def rebuild_tensor(

@@ -59,6 +59,16 @@ def agree(case: Case, quoted: str | None = None) -> None:
     assert quoted in str(ours.error), f"mindtorch_v2 says: {ours.error}"
 
 
+def agree_or_raise(case: Case) -> None:
+    """Both give equal values, or both raise: ours PyTorch's class or a subclass."""
+    theirs, ours = outcome(torch, case), outcome(mindtorch_v2, case)
+    if theirs.error is None:
+        agree(case)
+    else:
+        assert ours.error is not None, f"PyTorch raises {theirs.error!r}, mindtorch_v2 gives {ours.value}"
+        assert isinstance(ours.error, type(theirs.error)), f"expected {theirs.error!r}, got {ours.error!r}"
+
+
 def plain(value: Any) -> Any:
     """Tensors as (dtype, shape, values, requires_grad), containers element by element, the rest as it is."""
     if hasattr(value, "requires_grad") and hasattr(value, "tolist"):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.runtime.both import agree
+from tests.runtime.both import agree, agree_or_raise
 
 
 class One:
@@ -98,3 +99,95 @@ def test_a_text(index: Any) -> None:
 @pytest.mark.parametrize("index", [1.5, 1j, {}, object()])
 def test_what_is_no_index(index: Any) -> None:
     agree(lambda torch: torch.arange(4)[index], "are valid indices")
+
+
+class Broken:
+    def __index__(self) -> int:
+        raise ValueError("no index")
+
+
+class Fraction:
+    def __index__(self) -> Any:
+        return 2.5
+
+
+# What stands between the brackets, of a vector and a matrix: sequences, text, what says it is an index and is none.
+SEQUENCES: dict[str, Any] = {
+    "text of three": "CPU",
+    "text of one": "C",
+    "no text": "",
+    "bytes": b"x",
+    "text in a tuple": ("x",),
+    "text in a list": ["x"],
+    "a range": range(2),
+    "fractions": [1.0, 0.5],
+    "rows of different lengths": [[1, 2], [0]],
+    "rows": [[0, 1], [1, 0]],
+    "a slice in a list": [slice(0, 1)],
+    "None in a list": [None],
+    "an ellipsis in a list": [1, ...],
+    "an empty list in a list": [[]],
+    "a long list of lists": [[0]] * 40,
+    "truth values": [True, False, True],
+    "NumPy's fractions": np.ones(3),
+    "NumPy's truth values": np.array([True, False, True]),
+    "NumPy's integer": np.int64(1),
+    "an object": object(),
+    "no numbers": [object()],
+    "a dict": {},
+    "a float": 1.0,
+    "an index that fails": Broken(),
+    "an index that is none": Fraction(),
+    "too big": 2**63,
+    "too big in a list": [2**63],
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+@pytest.mark.parametrize("shape", [(3,), (2, 3), ()])
+@pytest.mark.parametrize("assigned", [False, True])
+def test_what_stands_between_the_brackets(name: str, shape: tuple[int, ...], assigned: bool) -> None:
+    """As PyTorch has it: a sequence that holds more than numbers stands for a tuple, any other one for a tensor."""
+
+    def case(torch: Any) -> Any:
+        x = torch.zeros(shape) + 5
+        if not assigned:
+            return x[SEQUENCES[name]]
+        x[SEQUENCES[name]] = 1.5
+        return x
+
+    agree_or_raise(case)
+
+
+VALUES: dict[str, Any] = {
+    "None": None,
+    "text": "x",
+    "a list": [1.0],
+    "an empty list": [],
+    "a tuple": (1.0, 2.0, 3.0),
+    "an array": np.ones(3),
+    "NumPy's float": np.float32(1.5),
+    "NumPy's integer": np.int64(1),
+    "complex": 1j,
+    "no index": Broken(),
+    "a dtype": int,
+    "a truth value": True,
+    "nan": float("nan"),
+    "too big": 2**63,
+    "bigger": 2**70,
+    "negative": -1,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("index", [0, 5, "x", slice(None), [0, 1], "mask", ()])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "bool"])
+def test_what_is_assigned(name: str, index: Any, dtype: str) -> None:
+    """A number or a tensor; it is looked at before the index is."""
+
+    def case(torch: Any) -> Any:
+        x = torch.zeros(3).to(getattr(torch, dtype))
+        x[torch.tensor([True, False, True]) if index == "mask" else index] = VALUES[name]
+        return x
+
+    agree_or_raise(case)

@@ -202,3 +202,23 @@ def test_numpy_where_nothing_is_recorded(mode, read):
 @pytest.mark.parametrize("read", [lambda x: x.numpy(), np.asarray])
 def test_numpy_of_what_is_recorded(read):
     agree(lambda torch: read(torch.ones(2, requires_grad=True)), "Can't call numpy() on Tensor that requires grad.")
+
+
+def test_operators_are_pickled_by_name() -> None:
+    for operator in (mindtorch_v2.ops.aten.add, mindtorch_v2.ops.aten.add.Tensor, mindtorch_v2.ops.aten.sin.default):
+        assert pickle.loads(pickle.dumps(operator)) is operator
+        assert copy.deepcopy(operator) is operator
+
+
+def test_a_storage_is_pickled_with_its_bytes() -> None:
+    storage = mindtorch_v2.arange(3.0).untyped_storage()
+    for copied in (pickle.loads(pickle.dumps(storage)), copy.deepcopy(storage)):
+        assert copied.nbytes() == 12
+        assert copied.data_ptr() != storage.data_ptr()
+        assert copied.__reduce__() == storage.__reduce__()
+    assert pickle.loads(pickle.dumps(mindtorch_v2.zeros(0).untyped_storage())).nbytes() == 0
+
+
+def test_a_storage_elsewhere_is_not_pickled() -> None:
+    with pytest.raises(NotImplementedError, match="npu:0"):
+        pickle.dumps(mindtorch_v2.ones(3, device="npu").untyped_storage())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core import Size
+
 __all__ = ["tree_leaves", "tree_map", "tree_map_only"]
 
 
@@ -14,6 +16,8 @@ def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
         return type(tree)((key, tree_map(function, tree[key], *(other[key] for other in others))) for key in tree)
     if isinstance(tree, (tuple, list)):
         items = [tree_map(function, *at) for at in zip(tree, *others, strict=True)]
+        if isinstance(tree, Size):  # whose leaves need not be ints any more
+            return tuple(items)
         return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
     return function(tree, *others)
 

@@ -1,0 +1,238 @@
+"""Functions, classes and methods that are no operators, with odd arguments: PyTorch's value, or its class of error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.both import agree_or_raise
+
+
+class BadIndex:
+    def __index__(self) -> int:
+        raise ValueError("no index")
+
+
+# By what judges them: a call a line. `v` is a vector of floats, `a` a matrix, `s` a number, `i` and `m` hold integers
+# and truth values, `e` nothing.
+CALLS = {
+    "flags": """
+        setattr(v, "requires_grad", None)
+        setattr(v, "requires_grad", 1)
+        setattr(v, "requires_grad", True)
+        setattr(i, "requires_grad", 1)
+        v.requires_grad_("1")
+        v.requires_grad_(None)
+        v.requires_grad_(requires_grad=1)
+        i.requires_grad_(1)
+        v.requires_grad_().requires_grad
+        torch.Tensor._make_subclass(torch.nn.Parameter, v, 1)
+        torch.Tensor._make_subclass(torch.nn.Parameter, v, type)
+        v.numpy(force=0)
+        v.numpy(force=None)
+        v.new_tensor(1.0, requires_grad=1)
+        v.new_tensor(v, requires_grad=np.float32(1.5))
+        torch.tensor(1.0, pin_memory=1)
+        torch.tensor(v, pin_memory=True)
+    """,
+    "destinations": """
+        v.to()
+        v.to(None)
+        v.to(None, None)
+        v.to(float)
+        v.to("cpu", torch.float64)
+        v.to("cpu", None, True, True)
+        v.to(torch.float64, True, True)
+        v.to(i, True, copy=True)
+        v.to(device="cpu", dtype=torch.int64, copy=False)
+        v.to(dtype=torch.int64, non_blocking=True)
+        v.to("cpu", dtype=torch.int64)
+        v.to(out=True)
+        v.to(other=v)
+        v.to([])
+        v.to(torch.float32, -1)
+        v.to(torch.float32, "cpu")
+        v.to(torch.float32, torch.float32)
+        v.to(torch.float32, device="cpu")
+        v.to(torch.float64, True, True, True)
+        v.to("cpu", torch.float64, 1)
+        v.to("cpu", 1)
+        v.to("cpu", "cpu")
+        v.to("cpu", True)
+        v.to(v, 1)
+        v.to(v, dtype=torch.int64)
+        v.to(copy=1)
+        v.to(torch.float32, copy=None)
+        v.to("cpu", device="cpu")
+        v.to(dtype="x")
+        v.to(device=1.5)
+        v.to(v, memory_format=0)
+        v.to("x")
+        v.type_as(1)
+        v.type_as(i)
+    """,
+    "types": """
+        v.type()
+        [v.to(d).type() for d in (torch.complex64, torch.complex128, torch.uint16, torch.bool, torch.half)]
+        v.to("meta").type()
+        v.type(1)
+        v.type("x")
+        v.type(float)
+        v.type(torch.int64)
+        v.type(torch.int64, True)
+        v.type(torch.int64, non_blocking=1)
+        v.type("torch.DoubleTensor")
+        v.type(torch.Tensor)
+        torch.dtype()
+        torch.dtype("float32")
+        torch.set_default_dtype(None)
+        torch.set_default_dtype("x")
+        torch.set_default_dtype(float)
+        torch.set_default_dtype(torch.int64)
+        torch.promote_types(None, None)
+        str(torch.promote_types(float, torch.int64))
+        torch.promote_types(torch.int64, "x")
+        torch.promote_types()
+    """,
+    "sizes": """
+        torch.Size([True])
+        torch.Size(np.array([1, 2])).numel()
+        torch.Size([torch.tensor(2), np.int64(3)]).numel()
+        torch.Size(i)
+        torch.Size({1: 2})
+        torch.Size(range(3))
+        torch.Size(0)
+        torch.Size(None)
+        torch.Size([1.5])
+        torch.Size("ab")
+        torch.Size([torch.tensor(2.5)])
+        torch.Size([BadIndex()])
+        torch.Size([1], [2])
+        torch.Size([2, 3]) + [4]
+        torch.Size([2, 3]) + v
+        torch.Size([2, 3]) + 1
+        torch.Size([2, 3]) + ("x",)
+        isinstance(torch.Size([2, 3]) + (1,), torch.Size)
+        isinstance((1,) + torch.Size([2, 3]), torch.Size)
+        isinstance(torch.Size([2, 3]) * 2, torch.Size)
+        isinstance(2 * torch.Size([2, 3]), torch.Size)
+        isinstance(torch.Size([2, 3])[1:], torch.Size)
+        torch.Size([2, 3]) * 1.5
+        torch.Size([2, 3]).__add__(v) is NotImplemented
+        v.size(True)
+        v.size(BadIndex())
+        v.size("x")
+        v.stride(True)
+        v.stride(1.5)
+        v.size(2**70)
+    """,
+    "devices": """
+        torch.device("cpu").__eq__(0) is NotImplemented
+        torch.device("cpu").__ne__(0) is NotImplemented
+        torch.device("cpu") == "cpu"
+        torch.device("cpu") != "cpu"
+        torch.device("x", v)
+        torch.device("cpu", BadIndex())
+        torch.device("cpu", True)
+        torch.device("cpu", 1.5)
+        torch.device("cpu", np.int64(1)).index
+        torch.device("cpu", torch.tensor(1)).index
+        torch.device("cpu", 2**70)
+        torch.device(None)
+    """,
+    "data": """
+        torch.tensor(range(3))
+        torch.tensor([range(2), range(2)])
+        torch.tensor([np.array([1, 2]), np.array([3, 4])])
+        torch.tensor(range(0))
+        torch.tensor(memoryview(b"ab"))
+        torch.tensor(type)
+        torch.tensor(None)
+        torch.tensor({"a": 1})
+        torch.tensor([1, None])
+        torch.tensor([{}])
+        torch.tensor(torch.float32)
+        torch.tensor(np.float32)
+        torch.tensor("x")
+        torch.tensor(["x"])
+        torch.tensor([b"x"])
+        torch.tensor([1, "x"])
+        torch.tensor(object(), dtype=torch.float32)
+        torch.tensor([1, None], dtype=torch.int64)
+        torch.tensor("x", dtype=torch.int64)
+        torch.tensor(1.0, dtype="x")
+        torch.tensor(1.0, dtype=float)
+        torch.as_tensor(v, torch.float64)
+        torch.as_tensor(v, dtype=torch.float64)
+        torch.as_tensor(type)
+        torch.as_tensor(v, dtype="x")
+    """,
+    "the class": """
+        torch.Tensor(device="cpu")
+        torch.Tensor(0, v)
+        torch.Tensor(0, 1.5)
+        torch.Tensor(2, "1")
+        torch.Tensor(2, s)
+        torch.Tensor(2, torch.tensor(3)).shape
+        torch.Tensor(torch.tensor(2), 2).shape
+        torch.Tensor(np.int64(2), 3).shape
+        torch.Tensor(True)
+        torch.Tensor({})
+        torch.Tensor(range(3))
+        torch.Tensor(v, v)
+        torch.Tensor([1], [2])
+        torch.Tensor(v, device="cpu")
+        torch.Tensor(torch.Size([2])).shape
+        torch.Tensor([1, "x"])
+    """,
+    "protocols": """
+        e.__index__()
+        i.__index__()
+        s.__index__()
+        torch.tensor([1]).__index__()
+        torch.tensor(True).__index__()
+        v.__format__("x")
+        v.__format__("")
+        s.__format__(".1f")
+        s.__format__("aten::add")
+        f"{v:>20}"
+        v.__array_wrap__(np.float32(1))
+        v.__array_wrap__(np.ones(3))
+        v.__array_wrap__(v)
+        (v * 2).requires_grad_().exp().__deepcopy__(None)
+        v.__rtruediv__("x") is NotImplemented
+        "x" / v
+        2 / (v + 1)
+        None / v
+    """,
+    "memory formats": """
+        v.resize_as_(v, memory_format=0)
+        v.resize_as_(v, memory_format=None)
+        v.resize_([2], memory_format=0)
+        v.contiguous(None)
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    "call", [line.strip() for lines in CALLS.values() for line in lines.split("\n") if line.strip()]
+)
+def test_a_call(call: str) -> None:
+    def case(torch: Any) -> Any:
+        names = {
+            "torch": torch,
+            "np": np,
+            "BadIndex": BadIndex,
+            "v": torch.arange(3.0),
+            "a": torch.arange(6.0).reshape(2, 3),
+            "s": torch.tensor(2.5),
+            "i": torch.arange(3),
+            "m": torch.tensor([True, False, True]),
+            "e": torch.zeros(0),
+        }
+        result = eval(call, names)
+        return names["v"].requires_grad if result is None else result
+
+    agree_or_raise(case)
