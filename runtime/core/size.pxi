@@ -104,14 +104,6 @@ class IntegerOverflow(TypeError, ValueError, OverflowError, RuntimeError):
     """
 
 
-cdef object index_of(object value, str what):
-    """What an object says that it is as an int. Raises TypeError where it fails to."""
-    try:
-        return PyNumber_Index(value)
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError) as error:
-        raise TypeError(f"{what} must be an int, not {_type_name(value)}: {error}") from error
-
-
 cdef int64_t to_int64(object value, str what) except? -1:
     """A Python int, or what stands for one, that fits in 64 bits."""
     cdef int overflow
@@ -119,7 +111,9 @@ cdef int64_t to_int64(object value, str what) except? -1:
     if not PyLong_Check(value):
         if not PyIndex_Check(value):
             raise TypeError(f"{what} must be an int, not {_type_name(value)}")
-        value = index_of(value, what)
+        name, value = _type_name(value), guarded_number(to_index, value)
+        if value is NO_DEFAULT:
+            raise TypeError(f"{what} must be an int, not {name}: its __index__ fails")
     number = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow:
         raise IntegerOverflow(f"{what}: Overflow when unpacking long long: got {value}, which needs more than 64 bits")
