@@ -52,21 +52,26 @@ def ours(_: str) -> dict[str, Callable[[], object]]:
 
 
 def peer(library: str) -> dict[str, Callable[[], object]]:
-    """The same operator as PyTorch has a user write it."""
+    """The same operator in PyTorch."""
     import torch
 
+    return cases(torch, peer_operator(torch, library))
+
+
+def peer_operator(torch: Any, library: str) -> Callable[..., Any]:
+    """The operator as PyTorch has a user write it."""
     torch.set_num_threads(1)
     kernels = ctypes.CDLL(library)
     pointer, size = ctypes.c_void_p, ctypes.c_uint64
     kernels.scaled_add_cpu.argtypes = [pointer, pointer, pointer, ctypes.c_float, size]
     kernels.scaled_add_grad_cpu.argtypes = [pointer, pointer, ctypes.c_float, size]
 
-    def scaled_add(x: torch.Tensor, y: torch.Tensor, *, scale: float = 1.0) -> torch.Tensor:
+    def scaled_add(x: Any, y: Any, *, scale: float = 1.0) -> Any:
         out = torch.empty_like(x)
         kernels.scaled_add_cpu(x.data_ptr(), y.data_ptr(), out.data_ptr(), scale, x.numel())
         return out
 
-    def scaled_add_grad(grad: torch.Tensor, scale: float) -> torch.Tensor:
+    def scaled_add_grad(grad: Any, scale: float) -> Any:
         out = torch.empty_like(grad)
         kernels.scaled_add_grad_cpu(grad.data_ptr(), out.data_ptr(), scale, grad.numel())
         return out
@@ -82,7 +87,8 @@ def peer(library: str) -> dict[str, Callable[[], object]]:
     op = torch.library.custom_op("bench::scaled_add", scaled_add, mutates_args=())
     op.register_fake(lambda x, y, *, scale=1.0: torch.empty_like(x))
     op.register_autograd(lambda ctx, grad: (grad, grad_op(grad, ctx.scale)), setup_context=setup)
-    return cases(torch, op)
+    made: Callable[..., Any] = op
+    return made
 
 
 def serve(side: str, library: str) -> None:
