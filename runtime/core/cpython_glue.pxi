@@ -75,6 +75,25 @@ cdef extern from *:
     #define Py_DECREF(object) Py_XDECREF(object)
     #endif
 
+    /* An object that nobody refers to any more may be kept by what it belongs to, which takes the one reference. An object
+       with weak references is not: they are to see it go. */
+    static destructor mt_park_rest;
+    static int (*mt_park)(PyObject*);
+    static void mt_park_or_dealloc(PyObject* o) {
+        PyObject** references = PyObject_GET_WEAKREFS_LISTPTR(o);
+        if (*references == NULL) {
+            Py_SET_REFCNT(o, 1);
+            if (mt_park(o)) return;
+            Py_SET_REFCNT(o, 0);
+        }
+        mt_park_rest(o);
+    }
+    static void mt_install_parking(PyTypeObject* type, int (*park)(PyObject*)) {
+        mt_park = park;
+        mt_park_rest = type->tp_dealloc;
+        type->tp_dealloc = mt_park_or_dealloc;
+    }
+
     static PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) { return type->tp_alloc(type, n); }
 
     /* Cython's functions with a binding, unlike CPython's method descriptors, take anything for `self`. Their vectorcall
@@ -163,6 +182,7 @@ cdef extern from *:
     int mt_tensor_dict_install(PyTypeObject* type, Py_ssize_t offset) except -1
     int mt_context_dict_install(PyTypeObject* type, Py_ssize_t offset) except -1
     int mt_remove_attribute(PyTypeObject* type, object name) except -1
+    void mt_install_parking(PyTypeObject* type, int (*park)(PyObject*) noexcept)
     PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) except NULL
     int mt_whole_storage_install(PyTypeObject* type) except -1
     int mt_whole_overload_install(PyTypeObject* type) except -1

@@ -186,10 +186,15 @@ cdef class GraphTask:
         return 0
 
     cdef int run_node(self, NodeState* state) except -1:
-        cdef Node node = <Node>state.node, after
-        cdef NodeState* reached
-        cdef list grads = take_gradients(state)
+        cdef Node node = <Node>state.node
+        cdef list grads
         cdef int i
+        if node.hooks is None and not state.captured and not anomaly_enabled:
+            if type(node) is PlanNode:
+                return run_plan_node(self, <PlanNode>node, state)
+            if node.sequence == LAST_SEQUENCE and (<AccumulateGrad>node).variable.hooks is None:
+                return run_accumulate(<AccumulateGrad>node, state)
+        grads = take_gradients(state)
         if state.captured and self.capture(node, grads):
             return 0
         if node.hooks is not None or node.sequence == LAST_SEQUENCE:
@@ -203,15 +208,21 @@ cdef class GraphTask:
         if not self.retain_graph:
             node.release_saved()
         for i in range(node.next_count):
-            after = <Node>node.next_nodes[i]
-            if after is None:
-                continue
-            reached = self.find(after)
-            if result[i] is not None and reached.needed:
-                self.receive(after, node.next_outputs[i], result[i], node, i)
-            reached.dependencies -= 1
-            if reached.dependencies == 0:
-                self.push(reached)
+            self.send(node, i, result[i])
+        return 0
+
+    cdef inline int send(self, Node node, int slot, object grad) except -1:
+        """What a node gave for an input goes to the node that made it, which runs once it has heard from all."""
+        cdef Node after = <Node>PyTuple_GET_ITEM(node.next_nodes, slot)
+        cdef NodeState* reached
+        if after is None:
+            return 0
+        reached = self.find(after)
+        if grad is not None and reached.needed:
+            self.receive(after, node.next_outputs[slot], grad, node, slot)
+        reached.dependencies -= 1
+        if reached.dependencies == 0:
+            self.push(reached)
         return 0
 
     cdef tuple fitted(self, Node node, object result):
@@ -276,6 +287,19 @@ cdef list take_gradients(NodeState* state):
             Py_DECREF(<object>state.grads[i])
             state.grads[i] = NULL
     return grads
+
+
+cdef int run_accumulate(AccumulateGrad node, NodeState* state) except -1:
+    """As `AccumulateGrad.apply`, where no hook looks at the gradient before."""
+    cdef object grad
+    if state.grads[0] != NULL and node.variable.wants_grad:
+        grad = <object>state.grads[0]
+        Py_DECREF(grad)
+        state.grads[0] = NULL
+        accumulate(node.variable, grad)
+    if node.variable.post_hooks:
+        run_post_accumulate_hooks(node.variable)
+    return 0
 
 
 cdef int run_tensor_hooks(Node node, list grads) except -1:
@@ -427,6 +451,11 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
     and leaves others alone; with `accumulate_inputs` they are added to the inputs' ``grad`` instead. Grad mode is
     `create_graph` while it runs and is restored whatever happens, as is the graph.
     """
+    return backward_pass(tensors, grad_tensors, retain_graph, create_graph, inputs, accumulate_inputs)
+
+
+cdef object backward_pass(tuple tensors, tuple grad_tensors, bint retain_graph, bint create_graph, object inputs,
+                          bint accumulate_inputs):
     cdef GraphTask task = GraphTask()
     cdef int outside = mt_state.grad_off
     cdef uint64_t outside_keys = mt_state.excluded

@@ -221,6 +221,8 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
         if mt_state.grad_off and g.contig and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 \
                 and Py_REFCNT(<PyObject*>g) <= references:
             variable.grad_ = g
+        elif mt_state.grad_off and is_plain_copy(g):
+            variable.grad_ = plain_copy(g)
         elif mt_state.grad_off:
             variable.grad_ = call1(aten("clone"), same_value(g))
         else:
@@ -234,6 +236,19 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
     return 0
 
 
+cdef inline bint is_plain_copy(Tensor g) noexcept:
+    """Whether `clone` would copy a little memory of the CPU, and nobody could see it do so."""
+    return g.contig and g.dev.type_code == DEVICE_CPU and g.nelem < RELEASE_GIL_FROM and g.storage.data != NULL \
+        and g.keys & INPLACE_OR_VIEW and not (g.keys | mt_state.included) & ~mt_state.excluded & (OVERRIDES | TRACING) \
+        and not forward_levels and not show_trace
+
+
+cdef Tensor plain_copy(Tensor g):
+    cdef Tensor t = like_of(g, g.dt)
+    memcpy(t.storage.data, tensor_data(g), g.nelem * g.dt.itemsize)
+    return t
+
+
 cdef Node gradient_node(Tensor t):
     """Where a tensor's gradient goes: the node that made it, a leaf's accumulator, or None."""
     cdef AccumulateGrad node
@@ -244,6 +259,8 @@ cdef Node gradient_node(Tensor t):
         return None
     if t.accumulator != NULL:
         return <AccumulateGrad>t.accumulator
+    if t.parked != NULL:
+        return unpark_accumulator(t)
     node = AccumulateGrad.__new__(AccumulateGrad)
     node.variable, node.sequence, node.node_name = t, LAST_SEQUENCE, "AccumulateGrad"
     node.next_nodes, node.next_count = (), 0

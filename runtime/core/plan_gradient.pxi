@@ -44,8 +44,9 @@ cdef class Gradient:
         self.op, self.make, self.way, self.formulas = op, make, way, {}
 
     def __call__(self, FunctionCtx ctx not None, *grads):
+        cdef Formula formula
         formula, plain = vars(ctx)["plan"]
-        gradients = iter(run_formula(formula, ctx.saved_tensors, plain, list(grads), None))
+        gradients = iter(run_formula(formula, ctx.saved_tensors, plain, list(grads)))
         return tuple([next(gradients) if self.op.sig.args[i].kind == ARG_TENSOR else None for i in range(self.op.sig.count)])
 
     def setup_context(self, FunctionCtx ctx not None, tuple inputs not None, output):
@@ -76,29 +77,35 @@ cdef Formula formula_of(Gradient gradient, int way, uint64_t mask):
     return found
 
 
-cdef list run_formula(Formula formula, tuple tensors, tuple plain, list grads, Node node):
+cdef list run_formula(Formula formula, tuple tensors, tuple plain, list grads):
     """Gradients of the tensor arguments; `tensors` and `plain` hold what was saved, each None where the other has it."""
     cdef Frame f
     cdef Program p = formula.program
-    cdef Py_ssize_t i, count = 0 if tensors is None else PyTuple_GET_SIZE(tensors)
-    if formula.outputs + count != p.inputs:
-        raise RuntimeError(f"{p.op.sig.qualname}: the gradient takes {p.inputs - formula.outputs} saved values, got {count}")
-    if node is not None:
-        for i in range(formula.outputs):
-            if grads[i] is None and formula.reads >> i & 1 and node.meta(i).known:
-                grads[i] = zeros_for(node.meta(i))
+    cdef int i
+    if len(grads) != formula.outputs:
+        raise RuntimeError(f"{p.op.sig.qualname}: the gradient takes those of {formula.outputs} outputs, got {len(grads)}")
     enter_frame(p, &f, NULL)
     for i in range(formula.outputs):
         f.objects[i] = <PyObject*>grads[i]
-    for i in range(count):
-        f.objects[formula.outputs + i] = PyTuple_GET_ITEM(tensors, i)
-        if f.objects[formula.outputs + i] == <PyObject*>None and plain is not None:
-            f.objects[formula.outputs + i] = PyTuple_GET_ITEM(plain, i)
+    fill_saved(formula, &f, tensors, plain)
     try:
         run_program(p, &f)
         return [returned_value(p, &f, i) for i in range(f.returned)]
     finally:
         leave_frame(p, &f)
+
+
+cdef int fill_saved(Formula formula, Frame* f, tuple tensors, tuple plain) except -1:
+    """What was saved into the registers behind the gradients."""
+    cdef Py_ssize_t i, count = PyTuple_GET_SIZE(tensors) if tensors is not None else 0 if plain is None else PyTuple_GET_SIZE(plain)
+    if formula.outputs + count != formula.program.inputs:
+        raise RuntimeError(f"{formula.program.op.sig.qualname}: the gradient takes {formula.program.inputs - formula.outputs} saved "
+                           f"values, got {count}")
+    for i in range(count):
+        f.objects[formula.outputs + i] = <PyObject*>None if tensors is None else PyTuple_GET_ITEM(tensors, i)
+        if plain is not None and f.objects[formula.outputs + i] == <PyObject*>None:
+            f.objects[formula.outputs + i] = PyTuple_GET_ITEM(plain, i)
+    return 0
 
 
 @cython.final
@@ -113,7 +120,55 @@ cdef class PlanNode(FunctionCtx):
             missing += grads[i] is None
         if missing == self.output_count and is_builtin_call(self):
             return [None] * self.next_count
-        return run_formula(self.formula, self.saved_tensors if self.saved is not None or self.freed else self.plain, self.plain, grads, self)
+        for i in range(self.output_count):
+            if grads[i] is None and self.formula.reads >> i & 1:
+                grads[i] = zeros_for(self.meta(i))
+        return run_formula(self.formula, self.saved_or_none(), self.plain, grads)
+
+    cdef tuple saved_or_none(self):
+        """The tensors that were saved, None where there are none. Raises where they were changed, or the graph was freed."""
+        return <tuple>self.saved_tensors if self.saved is not None or self.freed else None
+
+
+cdef int run_plan_node(GraphTask task, PlanNode node, NodeState* state) except -1:
+    """As `GraphTask.run_node`, with the gradients straight from the pass into the program, and from there to the next nodes."""
+    cdef Frame f
+    cdef Formula formula = node.formula
+    cdef Program p = formula.program
+    cdef tuple saved
+    cdef int i
+    cdef bint any_arrived = False
+    for i in range(state.outputs):
+        if state.grads[i] != NULL:
+            any_arrived = True
+    if not any_arrived and is_builtin_call(node):
+        for i in range(node.next_count):
+            task.send(node, i, None)
+        return 0
+    for i in range(state.outputs):
+        if state.grads[i] == NULL and formula.reads >> i & 1:
+            zeros = zeros_for(node.meta(i))
+            Py_INCREF(zeros)
+            state.grads[i] = <PyObject*>zeros
+    saved = node.saved_or_none()
+    enter_frame(p, &f, NULL)
+    for i in range(formula.outputs):
+        f.objects[i] = <PyObject*>None if state.grads[i] == NULL else state.grads[i]
+    fill_saved(formula, &f, saved, node.plain)
+    try:
+        run_program(p, &f)
+        if f.returned != node.next_count:
+            raise RuntimeError(f"{p.op.sig.qualname}: {f.returned} gradients for {node.next_count} inputs")
+        if not task.retain_graph:
+            node.release_saved()
+        for i in range(node.next_count):
+            task.send(node, i, returned_value(p, &f, i))
+    finally:
+        leave_frame(p, &f)
+        for i in range(state.outputs):
+            Py_XDECREF(state.grads[i])
+            state.grads[i] = NULL
+    return 0
 
 
 cdef int record_plan(OpOverload op, Program p, Frame* f) except -1:
@@ -152,6 +207,7 @@ cdef int save_values(PlanNode node, Program p, Frame* f) except -1:
     """What the gradient reads, from the call's arguments and outputs."""
     cdef Frame made
     cdef Program prepare = node.formula.prepare
+    cdef tuple values
     cdef int i, tensors = 0
     if prepare.inputs != p.inputs + f.returned:
         raise RuntimeError(f"{p.op.sig.qualname}: what its gradient saves is of other outputs")
@@ -164,10 +220,10 @@ cdef int save_values(PlanNode node, Program p, Frame* f) except -1:
         values = returned_values(prepare, &made)
     finally:
         leave_frame(prepare, &made)
-    for value in values:
-        tensors += isinstance(value, Tensor)
-    if tensors < len(values):
-        node.plain = tuple([None if isinstance(v, Tensor) else v for v in values])
+    for i in range(made.returned):
+        tensors += is_tensor(PyTuple_GET_ITEM(values, i))
+    if tensors < made.returned:
+        node.plain = values if tensors == 0 else tuple([None if isinstance(v, Tensor) else v for v in values])
     if tensors:
         node.to_save = values if node.plain is None else tuple([v if isinstance(v, Tensor) else None for v in values])
         node.finish_saving()

@@ -226,7 +226,13 @@ cdef inline object returned_value(Program p, Frame* f, int i):
 
 
 cdef tuple returned_values(Program p, Frame* f):
-    return tuple([returned_value(p, f, i) for i in range(f.returned)])
+    cdef tuple values = PyTuple_New(f.returned)
+    cdef int i
+    for i in range(f.returned):
+        value = returned_value(p, f, i)
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(values, i, value)
+    return values
 
 
 cdef int run_program(Program p, Frame* f) except -1:

@@ -43,6 +43,7 @@ cdef class Tensor:
     # autograd
     cdef Node grad_fn_
     cdef PyObject* accumulator     # borrowed: the AccumulateGrad node holds the tensor, not the reverse (no cycle)
+    cdef PyObject* parked          # owned: the AccumulateGrad node while no graph has it, see parking.pxi
     cdef Tensor base_              # what this is a view of
     cdef int64_t born              # in which transform its memory was made: its number, or 0
     cdef object grad_
@@ -57,6 +58,7 @@ cdef class Tensor:
 
     def __dealloc__(self):
         Py_XDECREF(self.attributes)
+        Py_XDECREF(self.parked)
         if self.sizes != NULL and self.sizes != self.inline_dims:
             free(self.sizes)
 

@@ -122,7 +122,7 @@ def tensor_backward(
 
 
 tensor_backward.__name__ = "backward"
-_core.install_method("backward", _core.overridable(tensor_backward))
+_core.install_method("backward", _core.BackwardMethod(tensor_backward))
 
 
 def _tuple(tensors: Any, name: str) -> tuple[Any, ...]:
