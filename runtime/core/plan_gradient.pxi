@@ -207,7 +207,6 @@ cdef int save_values(PlanNode node, Program p, Frame* f) except -1:
     """What the gradient reads, from the call's arguments and outputs."""
     cdef Frame made
     cdef Program prepare = node.formula.prepare
-    cdef tuple values
     cdef int i, tensors = 0
     if prepare.inputs != p.inputs + f.returned:
         raise RuntimeError(f"{p.op.sig.qualname}: what its gradient saves is of other outputs")
@@ -217,14 +216,28 @@ cdef int save_values(PlanNode node, Program p, Frame* f) except -1:
         made.objects[p.inputs + i] = f.objects[p.pool[f.returns + i]]
     try:
         run_program(prepare, &made)
-        values = returned_values(prepare, &made)
+        for i in range(made.returned):
+            tensors += isinstance(returned_value(prepare, &made, i), Tensor)
+        if tensors:
+            node.to_save = saved_kind(prepare, &made, True, tensors == made.returned)
+        if tensors < made.returned:
+            node.plain = saved_kind(prepare, &made, False, tensors == 0)
     finally:
         leave_frame(prepare, &made)
-    for i in range(made.returned):
-        tensors += is_tensor(PyTuple_GET_ITEM(values, i))
-    if tensors < made.returned:
-        node.plain = values if tensors == 0 else tuple([None if isinstance(v, Tensor) else v for v in values])
-    if tensors:
-        node.to_save = values if node.plain is None else tuple([v if isinstance(v, Tensor) else None for v in values])
-        node.finish_saving()
-    return 0
+    return node.finish_saving() if tensors else 0
+
+
+cdef tuple saved_kind(Program p, Frame* f, bint tensors, bint alone):
+    """Of the values that a program returned the tensors, or the others, with None in the places of the rest."""
+    cdef tuple values
+    cdef int i
+    if alone:
+        return returned_values(p, f)
+    values = PyTuple_New(f.returned)
+    for i in range(f.returned):
+        value = returned_value(p, f, i)
+        if isinstance(value, Tensor) != tensors:
+            value = None
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(values, i, value)
+    return values
