@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 
 __all__ = ["Contestant"]
 
 
 class Contestant:
-    """The parent's end of ``python -m module arguments...``."""
+    """The parent's end of ``python -m module arguments...``, run ``under`` another program where one is given."""
 
-    def __init__(self, module: str, *arguments: str) -> None:
-        command = [sys.executable, "-m", module, *arguments]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(
+        self, module: str, *arguments: str, under: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    ) -> None:
+        command = [*under, sys.executable, "-m", module, *arguments]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         # They take turns on one core: two of them may be slowed down by different neighbours.
         os.sched_setaffinity(self._process.pid, {min(os.sched_getaffinity(0))})
 
@@ -29,4 +34,7 @@ class Contestant:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(case, file=self._process.stdin, flush=True)
-        return float(self._process.stdout.readline())
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the process that measures {case!r} ended: what it wrote stands above")
+        return float(answer)

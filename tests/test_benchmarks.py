@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from benchmarks import report, timing
+import mindtorch_v2
+from benchmarks import against, calls, operator_call, report, timing
+from benchmarks.against import Comparison
 from benchmarks.report import Result
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize(
@@ -62,3 +70,72 @@ def test_sections_of_other_commands_stay(tmp_path: Path) -> None:
     report.write([], path)
     assert path.read_text().endswith("\n## One\n\nnew\n\n## Two\n\n2\n")
     assert path.read_text().count("# Benchmarks") == 1
+
+
+def test_of_two_revisions_the_least_figures_are_compared() -> None:
+    turns = [{"a": (2.0, 1.0), "b": (1.0, 9.0)}, {"a": (1.5, 1.2), "b": (4.0, 2.0)}, {"m": (8.0, 8.0)}]
+    found = against.least(turns)
+    assert found == [Comparison("a", 1.5, 1.0), Comparison("b", 1.0, 2.0), Comparison("m", 8.0, 8.0)]
+    assert [item.is_worse(3) for item in found] == [False, True, False]
+    assert not Comparison("c", 100, 103).is_worse(3)
+    assert Comparison("c", 100, 104).is_worse(3)
+
+
+def test_a_comparison_is_shown_in_its_unit() -> None:
+    out = io.StringIO()
+    found = [Comparison("torch.cat([a, b])", 1e-6, 2e-6), Comparison(next(iter(calls.MEMORY)), 400.0, 300.0)]
+    against.show(found, "main", False, 3, Console(file=out, width=100))
+    lines = out.getvalue().splitlines()
+    assert any("torch.cat([a, b])" in line and "1 µs" in line and "2 µs" in line and "2.000" in line for line in lines)
+    assert any("400 bytes" in line and "0.750" in line for line in lines)
+    assert lines[-1] == "1 of 2 are worse by more than 3 %"
+    assert "\n| torch.cat([a, b]) | 1 µs | 2 µs | 2.000 |\n" in against.text(found, "main", False)
+    assert Comparison("a", 4619.0, 4700.0).cells(True)[1:] == ("4,619", "4,700", "1.018")
+
+
+def test_a_revision_is_exported_once(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+
+    def git(*words: str) -> str:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+        command = ["git", *identity, *words]
+        return subprocess.run(command, cwd=repository, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "--quiet")
+    for text in ("old", "new"):
+        (repository / "file").write_text(text)
+        git("add", "file")
+        git("commit", "--quiet", "--message", text)
+    tree = against.export("HEAD~1", tmp_path / "trees", repository)
+    assert (tree / "file").read_text() == "old"
+    assert tree.name == git("rev-parse", "HEAD~1")[:12]
+    (tree / "built").touch()
+    assert against.export(git("rev-parse", "HEAD~1"), tmp_path / "trees", repository) == tree
+    assert (tree / "built").exists()
+    assert [path.name for path in (tmp_path / "trees").iterdir()] == [tree.name]
+    with pytest.raises(SystemExit, match="'nothing' is no revision"):
+        against.export("nothing", tmp_path / "trees", repository)
+
+
+def test_every_case_is_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "examples/scaled_add"))
+    runs = calls.calls(mindtorch_v2, mindtorch_v2.add)
+    assert {*runs} == {*calls.CASES}
+    for case, run in runs.items():
+        if case not in operator_call.CASES:  # which are of the example's operator
+            run()
+
+
+@pytest.mark.skipif(not [*ROOT.glob("runtime/mindtorch_v2/_core.*.so")], reason="`make core` was not run in this tree")
+def test_a_process_measures_the_runtime_of_its_tree(tmp_path: Path) -> None:
+    side = against.Side(ROOT, str(tmp_path), counted=False)
+    with side.process(10) as process:
+        assert 0 < process.measure("a.view(16)") < 1
+        with pytest.raises(RuntimeError, match="'nothing' ended"):
+            process.measure("nothing")
+    refused = subprocess.run(
+        [sys.executable, "-m", "benchmarks.calls", str(tmp_path), "time"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert "ImportError" in refused.stderr
+    assert "a.view" not in refused.stdout
