@@ -35,6 +35,9 @@ cdef class FunctionCtx(Node):
         self.materialize = self.materialize_others = True
         self.versions = self.inline_versions
 
+    def __init__(self):
+        self.node_name = "FunctionCtx"      # of one that no call made
+
     def __dealloc__(self):
         Py_XDECREF(self.attributes)
         if self.versions != self.inline_versions:

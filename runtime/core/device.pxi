@@ -128,10 +128,10 @@ def get_default_device():
     return default_device_
 
 
-def set_default_device(value):
+def set_default_device(device):
     """Sets the device of tensors made without a ``device`` argument; None means ``cpu``."""
     global default_device_
-    default_device_ = device_cpu if value is None else as_device(value)
+    default_device_ = device_cpu if device is None else as_device(device)
 
 
 def _set_current_npu_index(function):

@@ -14,8 +14,8 @@ cdef str CORE = "mindtorch_v2._core"     # where the core's own behaviour is reg
 class Fallthrough:
     """Registered as a kernel: nothing happens at that key, the next lower one decides."""
 
-    def __call__(self, *args, **kwargs):
-        raise RuntimeError("fallthrough_kernel was called: it is for registration only")
+    def __call__(self):
+        raise NotImplementedError("fallthrough_kernel() should never be called: it is for registration only")
 
     def __repr__(self):
         return "fallthrough_kernel"

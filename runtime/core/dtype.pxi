@@ -76,7 +76,7 @@ def get_default_dtype():
     return default_dtype_
 
 
-def set_default_dtype(d):
+def set_default_dtype(d, /):
     """Sets the dtype that Python floats become. Raises TypeError where `d` is not a floating-point type."""
     global default_dtype_
     if not isinstance(d, dtype) or (<dtype>d).category != CATEGORY_FLOAT:

@@ -443,7 +443,7 @@ cdef int warn_of_cycle() except -1:
     return 0
 
 
-def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retain_graph, bint create_graph, inputs=None,
+def run_backward(tuple tensors not None, tuple grad_tensors not None, retain_graph, create_graph, inputs=None,
                  bint accumulate_inputs=False):
     """Runs backward from `tensors` with the gradients `grad_tensors` (None: ones, for one-element tensors).
 
@@ -451,7 +451,8 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, bint retai
     and leaves others alone; with `accumulate_inputs` they are added to the inputs' ``grad`` instead. Grad mode is
     `create_graph` while it runs and is restored whatever happens, as is the graph.
     """
-    return backward_pass(tensors, grad_tensors, retain_graph, create_graph, inputs, accumulate_inputs)
+    return backward_pass(tensors, grad_tensors, to_flag(retain_graph, "retain_graph"), to_flag(create_graph, "create_graph"),
+                         inputs, accumulate_inputs)
 
 
 cdef object backward_pass(tuple tensors, tuple grad_tensors, bint retain_graph, bint create_graph, object inputs,
@@ -464,9 +465,9 @@ cdef object backward_pass(tuple tensors, tuple grad_tensors, bint retain_graph, 
     cdef Node node
     cdef Tensor root
     cdef Py_ssize_t i
+    task.retain_graph = retain_graph
     if create_graph and (inputs is None or accumulate_inputs):
         warn_of_cycle()
-    task.retain_graph = retain_graph
     mt_state.grad_off = not create_graph
     mt_state.excluded = outside_keys & ~BELOW_AUTOGRAD
     mt_state.graph_task = <void*>task
@@ -491,6 +492,17 @@ cdef object backward_pass(tuple tensors, tuple grad_tensors, bint retain_graph, 
             saved_tensor_hooks.pairs[:] = pairs           # what unpacking left behind
         task.close()
     return None if inputs is None or accumulate_inputs else tuple(task.captured)
+
+
+cdef bint to_flag(object value, str name) except -1:
+    """A flag, for which PyTorch takes small ints, too."""
+    cdef int64_t number
+    if value is True or value is False:
+        return value is True
+    number = to_int64(value, name)
+    if number < 0 or number > 255:
+        raise OverflowError(f"{name} must be True or False, got {number}")
+    return number != 0
 
 
 def current_pass():

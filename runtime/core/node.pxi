@@ -75,6 +75,9 @@ cdef class Node:
     def __cinit__(self):
         self.next_outputs = self.inline_next
 
+    def __init__(self):
+        raise TypeError("Node is an abstract class: nodes are made by calls that autograd records")
+
     def __dealloc__(self):
         cdef int i
         if self.next_outputs != self.inline_next:
@@ -138,13 +141,13 @@ cdef class Node:
     cdef object add_tensor_hook(self, int output, hook):
         return RemovableHandle(self.hooked().tensor.setdefault(output, {}), hook)
 
-    def register_prehook(self, hook):
-        """Calls ``hook(grad_outputs)`` before the node runs; a returned tuple replaces them."""
-        return RemovableHandle(self.hooked().before, hook)
+    def register_prehook(self, fn):
+        """Calls ``fn(grad_outputs)`` before the node runs; a returned tuple replaces them."""
+        return RemovableHandle(self.hooked().before, fn)
 
-    def register_hook(self, hook):
-        """Calls ``hook(grad_inputs, grad_outputs)`` after the node ran; a returned tuple replaces grad_inputs."""
-        return RemovableHandle(self.hooked().after, hook)
+    def register_hook(self, fn):
+        """Calls ``fn(grad_inputs, grad_outputs)`` after the node ran; a returned tuple replaces grad_inputs."""
+        return RemovableHandle(self.hooked().after, fn)
 
     @property
     def metadata(self):

@@ -86,7 +86,7 @@ _LAZY_NAMES = {
 }
 
 
-def is_tensor(obj: Any) -> Any:
+def is_tensor(obj: Any, /) -> Any:
     """Whether ``obj`` is a tensor."""
     return isinstance(obj, Tensor)
 

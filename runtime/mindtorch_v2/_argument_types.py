@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
+import typing
 from collections.abc import Callable, Iterator
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from . import _core
@@ -14,18 +16,12 @@ from ._core import Tensor
 __all__ = ["check_flag", "names_wrong_types", "types_come_first"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+Classes = tuple[type, ...]
 
-# What an annotation takes. Annotations that are not listed take anything.
-_TAKEN: dict[str, tuple[type, ...]] = {
-    "Tensor": (Tensor,),
-    "DType": (_core.dtype,),
-    "bool": (bool,),
-    "str": (str,),
-    "int": (int, Tensor),
-    "float": (Real, Tensor),
-    "Dims": (int, list, tuple, type(None)),
-}
-_SHOWN = {"DType": "torch.dtype", "Dims": "int or tuple of ints"}
+# What else is taken for a type: whatever the functions themselves take for a number.
+_TAKEN: dict[type, Classes] = {int: (Integral, Tensor), float: (Real, Tensor)}
+_CALLABLE: Any = Callable
+_SHOWN = {_core.dtype: "torch.dtype", _core.device: "torch.device", type(None): "None"}
 
 
 def names_wrong_types(function: F) -> F:
@@ -42,14 +38,15 @@ def types_come_first(function: F) -> F:
 
 
 def _naming(function: F, failures: tuple[type[Exception], ...]) -> F:
-    parameters = inspect.signature(function).parameters
+    parameters = list(inspect.signature(function).parameters.values())
+    is_method = bool(parameters) and parameters[0].name == "self"
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except failures:
-            wrong = next(_wrong(function.__name__, parameters, args, kwargs), None)
+            wrong = next(_wrong(function, parameters[is_method:], args[is_method:], kwargs), None)
             if wrong is None:
                 raise
             raise wrong from None
@@ -63,24 +60,50 @@ def check_flag(function: str, name: str, value: object) -> None:
         raise TypeError(f"{function}(): argument '{name}' must be bool, not {type(value).__name__}")
 
 
-def _wrong(name: str, parameters: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[TypeError]:
-    listed = list(parameters.values())
-    for position, value in enumerate(args):
-        parameter = listed[min(position, len(listed) - 1)]
-        if not _takes(parameter.annotation, value):
-            yield _error(name, parameter, f"position {position + 1}", value)
-    for key, value in kwargs.items():
-        if key in parameters and not _takes(parameters[key].annotation, value):
-            yield _error(name, parameters[key], "keyword", value)
+def _wrong(
+    function: Any, parameters: list[inspect.Parameter], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[TypeError]:
+    by_name = {p.name: p for p in parameters}
+    by_place = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    given = [(by_place[min(i, len(by_place) - 1)], f"position {i + 1}", value) for i, value in enumerate(args)]
+    given += [(by_name[key], "keyword", value) for key, value in kwargs.items() if key in by_name]
+    for parameter, where, value in given:
+        classes = _classes(_evaluated(parameter.annotation, function.__globals__))
+        if classes is not None and not _takes(classes, value):
+            *first, last = [_SHOWN.get(cls, cls.__name__) for cls in classes]
+            expected = f"{', '.join(first)} or {last}" if first else last
+            got = type(value).__name__
+            yield TypeError(
+                f"{_called(function)}(): argument '{parameter.name}' ({where}) must be {expected}, not {got}"
+            )
 
 
-def _takes(annotation: str, value: Any) -> bool:
-    kind, _, optional = annotation.partition(" | ")
-    return kind not in _TAKEN or isinstance(value, _TAKEN[kind]) or (value is None and optional == "None")
+def _takes(classes: Classes, value: object) -> bool:
+    if isinstance(value, (str, bytes)):  # a sequence, but never meant as one
+        return type(value) in classes
+    if _CALLABLE in classes and callable(value):  # the core's classes are called without a `__call__`
+        return True
+    return isinstance(value, tuple(taken for cls in classes for taken in _TAKEN.get(cls, (cls,))))
 
 
-def _error(name: str, parameter: Any, where: str, value: Any) -> TypeError:
-    kind = parameter.annotation.partition(" | ")[0]
-    expected = parameter.annotation.replace(kind, _SHOWN.get(kind, kind), 1).replace(" | ", " or ")
-    got = type(value).__name__
-    return TypeError(f"{name}(): argument '{parameter.name}' ({where}) must be {expected}, not {got}")
+def _called(function: Any) -> str:
+    """What a caller calls: of a class its name."""
+    name: str = function.__name__
+    return function.__qualname__.rpartition(".")[0] if name == "__init__" else name
+
+
+def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
+    try:
+        return eval(annotation, names) if isinstance(annotation, str) else annotation
+    except NameError:  # imported for a type checker alone
+        return Any
+
+
+def _classes(kind: Any) -> Classes | None:
+    """The classes of what an annotation takes; None where it takes anything, or says what no class says."""
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        members = [_classes(member) for member in typing.get_args(kind)]
+        return None if None in members else tuple(cls for member in members for cls in member or ())
+    found: Any = type(None) if kind is None else typing.get_origin(kind) or kind
+    is_class = isinstance(found, type) and found not in (Any, object, inspect.Parameter.empty)
+    return (found,) if is_class else None

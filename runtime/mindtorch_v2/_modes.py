@@ -54,7 +54,14 @@ class _ModeBase:
 
 
 class TorchDispatchMode(_ModeBase):
-    """Subclasses define ``__torch_dispatch__(self, func, types, args=(), kwargs=None)``; ``func`` is an OpOverload."""
+    """Subclasses define ``__torch_dispatch__(self, func, types, args=(), kwargs=None)``; ``func`` is an OpOverload.
+
+    ``_dispatch_key`` is for PyTorch's own modes of other keys than Python, which there are none of here.
+    """
+
+    def __init__(self, _dispatch_key: Any = None) -> None:
+        if _dispatch_key is not None:
+            raise AssertionError("_dispatch_key must be a torch._C.DispatchKey, and no mode is called for another key")
 
     def _stack(self) -> list[Any]:
         return stacks.dispatch
@@ -65,6 +72,9 @@ class TorchDispatchMode(_ModeBase):
 
 class TorchFunctionMode(_ModeBase):
     """Subclasses define ``__torch_function__(self, func, types, args=(), kwargs=None)``; ``func`` is a packet."""
+
+    def __init__(self) -> None:
+        pass
 
     def _stack(self) -> list[Any]:
         return stacks.function

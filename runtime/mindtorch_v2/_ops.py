@@ -117,6 +117,8 @@ def find_packet(qualname: str) -> OpOverloadPacket:
 
 def split_name(qualname: str) -> tuple[str, str]:
     """``"ns::name"`` as ``("ns", "name")``. Raises ValueError where the namespace is missing."""
+    if not isinstance(qualname, str):
+        raise TypeError(f"the name of an operator must be str, not {type(qualname).__name__}")
     namespace, colons, name = qualname.partition("::")
     if not (namespace and colons and name) or "::" in name:
         raise ValueError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ._argument_types import names_wrong_types
+
 __all__ = ["CheckError", "RegistrationError", "check_error", "failed_check"]
 
 
@@ -16,6 +18,7 @@ class RegistrationError(RuntimeError):
     """An operator, kernel or gradient formula could not be registered; the registry is as it was before."""
 
 
+@names_wrong_types
 def check_error(op: str, expectation: str, values: Mapping[str, Any], error: type[Exception] = CheckError) -> Exception:
     """The error for a precondition that failed, as a sentence.
 
@@ -26,6 +29,7 @@ def check_error(op: str, expectation: str, values: Mapping[str, Any], error: typ
     return error(f"{op}: expected {expectation}" + (f", got {got}" if got else ""))
 
 
+@names_wrong_types
 def failed_check(text: str, *values: Any, error: type[Exception] = CheckError) -> Exception:
     """The error for a precondition with a message of its own: ``text`` with ``{}`` for each of the values."""
     return error(text.format(*(list(value) if isinstance(value, tuple) else value for value in values)))

@@ -7,10 +7,11 @@ answers NotImplemented leaves the call to the next: the innermost mode is asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _core
+from ._argument_types import names_wrong_types
 from ._core import OpOverload, Tensor
 from ._modes import (
     BaseTorchFunctionMode,
@@ -44,14 +45,18 @@ dispatch_rules: dict[tuple[OpOverload, type], Any] = {}
 Types = tuple[type, ...]
 
 
-def has_torch_function(relevant_args: Any) -> bool:
+@names_wrong_types
+def has_torch_function(relevant_args: Sequence[Any]) -> bool:
     """Whether a mode or any of the arguments overrides ``__torch_function__``, and that is not switched off."""
     if stacks.function_off:
         return False
     return bool(stacks.function or _function_types(tuple(relevant_args), {}))
 
 
-def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
+@names_wrong_types
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Sequence[Any], *args: Any, **kwargs: Any
+) -> Any:
     """Calls the ``__torch_function__`` that a Python function's arguments, or a mode, bring with them."""
     types = _function_types(tuple(relevant_args), {})
     return _call_function(f"{public_api.__module__}.{public_api.__name__}", public_api, types, args, kwargs)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import mindtorch_v2
 from tests.runtime.both import agree
 from tests.runtime.semantics import leaf, raises
 
@@ -170,3 +171,52 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_engine(case: Callable[[Any], Any]) -> None:
     agree(case)
+
+
+def batched(torch: Any, starts: Any) -> Any:
+    x = leaf(torch, 1.0, 2.0, 3.0)
+    return torch.autograd.grad((x * 2, x * 3), x, starts(torch), is_grads_batched=True)
+
+
+@pytest.mark.parametrize(
+    ("starts", "kind"),
+    [
+        (lambda t: (t.ones(2, 3), t.ones(4, 3)), ValueError),
+        (lambda t: (t.ones(()), t.ones(2, 3)), IndexError),
+        (lambda t: (t.ones(0, 3), t.ones(0, 3)), IndexError),
+        (lambda t: None, RuntimeError),
+        (lambda t: (t.ones(2, 3), t.ones(2, 4)), RuntimeError),
+    ],
+)
+def test_batches_of_gradients_that_do_not_fit(starts: Callable[[Any], Any], kind: type[Exception]) -> None:
+    agree(lambda torch: batched(torch, starts), "")
+    with pytest.raises(kind):
+        batched(mindtorch_v2, starts)
+
+
+def test_inputs_may_be_a_dict() -> None:
+    def case(torch: Any) -> Any:
+        x, y = leaf(torch, 1.0), leaf(torch, 2.0)
+        torch.autograd.backward(x * y, inputs={"x": x})
+        return torch.autograd.grad(x * y, {"y": y, "x": x}), x.grad, y.grad
+
+    agree(case)
+
+
+def test_an_edge_has_room_for_an_owner() -> None:
+    def case(torch: Any) -> Any:
+        graph = torch.autograd.graph
+        edges = graph.get_gradient_edge(leaf(torch, 1.0)), graph.get_gradient_edge(leaf(torch, 1.0) * 2)
+        return [(edge[1:], len(edge)) for edge in edges]
+
+    agree(case)
+
+
+def test_the_obsolete_name_of_the_gradients() -> None:
+    def case(torch: Any, **given: Any) -> Any:
+        x = leaf(torch, 1.0, 2.0)
+        torch.autograd.backward(x * 2, grad_variables=torch.ones(2), **given)
+        return x.grad
+
+    agree(case)
+    agree(lambda torch: case(torch, grad_tensors=torch.ones(2)), "grad_variables")

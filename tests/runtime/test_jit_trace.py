@@ -502,3 +502,33 @@ def test_memory_without_a_history_is_refused() -> None:
 
     with pytest.raises(RuntimeError, match="no operator made it"):
         torch.jit.trace(lambda x: _core.as_strided(x * 2, (2,), (1,)) + 1, torch.ones(4))
+
+
+def test_a_bound_forward_and_a_trace_are_traced_as_the_module() -> None:
+    def case(torch: Any) -> Any:
+        module = torch.nn.Linear(2, 2)
+        traced = torch.jit.trace(module.forward, torch.ones(2))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            again = torch.jit.trace(traced, torch.ones(2))
+        return (
+            isinstance(traced, torch.jit.TracedModule),
+            again is traced,
+            repr(traced),
+            repr(torch.jit.TracedModule(module)),
+        )
+
+    agree(case)
+
+
+def test_inputs_to_check_a_trace_by() -> None:
+    def function(x: Any) -> Any:
+        return x * 2 if x.shape[0] == 3 else x * 3
+
+    example = torch.ones(3), None, True
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.jit.trace(function, *example, [torch.ones(3)])
+        assert not [w for w in caught if "does not match" in str(w.message)]
+        torch.jit.trace(function, *example, [(torch.ones(2),)])
+    assert [w for w in caught if "does not match" in str(w.message)]

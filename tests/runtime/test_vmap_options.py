@@ -46,6 +46,11 @@ TABLE: dict[str, Entry] = {
     "rand_like, not told": (lambda t: drawn(t, t.rand_like, "error"), RANDOM),
     "rand_like, different": lambda t: drawn(t, t.rand_like, "different"),
     "dropout, not told": (lambda t: drawn(t, lambda a: t.nn.functional.dropout(a, 0.5), "error"), RANDOM),
+    "no samples": lambda t: t.vmap(t.sin)(t.zeros(0, 3)),
+    "no samples, one after the other": lambda t: t.vmap(lambda a: a @ t.ones(4, 2), 1)(t.zeros(3, 0, 4)),
+    "jacfwd at nothing": lambda t: t.func.jacfwd(t.sin)(t.zeros(0)),
+    "hessian at nothing": lambda t: t.func.hessian(lambda a: a * 2)(t.zeros(0)),
+    "jacrev at nothing": lambda t: t.func.jacrev(t.exp)(t.zeros(0)),
     "no chunk": (
         lambda t: t.vmap(lambda a: a, chunk_size=0)(x(t)),
         "vmap: chunk_size should be None or greater than 0. (got 0)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from types import TracebackType
 
+from .._argument_types import check_flag
 from .._core import anomaly_mode, set_anomaly_mode
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
@@ -25,6 +26,8 @@ class set_detect_anomaly:  # noqa: N801  (PyTorch's name)
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = anomaly_mode()
+        check_flag("set_anomaly_enabled", "enabled", mode)
+        check_flag("set_anomaly_enabled", "check_nan", check_nan)
         set_anomaly_mode(mode, check_nan)
 
     def __enter__(self) -> None:
@@ -49,6 +52,7 @@ class detect_anomaly:  # noqa: N801
 
     def __enter__(self) -> None:
         self._before = anomaly_mode()
+        check_flag("set_anomaly_enabled", "check_nan", self._check_nan)
         set_anomaly_mode(True, self._check_nan)
 
     def __exit__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .. import _core
+from .._argument_types import names_wrong_types
 from .._core import Tensor
 from . import _forward, _forward_functions
 from ._decorators import ContextDecorator
@@ -35,12 +36,12 @@ def enter_dual_level() -> int:
 def exit_dual_level(*, level: int | None = None) -> None:
     """Closes the level: tensors lose their tangents. Raises RuntimeError where ``level`` is not the open one."""
     number = len(_open) - 1 if level is None else level
-    if number < 0:
-        raise RuntimeError("Dual level must be a positive number: no level is open.")
     if number != len(_open) - 1:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
+    if number < 0:
+        raise RuntimeError("Dual level must be a positive number: no level is open.")
     close_level(_open.pop())
 
 
@@ -54,31 +55,45 @@ class dual_level(ContextDecorator):  # noqa: N801  (PyTorch's name)
         exit_dual_level()
 
 
+@names_wrong_types
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of ``tensor`` with a tangent of the same shape, which is kept as it is where its layout is the tensor's.
 
     Raises RuntimeError without an open level, for another shape, or where the tensor is dual already, and ValueError
     for integers.
     """
-    for name, value in (("primal", tensor), ("tangent", tangent)):
-        if not (value.is_floating_point() or value.is_complex()):
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
-    if not _open:
+    number = _number("make_dual", level)
+    if number < 0:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    if level not in (None, 0):
-        raise RuntimeError(f"Invalid level given to _make_dual: {level}; the open one is 0")
+    for name, value in (("primal", tensor), ("tangent", tangent)):
+        if not (value.is_floating_point() or value.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
+    if number >= len(_open):
+        raise RuntimeError(f"Invalid level given to make_dual: {level}; there are {len(_open)} open levels")
     return make_dual_at(_open[0], tensor, tangent)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal, a view without the tangent, and the tangent itself, of a dual tensor."""
+    number = _number("unpack_dual", level)
+    if number < 0:
+        return UnpackedDualTensor(tensor, None)
     if not isinstance(tensor, Tensor):
         raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
-    if not _open or level not in (None, 0):
+    if number >= len(_open):
         return UnpackedDualTensor(tensor, None)
     return UnpackedDualTensor(*unpack_dual_at(_open[0], tensor))
+
+
+def _number(function: str, level: int | None) -> int:
+    """The number of a level, -1 where it is left out and none is open."""
+    if level is None:
+        return len(_open) - 1
+    if type(level) is not int:
+        raise TypeError(f"{function}(): argument 'level' must be int, not {type(level).__name__}")
+    return level
 
 
 def open_level() -> ForwardLevel:

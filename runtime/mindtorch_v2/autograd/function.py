@@ -89,13 +89,13 @@ class Function:
         return cls.vjp
 
 
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator for a backward that cannot be differentiated itself: doing so is an error, not a wrong gradient."""
 
-    @functools.wraps(backward)
+    @functools.wraps(fn)
     def wrapper(ctx: Any, *grad_outputs: Any) -> Any:
         with no_grad():
-            result = backward(ctx, *grad_outputs)
+            result = fn(ctx, *grad_outputs)
         if not is_grad_enabled() or not any(isinstance(g, Tensor) and g.requires_grad for g in grad_outputs):
             return result
         if not isinstance(result, tuple):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
+from .._argument_types import check_flag
 from .._core import is_grad_enabled, set_grad_enabled_, set_inference_mode_
 from .._core import is_inference_mode as is_inference_mode_enabled
 from ._decorators import ContextDecorator
@@ -60,15 +61,12 @@ class _GradMode(ContextDecorator):
 class _BareDecorator(_GradMode):
     """A mode whose class is a decorator too: ``@no_grad`` as well as ``@no_grad()``."""
 
-    def __new__(cls, function: Any = None) -> Any:
+    def __new__(cls, orig_func: Any = None) -> Any:
         instance = super().__new__(cls)
-        if function is None:
+        if orig_func is None:
             return instance
         _GradMode.__init__(instance)
-        return instance(function)
-
-    def __init__(self, function: None = None) -> None:
-        super().__init__()
+        return instance(orig_func)
 
 
 class no_grad(_BareDecorator):  # noqa: N801  (PyTorch's name)
@@ -88,7 +86,8 @@ class set_grad_enabled(_GradMode):  # noqa: N801
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
-        self.mode = bool(mode)
+        check_flag("set_grad_enabled", "enabled", mode)
+        self.mode = mode
         self._before = set_grad_enabled_(self.mode)
 
     def clone(self) -> set_grad_enabled:
@@ -99,10 +98,10 @@ class set_grad_enabled(_GradMode):  # noqa: N801
         self._outer.append(self._before)
         set_grad_enabled_(self.mode)
 
-    def __call__(self, function: Function) -> Function:
+    def __call__(self, orig_func: Function) -> Function:
         """Decorates a function: the mode holds while it runs."""
         set_grad_enabled_(self._before)  # a decorator changes the mode of the function only
-        return super().__call__(function)
+        return super().__call__(orig_func)
 
 
 class inference_mode(ContextDecorator):  # noqa: N801

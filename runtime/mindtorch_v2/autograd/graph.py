@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from .._argument_types import names_wrong_types
 from .._core import (
     Node,
     Tensor,
@@ -27,12 +28,17 @@ __all__ = [
 
 
 class GradientEdge(NamedTuple):
-    """Where a gradient goes: a node, and which of its outputs it belongs to."""
+    """Where a gradient goes: a node, and which of its outputs it belongs to.
+
+    ``ownership_token`` is for nodes that do not keep what is behind them alive; ours do, so that it may be None.
+    """
 
     node: Node
     output_nr: int
+    ownership_token: Node | None = None
 
 
+@names_wrong_types
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """Where the gradient of a tensor goes: the node that made it, or what accumulates a leaf's.
 
@@ -40,12 +46,18 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(_node_of(tensor), tensor.output_nr)
+
+
+def _node_of(tensor: Tensor) -> Node:
     node = tensor.grad_fn
-    if node is None:  # a leaf's accumulator is what comes next after any view of it
+    if node is None and tensor.requires_grad:  # a leaf's accumulator is what comes next after any view of it
         with enable_grad():
             view: Any = tensor.view_as(tensor)
-        return GradientEdge(view.grad_fn.next_functions[0][0], 0)
-    return GradientEdge(node, tensor.output_nr)
+        node = view.grad_fn.next_functions[0][0]
+    if node is None:
+        raise AssertionError("Expected gradient function to be set: a tensor does not require grad")
+    return node
 
 
 class _Hooks(threading.local):
@@ -119,6 +131,7 @@ class _Arrivals:
     count: int = 0
 
 
+@names_wrong_types
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all") -> _Handles:
     """Calls ``fn(grads)`` in each backward pass, once it has brought all the tensors' gradients that it will bring.
 
@@ -127,7 +140,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None],
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    nodes = [get_gradient_edge(tensor).node for tensor in tensors]
+    nodes = [_node_of(tensor) for tensor in tensors]
     lock = threading.Lock()
     passes: WeakKeyDictionary[Any, _Arrivals] = WeakKeyDictionary()  # whatever becomes of a pass, it ends here, too
 

@@ -17,7 +17,9 @@ from ..autograd._levels import below
 from ..utils._pytree import tree_leaves, tree_map
 from ._view_rules import view_whole
 
-__all__ = ["BatchedTensor", "VmapInfo", "batch", "call_rule", "levels", "unbatch", "wrap_outputs"]
+__all__ = [
+    "BatchedTensor", "VmapInfo", "batch", "call_rule", "levels", "sample_at", "stacked", "unbatch", "wrap_outputs",
+]  # fmt: skip
 
 _BATCHED = _core.key_mask("Batched")
 _READS_DATA = frozenset(("item", "_local_scalar_dense", "equal", "is_nonzero"))
@@ -123,13 +125,13 @@ def _on_batch(op: OpOverload, level: int, args: tuple[Any, ...], kwargs: dict[st
         return written[0] if written else wrap_outputs(result, 0, level)
     # A position in memory counts from where a sample starts.
     apart = any(a.name == "storage_offset" for a in op._schema.arguments)
-    results = [
-        op(*_sample(args, level, i, apart), **_sample(kwargs, level, i, apart))
-        for i in range(levels.open[level].batch_size)
+    count = levels.open[level].batch_size
+    results = [  # where there is no sample, one of zeros tells what the results would be
+        op(*sample_at(args, level, i, apart), **sample_at(kwargs, level, i, apart)) for i in range(count or 1)
     ]
     if written and len(op._schema.returns) == len(written):
         return written[0] if len(written) == 1 else tuple(written)
-    return _stacked(results, level, is_copy=models is not None)
+    return stacked(results, level, count, is_copy=models is not None)
 
 
 def refuse_random_numbers(level: int) -> None:
@@ -257,25 +259,31 @@ def _written(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], leve
     return written
 
 
-def _sample(tree: Any, level: int, index: int, apart: bool) -> Any:
+def sample_at(tree: Any, level: int, index: int, apart: bool = False) -> Any:
+    """The sample of that number of each batch, in memory of its own with ``apart``; zeros where there is none."""
+
     def pick(value: Any) -> Any:
         inner, dim = unbatch(value, level)
         if dim is None:
             return value
+        if inner.shape[dim] == 0:
+            return ops.aten.new_zeros(inner, [n for i, n in enumerate(inner.shape) if i != dim])
         sample = ops.aten.select(inner, dim, index)
         return ops.aten.clone(sample) if apart else sample
 
     return tree_map(pick, tree)
 
 
-def _stacked(results: list[Any], level: int, is_copy: bool = False) -> Any:
+def stacked(results: list[Any], level: int, count: int, is_copy: bool = False) -> Any:
+    """What the samples gave, as batches of ``count``; with a ``count`` of 0 the result says what there is none of."""
     first = results[0]
     if isinstance(first, Tensor):
-        stacked = batch(ops.aten.stack(results), 0, level)
-        stacked.is_copy = is_copy
-        return stacked
+        whole = ops.aten.stack(results)
+        found = batch(ops.aten.narrow(whole, 0, 0, 0) if count == 0 else whole, 0, level)
+        found.is_copy = is_copy
+        return found
     if isinstance(first, (tuple, list)):
-        return type(first)(_stacked([r[i] for r in results], level, is_copy) for i in range(len(first)))
+        return type(first)(stacked([r[i] for r in results], level, count, is_copy) for i in range(len(first)))
     if any(r != first for r in results):
         raise RuntimeError(f"vmap: an operator returned a {type(first).__name__} that differs between samples")
     return first

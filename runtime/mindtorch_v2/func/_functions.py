@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .._core import Tensor
-from .._ops import ops
 from ..autograd import function, is_grad_enabled
 from ..autograd._levels import below
 from ..utils._pytree import tree_leaves, tree_map
-from ._batching import BatchedTensor, batch, levels, unbatch, wrap_outputs
+from ._batching import BatchedTensor, levels, sample_at, stacked, unbatch, wrap_outputs
 
 __all__ = ["apply_batched"]
 
@@ -62,19 +60,6 @@ def _on_batch(cls: Any, args: tuple[Any, ...], level: int) -> Any:
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
             "the vmap staticmethod or set generate_vmap_rule=True."
         )
-    results = [cls.apply(*_sample(args, level, i)) for i in range(levels.open[level].batch_size)]
-    if isinstance(results[0], tuple):
-        return tuple(_stacked([r[i] for r in results], level) for i in range(len(results[0])))
-    return _stacked(results, level)
-
-
-def _sample(args: tuple[Any, ...], level: int, index: int) -> Any:
-    def pick(value: Any) -> Any:
-        inner, dim = unbatch(value, level)
-        return value if dim is None else ops.aten.select(inner, dim, index)
-
-    return tree_map(pick, list(args))
-
-
-def _stacked(values: list[Any], level: int) -> Any:
-    return batch(ops.aten.stack(values), 0, level) if isinstance(values[0], Tensor) else values[0]
+    count = levels.open[level].batch_size
+    results = [cls.apply(*sample_at(list(args), level, i)) for i in range(count or 1)]
+    return stacked(results, level, count)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._ops import ops
 from ..utils._pytree import tree_leaves, tree_map
@@ -17,6 +18,7 @@ from ._vmap import vmap
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
 
+@names_wrong_types
 def jacrev(
     func: Callable[..., Any],
     argnums: ArgNums = 0,
@@ -31,10 +33,15 @@ def jacrev(
     many rows are computed at a time (default: all).
     """
 
+    if chunk_size is not None and not chunk_size > 0:
+        raise ValueError(f"jacrev: `chunk_size` should be greater than 0, got {chunk_size}.")
+
     @functools.wraps(func)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
+    def jacobian(*args: Any) -> Any:
+        _require_real("jacrev", "inputs", args)
         chosen = chosen_arguments(argnums, len(args))
-        output, pull_back, aux = vjp_of(_partial(func, args, kwargs, chosen), tuple(args[n] for n in chosen), has_aux)
+        output, pull_back, aux = vjp_of(_partial(func, args, chosen), tuple(args[n] for n in chosen), has_aux)
+        _require_real("jacrev", "outputs", output)
         outputs = tree_leaves(output)
         sizes = [o.numel() for o in outputs]
         basis = _basis(outputs)
@@ -63,15 +70,17 @@ def jacfwd(
     """As `jacrev`, by forward mode: cheaper where there are fewer inputs than outputs."""
 
     @functools.wraps(func)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
+    def jacobian(*args: Any) -> Any:
+        _require_real("jacfwd", "inputs", args)
         chosen = chosen_arguments(argnums, len(args))
-        partial, primals = _partial(func, args, kwargs, chosen), tuple(args[n] for n in chosen)
+        partial, primals = _partial(func, args, chosen), tuple(args[n] for n in chosen)
         inputs = tree_leaves(primals)
         sizes = [i.numel() for i in inputs]
         rebuilt = _rebuild(primals)
 
         def column(*parts: Any) -> Any:
             found = jvp(partial, primals, rebuilt(parts), has_aux=has_aux)
+            _require_real("jacfwd", "outputs", found[0])
             return found[1:] if has_aux else found[1]
 
         columns = vmap(column, randomness=randomness)(*_basis(inputs))
@@ -100,16 +109,22 @@ def hessian(func: Callable[..., Any], argnums: ArgNums = 0) -> Callable[..., Any
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-def _partial(
-    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], chosen: tuple[int, ...]
-) -> Callable[..., Any]:
+def _require_real(name: str, what: str, tree: Any) -> None:
+    for number, leaf in enumerate(tree_leaves(tree)):
+        if isinstance(leaf, Tensor) and leaf.is_complex():
+            raise RuntimeError(
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {number}"
+            )
+
+
+def _partial(func: Callable[..., Any], args: tuple[Any, ...], chosen: tuple[int, ...]) -> Callable[..., Any]:
     """``func`` as a function of the chosen arguments alone."""
 
     def partial(*values: Any) -> Any:
         given = list(args)
         for n, value in zip(chosen, values, strict=True):
             given[n] = value
-        return func(*given, **kwargs)
+        return func(*given)
 
     return partial
 
@@ -136,8 +151,6 @@ def _rebuild(tree: Any) -> Callable[[Any], Any]:
 
 
 def _in_chunks(func: Callable[..., Any], stacks: list[Tensor], count: int, chunk_size: int | None) -> Any:
-    if chunk_size is not None and chunk_size <= 0:
-        raise ValueError("`chunk_size` should be greater than 0.")
     mapped = vmap(func)
     if chunk_size is None or chunk_size >= count:
         return mapped(*stacks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._ops import ops
 from ..nn import Module
@@ -12,6 +13,7 @@ from ..nn import Module
 __all__ = ["functional_call", "stack_module_state"]
 
 
+@names_wrong_types
 def functional_call(
     module: Module,
     parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
@@ -27,10 +29,7 @@ def functional_call(
     without a tensor, or a tensor without a name, is a RuntimeError. The module is left as it was.
     """
     given: dict[str, Tensor] = {}
-    parts = (
-        [parameter_and_buffer_dicts] if isinstance(parameter_and_buffer_dicts, Mapping) else parameter_and_buffer_dicts
-    )
-    for part in parts:
+    for part in _dicts(parameter_and_buffer_dicts):
         repeated = sorted(given.keys() & part.keys())
         if repeated:
             raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
@@ -52,9 +51,10 @@ def functional_call(
             registry[key] = value
 
 
+@names_wrong_types
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Parameters and buffers of modules of one class, each stacked along a new first dimension, for `vmap`."""
-    if not models:
+    if len(models) == 0:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if not (all(m.training for m in models) or all(not m.training for m in models)):
         raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
@@ -71,6 +71,18 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
         for name, _ in models[0].named_buffers()
     }
     return parameters, buffers
+
+
+def _dicts(given: Any) -> Sequence[Mapping[str, Tensor]]:
+    if isinstance(given, Mapping):
+        return [given]
+    if not isinstance(given, (list, tuple)):
+        raise ValueError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(given)}"
+        )
+    if not all(isinstance(part, Mapping) for part in given):
+        raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+    return given
 
 
 def _places(module: Module) -> dict[str, tuple[dict[str, Any], str]]:

@@ -118,7 +118,7 @@ def _gradients(
     pairs = [(o, s) for o, s in zip(outputs, starts, strict=True) if o.requires_grad]
     if not inputs:
         return ()
-    return autograd.grad(
+    found: tuple[Tensor, ...] = autograd.grad(
         [o for o, _ in pairs],
         inputs,
         [s for _, s in pairs],
@@ -126,6 +126,7 @@ def _gradients(
         create_graph=differentiable,
         materialize_grads=True,
     )
+    return found
 
 
 def _require_floating(outputs: list[Tensor]) -> None:

@@ -27,7 +27,7 @@ def shape_read(tensor: Tensor) -> Any:
         if _by_the_runtime(state, tensor):
             return shape
         sizes: Any = [state.size_of(tensor, dim) for dim in range(len(shape))]
-        return tuple.__new__(Size, sizes)
+        return tuple.__new__(Size, sizes)  # of tensors, which Size itself would read
 
 
 def size_read(tensor: Tensor, dim: int) -> Any:

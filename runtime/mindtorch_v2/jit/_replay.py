@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from .. import _core
+from .._argument_types import names_wrong_types
 from .._ops import ops
 from ._graph import Graph, Node, TensorType, Value
 from ._tracer import TracerWarning
@@ -38,6 +39,7 @@ class _Plan:
     outputs: tuple[int, ...]
 
 
+@names_wrong_types
 def run_graph(graph: Graph, inputs: Sequence[Any]) -> Any:
     """What the traced function returned, computed from ``inputs``: one an input of the graph, the module included.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._functional import allclose
 from .._ops import ops
@@ -60,13 +62,35 @@ class TracedFunction:
 
 
 class TracedModule(Module):
+    """A module that is part of a recorded one. It shares parameters, buffers and submodules with ``orig``.
+
+    ``id_set`` and ``_compilation_unit`` are taken for PyTorch's sake. What `trace` returns can be called, others not.
+    """
+
+    def __init__(self, orig: Module, id_set: Any = None, _compilation_unit: Any = None) -> None:
+        super().__init__()
+        if not isinstance(orig, Module):
+            raise AssertionError(f"Expected nn.Module, got {type(orig)}")
+        self.training = orig.training
+        self._parameters, self._buffers, self._modules = orig._parameters, orig._buffers, orig._modules
+        self.original_name = type(orig).__name__
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Trace submodules cannot be called.")
+
+    def _get_name(self) -> str:
+        return self.original_name
+
+    def extra_repr(self) -> str:
+        return f"original_name={self.original_name}"
+
+
+class TopLevelTracedModule(TracedModule):
     """A recorded module. Parameters, buffers and submodules are the module's own: training either trains both."""
 
     def __init__(self, module: Module, graph: Graph, example: Any) -> None:
-        super().__init__()
-        self.training = module.training
-        self._parameters, self._buffers, self._modules = module._parameters, module._buffers, module._modules
-        self.graph, self._structure, self.original_name = graph, _structure(example), type(module).__name__
+        super().__init__(module)
+        self.graph, self._structure = graph, _structure(example)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return run_graph(self.graph, [self, *_leaves(self._structure, (args, kwargs))])
@@ -76,17 +100,17 @@ class TracedModule(Module):
         """The graph; calls of submodules are never nodes of it."""
         return self.graph
 
-    def extra_repr(self) -> str:
-        return f"original_name={self.original_name}"
 
-
+@names_wrong_types
 def trace(
     func: Any,
     example_inputs: Any = None,
-    *,
+    optimize: Any = None,
     check_trace: bool = True,
+    check_inputs: Sequence[Any] | None = None,
     check_tolerance: float = 1e-5,
     strict: bool = True,
+    *,
     example_kwarg_inputs: dict[str, Any] | None = None,
 ) -> Any:
     """Runs ``func``, a module or function of tensors, on example inputs and records the operators it calls.
@@ -97,13 +121,19 @@ def trace(
     flow that depends on values, and shapes that Python code reads, are as they were for the example: a `TracerWarning`
     says where.
 
-    With ``check_trace`` the trace runs once, on the example; a result that differs by more than ``check_tolerance``
-    warns. ``strict`` refuses lists and dicts as results. Raises RuntimeError for inputs or results of other types.
+    With ``check_trace`` the trace runs once, on the example, or on each of ``check_inputs`` beside ``func``; a result
+    that differs by more than ``check_tolerance`` warns. ``strict`` refuses lists and dicts as results. ``optimize`` is
+    obsolete, and not looked at. Raises RuntimeError for inputs or results of other types.
     """
-    given = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-    example = tuple(given) if example_inputs is not None else (), dict(example_kwarg_inputs or {})
+    if isinstance(func, TracedModule):
+        warnings.warn("trace(): the module is a trace already, and is returned as it is", stacklevel=3)
+        return func
+    func = _module_of(func)
+    example = _example(func, example_inputs, example_kwarg_inputs)
     state = TracingState(_attribute_names(func), module=type(func).__name__)
     for_check = tree_map(_copy, example)
+    if not callable(func):
+        raise RuntimeError(f"trace(): func must be a module or a function, got {type(func).__name__}")
     example = _told_apart(example)
     for tensor, name in zip(tree_leaves(example), _input_names(func, example), strict=True):
         state.add_input(tensor, name)
@@ -114,13 +144,53 @@ def trace(
         state.add_output(result)
     traced: Any
     if isinstance(func, Module):
-        traced = TracedModule(func, state.graph, example)
+        traced = TopLevelTracedModule(func, state.graph, example)
     else:
         traced = TracedFunction(func, state.graph, example)
     if check_trace and not state.captured_changed():  # a second run would change buffers twice
-        with _same_random_numbers(random):
-            _check(traced, for_check, result, check_tolerance)
+        if check_inputs is None:
+            with _same_random_numbers(random):
+                _check(traced, for_check, result, check_tolerance)
+        for inputs in check_inputs or ():
+            args = inputs if isinstance(inputs, tuple) else (inputs,)
+            before = copy.deepcopy(vars(default_generator))
+            expected = func(*args)
+            with _same_random_numbers(before):
+                _check(traced, (args, {}), expected, check_tolerance)
     return traced
+
+
+def _module_of(func: Any) -> Any:
+    """The module whose ``forward`` a bound method is; anything else as it is."""
+    owner = getattr(func, "__self__", None)
+    if not isinstance(owner, Module):
+        return func
+    if func.__name__ != "forward":
+        raise AttributeError(
+            f"trace doesn't support compiling individual module's functions, such as {func.__name__}: trace the module"
+        )
+    return owner
+
+
+def _example(func: Any, inputs: Any, keywords: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments to trace with. Raises where they are none."""
+    if inputs is None and not isinstance(keywords, dict):
+        if isinstance(func, Module):
+            raise RuntimeError("trace(): without example_inputs, example_kwarg_inputs should be a dict")
+        raise TypeError("trace(): example_inputs must be a tuple of tensors, or example_kwarg_inputs a dict of them")
+    if keywords is not None and not isinstance(keywords, dict):
+        raise TypeError(f"trace(): example_kwarg_inputs must be a dict, not {type(keywords).__name__}")
+    if inputs is None:
+        given: tuple[Any, ...] = ()
+    elif isinstance(inputs, (Tensor, dict)):
+        given = (inputs,)
+    elif isinstance(inputs, Iterable):
+        given = tuple(inputs)
+    else:
+        raise TypeError(f"trace(): example_inputs must be a tuple of tensors, not {type(inputs).__name__}")
+    if any(value == {} for value in given if isinstance(value, dict)):
+        raise RuntimeError("Tracer cannot infer the type of an empty dict: dictionary inputs must have entries")
+    return given, dict(keywords or {})
 
 
 def _attribute_names(func: Any) -> dict[int, str] | None:

@@ -15,7 +15,6 @@ from .. import _core
 from .._core import OpOverload, Tensor
 from ..npu.fallback import run_on_cpu
 from ..npu.launcher import KernelLauncher
-from ..npu.operators import ceil_div
 from ..npu.paths import kernel_sources
 
 __all__ = [
@@ -76,7 +75,7 @@ def _whole(t: Tensor) -> Tensor:
 
 
 def _blocks(n: int) -> int:
-    return min(ceil_div(n, _ELEMENTS_PER_BLOCK), _MOST_BLOCKS)
+    return min(-(-n // _ELEMENTS_PER_BLOCK), _MOST_BLOCKS)
 
 
 def _run(name: str, *args: Any) -> None:

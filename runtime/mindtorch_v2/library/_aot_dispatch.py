@@ -82,7 +82,8 @@ def _gradients(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> Sequence[
     total = sums[0]
     for other in sums[1:]:
         total = total + other
-    return autograd.grad(total, wanted, allow_unused=True)
+    found: Sequence[Tensor | None] = autograd.grad(total, wanted, allow_unused=True)
+    return found
 
 
 def _note_read(reads: list[str], what: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 from opschema import Schema, SchemaKind, base_of
 
 from .. import _ops
+from .._argument_types import names_wrong_types
 from .._core import OpOverload, device
 from ._inference import infer_schema
 from ._library import Library, caller, parse
@@ -28,6 +29,7 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 DeviceTypes = str | Sequence[str] | None
+Tags = str | Sequence[str] | None
 
 _KEY_OF_DEVICE = {"cpu": "CPU", "cuda": "CUDA", "mps": "MPS", "npu": "NPU", "meta": "Meta"}
 _handles: dict[str, CustomOpHandle] = {}
@@ -37,15 +39,19 @@ _log = logging.getLogger(__name__)
 class CustomOpHandle:
     """An operator made by `custom_op`: callable, and where its other kernels and rules are registered.
 
-    PyTorch calls this class ``CustomOpDef``. There is one handle per name: redefining the operator gives the same
-    handle the new definition.
+    PyTorch calls this class ``CustomOpDef``. There is one handle per name: `custom_op` for the same operator gives the
+    same handle the new definition. Made by itself it has no kernel until one is registered.
     """
 
-    def __init__(self, namespace: str, name: str) -> None:
-        self._namespace, self._name = namespace, name
+    @names_wrong_types
+    def __init__(self, namespace: str, name: str, schema: str, fn: Callable[..., Any], tags: Tags = None) -> None:
         self._lib: Library
         self._opoverload: OpOverload
         self._init_fn: Callable[..., Any]
+        parsed = parse(name + schema.lstrip())
+        self._namespace, self._name = namespace, parsed.name
+        self._define(parsed, fn, tags)
+        _handles[self._qualname] = self
 
     @property
     def _qualname(self) -> str:
@@ -116,17 +122,19 @@ class CustomOpHandle:
         require_functional(self._opoverload)
         self._lib.register_autograd(self._opoverload, backward, setup_context=setup_context)
 
-    def _define(self, schema: Schema, fn: Callable[..., Any], device_types: DeviceTypes, tags: Sequence[str]) -> None:
-        lib = Library(self._namespace, "FRAGMENT")
-        if hasattr(self, "_lib"):
-            self._lib._destroy()
-        all_tags = dict.fromkeys((Tag.pt2_compliant_tag, *((tags,) if isinstance(tags, str) else tags)))
+    def _define(self, schema: Schema, fn: Callable[..., Any], tags: Tags) -> None:
+        require_positional_tensors(schema, "custom_op")
+        lib, before = Library(self._namespace, "FRAGMENT"), _handles.get(self._qualname)
+        if before is not None:
+            before._lib._destroy()
+        all_tags = dict.fromkeys(
+            (Tag.pt2_compliant_tag, *((tags,) if isinstance(tags, str) else () if tags is None else tags))
+        )
         lib.define(str(schema), tags=tuple(all_tags), doc=fn.__doc__)
         self._lib, self._init_fn = lib, fn
         self._opoverload = _ops.find(self._qualname)
         lib.register_placeholder(self._opoverload, "Meta", self._no_fake_rule)
         lib._push(self._opoverload, "Autograd", formula(None, None, caller()))
-        self.register_kernel(device_types, fn)
 
     def _no_fake_rule(self, *args: Any, **kwargs: Any) -> Any:
         name = getattr(self._init_fn, "__name__", self._name)
@@ -145,7 +153,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: DeviceTypes = None,
     schema: str | None = None,
-    tags: Sequence[str] = (),
+    tags: Tags = None,
 ) -> Callable[[Callable[..., Any]], CustomOpHandle]: ...
 
 
@@ -158,10 +166,11 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: DeviceTypes = None,
     schema: str | None = None,
-    tags: Sequence[str] = (),
+    tags: Tags = None,
 ) -> CustomOpHandle: ...
 
 
+@names_wrong_types
 def custom_op(
     name: str,
     fn: Callable[..., Any] | None = None,
@@ -170,7 +179,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: DeviceTypes = None,
     schema: str | None = None,
-    tags: Sequence[str] = (),
+    tags: Tags = None,
 ) -> CustomOpHandle | Callable[[Callable[..., Any]], CustomOpHandle]:
     """Makes the operator ``name`` (``"ns::op"``) of a Python function; usable as a decorator.
 
@@ -179,9 +188,9 @@ def custom_op(
     the same name replaces the first. Raises ValueError for a name without namespace or a schema that disagrees with
     ``mutates_args``, and NotImplementedError for keyword-only tensors.
     """
-    namespace, op_name = _ops.split_name(name)
 
     def make(function: Callable[..., Any]) -> CustomOpHandle:
+        namespace, op_name = _ops.split_name(name)
         if not callable(function):
             raise TypeError(f"custom_op({name!r}, fn): fn must be callable, not {type(function).__name__}")
         text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
@@ -193,10 +202,12 @@ def custom_op(
         require_positional_tensors(parsed, "custom_op")
         device_keys(device_types)
         _require_choice_of_device(parsed, device_types)
-        qualname = f"{namespace}::{parsed.name}"
-        handle = _handles.get(qualname) or CustomOpHandle(namespace, parsed.name)
-        handle._define(parsed, function, device_types, tags)
-        _handles[qualname] = handle
+        handle = _handles.get(f"{namespace}::{parsed.name}")
+        if handle is None:
+            handle = CustomOpHandle(namespace, op_name, text, function, tags)
+        else:
+            handle._define(parsed, function, tags)
+        handle.register_kernel(device_types, function)
         return handle
 
     return make if fn is None else make(fn)
@@ -213,7 +224,12 @@ def find_handle(op: Any) -> CustomOpHandle | None:
 
 def device_key(device_type: str) -> str:
     """A device type's dispatch key; ``"default"`` stands for every device. Raises RuntimeError for unknown ones."""
-    return "CompositeExplicitAutograd" if device_type == "default" else _KEY_OF_DEVICE[device(device_type).type]
+    if device_type == "default":
+        return "CompositeExplicitAutograd"
+    found = device(device_type)
+    if found.index is not None:
+        raise RuntimeError(f"Expected device_type string to not have a device index; got {device_type}")
+    return _KEY_OF_DEVICE[found.type]
 
 
 def device_keys(device_types: DeviceTypes) -> list[str]:

@@ -58,11 +58,9 @@ class FakeImplCtx:
         return size[0]
 
 
-def get_ctx() -> FakeImplCtx:
-    """The context of the fake rule that is running. Raises RuntimeError outside of one."""
-    if not _running.contexts:
-        raise RuntimeError("get_ctx() may only be called inside a fake impl (see torch.library.register_fake)")
-    return _running.contexts[-1]
+def get_ctx() -> FakeImplCtx | None:
+    """The context of the fake rule that is running; None outside of one."""
+    return _running.contexts[-1] if _running.contexts else None
 
 
 def in_fake_rule(op: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _ops
+from .._argument_types import names_wrong_types
 from .._core import OpOverload
+from .._dispatch_keys import DispatchKey
 from ._custom_op import (
     CustomOpHandle,
     device_key,
@@ -37,9 +39,9 @@ __all__ = [
 Operator = str | OpOverload | CustomOpHandle
 
 _kept_alive: list[Library] = []  # of calls without `lib=`: such registrations stay
-_DISPATCH_KEY = re.compile(r"[A-Z]\w*")  # device types are lower case
 
 
+@names_wrong_types
 def define(qualname: str | Library, schema: str, *, lib: Library | None = None, tags: Sequence[str] = ()) -> Any:
     """Defines the operator ``"ns::name"`` with the schema ``"(Tensor x) -> Tensor"``.
 
@@ -63,6 +65,7 @@ def define(qualname: str | Library, schema: str, *, lib: Library | None = None, 
     return None
 
 
+@names_wrong_types
 def impl(
     qualname: Operator | Library,
     types: str | Sequence[str],
@@ -76,14 +79,14 @@ def impl(
     """
     if isinstance(qualname, Library):
         return _impl_decorator(qualname, str(types), "" if func is None else str(func))
+    keys = _keys(types)
     if func is None:
         return lambda function: impl(qualname, types, function, lib=lib)
     overload = _resolve(qualname, "impl")
-    names = (types,) if isinstance(types, str) else tuple(types)
-    keys = [name if _DISPATCH_KEY.match(name) else device_key(name) for name in names]
     return _register_kernels(overload, keys, func, lib)
 
 
+@names_wrong_types
 def register_kernel(
     op: Operator,
     device_types: str | Sequence[str] | None,
@@ -96,15 +99,17 @@ def register_kernel(
 
     Raises RuntimeError for an operator or a device type that does not exist.
     """
-    overload = _resolve(op, "register_kernel")
+    _require_operator(op, "register_kernel")
     if func is None:
         return lambda function: register_kernel(op, device_types, function, lib=lib)
+    overload = _resolve(op, "register_kernel")
     handle = find_handle(op)
     if handle is not None:
         return handle.register_kernel(device_types, func)
     return _register_kernels(overload, device_keys(device_types), func, lib)
 
 
+@names_wrong_types
 def register_fake(
     op: Operator,
     func: Callable[..., Any] | None = None,
@@ -118,9 +123,10 @@ def register_fake(
     Raises RuntimeError for an operator that does not exist or is composed of others, and with
     ``allow_override=False`` for one that has a rule already.
     """
-    overload = _resolve(op, "register_fake")
+    _require_operator(op, "register_fake")
     if func is None:
         return lambda function: register_fake(op, function, lib=lib, allow_override=allow_override)
+    overload = _resolve(op, "register_fake")
     handle = find_handle(op)
     if handle is not None:
         return handle.register_fake(func, allow_override=allow_override)
@@ -128,6 +134,7 @@ def register_fake(
     return func
 
 
+@names_wrong_types
 def register_autograd(
     op: Operator,
     backward: Callable[..., Any],
@@ -151,6 +158,7 @@ def register_autograd(
     _library_for(overload.namespace, lib).register_autograd(overload, backward, setup_context=setup_context)
 
 
+@names_wrong_types
 def register_autocast(op: Operator, device_type: str, cast_inputs: Any, /, *, lib: Library | None = None) -> None:
     """Under ``torch.autocast(device_type)``, ``op`` has its floating inputs on such devices cast to ``cast_inputs``.
 
@@ -162,15 +170,17 @@ def register_autocast(op: Operator, device_type: str, cast_inputs: Any, /, *, li
     register_autocast_rule(library, overload, device_type, cast_inputs)
 
 
+@names_wrong_types
 def register_vmap(op: Operator, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
     """Registers an operator's batching rule, ``func(info, in_dims, *args) -> (output, out_dims)``.
 
     ``in_dims`` says for each argument where its batch dimension is, None for none; ``info.batch_size`` its size.
     Usable as a decorator. Raises NotImplementedError for keyword-only tensors.
     """
-    overload = _resolve(op, "register_vmap")
+    _require_operator(op, "register_vmap")
     if func is None:
         return lambda function: register_vmap(op, function, lib=lib)
+    overload = _resolve(op, "register_vmap")
     require_positional_tensors(overload._schema, "register_vmap")
     handle = find_handle(op)
     library = handle._lib if handle is not None and lib is None else _library_for(overload.namespace, lib)
@@ -178,6 +188,7 @@ def register_vmap(op: Operator, func: Callable[..., Any] | None = None, /, *, li
     return func
 
 
+@names_wrong_types
 def register_torch_dispatch(
     op: Operator,
     torch_dispatch_class: type,
@@ -190,9 +201,10 @@ def register_torch_dispatch(
 
     ``func(mode, op, types, args, kwargs)`` for a mode, ``func(cls, op, types, args, kwargs)`` for a subclass of Tensor.
     """
-    overload = _resolve(op, "register_torch_dispatch")
+    _require_operator(op, "register_torch_dispatch")
     if func is None:
         return lambda function: register_torch_dispatch(op, torch_dispatch_class, function, lib=lib)
+    overload = _resolve(op, "register_torch_dispatch")
     register_dispatch_rule(_library_for(overload.namespace, lib), overload, torch_dispatch_class, func)
     return func
 
@@ -227,15 +239,28 @@ def _register_kernels(overload: OpOverload, keys: Sequence[str], func: Any, lib:
     return func
 
 
+def _keys(types: str | Sequence[str]) -> list[str]:
+    """Dispatch keys of device types (``"cpu"``), or of keys themselves (``"CPU"``)."""
+    names = (types,) if isinstance(types, str) else tuple(types)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"impl(): argument 'types' must be str or a sequence of str, not of {type(name).__name__}")
+    return [name if name in DispatchKey.__members__ else device_key(name) for name in names]
+
+
+def _require_operator(op: Any, function: str) -> None:
+    """Raises ValueError for what cannot stand for an operator; whether it exists is asked when it is registered for."""
+    if not isinstance(op, (str, OpOverload, CustomOpHandle)):
+        raise ValueError(f"{function}({op}): got unexpected type for op: {type(op)}")
+
+
 def _resolve(op: Operator, function: str) -> OpOverload:
+    _require_operator(op, function)
     if isinstance(op, CustomOpHandle):
         return op._opoverload
     if isinstance(op, OpOverload):
         return op
-    if isinstance(op, str):
-        _ops.split_name(op)
-        return _ops.find(op)
-    raise ValueError(f"{function}({op}): got unexpected type for op: {type(op)}")
+    return _ops.find(op)
 
 
 def _library_for(namespace: str, lib: Library | None) -> Library:

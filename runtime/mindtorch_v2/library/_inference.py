@@ -10,6 +10,7 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .._argument_types import names_wrong_types
 from .._core import Tensor, device, dtype
 
 __all__ = ["infer_schema"]
@@ -33,6 +34,7 @@ _VALID = (
 )
 
 
+@names_wrong_types
 def infer_schema(
     prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None
 ) -> str:

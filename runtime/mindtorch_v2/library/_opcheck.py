@@ -52,6 +52,8 @@ def opcheck(
     give what an eager call gives, within ``rtol`` and ``atol`` (by default a few roundings of the dtype).
     Returns ``{test: "SUCCESS"}``. A failure raises `OpCheckError`, or is the test's value without ``raise_exception``.
     """
+    if (rtol is None) != (atol is None):
+        raise ValueError("opcheck(op, ...): if you specify one of rtol/atol, you must specify both")
     overload = _overload(op)
     names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     compare = functools.partial(_test_aot_dispatch_dynamic, rtol=rtol, atol=atol)
@@ -84,8 +86,13 @@ def _overload(op: Any) -> OpOverload:
     if isinstance(op, CustomOpHandle):
         return op._opoverload
     if isinstance(op, OpOverloadPacket):
-        first: OpOverload = getattr(op, op.overloads()[0])
-        return first
+        if len(op.overloads()) != 1:
+            raise RuntimeError(
+                f"opcheck can only test operators without overloads. Got the following overloads for {op}: "
+                f"{op.overloads()}. Pass one of them, e.g. {op}.{op.overloads()[0]}"
+            )
+        only: OpOverload = getattr(op, op.overloads()[0])
+        return only
     if not isinstance(op, OpOverload):
         raise ValueError(
             f"opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got "

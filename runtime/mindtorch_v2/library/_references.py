@@ -6,9 +6,12 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from .._argument_types import names_wrong_types
+
 __all__ = ["python_function"]
 
 
+@names_wrong_types
 def python_function(reference: str) -> Callable[..., Any]:
     """``"module:function"`` as a callable; the module is imported at the first call.
 

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _core
+from .._argument_types import names_wrong_types
 from .._core import Tensor
 from ..library import CustomOpHandle, custom_op
 
 __all__ = ["align_up", "ascendc_op", "ceil_div"]
 
 
+@names_wrong_types
 def ascendc_op(
     name: str,
     fn: Callable[..., Any] | None = None,
@@ -45,11 +47,13 @@ def _like_first_tensor(*args: Any, **kwargs: Any) -> Tensor:
     raise RuntimeError("the default fake rule needs a tensor argument to be like; register one with register_fake")
 
 
+@names_wrong_types
 def ceil_div(a: int, b: int) -> int:
     """The quotient rounded up: how many pieces of ``b`` cover ``a``."""
     return -(-a // b)
 
 
+@names_wrong_types
 def align_up(n: int, alignment: int) -> int:
     """The smallest multiple of ``alignment`` that is not below ``n``."""
     return -(-n // alignment) * alignment

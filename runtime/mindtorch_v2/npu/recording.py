@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _core
 from .runtime import on_device, opened
-from .streams import Stream, current_stream
+from .streams import Stream, a_stream, current_stream
 
 __all__ = [
     "PinnedBytes",
@@ -90,21 +90,26 @@ _updating: set[Stream] = set()
 
 def graph_task_group_begin(stream: Stream) -> None:
     """From now on what a captured stream gets is a group, whose tasks can be updated together later."""
-    with on_device(stream.device_index):
+    with on_device(a_stream(stream).device_index):
         opened().call("aclmdlRICaptureTaskGrpBegin", stream.npu_stream)
 
 
 def graph_task_group_end(stream: Stream) -> int:
     """Ends the group that was begun on a captured stream, and returns its handle."""
     handle = ctypes.c_void_p()
-    with on_device(stream.device_index):
+    with on_device(a_stream(stream).device_index):
         opened().call("aclmdlRICaptureTaskGrpEnd", stream.npu_stream, ctypes.byref(handle))
     return handle.value or 0
 
 
 def graph_task_update_begin(stream: Stream, handle: int) -> None:
     """From now on what a stream gets is kept, to take the place of a group's tasks."""
-    with on_device(stream.device_index):
+    if not isinstance(handle, int):
+        raise TypeError(
+            f"graph_task_update_begin(): expected the handle that graph_task_group_end returned, an int, got "
+            f"{type(handle).__name__}"
+        )
+    with on_device(a_stream(stream).device_index):
         opened().call("aclmdlRICaptureTaskUpdateBegin", stream.npu_stream, handle)
     _updating.add(stream)
     _core.npu_begin_recording(0, 0)
@@ -112,7 +117,7 @@ def graph_task_update_begin(stream: Stream, handle: int) -> None:
 
 def graph_task_update_end(stream: Stream) -> None:
     """Queues the replacement of the group's tasks; raises ``NpuError`` where they differ in number or kind."""
-    if stream in _updating:
+    if a_stream(stream) in _updating:
         _updating.remove(stream)
         _core.npu_end_recording(0)
     with on_device(stream.device_index):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from .. import _core
+from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._core import device as Device
 from . import acl
@@ -109,6 +110,7 @@ class on_device:  # noqa: N801  (a context manager, exported as `npu.device`)
 class device_of(on_device):  # noqa: N801  (named as PyTorch names it)
     """``with npu.device_of(tensor):`` makes the tensor's NPU the calling thread's; does nothing for one elsewhere."""
 
+    @names_wrong_types
     def __init__(self, obj: Tensor) -> None:
         super().__init__(obj.get_device() if obj.is_npu else None)
 

@@ -63,9 +63,7 @@ class Stream:
 
     def wait_event(self, event: Event) -> None:
         """Makes later work of this stream wait for the event's latest record, or for an external one to be set."""
-        if not isinstance(event, Event):
-            raise TypeError(f"Stream.wait_event: expected an npu.Event, got {type(event).__name__} {event!r}")
-        if event.external:
+        if _an_event("Stream.wait_event", event).external:
             event._create(self)
         if event.npu_event:
             with on_device(self.device_index):
@@ -73,11 +71,11 @@ class Stream:
 
     def wait_stream(self, stream: Stream) -> None:
         """Makes later work of this stream wait for all work queued on the other one so far."""
-        self.wait_event(_a_stream(stream).record_event())
+        self.wait_event(a_stream(stream).record_event())
 
     def record_event(self, event: Event | None = None) -> Event:
         """Records an event (a new one where none is given) after the work queued so far."""
-        event = event or Event()
+        event = Event() if event is None else _an_event("Stream.record_event", event)
         event.record(self)
         return event
 
@@ -216,7 +214,7 @@ class Event:
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds from this event to another; both must have been made with ``enable_timing=True``."""
-        if not (self._flag & end_event._flag & acl.EVENT_TIME_LINE):
+        if not (self._flag & _an_event("Event.elapsed_time", end_event)._flag & acl.EVENT_TIME_LINE):
             raise ValueError("elapsed_time needs events made with enable_timing=True")
         if not (self.npu_event and end_event.npu_event):
             raise ValueError("elapsed_time needs both events to have been recorded")
@@ -252,7 +250,7 @@ def set_stream(stream: Stream) -> None:
     """Makes a stream the calling thread's current one of its NPU; None does nothing."""
     if stream is None:
         return
-    _a_stream(stream)
+    a_stream(stream)
     _core.npu_swap_stream(stream.device_index, stream.npu_stream)
 
 
@@ -260,7 +258,7 @@ class StreamContext:
     """``with npu.stream(s):`` makes a stream current, and its NPU; None does nothing."""
 
     def __init__(self, stream: Stream | None) -> None:
-        self.stream = None if stream is None else _a_stream(stream)
+        self.stream = None if stream is None else a_stream(stream)
 
     def __enter__(self) -> None:
         if self.stream is not None:
@@ -280,14 +278,21 @@ def stream(stream: Stream | None) -> StreamContext:
     return StreamContext(stream)
 
 
-def _a_stream(value: Stream) -> Stream:
+def a_stream(value: Stream) -> Stream:
+    """The argument of a function that takes a stream. Raises TypeError for anything else."""
     if not isinstance(value, Stream):
         raise TypeError(f"expected an npu.Stream, got {type(value).__name__} {value!r}")
     return value
 
 
+def _an_event(function: str, value: Event) -> Event:
+    if not isinstance(value, Event):
+        raise TypeError(f"{function}: expected an npu.Event, got {type(value).__name__} {value!r}")
+    return value
+
+
 def _or_current(stream: Stream | None) -> Stream:
-    return current_stream() if stream is None else _a_stream(stream)
+    return current_stream() if stream is None else a_stream(stream)
 
 
 def _stream_error(library: Acl, code: int, what: str, stream: Stream) -> NpuError:

@@ -19,6 +19,8 @@ class Struct:
     """A C struct of scalar fields. Called with the values, by position or by name, it returns the packed bytes."""
 
     def __init__(self, fields: tuple[tuple[str, CType], ...]) -> None:
+        if not isinstance(fields, tuple) or not all(isinstance(f, tuple) and len(f) == 2 for f in fields):
+            raise TypeError(f"npu.Struct: expected a tuple of (name, C type) pairs, got {fields!r}")
         self.fields = fields
         self.offsets: tuple[int, ...] = ()
         self.alignment, end = 1, 0
