@@ -264,7 +264,7 @@ def test_registration_mistakes(case: Callable[[Any], Any], quoted: str) -> None:
         lambda torch, name: torch.library.register_kernel(name, "cpu", add),
         lambda torch, name: torch.library.impl(name, "cpu", add),
         lambda torch, name: torch.library.register_autograd(name, add),
-        lambda torch, name: torch.library.register_kernel(name, "cpu"),
+        lambda torch, name: torch.library.register_kernel(name, "cpu")(add),
     ],
 )
 def test_an_undefined_operator_is_an_error_everywhere(register_it: Callable[[Any, str], Any]) -> None:

@@ -99,7 +99,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "jit.trace of no function": (lambda t: t.jit.trace(3, t.ones(1)), ""),
     "jit.trace of a method": (lambda t: t.jit.trace(t.nn.Linear(1, 1).extra_repr, ()), "extra_repr"),
     "jit.TracedModule called": (lambda t: t.jit.TracedModule(t.nn.Linear(1, 1))(t.ones(1)), "submodules"),
-    "set_default_dtype": (lambda t: t.set_default_dtype(None), "dtype"),
+    "set_default_dtype": (lambda t: t.set_default_dtype(None), "default type"),
     "Size of floats": (lambda t: t.Size([1.5]), "item 0 is 'float'"),
     "Size and a list": (lambda t: operator.add(t.Size([1]), [1]), ""),
     "a generator": (lambda t: t.ones(3).normal_(generator=3), "generator"),
