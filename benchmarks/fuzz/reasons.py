@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,6 +73,23 @@ def _without_elements(value: object) -> object:
     return 0.0 if isinstance(value, (int, float)) else value
 
 
+def _same_but_for_nan(ours: Outcome, theirs: Outcome | None) -> bool:
+    """Whether two tensors differ only where PyTorch's is NaN."""
+    from benchmarks.fuzz.judge import difference
+
+    def masked(mine: object, other: object) -> object:
+        if isinstance(mine, list) and isinstance(other, list) and len(mine) == len(other):
+            return [masked(a, b) for a, b in zip(mine, other, strict=True)]
+        return other if isinstance(other, float) and math.isnan(other) else mine
+
+    if not isinstance(ours, Returned) or not isinstance(theirs, Returned):
+        return False
+    mine, other = ours.value, theirs.value
+    if not isinstance(mine, dict) or not isinstance(other, dict) or "elements" not in mine:
+        return False
+    return difference({**mine, "elements": masked(mine["elements"], other.get("elements"))}, other) is None
+
+
 def _name(call: Call) -> str:
     return call.target.name
 
@@ -81,20 +99,22 @@ _OWN_FORM = re.compile(
 )
 
 
-def _own_form(call: Call) -> bool:
-    return _OWN_FORM.search(_name(call)) is not None
+def _own_form(call: Call, theirs: Outcome | None) -> bool:
+    printed = isinstance(theirs, Returned) and "object at 0x" in str(theirs.value)
+    return printed or _OWN_FORM.search(_name(call)) is not None
 
 
 def _by_name(call: Call) -> bool:
     return re.search(r"\.__\w+__$", _name(call)) is not None
 
 
-# What the interpreter says where code goes on with an object of another type.
+# What the interpreter, or NumPy, says where code goes on with an object of another type.
 _PYTHONS_WORDS = re.compile(
     r"^(?:type object )?'[^']+' object has no attribute|^type object '[^']+' has no attribute|"
     r"^'[^']+' object is not (?:callable|iterable|subscriptable|an iterator)|^object of type '[^']+' has no len\(\)|"
     r"^'[^']+' object cannot be interpreted|not supported between instances of|^unsupported operand|^bad operand type|"
-    r"^can't multiply sequence|^cannot unpack non-iterable|^'[^']+' object does not support"
+    r"^can't multiply sequence|^cannot unpack non-iterable|^'[^']+' object does not support|"
+    r"^only integers, slices"
 )
 _CONSIDERED = {"TypeError", "ValueError", "RuntimeError"}
 
@@ -133,7 +153,7 @@ REASONS = (
     Reason(
         "an address, a count, and how an object is pickled or printed, are each library's own",
         _kinds("value"),
-        lambda call, ours, theirs: _own_form(call),
+        lambda call, ours, theirs: _own_form(call, theirs),
     ),
     Reason(
         "a special method called by name with too many arguments: PyTorch's wrapper makes any TypeError NotImplemented",
@@ -210,5 +230,37 @@ REASONS = (
             and re.search(r"GradScaler\((?!device=)\w+=", call.source()) is not None
             and "device=" not in call.source()
         ),
+    ),
+    Reason(
+        "a number as a device is the accelerator's index: ours has the NPU, PyTorch's side has none",
+        _kinds("accepted error"),
+        lambda call, ours, theirs: _message(theirs).startswith("Cannot access accelerator device"),
+    ),
+    Reason(
+        "a destination whose elements share memory is refused before its dtype is looked at",
+        _kinds("error"),
+        lambda call, ours, theirs: (
+            "more than one element of the written-to tensor" in _message(ours)
+            and "not implemented for" in _message(theirs)
+        ),
+    ),
+    Reason(
+        "PyTorch's builtin functions take an `out` that they are not documented to have",
+        _kinds("refused error"),
+        lambda call, ours, theirs: "unexpected keyword argument 'out'" in _message(ours),
+    ),
+    Reason(
+        "of a subclass's tensors PyTorch's l1_loss forgets the weight, where it asks for their __torch_function__",
+        _kinds("value accepted"),
+        lambda call, ours, theirs: (
+            _name(call) == "torch.nn.functional.l1_loss"
+            and "as_subclass" in call.source()
+            and "weight=" in call.source()
+        ),
+    ),
+    Reason(
+        "of infinity PyTorch's float32 gelu is NaN, its gelu of one element or of float64 infinity, as ours always is",
+        _kinds("value"),
+        lambda call, ours, theirs: "gelu" in _name(call) and _same_but_for_nan(ours, theirs),
     ),
 )

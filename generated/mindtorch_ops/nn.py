@@ -494,6 +494,8 @@ def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
         else torch.ops.aten.addmm(bias, input, weight.t())
         if input.dim() == 2 or weight.dim() == bias.dim() == 1
         else torch.ops.aten.matmul(input, weight.t()) + bias
+        if bias.shape == weight.shape[:1]
+        else torch.ops.aten.matmul(input, weight.t()).add_(bias)
     )
     return result
 
@@ -514,12 +516,14 @@ _lib.define(
 _embedding_cpu_python = library.python_function("mindtorch_v2.kernels.embedding:embedding")
 
 
-@library.register(_lib, "embedding", "Meta", source="nn.yaml:130")
+@library.register(_lib, "embedding", "Meta", source="nn.yaml:132")
 def _embedding_fake(
     weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
     if weight.dim() != 2:
         raise library.failed_check("'weight' must be 2-D")
+    if not (indices.dtype == torch.int64 or indices.dtype == torch.int32):
+        raise library.failed_check("embedding(): expected indices of dtype int32 or int64, but got {}", indices.dtype)
     if sparse:
         raise library.failed_check(
             "embedding(sparse=True): sparse gradients are not supported; gradients are dense", error=NotImplementedError
@@ -527,12 +531,14 @@ def _embedding_fake(
     return npu.alloc((*indices.shape, weight.size(1)), weight.dtype, weight.device)
 
 
-@library.register(_lib, "embedding", "CPU", source="nn.yaml:132")
+@library.register(_lib, "embedding", "CPU", source="nn.yaml:134")
 def _embedding_cpu_kernel(
     weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
     if weight.dim() != 2:
         raise library.failed_check("'weight' must be 2-D")
+    if not (indices.dtype == torch.int64 or indices.dtype == torch.int32):
+        raise library.failed_check("embedding(): expected indices of dtype int32 or int64, but got {}", indices.dtype)
     if sparse:
         raise library.failed_check(
             "embedding(sparse=True): sparse gradients are not supported; gradients are dense", error=NotImplementedError
@@ -545,22 +551,22 @@ _lib.register_autograd(
     "embedding",
     library.python_function("mindtorch_v2.kernels.embedding:embedding_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.embedding:embedding_setup"),
-    source="nn.yaml:134",
+    source="nn.yaml:136",
 )
 embedding = torch.ops.aten.embedding.default
 
 
-# ---------------------------------------------------------------- dropout (nn.yaml:137)
+# ---------------------------------------------------------------- dropout (nn.yaml:139)
 _lib.define(
     "dropout(Tensor input, float p, bool train) -> Tensor",
     doc="With `train`, elements zeroed with probability p and the rest scaled by 1 / (1 - p).",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="nn.yaml:137",
+    source="nn.yaml:139",
 )
 
 
-@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:146")
+@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:148")
 def _dropout_kernel(input: Tensor, p: float, train: bool) -> Tensor:
     if not 0 <= p <= 1:
         raise library.failed_check("dropout probability has to be between 0 and 1, but got {}", p)

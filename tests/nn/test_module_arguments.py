@@ -205,6 +205,20 @@ REFUSED = {
     "a slope of integers": lambda torch: torch.nn.functional.leaky_relu(torch.ones(2, dtype=torch.int64)),
     "dropout of integers": lambda torch: torch.nn.functional.dropout(torch.ones(2, dtype=torch.int64)),
     "a vector as linear's weight": lambda torch: torch.nn.functional.linear(*[torch.ones(3)] * 2, torch.ones(2)),
+    "a bias that makes the result larger": lambda torch: torch.nn.functional.linear(
+        torch.ones(2, 2, 3), torch.ones(1, 3), torch.ones(4)
+    ),
+    "gelu's way by its place": lambda torch: torch.nn.functional.gelu(torch.ones(2), "tanh"),
+    "dropout's flag as a number": lambda torch: torch.nn.functional.dropout(torch.ones(2), 0.5, 1),
+    "embedding's flag as a number": lambda torch: torch.nn.functional.embedding(
+        torch.zeros(1, dtype=torch.int64), torch.ones(2, 2), sparse=0
+    ),
+    "a prefix that is no text": lambda torch: torch.nn.Sequential(torch.nn.ReLU()).state_dict(prefix=0),
+    "two learning rates": lambda torch: torch.optim.SGD([torch.ones(1)], torch.ones(2)),
+    "a device as a device type": lambda torch: torch.amp.is_autocast_available(torch.device("cpu")),
+    "an empty state of a scaler": lambda torch: torch.amp.GradScaler("cpu").load_state_dict(""),
+    "a number as a scaler's state": lambda torch: torch.amp.GradScaler("cpu").load_state_dict(1),
+    "parameters before ways": lambda torch: torch.optim.Adam(torch.ones(1), fused=True, foreach=True),
     "products of two dtypes": lambda torch: torch.ones(2) @ torch.ones(2, dtype=torch.int64),
     "ways that exclude each other": lambda torch: torch.optim.SGD([torch.ones(1)], fused=True, foreach=True),
     "a set of parameters": lambda torch: torch.optim.SGD([{"params": {torch.ones(1)}}]),
@@ -267,6 +281,10 @@ def test_a_parameter_given_twice_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="duplicate parameters") as caught:
         ours.optim.SGD([p, p])
     assert len(caught) == 1
+
+
+def test_dtypes_of_python() -> None:
+    agree_plainly(lambda torch: torch.nn.functional.softmax(torch.ones(2), 0, 3, float))
 
 
 def test_products_of_integers_stay_integers() -> None:

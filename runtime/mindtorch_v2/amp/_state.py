@@ -42,6 +42,9 @@ _state = _State()
 
 def is_autocast_available(device_type: str) -> bool:
     """Whether a device type has autocast. Raises RuntimeError for an unknown type."""
+    if not isinstance(device_type, str):
+        got = type(device_type).__name__
+        raise TypeError(f"is_autocast_available(): argument 'device_type' (position 1) must be str, not {got}")
     return device(device_type).type in AUTOCAST_KEYS
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sized
 from typing import Any
 
 from .._core import Tensor, device, dtypes
@@ -187,10 +187,12 @@ class GradScaler:
         """Takes over what `state_dict` gave. Raises RuntimeError for that of a disabled scaler."""
         if not self._enabled:
             return
-        if not state_dict:
+        if isinstance(state_dict, Sized) and len(state_dict) == 0:
             raise RuntimeError(
                 "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
             )
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"load_state_dict() expects what state_dict() gave, got {type(state_dict).__name__}")
         self._init_scale, self._init_growth_tracker = state_dict["scale"], state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _core
 from .._core import Tensor
 from .indexing import index_select
 
 __all__ = ["embedding", "embedding_backward", "embedding_setup"]
 
-_INDEX_DTYPES = (_core.dtypes["int32"], _core.dtypes["int64"])
-
 
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Tensor:
     """The rows, in a new last dimension; how the gradient goes back is for `embedding_backward`."""
-    if indices.dtype not in _INDEX_DTYPES:
-        raise RuntimeError(f"embedding(): expected indices of dtype int32 or int64, but got {indices.dtype}")
     rows: Tensor = index_select(weight, 0, indices.reshape((-1,)))
     result: Tensor = rows.reshape((*indices.shape, weight.shape[1]))
     return result

@@ -28,14 +28,12 @@ def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction:
             "cannot have requires_grad True: pass weight.detach()."
         )
     if input.dim() <= 2:
-        result: Tensor = ops.aten.nll_loss.default(input, target, weight, reduction, ignore_index)
+        result: Tensor = ops.aten.nll_loss(input, target, weight, reduction, ignore_index)
         return result
     if target.shape[1:] != input.shape[2:]:
         wanted = [input.shape[0], *input.shape[2:]]
         raise RuntimeError(f"Expected target size {wanted}, got {list(target.shape)}")
-    loss: Tensor = ops.aten.nll_loss.default(
-        _classes_last(input), target.reshape((-1,)), weight, reduction, ignore_index
-    )
+    loss: Tensor = ops.aten.nll_loss(_classes_last(input), target.reshape((-1,)), weight, reduction, ignore_index)
     return loss.reshape(target.shape) if reduction == 0 else loss
 
 

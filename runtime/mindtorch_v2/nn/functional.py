@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from .._argument_types import names_wrong_types
+from .._argument_types import names_wrong_types, types_come_first
 from .._core import Tensor
 from .._core import dtype as DType
 from .._functional import broadcast_tensors
@@ -34,13 +34,13 @@ __all__ = [
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``; input (..., in), weight (out, in), bias (out)."""
-    result: Tensor = ops.aten.linear.default(input, weight, bias)
+    result: Tensor = ops.aten.linear(input, weight, bias)
     return result
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0)."""
-    result: Tensor = ops.aten.relu_.default(input) if inplace else ops.aten.relu.default(input)
+    result: Tensor = ops.aten.relu_(input) if inplace else ops.aten.relu(input)
     return result
 
 
@@ -53,27 +53,27 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return input.copy_(result) if inplace else result
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """The Gaussian error linear unit."""
-    result: Tensor = ops.aten.gelu.default(input, approximate=approximate)
+    result: Tensor = ops.aten.gelu(input, approximate=approximate)
     return result
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x)."""
-    result: Tensor = ops.aten.silu.default(input)
+    result: Tensor = ops.aten.silu(input)
     return input.copy_(result) if inplace else result
 
 
 def sigmoid(input: Tensor) -> Tensor:
     """1 / (1 + exp(-x))."""
-    result: Tensor = ops.aten.sigmoid.default(input)
+    result: Tensor = ops.aten.sigmoid(input)
     return result
 
 
 def tanh(input: Tensor) -> Tensor:
     """The hyperbolic tangent."""
-    result: Tensor = ops.aten.tanh.default(input)
+    result: Tensor = ops.aten.tanh(input)
     return result
 
 
@@ -81,7 +81,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     """exp(x) / sum(exp(x)) along a dimension."""
     if dim is None:
         dim = _implicit_dim("softmax", input, _stacklevel)
-    result: Tensor = ops.aten.softmax.int(input, dim, dtype)
+    result: Tensor = ops.aten.softmax(input, dim, dtype)
     return result
 
 
@@ -89,7 +89,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     """The logarithm of `softmax`."""
     if dim is None:
         dim = _implicit_dim("log_softmax", input, _stacklevel)
-    result: Tensor = ops.aten.log_softmax.int(input, dim, dtype)
+    result: Tensor = ops.aten.log_softmax(input, dim, dtype)
     return result
 
 
@@ -109,7 +109,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """Zeroes elements with probability p while training, and scales the rest."""
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    result: Tensor = ops.aten.dropout.default(input, p, training)
+    result: Tensor = ops.aten.dropout(input, p, training)
     return input.copy_(result) if inplace else result
 
 
@@ -129,10 +129,13 @@ def embedding(
     larger are first scaled to it, in ``weight`` itself. ``scale_grad_by_freq`` divides each row's gradient by how often
     it is used. Raises NotImplementedError for ``sparse``: gradients are dense.
     """
-    padding_idx = -1 if padding_idx is None else row_of_padding(padding_idx, weight.size(0))
+    if padding_idx is None:
+        padding_idx = -1
+    elif padding_idx != 0:
+        padding_idx = row_of_padding(padding_idx, weight.size(0))
     if max_norm is not None:
-        _limit_rows(weight.detach(), input, max_norm, norm_type)
-    result: Tensor = ops.aten.embedding.default(weight, input, padding_idx, scale_grad_by_freq, sparse)
+        embedding_renorm_(weight.detach(), input, max_norm, norm_type)
+    result: Tensor = ops.aten.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
     return result
 
 
@@ -141,13 +144,16 @@ def row_of_padding(padding_idx: int, rows: int) -> int:
 
     Raises AssertionError, as PyTorch, for one that the table does not have.
     """
-    if padding_idx >= max(rows, 1) or padding_idx < -rows:
+    if padding_idx and not -rows <= padding_idx < rows:
         raise AssertionError(f"Padding_idx must be within num_embeddings ({rows}), but got {padding_idx}")
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
-def _limit_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+@types_come_first
+def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scales the rows at ``indices`` whose norm is larger than ``max_norm`` to it, in place."""
+    if weight.dim() != 2:
+        raise RuntimeError(f"embedding_renorm_(): 'weight' must be 2-D, got {weight.dim()}-D")
     rows = indices.reshape((-1,))
     with no_grad():
         found = weight.index_select(0, rows)
@@ -170,7 +176,7 @@ def mse_loss(
     reduction = _reduction.name(reduction, size_average, reduce, stacklevel=4)
     if weight is not None:
         return _weighted((pair[0] - pair[1]).square(), weight, input, reduction)
-    result: Tensor = ops.aten.mse_loss.default(*pair, _reduction.code(reduction))
+    result: Tensor = ops.aten.mse_loss(*pair, _reduction.code(reduction))
     return result
 
 

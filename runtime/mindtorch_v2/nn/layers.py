@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import _core
 from .._core import Tensor
 from .._core import dtype as DType
+from .._creation import empty
 from ..autograd import no_grad
 from . import functional, init
 from .module import Module
@@ -49,9 +49,9 @@ class Linear(Module):
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = Parameter(_core.alloc((out_features, in_features), dtype, device))
+        self.weight = Parameter(empty((out_features, in_features), dtype=dtype, device=device))
         if bias:
-            self.bias = Parameter(_core.alloc((out_features,), dtype, device))
+            self.bias = Parameter(empty((out_features,), dtype=dtype, device=device))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -96,8 +96,8 @@ class Embedding(Module):
         self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is None:
-            empty = _core.alloc((num_embeddings, embedding_dim), dtype, device)
-            self.weight = Parameter(empty, requires_grad=not _freeze)
+            table = empty((num_embeddings, embedding_dim), dtype=dtype, device=device)
+            self.weight = Parameter(table, requires_grad=not _freeze)
             self.reset_parameters()
             return
         if list(_weight.shape) != [num_embeddings, embedding_dim]:
@@ -228,7 +228,7 @@ class GELU(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """gelu(input)."""
-        return functional.gelu(input, self.approximate)
+        return functional.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
         """How it is approximated."""

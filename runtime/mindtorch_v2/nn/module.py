@@ -383,6 +383,8 @@ class Module:
             warnings.warn("Positional args are being deprecated, use kwargs instead.", FutureWarning, stacklevel=2)
             given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
             return self.state_dict(**{"destination": destination, "prefix": prefix, "keep_vars": keep_vars, **given})
+        if not isinstance(prefix, str):
+            raise TypeError(f"state_dict(): argument 'prefix' must be str, not {type(prefix).__name__}")
         state = OrderedDict() if destination is None else destination
         for name, value in self._own_state():
             state[prefix + name] = value if keep_vars else value.detach()

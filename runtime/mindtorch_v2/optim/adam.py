@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _creation
 from .._core import Tensor
-from .optimizer import Group, Optimizer, ways_to_step
+from .optimizer import Group, Optimizer, refuse_ways
 
 __all__ = ["Adam", "AdamW"]
 
@@ -32,22 +32,26 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
         if not lr >= 0.0:  # NaN, too, is none
             raise ValueError(f"Invalid learning rate: {lr}")
         if not eps >= 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        for i in (0, 1):
+            if not 0.0 <= betas[i] < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
         if not weight_decay >= 0.0:
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
-        if not all(isinstance(beta, float) for beta in betas):
-            raise ValueError("betas must be both floats")
+        if not all(isinstance(beta, float) for beta in betas[:2]) and not all(isinstance(b, Tensor) for b in betas[:2]):
+            raise ValueError("betas must be either both floats or both Tensors")
+        betas = float(betas[0]), float(betas[1])
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
-        ways = ways_to_step(foreach, differentiable, fused, capturable)
+        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
         super().__init__(
             params, {**options, "maximize": maximize, **ways, "decoupled_weight_decay": decoupled_weight_decay}
         )
+        refuse_ways(**ways)
 
     def _update(self, group: Group, param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]

@@ -11,13 +11,13 @@ from typing import Any
 from .._core import Tensor
 from ..autograd import enable_grad, no_grad
 
-__all__ = ["Group", "Optimizer", "ways_to_step"]
+__all__ = ["Group", "Optimizer", "refuse_ways"]
 
 Group = dict[str, Any]
 
 
-def ways_to_step(foreach: Any, differentiable: Any, fused: Any, capturable: Any = None) -> Group:
-    """The options of how a step is computed, not of what it gives: there is one way, and all of them stand for it.
+def refuse_ways(foreach: Any, differentiable: Any, fused: Any, capturable: Any = False) -> None:
+    """Judges the options of how a step is computed, not of what it gives: there is one way, and it stands for them all.
 
     Raises RuntimeError for options that exclude each other, NotImplementedError for a step that is differentiated
     through or captured.
@@ -30,8 +30,6 @@ def ways_to_step(foreach: Any, differentiable: Any, fused: Any, capturable: Any 
         raise NotImplementedError("differentiable=True: a step's results have no gradient; leave it at False")
     if capturable:
         raise NotImplementedError("capturable=True: steps are not captured into graphs; leave it at False")
-    ways = {"foreach": foreach, "differentiable": differentiable, "fused": fused}
-    return ways if capturable is None else {**ways, "capturable": capturable}
 
 
 class Optimizer:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._core import Tensor
-from .optimizer import Group, Optimizer, ways_to_step
+from .optimizer import Group, Optimizer, refuse_ways
 
 __all__ = ["SGD"]
 
@@ -28,6 +28,8 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
         if lr < 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         if momentum < 0.0:
@@ -36,9 +38,10 @@ class SGD(Optimizer):
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        ways = ways_to_step(foreach, differentiable, fused)
+        ways = {"foreach": foreach, "differentiable": differentiable, "fused": fused}
         options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
         super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize, **ways})
+        refuse_ways(**ways)
 
     def _update(self, group: Group, param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         if group["maximize"]:
