@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -222,6 +223,36 @@ def test_an_operator_goes_with_its_library() -> None:
     assert not hasattr(getattr(torch.ops, ns), "op")
     with pytest.raises(NotImplementedError):
         op(torch.ones(1))
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_nothing_of_a_definition_is_left_for_the_collector(called: bool) -> None:
+    lib = Library(fresh_namespace(), "FRAGMENT")
+
+    @lib.operator("op(Tensor x, float scale=1.0) -> Tensor")
+    def op(op: Any, x: Any, scale: Any) -> None:
+        op.returns(like(x))
+        op.launch("CPU", _cpu["scaled_add_grad"], x, x, f32(scale), u64(x.numel()))
+
+        @op.gradient
+        def _(grad: Any) -> Any:
+            op.check  # noqa: B018  (the function refers to what refers to it)
+            return {x: grad * scale}
+
+    if called:
+        x = torch.ones(2, requires_grad=True)
+        op(x).sum().backward()
+        op(x.to("meta"))
+        del x
+    left = [weakref.ref(lib._definitions[0]), weakref.ref(lib._definitions[0]._function)]
+    left += [weakref.ref(op)] + ([weakref.ref(lib._definitions[0].builder._of)] if called else [])
+    gc.collect()
+    gc.disable()
+    try:
+        del lib, op
+        assert [reference() for reference in left] == [None] * len(left)
+    finally:
+        gc.enable()
 
 
 # ---------------------------------------------------------------- what computes

@@ -150,7 +150,9 @@ class Library:
                 source=None if code is None else f"{code.co_filename}:{code.co_firstlineno}",
             )
             overload = self._resolve(schema.partition("(")[0].strip())
-            self._definitions.append(Definition(self, overload, function))
+            definition = Definition(self, overload, function)
+            self._definitions.append(definition)
+            self._undo.append(definition.forget)
             return overload
 
         return decorate

@@ -223,6 +223,14 @@ class Definition:
         except DefinitionError as error:
             raise DefinitionError(f"{self.overload.name()}, defined at {self.place}: {error}") from None
 
+    def forget(self) -> None:
+        """Takes apart what refers to one another, once the library is gone and nothing of it is registered any more."""
+        self.overload.set_pending(None)
+        if self.ways:
+            self.builder._of.forget()
+            vars(self.builder).clear()
+            self.ways = []
+
     # ---- registering
     def devices(self) -> list[str]:
         """The devices that the definition names; none where it is composed of other operators."""

@@ -76,6 +76,11 @@ class Tracer:
         """The opposite of a condition, or of a truth value that is known."""
         return self.make("bool", "not", condition) if isinstance(condition, Symbol) else not condition
 
+    def forget(self) -> None:
+        """Lets go of all symbols, which refer to this."""
+        self._symbols.clear()
+        self.trace = Trace([], {})
+
     # ---- numbers
     def arithmetic(self, name: str, first: Any, second: Any = None) -> Any:
         """``first + second`` and the like: of ints an int, with a float in it or of `/` a float, as in Python."""
