@@ -37,7 +37,8 @@ cdef class Gradient:
     cdef object make, way
     cdef dict formulas
     cdef Formula last
-    cdef uint64_t last_key
+    cdef uint64_t last_mask
+    cdef int last_way
     cdef object __weakref__
 
     def __init__(self, OpOverload op not None, make not None, way not None):
@@ -67,13 +68,12 @@ mt_whole_gradient_install(<PyTypeObject*>Gradient)
 
 
 cdef Formula formula_of(Gradient gradient, int way, uint64_t mask):
-    cdef uint64_t key = mask << 8 | way
-    if gradient.last_key == key and gradient.last is not None:
+    if gradient.last_mask == mask and gradient.last_way == way and gradient.last is not None:
         return gradient.last
-    found = gradient.formulas.get(key)
+    found = gradient.formulas.get((way, mask))
     if found is None:
-        found = gradient.formulas[key] = <Formula?>gradient.make(way, mask)
-    gradient.last, gradient.last_key = found, key
+        found = gradient.formulas[way, mask] = <Formula?>gradient.make(way, mask)
+    gradient.last, gradient.last_mask, gradient.last_way = found, mask, way
     return found
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import math
+import signal
+import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -401,6 +404,49 @@ def test_a_status_becomes_the_operators_error(lib: Library, status: int, error: 
     if status == 77:
         assert str(caught.value).startswith(f"{lib.ns}::op: kernel failing returned 77")
         assert caught.value.status == 77
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_control_c_ends_a_launch(lib: Library, grad: bool) -> None:
+    @lib.operator("op(Tensor x) -> Tensor")
+    def op(op: Any, x: Any) -> None:
+        op.returns(like(x))
+        op.launch("CPU", _cpu["endless"], x)
+
+        @op.gradient
+        def _(g: Any) -> Any:
+            return {x: g}
+
+    x = torch.ones(100, 100, requires_grad=grad)
+    lib.check()
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            op(x)
+    finally:
+        timer.join()
+    assert (torch.ones(3) * 2).tolist() == [2.0] * 3
+
+
+def test_threads_that_make_the_first_call(lib: Library) -> None:
+    runs = []
+
+    @lib.operator("op(Tensor x) -> Tensor")
+    def op(op: Any, x: Any) -> None:
+        runs.append(threading.get_ident())
+        time.sleep(0.05)  # others come while it runs
+        out = op.returns(like(x))
+        op.launch("CPU", _cpu["scaled_add_grad"], x, out, f32(2.0), u64(x.numel()))
+
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda: found.append(op(torch.ones(2)).tolist())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [[2.0, 2.0]] * 8
+    assert len(runs) == 1
 
 
 # ---------------------------------------------------------------- what a definition cannot say

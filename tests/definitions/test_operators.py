@@ -66,7 +66,7 @@ def test_optional_arguments_are_ways(weighted: bool, biased: bool) -> None:
     expected = pytorch.nn.functional.layer_norm(
         pytorch.tensor(as_array(x)), (5,), *(None if g is None else pytorch.tensor(as_array(g)) for g in given)
     )
-    assert close(out, expected.numpy())
+    assert close(out, as_array(expected))
     assert close(mean, as_array(x).mean(-1, keepdims=True))
     assert mean.shape == rstd.shape == (2, 3, 1)
 
@@ -242,6 +242,16 @@ def test_jvp_and_hessian() -> None:
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(x, tangent)
         assert close(forward_ad.unpack_dual(product(dual, y)).tangent, as_array(y) * as_array(tangent))
+
+
+def test_functionalize() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        y.add_(product(y, y, 2.0))
+        return y
+
+    x = rows(3)
+    assert close(torch.func.functionalize(function)(x), as_array(x) + 2 * as_array(x) ** 2)
 
 
 def test_grad_of_vmap() -> None:

@@ -9,7 +9,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from opschema import Schema, SchemaKind, parse_schema
 
@@ -21,7 +21,9 @@ from ._graph import UPDATE_SPECS, check_update
 from ._list_outputs import gradients_by_output, returns_lists
 from ._publishing import publish
 from ._registrations import Kernel, find_meta, formula, pop, push
-from .definitions._definition import Definition
+
+if TYPE_CHECKING:
+    from .definitions import Definition
 
 __all__ = [
     "Library",
@@ -137,6 +139,8 @@ class Library:
         without Python. The other arguments are `define`'s; the function's docstring is the operator's. Returns the
         operator in the function's place.
         """
+
+        from .definitions import Definition  # a program that defines nothing starts without it
 
         def decorate(function: Callable[..., None]) -> OpOverload:
             code = getattr(function, "__code__", None)
