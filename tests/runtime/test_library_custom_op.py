@@ -157,7 +157,7 @@ def test_a_failed_redefinition_keeps_the_operator() -> None:
 
 def test_what_is_no_function_is_refused() -> None:
     name = f"{fresh_namespace()}::op"
-    with pytest.raises(TypeError, match="'fn' .* must be Callable or None, not int"):
+    with pytest.raises(TypeError, match=r"'fn' .* must be Callable or None, not int"):
         mindtorch_v2.library.custom_op(name, 3, mutates_args=(), schema="(Tensor x) -> Tensor")
     with pytest.raises(AttributeError, match="has no attribute 'op'"):
         _ = getattr(mindtorch_v2.ops, name.partition("::")[0]).op

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -220,8 +219,6 @@ def test_a_context_is_there_inside_of_a_fake_rule_alone() -> None:
     op(torch.ones(1))
     op(torch.ones(1, device="meta"))
     assert [type(ctx).__name__ for ctx in (*seen, library.get_ctx())] == ["NoneType", "FakeImplCtx", "NoneType"]
-    with pytest.raises(RuntimeError, match="may only be called inside a fake impl"):
-        library.get_ctx()
 
 
 def test_no_gradient() -> None:
