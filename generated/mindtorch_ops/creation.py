@@ -1356,7 +1356,7 @@ to = torch.ops.aten.to
 # ---------------------------------------------------------------- _local_scalar_dense (creation.yaml:288)
 _lib.define(
     "_local_scalar_dense(Tensor self) -> Scalar",
-    doc="The value of a tensor of one element, as a Python number.",
+    doc="The value of a tensor's first element, as a Python number.",
     tags=(),
     variants=("function",),
     source="creation.yaml:288",
@@ -1390,8 +1390,10 @@ _lib.define(
 )
 
 
-@library.register(_lib, "item", "CompositeImplicitAutograd", source="creation.yaml:298")
+@library.register(_lib, "item", "CompositeImplicitAutograd", source="creation.yaml:301")
 def _item_kernel(self: Tensor) -> float:
+    if self.numel() != 1:
+        raise library.failed_check("a Tensor with {} elements cannot be converted to Scalar", self.numel())
     result: float = torch.ops.aten._local_scalar_dense(self)
     return result
 

@@ -597,7 +597,7 @@ to: _To
 
 class _LocalScalarDense(OpOverload):
     def __call__(op, self: Tensor) -> float:
-        """The value of a tensor of one element, as a Python number."""
+        """The value of a tensor's first element, as a Python number."""
 
 _local_scalar_dense: _LocalScalarDense
 

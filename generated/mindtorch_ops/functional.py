@@ -279,41 +279,49 @@ alias_copy = torch.ops.aten.alias_copy.default
 # ---------------------------------------------------------------- detach_copy (functional.yaml:59)
 _lib.define(
     "detach_copy(Tensor self) -> Tensor",
-    doc="`detach`, as a copy.",
+    doc="`detach`, as a copy; recorded, and running it backward is an error, as in PyTorch.",
     tags=(),
     variants=("function",),
     source="functional.yaml:59",
 )
+_detach_copy_cpu_python = library.python_function("mindtorch_v2.kernels.functional:detach_copy")
 
 
-@library.register(_lib, "detach_copy", "CompositeImplicitAutograd", source="functional.yaml:62")
-def _detach_copy_kernel(self: Tensor) -> Tensor:
-    result: Tensor = self.detach().clone()
+@library.register(_lib, "detach_copy", "Meta", source="functional.yaml:61")
+def _detach_copy_fake(self: Tensor) -> Tensor:
+    return npu.alloc_like(self)
+
+
+@library.register(_lib, "detach_copy", "CPU", source="functional.yaml:63")
+@library.register(_lib, "detach_copy", "NPU", source="functional.yaml:63")
+def _detach_copy_cpu_npu_kernel(self: Tensor) -> Tensor:
+    result: Tensor = _detach_copy_cpu_python(self)
     return result
 
 
+_lib.register_autograd("detach_copy", None, source="functional.yaml:65")
 detach_copy = torch.ops.aten.detach_copy.default
 
 
-# ---------------------------------------------------------------- select_scatter (functional.yaml:65)
+# ---------------------------------------------------------------- select_scatter (functional.yaml:68)
 _lib.define(
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
     doc="`src` at one index of a dimension of a copy.",
     tags=(),
     variants=("function", "method"),
     device_check="ExactSame",
-    source="functional.yaml:65",
+    source="functional.yaml:68",
 )
 _select_scatter_cpu_python = library.python_function("mindtorch_v2.kernels.functional:select_scatter")
 
 
-@library.register(_lib, "select_scatter", "Meta", source="functional.yaml:68")
+@library.register(_lib, "select_scatter", "Meta", source="functional.yaml:71")
 def _select_scatter_fake(self: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "select_scatter", "CPU", source="functional.yaml:70")
-@library.register(_lib, "select_scatter", "NPU", source="functional.yaml:70")
+@library.register(_lib, "select_scatter", "CPU", source="functional.yaml:73")
+@library.register(_lib, "select_scatter", "NPU", source="functional.yaml:73")
 def _select_scatter_cpu_npu_kernel(self: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     result: Tensor = _select_scatter_cpu_python(self, src, dim, index)
     return result
@@ -342,30 +350,30 @@ def _select_scatter_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "select_scatter", _select_scatter_backward, setup_context=_select_scatter_setup, source="functional.yaml:72"
+    "select_scatter", _select_scatter_backward, setup_context=_select_scatter_setup, source="functional.yaml:75"
 )
 select_scatter = torch.ops.aten.select_scatter.default
 
 
-# ---------------------------------------------------------------- slice_scatter (functional.yaml:75)
+# ---------------------------------------------------------------- slice_scatter (functional.yaml:78)
 _lib.define(
     "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
     doc="`src` in a range of a dimension of a copy.",
     tags=(),
     variants=("function", "method"),
     device_check="ExactSame",
-    source="functional.yaml:75",
+    source="functional.yaml:78",
 )
 _slice_scatter_cpu_python = library.python_function("mindtorch_v2.kernels.functional:slice_scatter")
 
 
-@library.register(_lib, "slice_scatter", "Meta", source="functional.yaml:78")
+@library.register(_lib, "slice_scatter", "Meta", source="functional.yaml:81")
 def _slice_scatter_fake(self: Tensor, src: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "slice_scatter", "CPU", source="functional.yaml:80")
-@library.register(_lib, "slice_scatter", "NPU", source="functional.yaml:80")
+@library.register(_lib, "slice_scatter", "CPU", source="functional.yaml:83")
+@library.register(_lib, "slice_scatter", "NPU", source="functional.yaml:83")
 def _slice_scatter_cpu_npu_kernel(
     self: Tensor, src: Tensor, dim: int, start: int | None, end: int | None, step: int
 ) -> Tensor:
@@ -403,12 +411,12 @@ def _slice_scatter_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "slice_scatter", _slice_scatter_backward, setup_context=_slice_scatter_setup, source="functional.yaml:82"
+    "slice_scatter", _slice_scatter_backward, setup_context=_slice_scatter_setup, source="functional.yaml:85"
 )
 slice_scatter = torch.ops.aten.slice_scatter.default
 
 
-# ---------------------------------------------------------------- as_strided_scatter (functional.yaml:85)
+# ---------------------------------------------------------------- as_strided_scatter (functional.yaml:88)
 _lib.define(
     "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
     "Tensor",
@@ -416,20 +424,20 @@ _lib.define(
     tags=(),
     variants=("function", "method"),
     device_check="ExactSame",
-    source="functional.yaml:85",
+    source="functional.yaml:88",
 )
 _as_strided_scatter_cpu_python = library.python_function("mindtorch_v2.kernels.functional:as_strided_scatter")
 
 
-@library.register(_lib, "as_strided_scatter", "Meta", source="functional.yaml:88")
+@library.register(_lib, "as_strided_scatter", "Meta", source="functional.yaml:91")
 def _as_strided_scatter_fake(
     self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
 ) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "as_strided_scatter", "CPU", source="functional.yaml:90")
-@library.register(_lib, "as_strided_scatter", "NPU", source="functional.yaml:90")
+@library.register(_lib, "as_strided_scatter", "CPU", source="functional.yaml:93")
+@library.register(_lib, "as_strided_scatter", "NPU", source="functional.yaml:93")
 def _as_strided_scatter_cpu_npu_kernel(
     self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
 ) -> Tensor:
@@ -472,38 +480,38 @@ _lib.register_autograd(
     "as_strided_scatter",
     _as_strided_scatter_backward,
     setup_context=_as_strided_scatter_setup,
-    source="functional.yaml:92",
+    source="functional.yaml:95",
 )
 as_strided_scatter = torch.ops.aten.as_strided_scatter.default
 
 
-# ---------------------------------------------------------------- fill.Scalar (functional.yaml:97)
+# ---------------------------------------------------------------- fill.Scalar (functional.yaml:100)
 _lib.define(
     "fill.Scalar(Tensor self, Scalar value) -> Tensor",
     doc="A copy with every element set to a number.",
     tags=(),
     variants=("function",),
-    source="functional.yaml:97",
+    source="functional.yaml:100",
 )
 
 
-@library.register(_lib, "fill.Scalar", "CompositeImplicitAutograd", source="functional.yaml:100")
+@library.register(_lib, "fill.Scalar", "CompositeImplicitAutograd", source="functional.yaml:103")
 def _fill_scalar_kernel(self: Tensor, value: float) -> Tensor:
     result: Tensor = self.clone().fill_(value)
     return result
 
 
-# ---------------------------------------------------------------- fill.Tensor (functional.yaml:101)
+# ---------------------------------------------------------------- fill.Tensor (functional.yaml:104)
 _lib.define(
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
     doc="A copy with every element set to the value of a tensor without dimensions.",
     tags=(),
     variants=("function",),
-    source="functional.yaml:101",
+    source="functional.yaml:104",
 )
 
 
-@library.register(_lib, "fill.Tensor", "CompositeImplicitAutograd", source="functional.yaml:104")
+@library.register(_lib, "fill.Tensor", "CompositeImplicitAutograd", source="functional.yaml:107")
 def _fill_tensor_kernel(self: Tensor, value: Tensor) -> Tensor:
     result: Tensor = self.clone().fill_(value)
     return result
@@ -512,17 +520,17 @@ def _fill_tensor_kernel(self: Tensor, value: Tensor) -> Tensor:
 fill = torch.ops.aten.fill
 
 
-# ---------------------------------------------------------------- zero (functional.yaml:105)
+# ---------------------------------------------------------------- zero (functional.yaml:108)
 _lib.define(
     "zero(Tensor self) -> Tensor",
     doc="A copy with every element set to 0.",
     tags=(),
     variants=("function",),
-    source="functional.yaml:105",
+    source="functional.yaml:108",
 )
 
 
-@library.register(_lib, "zero", "CompositeImplicitAutograd", source="functional.yaml:108")
+@library.register(_lib, "zero", "CompositeImplicitAutograd", source="functional.yaml:111")
 def _zero_kernel(self: Tensor) -> Tensor:
     result: Tensor = self.clone().zero_()
     return result
@@ -531,17 +539,17 @@ def _zero_kernel(self: Tensor) -> Tensor:
 zero = torch.ops.aten.zero.default
 
 
-# ---------------------------------------------------------------- copy (functional.yaml:109)
+# ---------------------------------------------------------------- copy (functional.yaml:112)
 _lib.define(
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     doc="`src`, broadcast and converted to self's shape, dtype and device.",
     tags=(),
     variants=("function",),
-    source="functional.yaml:109",
+    source="functional.yaml:112",
 )
 
 
-@library.register(_lib, "copy", "CompositeImplicitAutograd", source="functional.yaml:112")
+@library.register(_lib, "copy", "CompositeImplicitAutograd", source="functional.yaml:115")
 def _copy_kernel(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     result: Tensor = self.clone().copy_(src, non_blocking)
     return result

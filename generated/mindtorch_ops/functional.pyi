@@ -124,7 +124,7 @@ alias_copy: _AliasCopy
 
 class _DetachCopy(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`detach`, as a copy."""
+        """`detach`, as a copy; recorded, and running it backward is an error, as in PyTorch."""
 
 detach_copy: _DetachCopy
 

@@ -183,13 +183,9 @@ _lib.define(
 _scatter_add_cpu_python = library.python_function("mindtorch_v2.kernels.indexing:scatter_add_")
 
 
-@library.register(_lib, "scatter_add_", "Meta", source="indexing.yaml:53")
-def _scatter_add_fake(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    return self
-
-
 @library.register(_lib, "scatter_add_", "CPU", source="indexing.yaml:58")
-def _scatter_add_cpu_kernel(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+@library.register(_lib, "scatter_add_", "Meta", source="indexing.yaml:58")
+def _scatter_add_cpu_meta_kernel(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     result: Tensor = _scatter_add_cpu_python(self, dim, index, src)
     return result
 

@@ -421,10 +421,14 @@ _lib.define(
 )
 
 
-@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:132")
+@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:134")
 def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
     if not (self.dim() == 1 and tensor.dim() == 1):
         raise library.failed_check("1D tensors expected, but got {}D and {}D tensors", self.dim(), tensor.dim())
+    if self.dtype != tensor.dtype:
+        raise library.failed_check(
+            "dot : expected both vectors to have same dtype, but found {} and {}", self.dtype, tensor.dtype
+        )
     if self.size(0) != tensor.size(0):
         raise library.failed_check(
             "inconsistent tensor size, expected tensor {} and src {} to have the same number of elements, but got "
@@ -445,17 +449,17 @@ def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
 dot = torch.ops.aten.dot.default
 
 
-# ---------------------------------------------------------------- outer (linalg.yaml:133)
+# ---------------------------------------------------------------- outer (linalg.yaml:135)
 _lib.define(
     "outer(Tensor self, Tensor vec2) -> Tensor",
     doc="The products of all pairs of two vectors' elements.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:133",
+    source="linalg.yaml:135",
 )
 
 
-@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:142")
+@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:144")
 def _outer_kernel(self: Tensor, vec2: Tensor) -> Tensor:
     if self.dim() != 1:
         raise library.failed_check("outer: Expected 1-D argument self, but got {}-D", self.dim())

@@ -118,8 +118,15 @@ _softmax_backward_data_cpu = _libmindtorch_cpu.bind(
 )
 
 
-@library.register(_lib, "_softmax_backward_data", "Meta", source="nn.yaml:36")
+@library.register(_lib, "_softmax_backward_data", "Meta", source="nn.yaml:38")
 def _softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
+    if grad_output.shape != output.shape:
+        raise library.failed_check(
+            "Expected tensor for argument 'grad' to have same size as tensor for argument 'output'; but {} does "
+            "not equal {}",
+            grad_output.shape,
+            output.shape,
+        )
     if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
         raise library.failed_check(
             "Dimension out of range (expected to be in range of [{}, {}], but got {})",
@@ -131,10 +138,17 @@ def _softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, i
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "_softmax_backward_data", "CPU", source="nn.yaml:38")
+@library.register(_lib, "_softmax_backward_data", "CPU", source="nn.yaml:40")
 def _softmax_backward_data_cpu_kernel(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype
 ) -> Tensor:
+    if grad_output.shape != output.shape:
+        raise library.failed_check(
+            "Expected tensor for argument 'grad' to have same size as tensor for argument 'output'; but {} does "
+            "not equal {}",
+            grad_output.shape,
+            output.shape,
+        )
     out = npu.alloc_like(grad_output)
     _softmax_backward_data_cpu(grad_output, output, out, dim)
     return out
@@ -164,22 +178,22 @@ _lib.register_autograd(
     "_softmax_backward_data",
     _softmax_backward_data_backward,
     setup_context=_softmax_backward_data_setup,
-    source="nn.yaml:41",
+    source="nn.yaml:43",
 )
 _softmax_backward_data = torch.ops.aten._softmax_backward_data.default
 
 
-# ---------------------------------------------------------------- log_softmax.int (nn.yaml:44)
+# ---------------------------------------------------------------- log_softmax.int (nn.yaml:46)
 _lib.define(
     "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
     doc="x - log(sum(exp(x))) along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="nn.yaml:44",
+    source="nn.yaml:46",
 )
 
 
-@library.register(_lib, "log_softmax.int", "CompositeImplicitAutograd", source="nn.yaml:48")
+@library.register(_lib, "log_softmax.int", "CompositeImplicitAutograd", source="nn.yaml:50")
 def _log_softmax_int_kernel(self: Tensor, dim: int, dtype: torch.dtype | None) -> Tensor:
     result: Tensor = torch.ops.aten._log_softmax(
         self if dtype is None else torch.ops.aten._to_copy(self, dtype=dtype), dim, False
@@ -190,19 +204,19 @@ def _log_softmax_int_kernel(self: Tensor, dim: int, dtype: torch.dtype | None) -
 log_softmax = torch.ops.aten.log_softmax.int
 
 
-# ---------------------------------------------------------------- _log_softmax (nn.yaml:49)
+# ---------------------------------------------------------------- _log_softmax (nn.yaml:51)
 _lib.define(
     "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
     doc="x - log(sum(exp(x))) along a dimension.",
     tags=(),
     variants=("function",),
     kernel_refuses=True,
-    source="nn.yaml:49",
+    source="nn.yaml:51",
 )
 _log_softmax_cpu = _libmindtorch_cpu.bind("mt_log_softmax", (npu.desc, npu.desc, npu.i64), abi="c")
 
 
-@library.register(_lib, "_log_softmax", "Meta", source="nn.yaml:58")
+@library.register(_lib, "_log_softmax", "Meta", source="nn.yaml:60")
 def _log_softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     if half_to_float:
         raise library.failed_check("softmax with half to float conversion is not supported on CPU")
@@ -217,7 +231,7 @@ def _log_softmax_fake(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "_log_softmax", "CPU", source="nn.yaml:60")
+@library.register(_lib, "_log_softmax", "CPU", source="nn.yaml:62")
 def _log_softmax_cpu_kernel(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     if half_to_float:
         raise library.failed_check("softmax with half to float conversion is not supported on CPU")
@@ -240,11 +254,11 @@ def _log_softmax_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("_log_softmax", _log_softmax_backward, setup_context=_log_softmax_setup, source="nn.yaml:63")
+_lib.register_autograd("_log_softmax", _log_softmax_backward, setup_context=_log_softmax_setup, source="nn.yaml:65")
 _log_softmax = torch.ops.aten._log_softmax.default
 
 
-# ---------------------------------------------------------------- _log_softmax_backward_data (nn.yaml:65)
+# ---------------------------------------------------------------- _log_softmax_backward_data (nn.yaml:67)
 _lib.define(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     doc="The gradient of `log_softmax` from its output.",
@@ -252,14 +266,14 @@ _lib.define(
     variants=("function",),
     device_check="ExactSame",
     kernel_refuses=True,
-    source="nn.yaml:65",
+    source="nn.yaml:67",
 )
 _log_softmax_backward_data_cpu = _libmindtorch_cpu.bind(
     "mt_log_softmax_backward", (npu.desc, npu.desc, npu.desc, npu.i64), abi="c"
 )
 
 
-@library.register(_lib, "_log_softmax_backward_data", "Meta", source="nn.yaml:72")
+@library.register(_lib, "_log_softmax_backward_data", "Meta", source="nn.yaml:74")
 def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
     if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
         raise library.failed_check(
@@ -272,7 +286,7 @@ def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: in
     return npu.alloc_like(grad_output)
 
 
-@library.register(_lib, "_log_softmax_backward_data", "CPU", source="nn.yaml:74")
+@library.register(_lib, "_log_softmax_backward_data", "CPU", source="nn.yaml:76")
 def _log_softmax_backward_data_cpu_kernel(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype
 ) -> Tensor:
@@ -300,22 +314,22 @@ _lib.register_autograd(
     "_log_softmax_backward_data",
     _log_softmax_backward_data_backward,
     setup_context=_log_softmax_backward_data_setup,
-    source="nn.yaml:77",
+    source="nn.yaml:79",
 )
 _log_softmax_backward_data = torch.ops.aten._log_softmax_backward_data.default
 
 
-# ---------------------------------------------------------------- mse_loss (nn.yaml:82)
+# ---------------------------------------------------------------- mse_loss (nn.yaml:84)
 _lib.define(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     doc="(self - target) ** 2, reduced.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:82",
+    source="nn.yaml:84",
 )
 
 
-@library.register(_lib, "mse_loss", "CompositeImplicitAutograd", source="nn.yaml:89")
+@library.register(_lib, "mse_loss", "CompositeImplicitAutograd", source="nn.yaml:91")
 def _mse_loss_kernel(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     if not (self.is_floating_point() or target.is_floating_point() or self.is_complex() or target.is_complex()):
         raise library.failed_check(
@@ -337,7 +351,7 @@ def _mse_loss_kernel(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 mse_loss = torch.ops.aten.mse_loss.default
 
 
-# ---------------------------------------------------------------- nll_loss_forward (nn.yaml:90)
+# ---------------------------------------------------------------- nll_loss_forward (nn.yaml:92)
 _lib.define(
     "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor "
     "output, Tensor total_weight)",
@@ -345,13 +359,13 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:90",
+    source="nn.yaml:92",
 )
 _nll_loss_forward_fake_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_fake")
 _nll_loss_forward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_forward")
 
 
-@library.register(_lib, "nll_loss_forward", "Meta", source="nn.yaml:92")
+@library.register(_lib, "nll_loss_forward", "Meta", source="nn.yaml:94")
 def _nll_loss_forward_fake(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -359,7 +373,7 @@ def _nll_loss_forward_fake(
     return result
 
 
-@library.register(_lib, "nll_loss_forward", "CPU", source="nn.yaml:94")
+@library.register(_lib, "nll_loss_forward", "CPU", source="nn.yaml:96")
 def _nll_loss_forward_cpu_kernel(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -386,12 +400,12 @@ def _nll_loss_forward_backward(ctx: Any, grad0: Tensor, grad1: Tensor) -> tuple[
 
 
 _lib.register_autograd(
-    "nll_loss_forward", _nll_loss_forward_backward, setup_context=_nll_loss_forward_setup, source="nn.yaml:96"
+    "nll_loss_forward", _nll_loss_forward_backward, setup_context=_nll_loss_forward_setup, source="nn.yaml:98"
 )
 nll_loss_forward = torch.ops.aten.nll_loss_forward.default
 
 
-# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:100)
+# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:102)
 _lib.define(
     "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
     "ignore_index, Tensor total_weight) -> Tensor",
@@ -399,12 +413,12 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:100",
+    source="nn.yaml:102",
 )
 _nll_loss_backward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_backward")
 
 
-@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:102")
+@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:104")
 def _nll_loss_backward_fake(
     grad_output: Tensor,
     self: Tensor,
@@ -417,7 +431,7 @@ def _nll_loss_backward_fake(
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:104")
+@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:106")
 def _nll_loss_backward_cpu_kernel(
     grad_output: Tensor,
     self: Tensor,
@@ -452,22 +466,22 @@ def _nll_loss_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "nll_loss_backward", _nll_loss_backward_backward, setup_context=_nll_loss_backward_setup, source="nn.yaml:106"
+    "nll_loss_backward", _nll_loss_backward_backward, setup_context=_nll_loss_backward_setup, source="nn.yaml:108"
 )
 nll_loss_backward = torch.ops.aten.nll_loss_backward.default
 
 
-# ---------------------------------------------------------------- nll_loss (nn.yaml:112)
+# ---------------------------------------------------------------- nll_loss (nn.yaml:114)
 _lib.define(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor",
     doc="The negative of each row's element at its target, weighted and reduced.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:112",
+    source="nn.yaml:114",
 )
 
 
-@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:115")
+@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:117")
 def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     result: Tensor = torch.ops.aten.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
     return result
@@ -476,17 +490,17 @@ def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduct
 nll_loss = torch.ops.aten.nll_loss.default
 
 
-# ---------------------------------------------------------------- linear (nn.yaml:118)
+# ---------------------------------------------------------------- linear (nn.yaml:120)
 _lib.define(
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     doc="input @ weight.T + bias",
     tags=(),
     variants=("function",),
-    source="nn.yaml:118",
+    source="nn.yaml:120",
 )
 
 
-@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:121")
+@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:123")
 def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     result: Tensor = (
         torch.ops.aten.matmul(input, weight.t())
@@ -503,7 +517,7 @@ def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
 linear = torch.ops.aten.linear.default
 
 
-# ---------------------------------------------------------------- embedding (nn.yaml:122)
+# ---------------------------------------------------------------- embedding (nn.yaml:124)
 _lib.define(
     "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
     "sparse=False) -> Tensor",
@@ -511,12 +525,12 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:122",
+    source="nn.yaml:124",
 )
 _embedding_cpu_python = library.python_function("mindtorch_v2.kernels.embedding:embedding")
 
 
-@library.register(_lib, "embedding", "Meta", source="nn.yaml:132")
+@library.register(_lib, "embedding", "Meta", source="nn.yaml:134")
 def _embedding_fake(
     weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
@@ -531,7 +545,7 @@ def _embedding_fake(
     return npu.alloc((*indices.shape, weight.size(1)), weight.dtype, weight.device)
 
 
-@library.register(_lib, "embedding", "CPU", source="nn.yaml:134")
+@library.register(_lib, "embedding", "CPU", source="nn.yaml:136")
 def _embedding_cpu_kernel(
     weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
@@ -551,25 +565,29 @@ _lib.register_autograd(
     "embedding",
     library.python_function("mindtorch_v2.kernels.embedding:embedding_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.embedding:embedding_setup"),
-    source="nn.yaml:136",
+    source="nn.yaml:138",
 )
 embedding = torch.ops.aten.embedding.default
 
 
-# ---------------------------------------------------------------- dropout (nn.yaml:139)
+# ---------------------------------------------------------------- dropout (nn.yaml:141)
 _lib.define(
     "dropout(Tensor input, float p, bool train) -> Tensor",
     doc="With `train`, elements zeroed with probability p and the rest scaled by 1 / (1 - p).",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="nn.yaml:139",
+    source="nn.yaml:141",
 )
 
 
-@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:148")
+@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:152")
 def _dropout_kernel(input: Tensor, p: float, train: bool) -> Tensor:
     if not 0 <= p <= 1:
         raise library.failed_check("dropout probability has to be between 0 and 1, but got {}", p)
+    if not (not train or p == 0 or p == 1 or input.is_floating_point() or input.is_complex()):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(input, 1.0), input.dtype
+        )
     if not (input.is_floating_point() or input.is_complex() or not train or p == 0 or p == 1 or input.numel() == 0):
         raise library.failed_check(
             "dropout(): elements scaled by 1 / (1 - p) cannot be of {}: convert input to a floating-point dtype",

@@ -1236,17 +1236,7 @@ def _floor_divide_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     return out
 
 
-def _floor_divide_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.mark_non_differentiable(output)
-
-
-def _floor_divide_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-    return None, None
-
-
-_lib.register_autograd(
-    "floor_divide", _floor_divide_backward, setup_context=_floor_divide_setup, source="pointwise_binary.yaml:305"
-)
+_lib.register_autograd("floor_divide", None, source="pointwise_binary.yaml:305")
 
 
 # ---------------------------------------------------------------- floor_divide.Scalar (pointwise_binary.yaml:306)
@@ -1260,46 +1250,27 @@ _lib.define(
 _floor_divide_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:floor_divide")
 
 
-@library.register(_lib, "floor_divide.Scalar", "Meta", source="pointwise_binary.yaml:310")
-def _floor_divide_scalar_fake(self: Tensor, other: float) -> Tensor:
-    return npu.alloc(self.shape, torch.result_type(self, other), self.device)
-
-
-@library.register(_lib, "floor_divide.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:312")
+@library.register(_lib, "floor_divide.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:311")
 def _floor_divide_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _floor_divide_scalar_kernel_python(self, other)
     return result
 
 
-def _floor_divide_scalar_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.mark_non_differentiable(output)
-
-
-def _floor_divide_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-    return None, None
-
-
-_lib.register_autograd(
-    "floor_divide.Scalar",
-    _floor_divide_scalar_backward,
-    setup_context=_floor_divide_scalar_setup,
-    source="pointwise_binary.yaml:313",
-)
 floor_divide = torch.ops.aten.floor_divide
 
 
-# ---------------------------------------------------------------- floor_divide_.Scalar (pointwise_binary.yaml:314)
+# ---------------------------------------------------------------- floor_divide_.Scalar (pointwise_binary.yaml:312)
 _lib.define(
     "floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`floor_divide` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:314",
+    source="pointwise_binary.yaml:312",
 )
 
 
-@library.register(_lib, "floor_divide_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:322")
+@library.register(_lib, "floor_divide_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:320")
 def _floor_divide__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -1309,7 +1280,7 @@ def _floor_divide__scalar_kernel(self: Tensor, other: float) -> Tensor:
     return self
 
 
-# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:323)
+# ---------------------------------------------------------------- floor_divide_.Tensor (pointwise_binary.yaml:321)
 _lib.define(
     "floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`floor_divide` in place.",
@@ -1317,12 +1288,12 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:323",
+    source="pointwise_binary.yaml:321",
 )
 _floor_divide__tensor_cpu = _libmindtorch_cpu.bind("mt_div_floor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:323")
+@library.register(_lib, "floor_divide_.Tensor", "Meta", source="pointwise_binary.yaml:321")
 def _floor_divide__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -1331,7 +1302,7 @@ def _floor_divide__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:331")
+@library.register(_lib, "floor_divide_.Tensor", "CPU", source="pointwise_binary.yaml:329")
 def _floor_divide__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -1341,41 +1312,28 @@ def _floor_divide__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-def _floor_divide__tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.mark_non_differentiable(output)
-
-
-def _floor_divide__tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-    return None, None
-
-
-_lib.register_autograd(
-    "floor_divide_.Tensor",
-    _floor_divide__tensor_backward,
-    setup_context=_floor_divide__tensor_setup,
-    source="pointwise_binary.yaml:334",
-)
+_lib.register_autograd("floor_divide_.Tensor", None, source="pointwise_binary.yaml:332")
 floor_divide_ = torch.ops.aten.floor_divide_
 
 
-# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:335)
+# ---------------------------------------------------------------- remainder.Tensor (pointwise_binary.yaml:333)
 _lib.define(
     "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded down: its sign is that of `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:335",
+    source="pointwise_binary.yaml:333",
 )
 _remainder_tensor_cpu = _libmindtorch_cpu.bind("mt_remainder", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:339")
+@library.register(_lib, "remainder.Tensor", "Meta", source="pointwise_binary.yaml:337")
 def _remainder_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:341")
+@library.register(_lib, "remainder.Tensor", "CPU", source="pointwise_binary.yaml:339")
 def _remainder_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _remainder_tensor_cpu(self, other, out)
@@ -1400,17 +1358,17 @@ _lib.register_autograd(
     "remainder.Tensor",
     _remainder_tensor_backward,
     setup_context=_remainder_tensor_setup,
-    source="pointwise_binary.yaml:344",
+    source="pointwise_binary.yaml:342",
 )
 
 
-# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:347)
+# ---------------------------------------------------------------- remainder.Scalar (pointwise_binary.yaml:345)
 _lib.define(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`remainder` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:347",
+    source="pointwise_binary.yaml:345",
 )
 _remainder_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar", (npu.desc, npu.f64, npu.desc), abi="c", dtypes=((torch.float32, torch.float64), None, None)
@@ -1419,7 +1377,7 @@ _remainder_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.
 _remainder_scalar_dtypes = frozenset((torch.float32, torch.float64))
 
 
-@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:351")
+@library.register(_lib, "remainder.Scalar", "Meta", source="pointwise_binary.yaml:349")
 def _remainder_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1429,7 +1387,7 @@ def _remainder_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:353")
+@library.register(_lib, "remainder.Scalar", "CPU", source="pointwise_binary.yaml:351")
 def _remainder_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in _remainder_scalar_dtypes:
         out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
@@ -1438,7 +1396,7 @@ def _remainder_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _remainder_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:357")
+@library.register(_lib, "remainder.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:355")
 def _remainder_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _remainder_scalar_kernel_python(self, other)
     return result
@@ -1450,21 +1408,21 @@ def _remainder_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:358")
+_lib.register_autograd("remainder.Scalar", _remainder_scalar_backward, source="pointwise_binary.yaml:356")
 
 
-# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:360)
+# ---------------------------------------------------------------- remainder_.Tensor (pointwise_binary.yaml:358)
 _lib.define(
     "remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`remainder` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:360",
+    source="pointwise_binary.yaml:358",
 )
 
 
-@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:368")
+@library.register(_lib, "remainder_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:366")
 def _remainder__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -1474,14 +1432,14 @@ def _remainder__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:369)
+# ---------------------------------------------------------------- remainder_.Scalar (pointwise_binary.yaml:367)
 _lib.define(
     "remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`remainder` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:369",
+    source="pointwise_binary.yaml:367",
 )
 _remainder__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_remainder_scalar",
@@ -1498,7 +1456,7 @@ def _remainder__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:377")
+@library.register(_lib, "remainder_.Scalar", "CPU", source="pointwise_binary.yaml:375")
 def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -1510,7 +1468,7 @@ def _remainder__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _remainder__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:381")
+@library.register(_lib, "remainder_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:379")
 def _remainder__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -1526,54 +1484,54 @@ def _remainder__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:382")
+_lib.register_autograd("remainder_.Scalar", _remainder__scalar_backward, source="pointwise_binary.yaml:380")
 remainder_ = torch.ops.aten.remainder_
 
 
-# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:384)
+# ---------------------------------------------------------------- remainder.Scalar_Tensor (pointwise_binary.yaml:382)
 _lib.define(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
     doc="`remainder` of a number by a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:384",
+    source="pointwise_binary.yaml:382",
 )
 _remainder_scalar_tensor_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:remainder_of")
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:387")
+@library.register(_lib, "remainder.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:385")
 def _remainder_scalar_tensor_fake(self: float, other: Tensor) -> Tensor:
     return npu.alloc(other.shape, torch.result_type(other, self), other.device)
 
 
-@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:389")
+@library.register(_lib, "remainder.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:387")
 def _remainder_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
     result: Tensor = _remainder_scalar_tensor_kernel_python(self, other)
     return result
 
 
-_lib.register_autograd("remainder.Scalar_Tensor", None, source="pointwise_binary.yaml:390")
+_lib.register_autograd("remainder.Scalar_Tensor", None, source="pointwise_binary.yaml:388")
 remainder = torch.ops.aten.remainder
 
 
-# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:391)
+# ---------------------------------------------------------------- fmod.Tensor (pointwise_binary.yaml:389)
 _lib.define(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="The remainder of the division rounded towards 0: its sign is that of `self`.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:391",
+    source="pointwise_binary.yaml:389",
 )
 _fmod_tensor_cpu = _libmindtorch_cpu.bind("mt_fmod", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:395")
+@library.register(_lib, "fmod.Tensor", "Meta", source="pointwise_binary.yaml:393")
 def _fmod_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:397")
+@library.register(_lib, "fmod.Tensor", "CPU", source="pointwise_binary.yaml:395")
 def _fmod_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _fmod_tensor_cpu(self, other, out)
@@ -1595,17 +1553,17 @@ def _fmod_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:400"
+    "fmod.Tensor", _fmod_tensor_backward, setup_context=_fmod_tensor_setup, source="pointwise_binary.yaml:398"
 )
 
 
-# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:403)
+# ---------------------------------------------------------------- fmod.Scalar (pointwise_binary.yaml:401)
 _lib.define(
     "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`fmod` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:403",
+    source="pointwise_binary.yaml:401",
 )
 _fmod_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar", (npu.desc, npu.f64, npu.desc), abi="c", dtypes=((torch.float32, torch.float64), None, None)
@@ -1614,7 +1572,7 @@ _fmod_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbe
 _fmod_scalar_dtypes = frozenset((torch.float32, torch.float64))
 
 
-@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:407")
+@library.register(_lib, "fmod.Scalar", "Meta", source="pointwise_binary.yaml:405")
 def _fmod_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
@@ -1624,7 +1582,7 @@ def _fmod_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:409")
+@library.register(_lib, "fmod.Scalar", "CPU", source="pointwise_binary.yaml:407")
 def _fmod_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in _fmod_scalar_dtypes:
         out = npu.alloc(self.shape, torch.result_type(self, other), self.device)
@@ -1633,7 +1591,7 @@ def _fmod_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _fmod_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:413")
+@library.register(_lib, "fmod.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:411")
 def _fmod_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _fmod_scalar_kernel_python(self, other)
     return result
@@ -1645,22 +1603,22 @@ def _fmod_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:414")
+_lib.register_autograd("fmod.Scalar", _fmod_scalar_backward, source="pointwise_binary.yaml:412")
 fmod = torch.ops.aten.fmod
 
 
-# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:416)
+# ---------------------------------------------------------------- fmod_.Tensor (pointwise_binary.yaml:414)
 _lib.define(
     "fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`fmod` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:416",
+    source="pointwise_binary.yaml:414",
 )
 
 
-@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:424")
+@library.register(_lib, "fmod_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:422")
 def _fmod__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -1670,14 +1628,14 @@ def _fmod__tensor_kernel(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:425)
+# ---------------------------------------------------------------- fmod_.Scalar (pointwise_binary.yaml:423)
 _lib.define(
     "fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`fmod` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:425",
+    source="pointwise_binary.yaml:423",
 )
 _fmod__scalar_cpu = _libmindtorch_cpu.bind(
     "mt_fmod_scalar",
@@ -1694,7 +1652,7 @@ def _fmod__scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:433")
+@library.register(_lib, "fmod_.Scalar", "CPU", source="pointwise_binary.yaml:431")
 def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -1706,7 +1664,7 @@ def _fmod__scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _fmod__scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:437")
+@library.register(_lib, "fmod_.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:435")
 def _fmod__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -1722,28 +1680,28 @@ def _fmod__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:438")
+_lib.register_autograd("fmod_.Scalar", _fmod__scalar_backward, source="pointwise_binary.yaml:436")
 fmod_ = torch.ops.aten.fmod_
 
 
-# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:440)
+# ---------------------------------------------------------------- pow.Tensor_Tensor (pointwise_binary.yaml:438)
 _lib.define(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     doc="self to the power of exponent.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:440",
+    source="pointwise_binary.yaml:438",
 )
 _pow_tensor_tensor_cpu = _libmindtorch_cpu.bind("mt_pow", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:444")
+@library.register(_lib, "pow.Tensor_Tensor", "Meta", source="pointwise_binary.yaml:442")
 def _pow_tensor_tensor_fake(self: Tensor, exponent: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, exponent)
 
 
-@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:446")
+@library.register(_lib, "pow.Tensor_Tensor", "CPU", source="pointwise_binary.yaml:444")
 def _pow_tensor_tensor_cpu_kernel(self: Tensor, exponent: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, exponent)
     _pow_tensor_tensor_cpu(self, exponent, out)
@@ -1781,17 +1739,17 @@ _lib.register_autograd(
     "pow.Tensor_Tensor",
     _pow_tensor_tensor_backward,
     setup_context=_pow_tensor_tensor_setup,
-    source="pointwise_binary.yaml:449",
+    source="pointwise_binary.yaml:447",
 )
 
 
-# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:452)
+# ---------------------------------------------------------------- pow.Tensor_Scalar (pointwise_binary.yaml:450)
 _lib.define(
     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     doc="self to the power of a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:452",
+    source="pointwise_binary.yaml:450",
 )
 _pow_tensor_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_square",
@@ -1809,7 +1767,7 @@ _pow_tensor_scalar_kernel_python = library.python_function("mindtorch_v2.kernels
 _pow_tensor_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:456")
+@library.register(_lib, "pow.Tensor_Scalar", "Meta", source="pointwise_binary.yaml:454")
 def _pow_tensor_scalar_fake(self: Tensor, exponent: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
 
@@ -1819,7 +1777,7 @@ def _pow_tensor_scalar_kernel_3(self: Tensor, exponent: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:458")
+@library.register(_lib, "pow.Tensor_Scalar", "CPU", source="pointwise_binary.yaml:456")
 def _pow_tensor_scalar_cpu_kernel(self: Tensor, exponent: float) -> Tensor:
     if self.dtype in _pow_tensor_scalar_dtypes and exponent == 2:
         out = npu.alloc(self.shape, torch.result_type(self, exponent), self.device)
@@ -1832,7 +1790,7 @@ def _pow_tensor_scalar_cpu_kernel(self: Tensor, exponent: float) -> Tensor:
     return _pow_tensor_scalar_kernel_3(self, exponent)
 
 
-@library.register(_lib, "pow.Tensor_Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:467")
+@library.register(_lib, "pow.Tensor_Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:465")
 def _pow_tensor_scalar_kernel(self: Tensor, exponent: float) -> Tensor:
     result: Tensor = _pow_tensor_scalar_kernel_python(self, exponent)
     return result
@@ -1863,27 +1821,27 @@ _lib.register_autograd(
     "pow.Tensor_Scalar",
     _pow_tensor_scalar_backward,
     setup_context=_pow_tensor_scalar_setup,
-    source="pointwise_binary.yaml:468",
+    source="pointwise_binary.yaml:466",
 )
 
 
-# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:470)
+# ---------------------------------------------------------------- pow.Scalar (pointwise_binary.yaml:468)
 _lib.define(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
     doc="A number to the power of a tensor.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_binary.yaml:470",
+    source="pointwise_binary.yaml:468",
 )
 _pow_scalar_cpu = _libmindtorch_cpu.bind("mt_rpow_scalar", (npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:473")
+@library.register(_lib, "pow.Scalar", "Meta", source="pointwise_binary.yaml:471")
 def _pow_scalar_fake(self: float, exponent: Tensor) -> Tensor:
     return npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
 
 
-@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:475")
+@library.register(_lib, "pow.Scalar", "CPU", source="pointwise_binary.yaml:473")
 def _pow_scalar_cpu_kernel(self: float, exponent: Tensor) -> Tensor:
     out = npu.alloc(exponent.shape, torch.result_type(exponent, self), exponent.device)
     _pow_scalar_cpu(exponent, self, out)
@@ -1916,23 +1874,23 @@ def _pow_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:478"
+    "pow.Scalar", _pow_scalar_backward, setup_context=_pow_scalar_setup, source="pointwise_binary.yaml:476"
 )
 pow = torch.ops.aten.pow
 
 
-# ---------------------------------------------------------------- pow_.Tensor (pointwise_binary.yaml:480)
+# ---------------------------------------------------------------- pow_.Tensor (pointwise_binary.yaml:478)
 _lib.define(
     "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:480",
+    source="pointwise_binary.yaml:478",
 )
 
 
-@library.register(_lib, "pow_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:488")
+@library.register(_lib, "pow_.Tensor", "CompositeImplicitAutograd", source="pointwise_binary.yaml:486")
 def _pow__tensor_kernel(self: Tensor, exponent: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, exponent), self.dtype):
         raise library.failed_check(
@@ -1942,18 +1900,18 @@ def _pow__tensor_kernel(self: Tensor, exponent: Tensor) -> Tensor:
     return self
 
 
-# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:489)
+# ---------------------------------------------------------------- pow_.Scalar (pointwise_binary.yaml:487)
 _lib.define(
     "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
     doc="`pow` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:489",
+    source="pointwise_binary.yaml:487",
 )
 
 
-@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:497")
+@library.register(_lib, "pow_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:495")
 def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, exponent), self.dtype):
         raise library.failed_check(
@@ -1966,24 +1924,24 @@ def _pow__scalar_kernel(self: Tensor, exponent: float) -> Tensor:
 pow_ = torch.ops.aten.pow_
 
 
-# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:498)
+# ---------------------------------------------------------------- maximum (pointwise_binary.yaml:496)
 _lib.define(
     "maximum(Tensor self, Tensor other) -> Tensor",
     doc="The larger of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:498",
+    source="pointwise_binary.yaml:496",
 )
 _maximum_cpu = _libmindtorch_cpu.bind("mt_maximum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:502")
+@library.register(_lib, "maximum", "Meta", source="pointwise_binary.yaml:500")
 def _maximum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:504")
+@library.register(_lib, "maximum", "CPU", source="pointwise_binary.yaml:502")
 def _maximum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _maximum_cpu(self, other, out)
@@ -2005,28 +1963,28 @@ def _maximum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:507")
+_lib.register_autograd("maximum", _maximum_backward, setup_context=_maximum_setup, source="pointwise_binary.yaml:505")
 maximum = torch.ops.aten.maximum.default
 
 
-# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:510)
+# ---------------------------------------------------------------- minimum (pointwise_binary.yaml:508)
 _lib.define(
     "minimum(Tensor self, Tensor other) -> Tensor",
     doc="The smaller of two elements; NaN if either is. At equal elements both get half the gradient.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:510",
+    source="pointwise_binary.yaml:508",
 )
 _minimum_cpu = _libmindtorch_cpu.bind("mt_minimum", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:514")
+@library.register(_lib, "minimum", "Meta", source="pointwise_binary.yaml:512")
 def _minimum_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:516")
+@library.register(_lib, "minimum", "CPU", source="pointwise_binary.yaml:514")
 def _minimum_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _minimum_cpu(self, other, out)
@@ -2048,23 +2006,23 @@ def _minimum_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:519")
+_lib.register_autograd("minimum", _minimum_backward, setup_context=_minimum_setup, source="pointwise_binary.yaml:517")
 minimum = torch.ops.aten.minimum.default
 
 
-# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:522)
+# ---------------------------------------------------------------- atan2 (pointwise_binary.yaml:520)
 _lib.define(
     "atan2(Tensor self, Tensor other) -> Tensor",
     doc="The angle of the point (other, self), in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:522",
+    source="pointwise_binary.yaml:520",
 )
 _atan2_cpu = _libmindtorch_cpu.bind("mt_atan2", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:526")
+@library.register(_lib, "atan2", "Meta", source="pointwise_binary.yaml:524")
 def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(
         self,
@@ -2075,7 +2033,7 @@ def _atan2_fake(self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:529")
+@library.register(_lib, "atan2", "CPU", source="pointwise_binary.yaml:527")
 def _atan2_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(
         self,
@@ -2101,28 +2059,28 @@ def _atan2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_other
 
 
-_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:532")
+_lib.register_autograd("atan2", _atan2_backward, setup_context=_atan2_setup, source="pointwise_binary.yaml:530")
 atan2 = torch.ops.aten.atan2.default
 
 
-# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:537)
+# ---------------------------------------------------------------- eq.Tensor (pointwise_binary.yaml:535)
 _lib.define(
     "eq.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self == other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:537",
+    source="pointwise_binary.yaml:535",
 )
 _eq_tensor_cpu = _libmindtorch_cpu.bind("mt_eq", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:541")
+@library.register(_lib, "eq.Tensor", "Meta", source="pointwise_binary.yaml:539")
 def _eq_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:543")
+@library.register(_lib, "eq.Tensor", "CPU", source="pointwise_binary.yaml:541")
 def _eq_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _eq_tensor_cpu(self, other, out)
@@ -2138,17 +2096,17 @@ def _eq_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:546"
+    "eq.Tensor", _eq_tensor_backward, setup_context=_eq_tensor_setup, source="pointwise_binary.yaml:544"
 )
 
 
-# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:547)
+# ---------------------------------------------------------------- eq.Scalar (pointwise_binary.yaml:545)
 _lib.define(
     "eq.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`eq` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:547",
+    source="pointwise_binary.yaml:545",
 )
 _eq_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_eq_scalar",
@@ -2160,7 +2118,7 @@ _eq_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers
 _eq_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:551")
+@library.register(_lib, "eq.Scalar", "Meta", source="pointwise_binary.yaml:549")
 def _eq_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2170,7 +2128,7 @@ def _eq_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:553")
+@library.register(_lib, "eq.Scalar", "CPU", source="pointwise_binary.yaml:551")
 def _eq_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in _eq_scalar_dtypes:
         out = npu.alloc(self.shape, torch.bool, self.device)
@@ -2179,7 +2137,7 @@ def _eq_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _eq_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:557")
+@library.register(_lib, "eq.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:555")
 def _eq_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _eq_scalar_kernel_python(self, other)
     return result
@@ -2194,29 +2152,29 @@ def _eq_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:558"
+    "eq.Scalar", _eq_scalar_backward, setup_context=_eq_scalar_setup, source="pointwise_binary.yaml:556"
 )
 eq = torch.ops.aten.eq
 
 
-# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:559)
+# ---------------------------------------------------------------- ne.Tensor (pointwise_binary.yaml:557)
 _lib.define(
     "ne.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self != other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:559",
+    source="pointwise_binary.yaml:557",
 )
 _ne_tensor_cpu = _libmindtorch_cpu.bind("mt_ne", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:563")
+@library.register(_lib, "ne.Tensor", "Meta", source="pointwise_binary.yaml:561")
 def _ne_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:565")
+@library.register(_lib, "ne.Tensor", "CPU", source="pointwise_binary.yaml:563")
 def _ne_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _ne_tensor_cpu(self, other, out)
@@ -2232,17 +2190,17 @@ def _ne_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:568"
+    "ne.Tensor", _ne_tensor_backward, setup_context=_ne_tensor_setup, source="pointwise_binary.yaml:566"
 )
 
 
-# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:569)
+# ---------------------------------------------------------------- ne.Scalar (pointwise_binary.yaml:567)
 _lib.define(
     "ne.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ne` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:569",
+    source="pointwise_binary.yaml:567",
 )
 _ne_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ne_scalar",
@@ -2254,7 +2212,7 @@ _ne_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers
 _ne_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:573")
+@library.register(_lib, "ne.Scalar", "Meta", source="pointwise_binary.yaml:571")
 def _ne_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2264,7 +2222,7 @@ def _ne_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:575")
+@library.register(_lib, "ne.Scalar", "CPU", source="pointwise_binary.yaml:573")
 def _ne_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in _ne_scalar_dtypes:
         out = npu.alloc(self.shape, torch.bool, self.device)
@@ -2273,7 +2231,7 @@ def _ne_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _ne_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:579")
+@library.register(_lib, "ne.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:577")
 def _ne_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ne_scalar_kernel_python(self, other)
     return result
@@ -2288,29 +2246,29 @@ def _ne_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:580"
+    "ne.Scalar", _ne_scalar_backward, setup_context=_ne_scalar_setup, source="pointwise_binary.yaml:578"
 )
 ne = torch.ops.aten.ne
 
 
-# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:581)
+# ---------------------------------------------------------------- lt.Tensor (pointwise_binary.yaml:579)
 _lib.define(
     "lt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self < other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:581",
+    source="pointwise_binary.yaml:579",
 )
 _lt_tensor_cpu = _libmindtorch_cpu.bind("mt_lt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:585")
+@library.register(_lib, "lt.Tensor", "Meta", source="pointwise_binary.yaml:583")
 def _lt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:587")
+@library.register(_lib, "lt.Tensor", "CPU", source="pointwise_binary.yaml:585")
 def _lt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _lt_tensor_cpu(self, other, out)
@@ -2326,17 +2284,17 @@ def _lt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:590"
+    "lt.Tensor", _lt_tensor_backward, setup_context=_lt_tensor_setup, source="pointwise_binary.yaml:588"
 )
 
 
-# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:591)
+# ---------------------------------------------------------------- lt.Scalar (pointwise_binary.yaml:589)
 _lib.define(
     "lt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`lt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:591",
+    source="pointwise_binary.yaml:589",
 )
 _lt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_lt_scalar",
@@ -2348,7 +2306,7 @@ _lt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers
 _lt_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:595")
+@library.register(_lib, "lt.Scalar", "Meta", source="pointwise_binary.yaml:593")
 def _lt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2358,7 +2316,7 @@ def _lt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:597")
+@library.register(_lib, "lt.Scalar", "CPU", source="pointwise_binary.yaml:595")
 def _lt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in _lt_scalar_dtypes:
         out = npu.alloc(self.shape, torch.bool, self.device)
@@ -2367,7 +2325,7 @@ def _lt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _lt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:601")
+@library.register(_lib, "lt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:599")
 def _lt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _lt_scalar_kernel_python(self, other)
     return result
@@ -2382,29 +2340,29 @@ def _lt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:602"
+    "lt.Scalar", _lt_scalar_backward, setup_context=_lt_scalar_setup, source="pointwise_binary.yaml:600"
 )
 lt = torch.ops.aten.lt
 
 
-# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:603)
+# ---------------------------------------------------------------- le.Tensor (pointwise_binary.yaml:601)
 _lib.define(
     "le.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self <= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:603",
+    source="pointwise_binary.yaml:601",
 )
 _le_tensor_cpu = _libmindtorch_cpu.bind("mt_le", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:607")
+@library.register(_lib, "le.Tensor", "Meta", source="pointwise_binary.yaml:605")
 def _le_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:609")
+@library.register(_lib, "le.Tensor", "CPU", source="pointwise_binary.yaml:607")
 def _le_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _le_tensor_cpu(self, other, out)
@@ -2420,17 +2378,17 @@ def _le_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:612"
+    "le.Tensor", _le_tensor_backward, setup_context=_le_tensor_setup, source="pointwise_binary.yaml:610"
 )
 
 
-# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:613)
+# ---------------------------------------------------------------- le.Scalar (pointwise_binary.yaml:611)
 _lib.define(
     "le.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`le` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:613",
+    source="pointwise_binary.yaml:611",
 )
 _le_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_le_scalar",
@@ -2442,7 +2400,7 @@ _le_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers
 _le_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:617")
+@library.register(_lib, "le.Scalar", "Meta", source="pointwise_binary.yaml:615")
 def _le_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2452,7 +2410,7 @@ def _le_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:619")
+@library.register(_lib, "le.Scalar", "CPU", source="pointwise_binary.yaml:617")
 def _le_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in _le_scalar_dtypes:
         out = npu.alloc(self.shape, torch.bool, self.device)
@@ -2461,7 +2419,7 @@ def _le_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _le_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:623")
+@library.register(_lib, "le.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:621")
 def _le_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _le_scalar_kernel_python(self, other)
     return result
@@ -2476,29 +2434,29 @@ def _le_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:624"
+    "le.Scalar", _le_scalar_backward, setup_context=_le_scalar_setup, source="pointwise_binary.yaml:622"
 )
 le = torch.ops.aten.le
 
 
-# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:625)
+# ---------------------------------------------------------------- gt.Tensor (pointwise_binary.yaml:623)
 _lib.define(
     "gt.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self > other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:625",
+    source="pointwise_binary.yaml:623",
 )
 _gt_tensor_cpu = _libmindtorch_cpu.bind("mt_gt", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:629")
+@library.register(_lib, "gt.Tensor", "Meta", source="pointwise_binary.yaml:627")
 def _gt_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:631")
+@library.register(_lib, "gt.Tensor", "CPU", source="pointwise_binary.yaml:629")
 def _gt_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _gt_tensor_cpu(self, other, out)
@@ -2514,17 +2472,17 @@ def _gt_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:634"
+    "gt.Tensor", _gt_tensor_backward, setup_context=_gt_tensor_setup, source="pointwise_binary.yaml:632"
 )
 
 
-# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:635)
+# ---------------------------------------------------------------- gt.Scalar (pointwise_binary.yaml:633)
 _lib.define(
     "gt.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`gt` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:635",
+    source="pointwise_binary.yaml:633",
 )
 _gt_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_gt_scalar",
@@ -2536,7 +2494,7 @@ _gt_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers
 _gt_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:639")
+@library.register(_lib, "gt.Scalar", "Meta", source="pointwise_binary.yaml:637")
 def _gt_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2546,7 +2504,7 @@ def _gt_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:641")
+@library.register(_lib, "gt.Scalar", "CPU", source="pointwise_binary.yaml:639")
 def _gt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in _gt_scalar_dtypes:
         out = npu.alloc(self.shape, torch.bool, self.device)
@@ -2555,7 +2513,7 @@ def _gt_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _gt_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:645")
+@library.register(_lib, "gt.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:643")
 def _gt_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _gt_scalar_kernel_python(self, other)
     return result
@@ -2570,29 +2528,29 @@ def _gt_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:646"
+    "gt.Scalar", _gt_scalar_backward, setup_context=_gt_scalar_setup, source="pointwise_binary.yaml:644"
 )
 gt = torch.ops.aten.gt
 
 
-# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:647)
+# ---------------------------------------------------------------- ge.Tensor (pointwise_binary.yaml:645)
 _lib.define(
     "ge.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self >= other, as bool.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:647",
+    source="pointwise_binary.yaml:645",
 )
 _ge_tensor_cpu = _libmindtorch_cpu.bind("mt_ge", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:651")
+@library.register(_lib, "ge.Tensor", "Meta", source="pointwise_binary.yaml:649")
 def _ge_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:653")
+@library.register(_lib, "ge.Tensor", "CPU", source="pointwise_binary.yaml:651")
 def _ge_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _ge_tensor_cpu(self, other, out)
@@ -2608,17 +2566,17 @@ def _ge_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:656"
+    "ge.Tensor", _ge_tensor_backward, setup_context=_ge_tensor_setup, source="pointwise_binary.yaml:654"
 )
 
 
-# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:657)
+# ---------------------------------------------------------------- ge.Scalar (pointwise_binary.yaml:655)
 _lib.define(
     "ge.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`ge` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:657",
+    source="pointwise_binary.yaml:655",
 )
 _ge_scalar_cpu = _libmindtorch_cpu.bind(
     "mt_ge_scalar",
@@ -2630,7 +2588,7 @@ _ge_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers
 _ge_scalar_dtypes = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 
 
-@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:661")
+@library.register(_lib, "ge.Scalar", "Meta", source="pointwise_binary.yaml:659")
 def _ge_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
@@ -2640,7 +2598,7 @@ def _ge_scalar_kernel_2(self: Tensor, other: float) -> Tensor:
     return result
 
 
-@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:663")
+@library.register(_lib, "ge.Scalar", "CPU", source="pointwise_binary.yaml:661")
 def _ge_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     if self.dtype in _ge_scalar_dtypes:
         out = npu.alloc(self.shape, torch.bool, self.device)
@@ -2649,7 +2607,7 @@ def _ge_scalar_cpu_kernel(self: Tensor, other: float) -> Tensor:
     return _ge_scalar_kernel_2(self, other)
 
 
-@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:667")
+@library.register(_lib, "ge.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:665")
 def _ge_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _ge_scalar_kernel_python(self, other)
     return result
@@ -2664,29 +2622,29 @@ def _ge_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:668"
+    "ge.Scalar", _ge_scalar_backward, setup_context=_ge_scalar_setup, source="pointwise_binary.yaml:666"
 )
 ge = torch.ops.aten.ge
 
 
-# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:671)
+# ---------------------------------------------------------------- logical_and (pointwise_binary.yaml:669)
 _lib.define(
     "logical_and(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:671",
+    source="pointwise_binary.yaml:669",
 )
 _logical_and_cpu = _libmindtorch_cpu.bind("mt_logical_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:675")
+@library.register(_lib, "logical_and", "Meta", source="pointwise_binary.yaml:673")
 def _logical_and_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:677")
+@library.register(_lib, "logical_and", "CPU", source="pointwise_binary.yaml:675")
 def _logical_and_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_and_cpu(self, other, out)
@@ -2702,29 +2660,29 @@ def _logical_and_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:680"
+    "logical_and", _logical_and_backward, setup_context=_logical_and_setup, source="pointwise_binary.yaml:678"
 )
 logical_and = torch.ops.aten.logical_and.default
 
 
-# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:681)
+# ---------------------------------------------------------------- logical_or (pointwise_binary.yaml:679)
 _lib.define(
     "logical_or(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:681",
+    source="pointwise_binary.yaml:679",
 )
 _logical_or_cpu = _libmindtorch_cpu.bind("mt_logical_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:685")
+@library.register(_lib, "logical_or", "Meta", source="pointwise_binary.yaml:683")
 def _logical_or_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:687")
+@library.register(_lib, "logical_or", "CPU", source="pointwise_binary.yaml:685")
 def _logical_or_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_or_cpu(self, other, out)
@@ -2740,29 +2698,29 @@ def _logical_or_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:690"
+    "logical_or", _logical_or_backward, setup_context=_logical_or_setup, source="pointwise_binary.yaml:688"
 )
 logical_or = torch.ops.aten.logical_or.default
 
 
-# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:691)
+# ---------------------------------------------------------------- logical_xor (pointwise_binary.yaml:689)
 _lib.define(
     "logical_xor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the truth of two elements.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:691",
+    source="pointwise_binary.yaml:689",
 )
 _logical_xor_cpu = _libmindtorch_cpu.bind("mt_logical_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:695")
+@library.register(_lib, "logical_xor", "Meta", source="pointwise_binary.yaml:693")
 def _logical_xor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other, dtype=torch.bool)
 
 
-@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:697")
+@library.register(_lib, "logical_xor", "CPU", source="pointwise_binary.yaml:695")
 def _logical_xor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other, dtype=torch.bool)
     _logical_xor_cpu(self, other, out)
@@ -2778,29 +2736,29 @@ def _logical_xor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:700"
+    "logical_xor", _logical_xor_backward, setup_context=_logical_xor_setup, source="pointwise_binary.yaml:698"
 )
 logical_xor = torch.ops.aten.logical_xor.default
 
 
-# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:701)
+# ---------------------------------------------------------------- bitwise_and.Tensor (pointwise_binary.yaml:699)
 _lib.define(
     "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`and` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:701",
+    source="pointwise_binary.yaml:699",
 )
 _bitwise_and_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:705")
+@library.register(_lib, "bitwise_and.Tensor", "Meta", source="pointwise_binary.yaml:703")
 def _bitwise_and_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:707")
+@library.register(_lib, "bitwise_and.Tensor", "CPU", source="pointwise_binary.yaml:705")
 def _bitwise_and_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _bitwise_and_tensor_cpu(self, other, out)
@@ -2819,27 +2777,27 @@ _lib.register_autograd(
     "bitwise_and.Tensor",
     _bitwise_and_tensor_backward,
     setup_context=_bitwise_and_tensor_setup,
-    source="pointwise_binary.yaml:710",
+    source="pointwise_binary.yaml:708",
 )
 
 
-# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:711)
+# ---------------------------------------------------------------- bitwise_and.Scalar (pointwise_binary.yaml:709)
 _lib.define(
     "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_and` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:711",
+    source="pointwise_binary.yaml:709",
 )
 _bitwise_and_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_and")
 
 
-@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:715")
+@library.register(_lib, "bitwise_and.Scalar", "Meta", source="pointwise_binary.yaml:713")
 def _bitwise_and_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:717")
+@library.register(_lib, "bitwise_and.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:715")
 def _bitwise_and_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_and_scalar_kernel_python(self, other)
     return result
@@ -2857,23 +2815,23 @@ _lib.register_autograd(
     "bitwise_and.Scalar",
     _bitwise_and_scalar_backward,
     setup_context=_bitwise_and_scalar_setup,
-    source="pointwise_binary.yaml:718",
+    source="pointwise_binary.yaml:716",
 )
 bitwise_and = torch.ops.aten.bitwise_and
 
 
-# ---------------------------------------------------------------- bitwise_and_.Scalar (pointwise_binary.yaml:719)
+# ---------------------------------------------------------------- bitwise_and_.Scalar (pointwise_binary.yaml:717)
 _lib.define(
     "bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_and` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:719",
+    source="pointwise_binary.yaml:717",
 )
 
 
-@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:727")
+@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:725")
 def _bitwise_and__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -2883,7 +2841,7 @@ def _bitwise_and__scalar_kernel(self: Tensor, other: float) -> Tensor:
     return self
 
 
-# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:728)
+# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:726)
 _lib.define(
     "bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_and` in place.",
@@ -2891,12 +2849,12 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:728",
+    source="pointwise_binary.yaml:726",
 )
 _bitwise_and__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:728")
+@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:726")
 def _bitwise_and__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -2905,7 +2863,7 @@ def _bitwise_and__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:736")
+@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:734")
 def _bitwise_and__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -2927,29 +2885,29 @@ _lib.register_autograd(
     "bitwise_and_.Tensor",
     _bitwise_and__tensor_backward,
     setup_context=_bitwise_and__tensor_setup,
-    source="pointwise_binary.yaml:739",
+    source="pointwise_binary.yaml:737",
 )
 bitwise_and_ = torch.ops.aten.bitwise_and_
 
 
-# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:740)
+# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:738)
 _lib.define(
     "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:740",
+    source="pointwise_binary.yaml:738",
 )
 _bitwise_or_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:744")
+@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:742")
 def _bitwise_or_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:746")
+@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:744")
 def _bitwise_or_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _bitwise_or_tensor_cpu(self, other, out)
@@ -2968,27 +2926,27 @@ _lib.register_autograd(
     "bitwise_or.Tensor",
     _bitwise_or_tensor_backward,
     setup_context=_bitwise_or_tensor_setup,
-    source="pointwise_binary.yaml:749",
+    source="pointwise_binary.yaml:747",
 )
 
 
-# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:750)
+# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:748)
 _lib.define(
     "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_or` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:750",
+    source="pointwise_binary.yaml:748",
 )
 _bitwise_or_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_or")
 
 
-@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:754")
+@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:752")
 def _bitwise_or_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:756")
+@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:754")
 def _bitwise_or_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_or_scalar_kernel_python(self, other)
     return result
@@ -3006,23 +2964,23 @@ _lib.register_autograd(
     "bitwise_or.Scalar",
     _bitwise_or_scalar_backward,
     setup_context=_bitwise_or_scalar_setup,
-    source="pointwise_binary.yaml:757",
+    source="pointwise_binary.yaml:755",
 )
 bitwise_or = torch.ops.aten.bitwise_or
 
 
-# ---------------------------------------------------------------- bitwise_or_.Scalar (pointwise_binary.yaml:758)
+# ---------------------------------------------------------------- bitwise_or_.Scalar (pointwise_binary.yaml:756)
 _lib.define(
     "bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_or` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:758",
+    source="pointwise_binary.yaml:756",
 )
 
 
-@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:766")
+@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:764")
 def _bitwise_or__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -3032,7 +2990,7 @@ def _bitwise_or__scalar_kernel(self: Tensor, other: float) -> Tensor:
     return self
 
 
-# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:767)
+# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:765)
 _lib.define(
     "bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_or` in place.",
@@ -3040,12 +2998,12 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:767",
+    source="pointwise_binary.yaml:765",
 )
 _bitwise_or__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:767")
+@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:765")
 def _bitwise_or__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -3054,7 +3012,7 @@ def _bitwise_or__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:775")
+@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:773")
 def _bitwise_or__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -3076,29 +3034,29 @@ _lib.register_autograd(
     "bitwise_or_.Tensor",
     _bitwise_or__tensor_backward,
     setup_context=_bitwise_or__tensor_setup,
-    source="pointwise_binary.yaml:778",
+    source="pointwise_binary.yaml:776",
 )
 bitwise_or_ = torch.ops.aten.bitwise_or_
 
 
-# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:779)
+# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:777)
 _lib.define(
     "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:779",
+    source="pointwise_binary.yaml:777",
 )
 _bitwise_xor_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:783")
+@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:781")
 def _bitwise_xor_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:785")
+@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:783")
 def _bitwise_xor_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _bitwise_xor_tensor_cpu(self, other, out)
@@ -3117,27 +3075,27 @@ _lib.register_autograd(
     "bitwise_xor.Tensor",
     _bitwise_xor_tensor_backward,
     setup_context=_bitwise_xor_tensor_setup,
-    source="pointwise_binary.yaml:788",
+    source="pointwise_binary.yaml:786",
 )
 
 
-# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:789)
+# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:787)
 _lib.define(
     "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_xor` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:789",
+    source="pointwise_binary.yaml:787",
 )
 _bitwise_xor_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_xor")
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:793")
+@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:791")
 def _bitwise_xor_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:795")
+@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:793")
 def _bitwise_xor_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_xor_scalar_kernel_python(self, other)
     return result
@@ -3155,23 +3113,23 @@ _lib.register_autograd(
     "bitwise_xor.Scalar",
     _bitwise_xor_scalar_backward,
     setup_context=_bitwise_xor_scalar_setup,
-    source="pointwise_binary.yaml:796",
+    source="pointwise_binary.yaml:794",
 )
 bitwise_xor = torch.ops.aten.bitwise_xor
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Scalar (pointwise_binary.yaml:797)
+# ---------------------------------------------------------------- bitwise_xor_.Scalar (pointwise_binary.yaml:795)
 _lib.define(
     "bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_xor` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:797",
+    source="pointwise_binary.yaml:795",
 )
 
 
-@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:805")
+@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:803")
 def _bitwise_xor__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -3181,7 +3139,7 @@ def _bitwise_xor__scalar_kernel(self: Tensor, other: float) -> Tensor:
     return self
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:806)
+# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:804)
 _lib.define(
     "bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_xor` in place.",
@@ -3189,12 +3147,12 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:806",
+    source="pointwise_binary.yaml:804",
 )
 _bitwise_xor__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:806")
+@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:804")
 def _bitwise_xor__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -3203,7 +3161,7 @@ def _bitwise_xor__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:814")
+@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:812")
 def _bitwise_xor__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -3225,6 +3183,6 @@ _lib.register_autograd(
     "bitwise_xor_.Tensor",
     _bitwise_xor__tensor_backward,
     setup_context=_bitwise_xor__tensor_setup,
-    source="pointwise_binary.yaml:817",
+    source="pointwise_binary.yaml:815",
 )
 bitwise_xor_ = torch.ops.aten.bitwise_xor_

@@ -969,8 +969,16 @@ _lib.define(
 )
 
 
-@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:269")
+@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:274")
 def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
+    if not (min_ is None or torch.can_cast(torch.result_type(self, min_), self.dtype)):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, min_), self.dtype
+        )
+    if not (max_ is None or torch.can_cast(torch.result_type(self, max_), self.dtype)):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}", torch.result_type(self, max_), self.dtype
+        )
     self.copy_(torch.ops.aten.clamp(self.clone(), min_, max_))
     return self
 
@@ -978,17 +986,17 @@ def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tenso
 clamp_ = torch.ops.aten.clamp_.default
 
 
-# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:270)
+# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:275)
 _lib.define(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     doc="Each element, at least `min`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:270",
+    source="pointwise_ternary.yaml:275",
 )
 
 
-@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:275")
+@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:280")
 def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, min_, None)
     return result
@@ -997,17 +1005,17 @@ def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
 clamp_min = torch.ops.aten.clamp_min.default
 
 
-# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:276)
+# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:281)
 _lib.define(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     doc="Each element, at most `max`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:276",
+    source="pointwise_ternary.yaml:281",
 )
 
 
-@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:281")
+@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:286")
 def _clamp_max_kernel(self: Tensor, max_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, None, max_)
     return result

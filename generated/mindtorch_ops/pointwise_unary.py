@@ -2405,12 +2405,12 @@ _threshold_backward_npu_python = library.python_function("mindtorch_v2.kernels.n
 
 @library.register(_lib, "threshold_backward", "Meta", source="pointwise_unary.yaml:706")
 def _threshold_backward_fake(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
-    return npu.alloc_like(grad_output)
+    return npu.alloc_broadcast(grad_output, self)
 
 
 @library.register(_lib, "threshold_backward", "CPU", source="pointwise_unary.yaml:708")
 def _threshold_backward_cpu_kernel(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
-    out = npu.alloc_like(grad_output)
+    out = npu.alloc_broadcast(grad_output, self)
     _threshold_backward_cpu(grad_output, self, out, threshold)
     return out
 
@@ -2459,12 +2459,12 @@ _sigmoid_backward_cpu = _libmindtorch_cpu.bind("mt_sigmoid_backward", (npu.desc,
 
 @library.register(_lib, "sigmoid_backward", "Meta", source="pointwise_unary.yaml:719")
 def _sigmoid_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
-    return npu.alloc_like(grad_output)
+    return npu.alloc_broadcast(grad_output, output)
 
 
 @library.register(_lib, "sigmoid_backward", "CPU", source="pointwise_unary.yaml:721")
 def _sigmoid_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
-    out = npu.alloc_like(grad_output)
+    out = npu.alloc_broadcast(grad_output, output)
     _sigmoid_backward_cpu(grad_output, output, out)
     return out
 
@@ -2506,12 +2506,12 @@ _tanh_backward_cpu = _libmindtorch_cpu.bind("mt_tanh_backward", (npu.desc, npu.d
 
 @library.register(_lib, "tanh_backward", "Meta", source="pointwise_unary.yaml:730")
 def _tanh_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
-    return npu.alloc_like(grad_output)
+    return npu.alloc_broadcast(grad_output, output)
 
 
 @library.register(_lib, "tanh_backward", "CPU", source="pointwise_unary.yaml:732")
 def _tanh_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
-    out = npu.alloc_like(grad_output)
+    out = npu.alloc_broadcast(grad_output, output)
     _tanh_backward_cpu(grad_output, output, out)
     return out
 
@@ -2550,12 +2550,12 @@ _silu_backward_cpu = _libmindtorch_cpu.bind("mt_silu_backward", (npu.desc, npu.d
 
 @library.register(_lib, "silu_backward", "Meta", source="pointwise_unary.yaml:741")
 def _silu_backward_fake(grad_output: Tensor, self: Tensor) -> Tensor:
-    return npu.alloc_like(grad_output)
+    return npu.alloc_broadcast(grad_output, self)
 
 
 @library.register(_lib, "silu_backward", "CPU", source="pointwise_unary.yaml:743")
 def _silu_backward_cpu_kernel(grad_output: Tensor, self: Tensor) -> Tensor:
-    out = npu.alloc_like(grad_output)
+    out = npu.alloc_broadcast(grad_output, self)
     _silu_backward_cpu(grad_output, self, out)
     return out
 
@@ -2597,18 +2597,22 @@ _gelu_backward_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh_backward", (npu.desc, 
 _gelu_backward_cpu_ = _libmindtorch_cpu.bind("mt_gelu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:752")
+@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:755")
 def _gelu_backward_fake(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
-    return npu.alloc_like(grad_output)
+    if approximate not in ("none", "tanh"):
+        raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
+    return npu.alloc_broadcast(grad_output, self)
 
 
-@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:754")
+@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:757")
 def _gelu_backward_cpu_kernel(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
+    if approximate not in ("none", "tanh"):
+        raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
     if approximate == "tanh":
-        out = npu.alloc_like(grad_output)
+        out = npu.alloc_broadcast(grad_output, self)
         _gelu_backward_cpu(grad_output, self, out)
         return out
-    out = npu.alloc_like(grad_output)
+    out = npu.alloc_broadcast(grad_output, self)
     _gelu_backward_cpu_(grad_output, self, out)
     return out
 
@@ -2617,6 +2621,6 @@ _lib.register_autograd(
     "gelu_backward",
     library.python_function("mindtorch_v2.kernels.activation:gelu_backward_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.activation:gelu_backward_setup"),
-    source="pointwise_unary.yaml:761",
+    source="pointwise_unary.yaml:764",
 )
 gelu_backward = torch.ops.aten.gelu_backward.default

@@ -51,6 +51,7 @@ cdef struct ArgSpec:
     int kind
     bint optional
     bint symbolic          # a SymInt, or a list of them
+    bint refuses_bool      # a number of additions and subtractions that is no bool, but for results that are
     int list_size          # of `int[2]`: one int stands for that many; 0 elsewhere
 
 
@@ -102,6 +103,7 @@ cdef class Signature:
         self.needs = {}
         for i, argument in enumerate(schema.arguments):
             self.args[i] = arg_spec(argument.type)
+            self.args[i].refuses_bool = argument.name in REFUSED_BOOLS.get(qualname.partition(".")[0].rstrip("_"), ())
             if self.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST):
                 self.has_lists = True
             if self.args[i].kind == ARG_TENSOR:
@@ -123,6 +125,7 @@ cdef ArgSpec arg_spec(object type):
     text = str(type)
     spec.list_size = 0
     spec.symbolic = text.startswith("SymInt")
+    spec.refuses_bool = False
     spec.optional = text.endswith("?")
     if spec.optional:
         text = text.removesuffix("?")
@@ -291,13 +294,17 @@ cdef inline bint fits_as_given(ArgSpec* spec, PyObject* value) noexcept:
         return False
     if spec.kind == ARG_INT:
         return PyLong_CheckExact(<object>value) and not is_wide(value)       # bools are a kind of int
-    return spec.kind != ARG_SCALAR or not PyLong_Check(<object>value) or not is_wide(value)
+    if spec.kind == ARG_SCALAR and PyLong_Check(<object>value):
+        return not is_wide(value) and not (spec.refuses_bool and PyBool_Check(<object>value))
+    return True
 
 
 cdef int accept(Signature sig, int at, Bound* bound, bint explain) except -1:
     """1 where what was given for an argument fits it, 0 where it does not; raises as `bind` does."""
     cdef int found = fit(&sig.args[at], &bound.slots[at], bound)
     if found == FITS:
+        if sig.args[at].refuses_bool and PyBool_Check(<object>bound.slots[at]):
+            refuse_bool(sig, at, bound)
         return 1
     if found == TOO_WIDE:
         raise IntegerOverflow(f"{sig.qualname}(): argument '{sig.names[at]}' (position {at + 1}): Overflow when unpacking long long: "
@@ -323,17 +330,18 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
     else:
         for i in range(nargs):
             bound.slots[i] = args[i]
-    for i in range(placed):
-        if not fits_as_given(&sig.args[i], bound.slots[i]) and not accept(sig, i, bound, explain):
-            return 0
-    if placed == sig.count and keywords == 0:
-        return 1
+    if keywords == 0:
+        for i in range(placed):
+            if not fits_as_given(&sig.args[i], bound.slots[i]) and not accept(sig, i, bound, explain):
+                return 0
+        if placed == sig.count:
+            return 1
     for i in range(placed, sig.count):
         bound.slots[i] = NULL
     for i in range(keywords):
         if not place_keyword(sig, <object>PyTuple_GET_ITEM(<object>kwnames, i), args[nargs + i], placed, bound, explain):
             return 0
-    for i in range(placed, sig.count):
+    for i in range(0 if keywords else placed, sig.count):        # names first: of two mistakes PyTorch tells that of a name
         if bound.slots[i] == NULL:
             bound.slots[i] = <PyObject*>PyTuple_GET_ITEM(sig.defaults, i)
             if bound.slots[i] == <PyObject*>NO_DEFAULT:

@@ -178,3 +178,21 @@ cdef object guarded_items(object value):
         return [item for item in value]
     except (ArithmeticError, LookupError, TypeError, ValueError):
         return None
+
+
+# ---- bools that are no numbers
+
+# Of these operators the arguments that must not be True or False: a factor, where the result is no bool, and what is subtracted.
+cdef dict REFUSED_BOOLS = {"aten::add": ("alpha",), "aten::sub": ("alpha", "other"), "aten::rsub": ("alpha", "other")}
+
+
+cdef int refuse_bool(Signature sig, int at, Bound* bound) except -1:
+    """Raises for a bool that stands for a number at an argument that refuses it; its operator's tensors come before it."""
+    cdef int i
+    if sig.names[at] == "other":
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                           f"use the `~` or `logical_not()` operator instead: {sig.qualname}() got {<object>bound.slots[at]}")
+    operands = [<object>bound.slots[i] for i in range(at) if bound.slots[i] != NULL]
+    if result_type(*operands) is not dtype_bool:
+        raise RuntimeError(f"Boolean alpha only supported for Boolean results: {sig.qualname}() got alpha={<object>bound.slots[at]}")
+    return 0

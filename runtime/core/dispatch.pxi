@@ -245,8 +245,8 @@ cdef class OpOverload:
 
 cdef uint64_t keys_of_set(OpOverload op, object keyset) except? 0:
     """The bits of a DispatchKeySet, or of an int that has them."""
-    number = to_index(keyset) if PyIndex_Check(keyset) else -1
-    if not 0 <= number < 1 << 64:
+    number = guarded_number(to_index, keyset) if PyIndex_Check(keyset) else NO_DEFAULT
+    if number is NO_DEFAULT or not 0 <= number < 1 << 64:
         raise TypeError(f"{op.sig.qualname}: redispatch() takes a DispatchKeySet first, not {_type_name(keyset)} {keyset!r:.60}")
     return number
 
@@ -461,6 +461,7 @@ cdef inline object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
         check_overlap(op, bound)
     if key == KEY_META and op.broadcasts_into:            # no kernel runs that would refuse it
         check_broadcasts_into(op, bound)
+        check_casts_into(op, bound)
     if op.device_check and keys & NOT_CPU and key <= KEY_META and not composite and not on_one_device(op, bound):
         return run_across_devices(op, key, bound, keys)
     return run_unchecked(op, key, bound, keys)

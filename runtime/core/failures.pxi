@@ -146,6 +146,19 @@ cdef int check_broadcasts_into(OpOverload op, Bound* bound) except -1:
     return 0
 
 
+cdef int check_casts_into(OpOverload op, Bound* bound) except -1:
+    """Raises where what an operator is written to cannot hold what its form that returns a new tensor would."""
+    cdef str name = op._schema.name
+    cdef OpOverload functional = <OpOverload?>operators.get(op.sig.qualname.replace(name, name.rstrip("_"), 1), op)
+    if functional is op or functional.sig.names != op.sig.names or KEY_META not in functional.kernels \
+            or functional.keyset_at >> KEY_META & 1 or not is_tensor(bound.slots[0]):
+        return 0
+    made = run_kernel(functional, functional.table[KEY_META], bound)
+    if isinstance(made, Tensor) and (<Tensor>made).dt.category > (<Tensor>bound.slots[0]).dt.category:
+        raise RuntimeError(f"result type {(<Tensor>made).dt!r} can't be cast to the desired output type {(<Tensor>bound.slots[0]).dt!r}")
+    return 0
+
+
 cdef str shapes_that_do_not_fit(OpOverload op, Bound* bound):
     """As PyTorch says it of operands that are broadcast against one another, and into one that is written to."""
     cdef int i

@@ -97,6 +97,8 @@ def _with_options(name: str) -> Callable[..., Tensor]:
 
     def function(*args: Any, requires_grad: bool = False, **options: Any) -> Tensor:
         check_flag(name, "requires_grad", requires_grad is not None and requires_grad)
+        if options.get("dtype", name) is None:  # left out, for a function; `torch.ops` has a meaning for it
+            del options["dtype"]
         return _finished(getattr(ops.aten, name)(*args, **options), requires_grad)
 
     function.__name__ = function.__qualname__ = name

@@ -200,7 +200,10 @@ def linspace(
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included (of integers, their whole parts)."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    target = dtype or _core.get_default_dtype()
+    inferred = _core.result_type(float(steps), *(n for n in (start, end) if isinstance(n, complex)))
+    if inferred.is_complex and dtype is not None and not dtype.is_complex:
+        raise RuntimeError(f"linspace(): complex numbers cannot be safely cast to the dtype given, {dtype}")
+    target = dtype or inferred
     if target is _BOOL:
         raise NotImplementedError('"linspace_cpu" not implemented for Bool')
     first, last = as_element(start, target), as_element(end, target)
@@ -290,15 +293,16 @@ def to_copy(self: Tensor, *, dtype: dtype | None = None, device: device | None =
 
 
 def local_scalar_dense(self: Tensor) -> Any:
-    """The value of a tensor of one element as a Python number; waits for the device."""
-    if self.numel() != 1:
-        raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+    """The value of a tensor's first element as a Python number; waits for the device."""
+    if self.numel() == 0:
+        raise RuntimeError("_local_scalar_dense: Empty tensor not supported")
     if self.is_meta:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-    on_cpu = self if self.is_cpu else to_copy(self, device=_core.device("cpu"))
+    first = _core.as_strided(self, (), ())
+    on_cpu = first if self.is_cpu else to_copy(first, device=_core.device("cpu"))
     if on_cpu.dtype is _core.dtypes["bfloat16"]:
         on_cpu = to_copy(on_cpu, dtype=_core.dtypes["float32"])
-    view = _core.as_memoryview(_core.as_strided(on_cpu, (), ()))
+    view = _core.as_memoryview(on_cpu)
     if view.format in ("e", "Zf", "Zd"):  # formats that a memoryview does not read itself
         import numpy as np
 

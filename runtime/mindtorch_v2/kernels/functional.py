@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .._core import Tensor
 from .._ops import ops
 
-__all__ = ["as_strided_scatter", "select_scatter", "slice_scatter"]
+__all__ = ["as_strided_scatter", "detach_copy", "select_scatter", "slice_scatter"]
 
 
 def _written(copy: Tensor, view: Tensor, src: Tensor, name: str) -> Tensor:
@@ -32,9 +32,24 @@ def slice_scatter(self: Tensor, src: Tensor, dim: int, start: int | None, end: i
     return _written(copy, ops.aten.slice(copy, dim, start, end, step), src, "slice_scatter")
 
 
+def detach_copy(self: Tensor) -> Tensor:
+    """A copy that has no history."""
+    copy: Tensor = ops.aten.clone(self.detach())
+    return copy
+
+
+def _with_storage_copied(self: Tensor) -> Tensor:
+    """A copy with self's strides and offset; a contiguous one where elements of self share memory."""
+    if self.is_meta or any(step == 0 and size > 1 for size, step in zip(self.shape, self.stride(), strict=True)):
+        return ops.aten.clone(self)  # type: ignore[no-any-return]
+    count = self.untyped_storage().nbytes() // self.element_size()
+    whole = ops.aten.as_strided(self, (count,), (1,), 0).clone()
+    return ops.aten.as_strided(whole, self.shape, self.stride(), self.storage_offset())  # type: ignore[no-any-return]
+
+
 def as_strided_scatter(
     self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
 ) -> Tensor:
-    """A copy with ``src`` where ``as_strided`` would show it."""
-    copy = ops.aten.clone(self)
+    """A copy with ``src`` where ``as_strided`` would show it: in the copy's storage, which is as self's."""
+    copy = _with_storage_copied(self)
     return _written(copy, ops.aten.as_strided(copy, size, stride, storage_offset), src, "as_strided_scatter")

@@ -46,7 +46,7 @@ def _bits(tensor: Tensor) -> Any:
 
 
 def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
-    """The indices as NumPy takes them. Checks kinds, mask shapes and ranges as PyTorch does."""
+    """The indices as NumPy takes them. Checks kinds and shapes as PyTorch does."""
     if len(indices) > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
     keys: list[Any] = []
@@ -54,12 +54,38 @@ def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
         if index is None:
             keys.append(slice(None))
         elif index.dtype is _I64 or index.dtype is _I32:
-            keys.append(_checked(self, index, len(keys)))
+            if len(keys) >= self.dim():
+                raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
+            keys.append(_bits(index))
         elif index.dtype in (_BOOL, _U8):
             keys += _mask_keys(self, index, len(keys))
         else:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    _picked(self, keys)
     return tuple(keys)  # index arrays apart from one another go first, as in NumPy
+
+
+def _picked(self: Tensor, keys: Sequence[Any]) -> tuple[int, ...]:
+    """The shape that is picked. Raises IndexError where the index arrays do not fit one another."""
+    import numpy as np
+
+    given = [d for d, key in enumerate(keys) if not isinstance(key, slice)]
+    try:
+        together = np.broadcast_shapes(*(keys[d].shape for d in given))
+    except ValueError:
+        shapes = ", ".join(str(list(keys[d].shape)) for d in given)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
+    rest = [size for d, size in enumerate(self.shape) if d not in given]
+    place = given[0] if given and given == list(range(given[0], given[-1] + 1)) else 0
+    return (*rest[:place], *together, *rest[place:])
+
+
+def _check_range(self: Tensor, keys: Sequence[Any]) -> None:
+    for d, key in enumerate(keys):
+        if not isinstance(key, slice):
+            _check_indices(key, d, self.shape[d])
 
 
 def _mask_keys(self: Tensor, mask: Tensor, first: int) -> list[Any]:
@@ -74,19 +100,19 @@ def _mask_keys(self: Tensor, mask: Tensor, first: int) -> list[Any]:
     return list(_nonzero_rows(_bits(mask)).T)
 
 
-def _checked(self: Tensor, index: Tensor, d: int) -> Any:
-    if d >= self.dim():
-        raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
-    array, size = _bits(index), self.shape[d]
+def _check_indices(array: Any, d: int, size: int) -> None:
     if array.size and not (-size <= array.min() and array.max() < size):
         wrong = array[(array < -size) | (array >= size)].flat[0]
         raise IndexError(f"index {wrong} is out of bounds for dimension {d} with size {size}")
-    return array
 
 
 def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """Elements at index tensors or masks."""
-    return _from_array(_bits(self)[_keys(self, indices)], self)
+    if not indices:
+        raise IndexError("at least one index must be provided")
+    keys = _keys(self, indices)
+    _check_range(self, keys)
+    return _from_array(_bits(self)[keys], self)
 
 
 def _from_array(array: Any, like: Tensor) -> Tensor:
@@ -109,15 +135,16 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
             f"{values.dtype} for the source."
         )
     target = _bits(self)
-    picked = target[keys].shape
+    picked = _picked(self, keys)
     given = tuple(values.shape)
     while len(given) > len(picked) and given[0] == 1:
         given = given[1:]
-    if _core.broadcast_shapes(given, picked) != picked:
+    if not _fits(given, picked):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
             f"result of shape {list(picked)}"
         )
+    _check_range(self, keys)
     if accumulate and self.dtype is _BF16:
         wide = self.float()
         self.copy_(index_put_(wide, indices, values.float(), True))
@@ -126,6 +153,12 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     else:
         target[keys] = _bits(values).reshape(given)
     return self
+
+
+def _fits(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether values of a shape can be broadcast to another as it is."""
+    whole = shape[len(shape) - len(given) :]
+    return len(given) <= len(shape) and all(n in (1, size) for n, size in zip(given, whole, strict=True))
 
 
 def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -137,7 +170,10 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     d = wrap_dim(dim, self.dim())
     if index.dtype not in (_I32, _I64):
         raise RuntimeError(f"index_select(): Expected dtype int32 or int64 for index, got {index.dtype}")
-    order = _checked(self.reshape((1,)) if self.dim() == 0 else self, index.reshape((-1,)), d)
+    if self.dim() and self.numel() == 0 and self.shape[d] == 0 and (index.numel() and self.dim() > 1):
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    order = _bits(index.reshape((-1,)))
+    _check_indices(order, d, self.shape[d] if self.dim() else 1)
     if len(order) and order.min() < 0:
         raise IndexError("index out of range in self")
     array = _bits(self)
@@ -190,6 +226,24 @@ def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
     return tuple(places)
 
 
+def _check_source(self: Tensor, d: int, index: Tensor, src: Tensor) -> None:
+    """Refuses an index that has no element of ``src``, or no place in self, for each of its own."""
+    if index.dtype not in (_I32, _I64):
+        raise RuntimeError(f"scatter(): Expected dtype int32/int64 for index, got {index.dtype}")
+    for name, other in (("self", self), ("src", src)):
+        if index.dim() != other.dim():
+            raise RuntimeError(
+                f"Index tensor must have the same number of dimensions as {name} tensor, which has {other.dim()}, not "
+                f"{index.dim()}"
+            )
+        sizes = zip(index.shape, other.shape, strict=True)
+        if any(n > size for k, (n, size) in enumerate(sizes) if k != d or other is src):
+            raise RuntimeError(
+                f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension "
+                f"{d} and to be no larger size than src {list(src.shape)}"
+            )
+
+
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``src`` added along a dimension, at an index of its own each."""
     import numpy as np
@@ -200,12 +254,10 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     if index.numel() == 0:
         return self
     target, where, source = _lifted(self), _lifted(index), _lifted(src)
+    _check_source(target, d, where, source)
+    if self.is_meta:
+        return self
     places = _places(target, d, where)
-    if source.dim() != where.dim() or any(n > size for n, size in zip(where.shape, source.shape, strict=True)):
-        raise RuntimeError(
-            f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension {d} "
-            f"and to be no larger size than src {list(src.shape)}"
-        )
     part = source[tuple(slice(n) for n in where.shape)]
     if self.dtype is _BF16:
         wide = self.float()
@@ -222,9 +274,11 @@ def index_fake(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         raise RuntimeError(
             "aten::index: how many elements a mask selects is data-dependent, and a fake rule has no data"
         )
+    if len(indices) > self.dim():
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
     given = [d for d, index in enumerate(indices) if index is not None]
     picked = _core.broadcast_shapes(*(index.shape for index in indices if index is not None))
-    together = given == list(range(given[0], given[-1] + 1))
+    together = bool(given) and given == list(range(given[0], given[-1] + 1))
     rest = [size for d, size in enumerate(self.shape) if d not in given]
     place = given[0] if together else 0
     return _core.alloc((*rest[:place], *picked, *rest[place:]), self.dtype, self.device)

@@ -123,7 +123,8 @@ def randint_low(
     """Random integers from low to high - 1."""
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return _draw(size, dtype or _core.dtypes["int64"], device, lambda generator: generator.integers(low, high, size))
+    target = dtype or _core.get_default_dtype()  # where None is given, not left out
+    return _draw(size, target, device, lambda generator: generator.integers(low, high, size))
 
 
 def randperm(n: int, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:

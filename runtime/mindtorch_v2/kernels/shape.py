@@ -337,8 +337,9 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
 def movedim(self: Tensor, source: int, destination: int) -> Tensor:
     """A dimension moved to another position."""
     order = list(range(self.dim()))
-    moved = order.pop(wrap_dim(source, self.dim()))
-    order.insert(wrap_dim(destination, self.dim()), moved)
+    first, last = wrap_dim(source, self.dim()), wrap_dim(destination, self.dim())
+    if order:
+        order.insert(last, order.pop(first))
     return _core.with_dims(self, order)
 
 

@@ -1,0 +1,187 @@
+"""What operators refuse, in PyTorch's order of checks, and what odd arguments that fit give: beside PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch as pytorch
+
+import mindtorch_v2 as ours
+from tests.runtime.both import Outcome, agree, outcome
+
+Case = Callable[[Any], Any]
+
+
+def refused_alike(case: Case) -> None:
+    """Both raise, ours PyTorch's class or a subclass."""
+    theirs, mine = outcome(pytorch, case), outcome(ours, case)
+    assert theirs.error is not None, f"PyTorch gives {theirs.value}"
+    assert isinstance(mine.error, type(theirs.error)), f"PyTorch: {theirs.error!r}; ours: {shown(mine)}"
+
+
+def shown(result: Outcome) -> str:
+    return repr(result.value if result.error is None else result.error)
+
+
+def ones(torch: Any, dtype: str = "float32", *size: int, **options: Any) -> Any:
+    return torch.ones(size or (3,), dtype=getattr(torch, dtype), **options)
+
+
+BOOLS: dict[str, Case] = {
+    "add.Tensor": lambda torch: torch.ops.aten.add.Tensor(ones(torch), ones(torch), alpha=True),
+    "add.Scalar": lambda torch: torch.ops.aten.add.Scalar(ones(torch), 1, True),
+    "add_.Tensor": lambda torch: torch.ops.aten.add_.Tensor(ones(torch), ones(torch), alpha=True),
+    "add of bools and a number": lambda torch: torch.ops.aten.add.Scalar(ones(torch, "bool"), 1, True),
+    "add": lambda torch: torch.add(ones(torch), ones(torch), alpha=True),
+    "sub.Tensor": lambda torch: torch.ops.aten.sub.Tensor(ones(torch), ones(torch), alpha=True),
+    "sub.Scalar": lambda torch: torch.ops.aten.sub.Scalar(ones(torch), True),
+    "sub_": lambda torch: ones(torch).sub_(True),
+    "-": lambda torch: ones(torch) - True,
+    "rsub.Scalar": lambda torch: torch.ops.aten.rsub.Scalar(ones(torch), True),
+    "rsub.Tensor": lambda torch: torch.ops.aten.rsub.Tensor(ones(torch), ones(torch), alpha=True),
+}
+
+
+@pytest.mark.parametrize("name", BOOLS)
+def test_a_bool_is_no_factor_and_is_not_subtracted(name: str) -> None:
+    refused_alike(BOOLS[name])
+
+
+def test_a_bool_is_a_factor_of_bools() -> None:
+    agree(lambda torch: torch.ops.aten.add.Tensor(ones(torch, "bool"), ones(torch, "bool"), alpha=True))
+
+
+REFUSED: dict[str, Case] = {
+    "index: none": lambda torch: torch.ops.aten.index.Tensor(ones(torch), []),
+    "index: too many": lambda torch: torch.ops.aten.index.Tensor(ones(torch), [torch.tensor([0])] * 2),
+    "index: shapes": lambda torch: torch.ops.aten.index.Tensor(
+        ones(torch, "float32", 3, 3), [torch.tensor([9, 9, 9]), torch.tensor([0, 1])]
+    ),
+    "index_put: dtype before range": lambda torch: torch.ops.aten.index_put.default(
+        ones(torch), [torch.tensor([7])], torch.tensor(1)
+    ),
+    "index_put: shape before range": lambda torch: torch.ops.aten.index_put.default(
+        ones(torch), [torch.tensor([7])], ones(torch, "float32", 4)
+    ),
+    "index_put: empty values": lambda torch: torch.ops.aten.index_put.default(
+        ones(torch), [torch.tensor([0, 1])], torch.zeros(0)
+    ),
+    "index_put: range": lambda torch: torch.ops.aten.index_put.default(
+        ones(torch), [torch.tensor([7])], torch.zeros(1)
+    ),
+    "index_select: an empty dimension": lambda torch: torch.ops.aten.index_select.default(
+        torch.zeros(2, 0), 1, torch.tensor(1)
+    ),
+    "scatter_add: index's dtype": lambda torch: torch.scatter_add(ones(torch), 0, ones(torch), torch.tensor(1.0)),
+    "scatter_add: src's rank": lambda torch: torch.scatter_add(
+        torch.zeros(3, 3), 1, torch.full((3, 3), 9), torch.tensor(1.0)
+    ),
+    "scatter_add: src's rank on meta": lambda torch: torch.scatter_add(
+        torch.zeros(3, 3, device="meta"), 1, torch.zeros(3, 3, dtype=torch.int64, device="meta"),
+        torch.zeros((), device="meta"),
+    ),
+    "scatter_add: dimension on meta": lambda torch: torch.scatter_add(
+        torch.zeros((), device="meta"), 1, torch.zeros((), device="meta"), torch.zeros((), device="meta")
+    ),
+    "nll_loss: a target of no rows": lambda torch: torch.ops.aten.nll_loss.default(
+        torch.zeros(0), torch.zeros(0, dtype=torch.int64)
+    ),
+    "dot: dtypes": lambda torch: torch.dot(ones(torch), ones(torch, "int32")),
+    "matmul of vectors: dtypes": lambda torch: torch.matmul(ones(torch), ones(torch, "bool")),
+    "dropout of integers": lambda torch: torch.ops.aten.dropout.default(ones(torch, "int64"), 0.5, True),
+    "clamp_ of integers by a float": lambda torch: ones(torch, "int64").clamp_(-0.5),
+    "clamp_ of integers by a second float": lambda torch: ones(torch, "int64").clamp_(0, 2.5),
+    "gelu_backward: approximate": lambda torch: torch.ops.aten.gelu_backward.default(
+        ones(torch), ones(torch), approximate="sum"
+    ),
+    "squeeze: a dimension twice": lambda torch: torch.ops.aten.squeeze.dims(torch.zeros(2, 1), [1, -1]),
+    "softmax's gradient: shapes": lambda torch: torch.ops.aten._softmax_backward_data.default(
+        ones(torch), torch.zeros(2), 7, torch.float32
+    ),
+    "linspace: complex into floats": lambda torch: torch.linspace(1j, 1, 3, dtype=torch.float32),
+    "_local_scalar_dense of nothing": lambda torch: torch.ops.aten._local_scalar_dense.default(torch.zeros(0)),
+    "item of two": lambda torch: ones(torch, "float32", 2).item(),
+    "add: a number of 71 bits": lambda torch: torch.ops.aten.add.Scalar(ones(torch), -1, 2**70),
+    "gt: a number of 65 bits": lambda torch: torch.gt(ones(torch), 2**64 + 3),
+    "an extra argument and a number of 64 bits": lambda torch: torch.ops.aten.mul_.Scalar(
+        ones(torch), -(2**63) - 1, dim=1
+    ),
+    "sigmoid_ of integers on meta": lambda torch: torch.ops.aten.sigmoid_.default(
+        torch.ones(3, dtype=torch.int64, device="meta")
+    ),
+    "exp2_ of bools on meta": lambda torch: torch.ops.aten.exp2_.default(
+        torch.ones(3, dtype=torch.bool, device="meta")
+    ),
+    "div_ of integers on meta": lambda torch: torch.ones(3, dtype=torch.int64, device="meta").div_(2),
+    "floor_divide's gradient": lambda torch: torch.floor_divide(ones(torch, requires_grad=True), 2).sum().backward(),
+    "detach_copy's gradient": lambda torch: torch.ops.aten.detach_copy.default(
+        ones(torch, requires_grad=True)
+    ).sum().backward(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_as_by_pytorch(name: str) -> None:
+    refused_alike(REFUSED[name])
+
+
+GIVEN: dict[str, Case] = {
+    "floor_divide is recorded": lambda torch: torch.floor_divide(ones(torch), ones(torch, requires_grad=True)),
+    "detach_copy is recorded": lambda torch: torch.ops.aten.detach_copy.default(ones(torch, requires_grad=True)),
+    "_local_scalar_dense of two": lambda torch: torch.ops.aten._local_scalar_dense.default(torch.tensor([2.5, 1.0])),
+    "movedim of no dimension": lambda torch: torch.movedim(torch.tensor(1.0), 0, -1),
+    "nll_loss of one row": lambda torch: torch.ops.aten.nll_loss_forward.default(
+        torch.tensor([1.0, 2.0]), torch.tensor([1]), None, 0, -100
+    )[0],
+    "linspace of complex numbers": lambda torch: torch.linspace(1j, 1, 3),
+    "randint with dtype=None": lambda torch: torch.ops.aten.randint.default(1, [2], dtype=None),
+    "torch.randint with dtype=None": lambda torch: torch.randint(1, [2], dtype=None),
+    "dropout of integers that keeps all": lambda torch: torch.ops.aten.dropout.default(ones(torch, "int64"), 0, True),
+    "as_strided_scatter of every other": lambda torch: torch.as_strided_scatter(
+        torch.arange(6.0)[::2], torch.full((3,), 9.0), [3], [1]
+    ),
+    "as_strided_scatter of the rest": lambda torch: torch.as_strided_scatter(
+        torch.arange(6.0)[1:4], torch.full((2,), 9.0), [2], [1]
+    ),
+    "as_strided_scatter of an expanded one": lambda torch: torch.as_strided_scatter(
+        torch.ones(1).expand(4), torch.zeros(2), [2], [1]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_given_as_by_pytorch(name: str) -> None:
+    agree(GIVEN[name])
+
+
+GRADIENTS = ("threshold_backward", "sigmoid_backward", "tanh_backward", "silu_backward", "gelu_backward")
+
+
+@pytest.mark.parametrize("dtypes", [("float32", "float32"), ("float32", "float64"), ("float64", "float64")])
+@pytest.mark.parametrize("shapes", [((), (3,)), ((2,), (3, 1)), ((0,), ())])
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_the_gradients_of_activations_broadcast(
+    name: str, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[str, str]
+) -> None:
+    if name == "gelu_backward" and "float64" not in dtypes[1:]:
+        pytest.skip("PyTorch hands float32 to a library that does not broadcast")
+
+    def case(torch: Any) -> Any:
+        grad, saved = (torch.full(s, 0.5, dtype=getattr(torch, d)) for s, d in zip(shapes, dtypes, strict=True))
+        numbers = (0.25,) if name == "threshold_backward" else ()
+        return getattr(torch.ops.aten, name).default(grad, saved, *numbers)
+
+    agree(case)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_the_gradients_of_activations_refuse_other_shapes(name: str, device: str) -> None:
+    numbers = (0.25,) if name == "threshold_backward" else ()
+    refused_alike(
+        lambda torch: getattr(torch.ops.aten, name).default(
+            torch.ones(2, device=device), torch.ones(3, device=device), *numbers
+        )
+    )
