@@ -17,19 +17,19 @@ from mtcodegen.entries.front import parse_source
 from mtcodegen.findings.diagnostics import Diagnostic, render_text
 from mtcodegen.findings.source import Source
 from mtcodegen.project.generate import generate
-from mtcodegen.targets.target import Input, Target
+from mtcodegen.targets.job import Input, Job
 
 ZOO = Path(__file__).parent / "zoo.yaml"
 
 
-def run(folder: Path, *texts: str | bytes, form: str = "mindtorch") -> tuple[dict[str, str], str]:
+def run(folder: Path, *texts: str | bytes, target: str = "mindtorch") -> tuple[dict[str, str], str]:
     """Generated files by path, and the findings as shown, for files ``ops.yaml``, ``ops2.yaml``, ..."""
     inputs = []
     for i, text in enumerate(texts):
         path = folder / f"ops{i + 1 if i else ''}.yaml"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         inputs.append(Input(path, path.name))
-    generated, found = generate([Target(tuple(inputs), folder / "generated", "", form)])
+    generated, found = generate([Job(tuple(inputs), folder / "generated", "", target)])
     return (generated[0].files if generated else {}), render_text(found)
 
 

@@ -124,9 +124,9 @@ def test_wrong_values(tmp_path: Path) -> None:
     assert "error[MT116]: `overlap_check` is empty" in findings(tmp_path, entry + "  overlap_check: []\n")
 
 
-@pytest.mark.parametrize("form", ["torch", "mindspore"])
-def test_other_targets_have_no_such_checks(tmp_path: Path, form: str) -> None:
-    files, _ = run(tmp_path, TEXT, form=form)
+@pytest.mark.parametrize("target", ["torch", "mindspore"])
+def test_other_targets_have_no_such_checks(tmp_path: Path, target: str) -> None:
+    files, _ = run(tmp_path, TEXT, target=target)
     assert files
     assert not any("device_check" in text or "overlap_check" in text for text in files.values())
 

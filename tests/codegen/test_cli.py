@@ -124,13 +124,13 @@ def test_a_neighbours_module_is_no_orphan(project):
     assert main(["check", "ops.yaml"]) == 0
 
 
-@pytest.mark.parametrize("form", ["mindtorch", "torch", "docs"])
-def test_one_file_of_a_folder_leaves_what_is_of_the_whole_folder(project, form):
+@pytest.mark.parametrize("target", ["mindtorch", "torch", "docs"])
+def test_one_file_of_a_folder_leaves_what_is_of_the_whole_folder(project, target):
     folder = project / "decl"
     folder.mkdir()
     (folder / "a.yaml").write_text(DOUBLE)
     (folder / "b.yaml").write_text(DOUBLE.replace("namespace: my", "namespace: other"))
-    options = ["--target", form, "-o", "made"]
+    options = ["--target", target, "-o", "made"]
     assert main(["decl", *options]) == 0
     made = {path: path.read_bytes() for path in (project / "made").iterdir()}
     assert main(["check", "decl/a.yaml", *options]) == 0
@@ -234,11 +234,11 @@ def test_a_folder_of_files_is_a_package(project):
 @pytest.mark.parametrize(
     "name", ["it's (a) folder", "a\nimport os", '"""', "a\\N{NONE}", os.fsdecode(b"\xff"), " --><b>"]
 )
-@pytest.mark.parametrize("form", ["mindtorch", "torch", "docs"])
-def test_a_folder_with_any_name(project, name, form):
+@pytest.mark.parametrize("target", ["mindtorch", "torch", "docs"])
+def test_a_folder_with_any_name(project, name, target):
     (project / name).mkdir()
     (project / name / "ops.yaml").write_text(DOUBLE)
-    words = [name, "--target", form, "-o", "pkg", "--format", "json"]
+    words = [name, "--target", target, "-o", "pkg", "--format", "json"]
     assert [main([command, *words]) for command in ("generate", "check", "diff")] == [0, 0, 0]
     for path in (project / "pkg").glob("*.py"):
         compile(path.read_text("utf-8"), path.name, "exec")
@@ -265,7 +265,9 @@ def test_a_terminal_without_the_letters(project, child_env):
 
 
 def test_pyproject_says_where_output_goes(project, capsys):
-    (project / "pyproject.toml").write_text('[[tool.mtcodegen.target]]\ninputs = ["ops.yaml"]\noutput = "src/my_ops"\n')
+    (project / "pyproject.toml").write_text(
+        '[[tool.mtcodegen.generate]]\ninputs = ["ops.yaml"]\noutput = "src/my_ops"\n'
+    )
     assert main([]) == 0
     assert names(project / "src" / "my_ops") == ["ops.py", "ops.pyi"]
     assert main(["check", "ops.yaml"]) == 0
@@ -274,16 +276,16 @@ def test_pyproject_says_where_output_goes(project, capsys):
 
 def test_two_targets_may_share_a_folder_but_no_file(project, capsys):
     (project / "other.yaml").write_text(DOUBLE.replace("namespace: my", "namespace: other"))
-    entry = '[[tool.mtcodegen.target]]\ninputs = ["{}.yaml"]\noutput = "src"\n'
+    entry = '[[tool.mtcodegen.generate]]\ninputs = ["{}.yaml"]\noutput = "src"\n'
     (project / "pyproject.toml").write_text(entry.format("ops") + entry.format("other"))
     assert main([]) == 0
     assert names(project / "src") == ["ops.py", "ops.pyi", "other.py", "other.pyi"]
     assert main([]) == main(["check"]) == 0
-    (project / "pyproject.toml").write_text(entry.format("ops") + entry.format("ops") + 'form = "mindspore"\n')
+    (project / "pyproject.toml").write_text(entry.format("ops") + entry.format("ops") + 'target = "mindspore"\n')
     capsys.readouterr()
     assert main([]) == main(["check"]) == 1
     shown = capsys.readouterr()
-    assert "src/ops.py: error[MT502]: two targets would make this file" in shown.err
+    assert "src/ops.py: error[MT502]: two jobs would make this file" in shown.err
     assert shown.out == ""
 
 
@@ -316,14 +318,14 @@ def test_wrong_usage_is_2(project, capsys, arguments, message):
 @pytest.mark.parametrize(
     "text",
     [
-        "[[tool.mtcodegen.target]]\noutput = 3\n",
+        "[[tool.mtcodegen.generate]]\noutput = 3\n",
         "[tool.mtcodegen\n",
         "tool.mtcodegen = 3\n",
         "[[tool.mtcodegen]]\ninputs = ['ops.yaml']\n",
-        "[[tool.mtcodegen.target]]\ninputs = []\noutput = 'out'\n",
-        "[[tool.mtcodegen.target]]\ninputs = ['']\noutput = 'out'\n",
-        "[[tool.mtcodegen.target]]\ninputs = ['ops.yaml']\noutput = ''\n",
-        '[[tool.mtcodegen.target]]\ninputs = ["ops.yaml\\u0000"]\noutput = "out"\n',
+        "[[tool.mtcodegen.generate]]\ninputs = []\noutput = 'out'\n",
+        "[[tool.mtcodegen.generate]]\ninputs = ['']\noutput = 'out'\n",
+        "[[tool.mtcodegen.generate]]\ninputs = ['ops.yaml']\noutput = ''\n",
+        '[[tool.mtcodegen.generate]]\ninputs = ["ops.yaml\\u0000"]\noutput = "out"\n',
     ],
 )
 def test_a_pyproject_that_makes_no_sense(project, capsys, text):
@@ -334,7 +336,7 @@ def test_a_pyproject_that_makes_no_sense(project, capsys, text):
 
 @pytest.mark.parametrize("head", ["[ tool . mtcodegen ]\n", '[tool."mtcodegen"]\n', "[tool]\nmtcodegen."])
 def test_the_section_however_toml_may_spell_it(project, head):
-    (project / "pyproject.toml").write_text(f'{head}target = [{{inputs = ["ops.yaml"], output = "out"}}]\n')
+    (project / "pyproject.toml").write_text(f'{head}generate = [{{inputs = ["ops.yaml"], output = "out"}}]\n')
     assert main([]) == 0
     assert names(project / "out") == ["ops.py", "ops.pyi"]
 
@@ -372,9 +374,9 @@ def test_json_findings_go_to_standard_output(project, capsys):
 
 
 def test_a_form_that_no_target_has(project, capsys):
-    (project / "pyproject.toml").write_text('[[tool.mtcodegen.target]]\ninputs = ["ops.yaml"]\noutput = "out"\n')
+    (project / "pyproject.toml").write_text('[[tool.mtcodegen.generate]]\ninputs = ["ops.yaml"]\noutput = "out"\n')
     assert main(["check", "--target", "torch"]) == 2
-    assert 'no [[tool.mtcodegen.target]] has `form = "torch"`' in capsys.readouterr().err
+    assert 'no [[tool.mtcodegen.generate]] has `target = "torch"`' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("folder", ["ops.yaml", "ops.yaml/deep", "gone"])

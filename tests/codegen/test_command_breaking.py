@@ -232,7 +232,7 @@ def test_programs_are_told_of_files_that_there_are(project, capsys):
 
 def test_files_beside_the_one_that_is_meant_do_not_matter(project, capsys):
     """A project's own YAML may lie beside that of other tools, and of experiments."""
-    entry = '[[tool.mtcodegen.target]]\ninputs = ["{}"]\noutput = "out"\n'
+    entry = '[[tool.mtcodegen.generate]]\ninputs = ["{}"]\noutput = "out"\n'
     (project / "pyproject.toml").write_text(entry.format("decl/a.yaml"))
     (project / "decl" / ".pre-commit-config.yaml").write_text("repos: []\n")
     git(project, "add", "decl")

@@ -214,8 +214,8 @@ def test_a_project_says_which_rules_it_follows(project, capsys):
         ("[tool.mtcodegen]\nlint = 3", "[tool.mtcodegen.lint] must be a table"),
         ("[tool.mtcodegen.lint]\nselect = ['MT204']", "there is no rule `MT204`"),
         (
-            "[[tool.mtcodegen.target]]\ninputs = ['x']\noutput = 'y'\nforms = 'docs'",
-            "a [[tool.mtcodegen.target]] has no key `forms`; did you mean `form`?",
+            "[[tool.mtcodegen.generate]]\ninputs = ['x']\noutput = 'y'\ntargets = 'docs'",
+            "a [[tool.mtcodegen.generate]] has no key `targets`; did you mean `target`?",
         ),
     ],
 )

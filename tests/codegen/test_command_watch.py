@@ -97,7 +97,7 @@ def test_the_project_of_a_file_elsewhere(watch, tmp_path):
     (tmp_path / "ops.yaml").rename(tmp_path / "project" / "ops.yaml")
     watcher = watch("project/ops.yaml")
     watcher.until("watching for changes")
-    entry = '[[tool.mtcodegen.target]]\ninputs = ["ops.yaml"]\noutput = "out"\n'
+    entry = '[[tool.mtcodegen.generate]]\ninputs = ["ops.yaml"]\noutput = "out"\n'
     (tmp_path / "project" / "pyproject.toml").write_text(entry)
     assert "wrote project/out/ops.py" in watcher.until("watching for changes")
     assert watcher.stop() == 0

@@ -14,7 +14,7 @@ from mtcodegen.document.nodes import Scalar
 from mtcodegen.entries.model import Formula
 from mtcodegen.expr import parse_expression
 from mtcodegen.findings.source import Source
-from mtcodegen.targets.mindtorch.conditions import expectation, written
+from mtcodegen.targets.plan.conditions import expectation, written
 from tests.codegen.support import run
 
 SENTENCES = {

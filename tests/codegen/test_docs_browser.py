@@ -12,7 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
 from mtcodegen.project.generate import generate
-from mtcodegen.targets.target import Input, Target
+from mtcodegen.targets.job import Input, Job
 from tests.codegen.support import ZOO, write
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -55,7 +55,7 @@ def opened(browser: webdriver.Chrome, folder: Path, text: str) -> webdriver.Chro
     """The browser, at the page for a YAML text."""
     path = folder / "ops.yaml"
     path.write_text(text)
-    generated, found = generate([Target((Input(path, path.name),), folder / "made", "", "docs")])
+    generated, found = generate([Job((Input(path, path.name),), folder / "made", "", "docs")])
     assert found == []
     write(folder / "made", dict(generated[0].files))
     browser.get((folder / "made" / "index.html").as_uri())

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import pytest
 
 from mtcodegen.project.generate import generate
-from mtcodegen.project.inputs import find_targets
+from mtcodegen.project.inputs import find_jobs
 from mtcodegen.project.output import apply, changes
 from mtcodegen.project.pyproject import UsageError
-from mtcodegen.targets.target import Input, Target
+from mtcodegen.targets.job import Input, Job
 from tests.codegen.support import ZOO, run
 
 TEXT = """\
@@ -30,10 +30,10 @@ ops:
 """
 
 
-def made(folder, form, text=TEXT):
+def made(folder, target, text=TEXT):
     path = folder / "ops.yaml"
     path.write_text(text)
-    generated, found = generate([Target((Input(path, path.name),), folder / "made", "", form)])
+    generated, found = generate([Job((Input(path, path.name),), folder / "made", "", target)])
     assert found == []
     return generated[0].files
 
@@ -118,24 +118,24 @@ def test_a_stub_beside_its_module_does_not_orphan_that(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("form", "folder"),
+    ("target", "folder"),
     [(None, "generated"), ("pyi", "generated"), ("docs", "generated_docs"), ("torch", "generated_torch")],
 )
-def test_where_each_form_goes(tmp_path, form, folder):
+def test_where_each_target_goes(tmp_path, target, folder):
     (tmp_path / "ops.yaml").write_text(TEXT)
-    (target,) = find_targets([str(tmp_path / "ops.yaml")], None, form)
-    assert (target.folder.name, target.form) == (folder, form or "mindtorch")
+    (job,) = find_jobs([str(tmp_path / "ops.yaml")], None, target)
+    assert (job.folder.name, job.target) == (folder, target or "mindtorch")
 
 
-def test_a_form_in_pyproject(tmp_path, monkeypatch):
+def test_a_target_in_pyproject(tmp_path, monkeypatch):
     (tmp_path / "ops.yaml").write_text(TEXT)
     project = tmp_path / "pyproject.toml"
-    entry = '[[tool.mtcodegen.target]]\ninputs = ["ops.yaml"]\noutput = "site"\nform = "docs"\n'
+    entry = '[[tool.mtcodegen.generate]]\ninputs = ["ops.yaml"]\noutput = "site"\ntarget = "docs"\n'
     project.write_text(entry)
     monkeypatch.chdir(tmp_path)
-    assert [(target.folder.name, target.form) for target in find_targets([], None)] == [("site", "docs")]
-    assert [target.folder.name for target in find_targets(["ops.yaml"], None, "docs")] == ["site"]
-    assert [target.folder.name for target in find_targets(["ops.yaml"], None)] == ["generated"]
+    assert [(job.folder.name, job.target) for job in find_jobs([], None)] == [("site", "docs")]
+    assert [job.folder.name for job in find_jobs(["ops.yaml"], None, "docs")] == ["site"]
+    assert [job.folder.name for job in find_jobs(["ops.yaml"], None)] == ["generated"]
     project.write_text(entry.replace('"docs"', '"pdf"'))
-    with pytest.raises(UsageError, match=r"`form` of a .* must be one of mindtorch, torch, mindspore, pyi, docs"):
-        find_targets([], None)
+    with pytest.raises(UsageError, match=r"`target` of a .* must be one of mindtorch, torch, mindspore, pyi, docs"):
+        find_jobs([], None)

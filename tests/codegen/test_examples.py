@@ -89,9 +89,9 @@ def words(x):
     return "a", True, 0.5
 
 
-def outcome(tmp_path, child_env, text, form="mindtorch"):
+def outcome(tmp_path, child_env, text, target="mindtorch"):
     """What pytest says of the tests that are generated from ``text``."""
-    files, shown = run(tmp_path, text, form=form)
+    files, shown = run(tmp_path, text, target=target)
     assert "error" not in shown
     write(tmp_path / "generated", files)
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-W", "error", "."]
@@ -167,9 +167,9 @@ def test_a_wrong_declaration_fails_its_test(tmp_path, child_env, change, failing
     assert failing in failed
 
 
-@pytest.mark.parametrize("form", ["mindtorch", "torch"])
-def test_the_tests_are_formatted_and_lint_free(tmp_path, repo_root, form):
-    files, _ = run(tmp_path, TEXT, form=form)
+@pytest.mark.parametrize("target", ["mindtorch", "torch"])
+def test_the_tests_are_formatted_and_lint_free(tmp_path, repo_root, target):
+    files, _ = run(tmp_path, TEXT, target=target)
     write(tmp_path / "generated", files)
     for command in (["format", "--diff"], ["check"]):
         result = subprocess.run(
@@ -249,12 +249,12 @@ def test_faults(tmp_path, change, text):
 
 def test_a_file_may_not_be_named_as_another_ones_tests(tmp_path):
     from mtcodegen.project.generate import generate
-    from mtcodegen.targets.target import Input, Target
+    from mtcodegen.targets.job import Input, Job
 
     paths = [tmp_path / "ops.yaml", tmp_path / "test_ops.yaml"]
     for path in paths:
         path.write_text("[]\n")
-    target = Target(tuple(Input(path, path.name) for path in paths), tmp_path)
-    assert [item.message for item in generate([target])[1]] == [
+    job = Job(tuple(Input(path, path.name) for path in paths), tmp_path)
+    assert [item.message for item in generate([job])[1]] == [
         "would make the same module as the tests of ops.yaml: `test_ops`"
     ]

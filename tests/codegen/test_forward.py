@@ -305,19 +305,19 @@ def test_a_tangent_in_backward_is_sent_to_forward(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("form", "warning"),
+    ("target", "warning"),
     [
         ("torch", "warning[MT620]: left out: PyTorch's library takes no forward-mode formulas"),
         ("mindspore", "warning[MT622]: left out: forward-mode formulas"),
     ],
 )
-def test_targets_without_a_place_for_formulas_say_so(tmp_path, form, warning):
+def test_targets_without_a_place_for_formulas_say_so(tmp_path, target, warning):
     from mtcodegen.findings.diagnostics import render_text
     from mtcodegen.project.generate import generate
-    from mtcodegen.targets.target import Input, Target
+    from mtcodegen.targets.job import Input, Job
 
     path = tmp_path / "ops.yaml"
     path.write_text(PRODUCT.replace("FORWARD", "auto_linear"))
-    generated, found = generate([Target((Input(path, path.name),), tmp_path / "out", form=form)])
+    generated, found = generate([Job((Input(path, path.name),), tmp_path / "out", target=target)])
     assert "jvp" not in "".join(generated[0].files.values())
     assert warning in render_text(found)

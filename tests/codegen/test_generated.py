@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mtcodegen.project.generate import generate
-from mtcodegen.targets.target import Input, Target
+from mtcodegen.targets.job import Input, Job
 from tests.codegen.support import ZOO, run
 
 
@@ -31,7 +31,7 @@ def built_in(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
     """The built-in operators' modules, generated into a folder."""
     folder = tmp_path_factory.mktemp("built_in")
     inputs = tuple(Input(path, path.name) for path in sorted((repo_root / "ops_yaml").glob("*.yaml")))
-    generated, found = generate([Target(inputs, folder, "ops_yaml")])
+    generated, found = generate([Job(inputs, folder, "ops_yaml")])
     assert found == []
     for name, content in generated[0].files.items():
         (folder / name).write_text(content)

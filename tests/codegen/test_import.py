@@ -15,7 +15,7 @@ from mtcodegen.importer.keywords import with_keywords
 from mtcodegen.importer.pytorch import parse_formula
 from mtcodegen.project.generate import generate
 from mtcodegen.project.pyproject import UsageError
-from mtcodegen.targets.target import Input, Target
+from mtcodegen.targets.job import Input, Job
 from tests.codegen.support import entries, run_import
 
 torchgen = pytest.importorskip("torchgen")
@@ -296,8 +296,8 @@ def test_what_is_imported_is_generated(tmp_path: Path) -> None:
     path = tmp_path / "ops.yaml"
     words = ("--select", "relu,exp*,mm,threshold_backward,where.self", "--kernels", "kernels", "--namespace", "mine")
     assert run_import(str(NATIVE), "--derivatives", str(DERIVATIVES), *words, "-o", str(path)) == 0
-    target = Target((Input(path, "ops.yaml"),), tmp_path / "generated")
-    generated, found = generate([target])
+    job = Job((Input(path, "ops.yaml"),), tmp_path / "generated")
+    generated, found = generate([job])
     assert found == []
     module = generated[0].files["ops.py"]
     compile(module, "ops.py", "exec")
@@ -355,10 +355,10 @@ def test_a_special_method_stays_the_runtime_s_own(tmp_path: Path) -> None:
         (note.text, note.reason) for note in made.notes
     ]
     ours.write_text(made.text)
-    target = Target((Input(ours, "ops.yaml"),), tmp_path / "generated")
-    assert generate([target])[1] == []
+    job = Job((Input(ours, "ops.yaml"),), tmp_path / "generated")
+    assert generate([job])[1] == []
     ours.write_text(made.text.replace("  kernels:\n", "  variants: method\n  kernels:\n"))
-    assert [(item.code.name, item.message) for item in generate([target])[1]] == [
+    assert [(item.code.name, item.message) for item in generate([job])[1]] == [
         ("MT113", "`__and__` cannot be a method: what Tensor has under special names is the runtime's own")
     ]
 
@@ -370,4 +370,4 @@ def test_a_method_is_called_on_a_tensor(tmp_path, type_):
     made = import_files(native, kernels="kernels", namespace="called")
     assert ("variants: method", f"`self` is {type_}") in [(note.text, note.reason) for note in made.notes]
     ours.write_text(made.text)
-    assert generate([Target((Input(ours, "ops.yaml"),), tmp_path / "generated")])[1] == []
+    assert generate([Job((Input(ours, "ops.yaml"),), tmp_path / "generated")])[1] == []

@@ -22,7 +22,7 @@ from mtcodegen.importer.pytorch import FormulaKind, read_corpus
 from mtcodegen.project.generate import generate
 from mtcodegen.project.pyproject import UsageError
 from mtcodegen.system.paths import data_folder
-from mtcodegen.targets.target import Input, Target
+from mtcodegen.targets.job import Input, Job
 from tests.codegen.support import check_imported, entries, run_import
 
 torchgen = pytest.importorskip("torchgen")
@@ -54,7 +54,7 @@ def test_modules_without_a_file_between_are_the_same(
 ) -> None:
     path = tmp_path / "native_functions.yaml"
     path.write_text(whole.text)
-    generated, found = generate([Target((Input(path, path.name),), tmp_path / "out")])
+    generated, found = generate([Job((Input(path, path.name),), tmp_path / "out")])
     assert found == []
     place = re.compile(r'source="\w+.yaml:\d+"|^# -+ .*|[\s(),]+', re.MULTILINE)  # and where lines break
     monkeypatch.setattr(modules, "MOST", 10_000)

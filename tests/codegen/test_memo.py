@@ -11,7 +11,7 @@ from mtcodegen.cli import generate
 from mtcodegen.cli import main as cli
 from mtcodegen.project import generate as pipeline
 from mtcodegen.project import memo
-from mtcodegen.targets.target import Input, Target
+from mtcodegen.targets.job import Input, Job
 
 ENTRY = """\
 - func: op_{i}(Tensor x, *, float scale=1.0) -> Tensor
@@ -106,35 +106,35 @@ def test_little_is_not_kept_and_not_for_ever(folder: Path) -> None:
     (folder / "small.yaml").write_text("namespace: n\nops:\n" + ENTRY.format(i=0))
     assert cli.main(["small.yaml"]) == 0
     assert len(kept(folder)) == 1
-    files = [pipeline.Generated(Target((), folder), {"a.py": "x" * 200_000})]
+    files = [pipeline.Generated(Job((), folder), {"a.py": "x" * 200_000})]
     for i in range(40):
         memo.remember(files, f"{i:02}")
     assert len(kept(folder)) == 32
-    assert memo.recall([Target((), folder)], "39") == files
-    assert memo.recall([Target((), folder)], "00") is None
+    assert memo.recall([Job((), folder)], "39") == files
+    assert memo.recall([Job((), folder)], "00") is None
 
 
 def test_all_that_is_read_is_in_the_key(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A generator of another text, templates too, and files of other names or places make another key."""
     item = Input(folder / "ops.yaml", "ops.yaml")
-    target = Target((item,), folder / "generated")
+    job = Job((item,), folder / "generated")
     keys = {memo.key_of([other]) for other in (
-        target,
-        Target((item,), folder / "elsewhere"),
-        Target((item,), folder / "generated", "package"),
-        Target((item,), folder / "generated", "", "docs"),
-        Target((Input(item.path, "./ops.yaml"),), folder / "generated"),
+        job,
+        Job((item,), folder / "elsewhere"),
+        Job((item,), folder / "generated", "package"),
+        Job((item,), folder / "generated", "", "docs"),
+        Job((Input(item.path, "./ops.yaml"),), folder / "generated"),
     )}  # fmt: skip
     assert len(keys) == 5
-    assert memo.key_of([target]) in keys
+    assert memo.key_of([job]) in keys
     root, copy = Path(__file__).resolve().parents[2], folder / "copy"
     for name in ("codegen", "templates", "ops_yaml"):
         shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(memo, "PACKAGE", copy / "codegen/mtcodegen")
     monkeypatch.setattr(memo, "data_folder", lambda name: copy / name)
-    found = {memo.key_of([target])}
-    for changed in ("codegen/mtcodegen/targets/mindtorch/plan.py", "templates/module.py.j2", "ops_yaml/shape.yaml"):
+    found = {memo.key_of([job])}
+    for changed in ("codegen/mtcodegen/targets/plan/module.py", "templates/module.py.j2", "ops_yaml/shape.yaml"):
         with (copy / changed).open("a") as file:
             file.write("\n")
-        found.add(memo.key_of([target]))
+        found.add(memo.key_of([job]))
     assert len(found) == 4

@@ -19,7 +19,7 @@ import mindtorch_v2 as mindtorch
 from mtcodegen.findings.codes import Severity
 from mtcodegen.findings.diagnostics import render_text
 from mtcodegen.project.generate import generate
-from mtcodegen.targets.target import Input, Target
+from mtcodegen.targets.job import Input, Job
 from tests.codegen.support import load, write
 
 SOURCE = """\
@@ -102,12 +102,12 @@ ops:
 """
 
 
-def made(folder: Path, text: str, form: str = "torch") -> tuple[dict[str, str], str]:
+def made(folder: Path, text: str, target: str = "torch") -> tuple[dict[str, str], str]:
     """Files by path and the findings, for a folder with the C kernels."""
     (folder / "kernels.c").write_text(SOURCE)
     path = folder / "ops.yaml"
     path.write_text(text)
-    generated, found = generate([Target((Input(path, path.name),), folder / "made", "", form)])
+    generated, found = generate([Job((Input(path, path.name),), folder / "made", "", target)])
     return (generated[0].files if generated else {}), render_text(found)
 
 
@@ -412,7 +412,7 @@ def test_that_no_gradient_flows_is_registered_like_a_gradient(tmp_path: Path, fu
     """And PyTorch refuses it where it would refuse that: such a module could not be imported."""
     path = tmp_path / "ops.yaml"
     path.write_text(f"- func: marked::{func}\n  kernels: [{{python: 'm:f'}}]\n  backward: not_differentiable\n")
-    generated, found = generate([Target((Input(path, "ops.yaml"),), tmp_path / "generated", form="torch")])
+    generated, found = generate([Job((Input(path, "ops.yaml"),), tmp_path / "generated", target="torch")])
     assert [item.message for item in found] == expected
     if generated:
         registered = 'register_autograd("f_", None' if "f_" in func else 'register_autograd("f", None'
@@ -426,7 +426,7 @@ def test_many_warnings_stand_in_nobodys_way(tmp_path: Path, last: str, errors: l
     entry += "  forward: {{result: x_t}}\n"
     path = tmp_path / "ops.yaml"
     path.write_text("".join(entry.format(i, last if i == 249 else "grad") for i in range(250)))
-    generated, found = generate([Target((Input(path, "ops.yaml"),), tmp_path / "generated", form="torch")])
+    generated, found = generate([Job((Input(path, "ops.yaml"),), tmp_path / "generated", target="torch")])
     assert [item.code.name for item in found if item.severity is Severity.ERROR] == errors
     assert [item.code.name for item in found].count("MT620") == 200 - len(errors)
     assert found[-1].message.endswith(" more findings are not shown")

@@ -21,7 +21,7 @@ from mtcodegen.findings.source import Source, Span
 from mtcodegen.project.inputs import is_listed, whole_folders
 from mtcodegen.project.loading import Document, load_inputs
 from mtcodegen.project.pyproject import UsageError
-from mtcodegen.targets.target import Input
+from mtcodegen.targets.job import Input
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 
@@ -31,7 +31,7 @@ overload that is gone; an argument that is gone, renamed, moved, keyword-only, o
 a default; another default; other returns; other aliasing. New operators, new overloads and new arguments at the end
 with a default break nothing."""
 EXAMPLES = (
-    ("mtcodegen breaking --against main", "since the branch main, files of pyproject.toml's targets"),
+    ("mtcodegen breaking --against main", "since the branch main, files of pyproject.toml"),
     ("mtcodegen breaking --against v1.2.0 ops.yaml", "since a release"),
     ("mtcodegen breaking --against old.yaml ops.yaml", "two files"),
 )

@@ -15,7 +15,7 @@ DESCRIPTION = """\
 Fail, with a diff, where the generated modules are not byte for byte what the YAML files say: stale, edited by hand,
 missing, or made by no YAML file. Writes nothing; meant for CI."""
 EXAMPLES = (
-    ("mtcodegen check", "all targets of pyproject.toml"),
+    ("mtcodegen check", "all that pyproject.toml lists"),
     ("mtcodegen check ops.yaml", "the modules of one file"),
     ("mtcodegen check --format github", "findings beside the line in a pull request"),
     ("mtcodegen check --format sarif > mtcodegen.sarif", "findings for code scanning"),

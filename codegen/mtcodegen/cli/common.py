@@ -13,7 +13,7 @@ from mtcodegen.findings.diagnostics import FORMATS as _FORMATS
 from mtcodegen.findings.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from mtcodegen.targets.target import Input
+    from mtcodegen.targets.job import Input
 
 __all__ = [
     "FORMATS",
@@ -45,10 +45,10 @@ def path_name(text: str) -> str:
 
 
 def named_inputs(files: Sequence[str]) -> list[Input]:
-    """The files that are meant, each once however many targets it has. Raises UsageError for one that is not there."""
-    from mtcodegen.project.inputs import find_targets
+    """The files that are meant, each once however many jobs it is in. Raises UsageError for one that is not there."""
+    from mtcodegen.project.inputs import find_jobs
 
-    inputs = [item for target in find_targets(files, None) for item in target.inputs]
+    inputs = [item for job in find_jobs(files, None) for item in job.inputs]
     return list({item.path.resolve(): item for item in inputs}.values())
 
 

@@ -16,7 +16,7 @@ Show, as a unified diff, what `mtcodegen` would change in the output folder. Dif
 command that fails."""
 EXAMPLES = (
     ("mtcodegen diff ops.yaml", "what would change"),
-    ("mtcodegen diff | less", "for all targets of pyproject.toml"),
+    ("mtcodegen diff | less", "for all that pyproject.toml lists"),
 )
 
 

@@ -10,7 +10,7 @@ from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import render_text
 from mtcodegen.findings.examples import EXAMPLES
 from mtcodegen.project.generate import generate
-from mtcodegen.targets.target import Input, Target
+from mtcodegen.targets.job import Input, Job
 
 __all__ = ["explanation", "markdown"]
 
@@ -49,8 +49,7 @@ def _shown(code: Code, example: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "ops.yaml"
         path.write_text(example, "utf-8")
-        target = Target((Input(path, "ops.yaml"),), pathlib.Path(folder) / "generated")
-        found = generate([target])[1]
+        found = generate([Job((Input(path, "ops.yaml"),), pathlib.Path(folder) / "generated")])[1]
     return render_text([item for item in found if item.code is code])
 
 

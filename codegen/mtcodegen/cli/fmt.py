@@ -14,7 +14,7 @@ from mtcodegen.document.load import load, read
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Source
-from mtcodegen.targets.target import Input
+from mtcodegen.targets.job import Input
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "format_source", "run"]
 
@@ -23,7 +23,7 @@ Format YAML files: two spaces a level, lists at the column of their key, one spa
 line at most, no spaces at line ends. Comments, the order of keys and how strings are quoted stay. Formatting twice
 changes nothing more, and never what a file says: what cannot be formatted without that is left and reported."""
 EXAMPLES = (
-    ("mtcodegen fmt", "the files of pyproject.toml's targets"),
+    ("mtcodegen fmt", "the files of pyproject.toml"),
     ("mtcodegen fmt ops.yaml", "one file"),
     ("mtcodegen fmt --check ops_yaml", "fail, with a diff, if a file is not formatted"),
     ("mtcodegen fmt - < ops.yaml", "from standard input to standard output"),

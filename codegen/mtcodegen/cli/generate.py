@@ -11,9 +11,10 @@ from mtcodegen.cli.common import add_format, add_inputs, path_name, progress_lin
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.project.generate import generate
-from mtcodegen.project.inputs import find_targets, is_listed, package_name
+from mtcodegen.project.inputs import find_jobs, is_listed, package_name
 from mtcodegen.project.output import Change, apply, changes
-from mtcodegen.targets.target import FORMS, Generated, Target
+from mtcodegen.targets.job import Generated, Job
+from mtcodegen.targets.target import DEFAULT, TARGETS
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run", "run_pipeline", "say_done", "wanted_changes"]
 
@@ -23,7 +24,7 @@ to date is not touched, and what no YAML file makes any more is removed if it wa
 EXAMPLES = (
     ("mtcodegen ops.yaml", "write generated/ops.py and ops.pyi beside ops.yaml"),
     ("mtcodegen generate ops_yaml -o src/my_ops", "a package of all files in ops_yaml"),
-    ("mtcodegen", "all targets of pyproject.toml"),
+    ("mtcodegen", "all that pyproject.toml lists"),
     ("mtcodegen ops.yaml --target torch", "modules that register the operators with PyTorch itself"),
     ("mtcodegen ops.yaml --target mindspore", "modules whose operators are cells of MindSpore"),
     ("mtcodegen ops.yaml --target docs", "pages of documentation"),
@@ -36,8 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=path_name, metavar="DIR", help="folder for the modules (default: generated)"
     )
-    text = f"what is made: {', '.join(FORMS)} (default: {FORMS[0]}, or what pyproject.toml says)"
-    parser.add_argument("--target", choices=FORMS, metavar="TARGET", help=text)
+    text = f"what is made: {', '.join(TARGETS)} (default: {DEFAULT}, or what pyproject.toml says)"
+    parser.add_argument("--target", choices=TARGETS, metavar="TARGET", help=text)
     add_format(parser)
 
 
@@ -64,17 +65,17 @@ def run_pipeline(options: argparse.Namespace) -> tuple[list[Generated], list[Dia
     """All that the options ask for, in memory."""
     from mtcodegen.project.memo import key_of, recall, remember
 
-    targets = find_targets(options.files, options.output, options.target)
-    key = key_of(targets)
-    remembered = None if key is None else recall(targets, key)
+    jobs = find_jobs(options.files, options.output, options.target)
+    key = key_of(jobs)
+    remembered = None if key is None else recall(jobs, key)
     if remembered is not None:
         return remembered, []
-    progress = progress_line(sum(len(target.inputs) for target in targets))
+    progress = progress_line(sum(len(job.inputs) for job in jobs))
     try:
-        generated, found = generate(targets, progress)
+        generated, found = generate(jobs, progress)
     finally:
         progress("")
-    if key is not None and generated and not found and key == key_of(targets):  # no file has changed meanwhile
+    if key is not None and generated and not found and key == key_of(jobs):  # no file has changed meanwhile
         remember(generated, key)
     return generated, found
 
@@ -83,30 +84,30 @@ def wanted_changes(generated: Sequence[Generated], found: list[Diagnostic]) -> l
     """What would have to change; what cannot be read is added to ``found``."""
     folders: dict[pathlib.Path, list[Generated]] = {}
     for item in generated:
-        folders.setdefault(item.target.folder.resolve(), []).append(item)
+        folders.setdefault(item.job.folder.resolve(), []).append(item)
     result = []
     for items in folders.values():
-        folder = items[0].target.folder
+        folder = items[0].job.folder
         files: dict[str, str] = {}
         for name, text in (pair for item in items for pair in item.files.items()):
             if files.setdefault(name, text) != text:
-                hint = "give each target an output of its own, or the inputs of both to one"
+                hint = "give each job an output of its own, or the inputs of both to one"
                 found.append(
-                    Diagnostic(Code.MT502, "two targets would make this file", None, hint, path=str(folder / name))
+                    Diagnostic(Code.MT502, "two jobs would make this file", None, hint, path=str(folder / name))
                 )
                 return []
         try:
-            result += changes(folder, files, *_neighbours([item.target for item in items]))
+            result += changes(folder, files, *_neighbours([item.job for item in items]))
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}"
             found.append(Diagnostic(Code.MT503, message, None, path=str(error.filename or folder)))
     return result
 
 
-def _neighbours(targets: Sequence[Target]) -> tuple[set[str], set[str]]:
+def _neighbours(jobs: Sequence[Job]) -> tuple[set[str], set[str]]:
     """The files beside the inputs that this run does not read, and the folders whose package it reads in part."""
-    inputs = [item.path for target in targets for item in target.inputs]
-    read, packages = {path.name for path in inputs}, {target.package for target in targets}
+    inputs = [item.path for job in jobs for item in job.inputs]
+    read, packages = {path.name for path in inputs}, {job.package for job in jobs}
     files: set[str] = set()
     partial: set[str] = set()
     for folder in {path.parent.resolve() for path in inputs}:

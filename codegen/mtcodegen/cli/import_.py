@@ -19,7 +19,7 @@ from mtcodegen.project.generate import name_faults
 from mtcodegen.project.output import apply
 from mtcodegen.project.pyproject import UsageError
 from mtcodegen.pycode.names import taken
-from mtcodegen.targets.target import Generated, Input, Target
+from mtcodegen.targets.job import Generated, Input, Job
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 
@@ -107,16 +107,16 @@ def run(options: argparse.Namespace) -> int:
 def _write_modules(options: argparse.Namespace, made: Import) -> int:
     """As `generate` does, from what was imported."""
     path, folder = pathlib.Path(options.file), pathlib.Path(options.modules)
-    target = Target((Input(path, options.file),), folder)
+    job = Job((Input(path, options.file),), folder)
     colour = wants_colour(sys.stderr)
     draw = partial(_drawn, colour) if options.format == "text" else None  # thousands of lines, which take their time
     modules = made.modules(path, folder, draw)
     if modules.faults:
         report(options, in_source_order(modules.faults, []))
         return 1
-    found = [*modules.refused, *name_faults([target])]
+    found = [*modules.refused, *name_faults([job])]
     if not found:
-        done, found = apply(wanted_changes([Generated(target, modules.files)], found))
+        done, found = apply(wanted_changes([Generated(job, modules.files)], found))
         say_done(options, done)
     report(options, [*found, *map(_as_warning, modules.notes)], modules.drawn, modules.count)
     return status(found)

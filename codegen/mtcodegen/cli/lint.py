@@ -32,7 +32,7 @@ the place of its `select`, --ignore adds to its `ignore`.
 rules:
 """ + "".join(f"  {code}  {code.title}{' (--fix)' * bool(code.fix)}\n" for code in _RULES.values())
 EXAMPLES = (
-    ("mtcodegen lint", "the files of pyproject.toml's targets"),
+    ("mtcodegen lint", "the files of pyproject.toml"),
     ("mtcodegen lint --fix ops.yaml", "mend what is safe to mend, say what is left"),
     ("mtcodegen lint --ignore MT801 ops_yaml", "without one rule"),
     ("mtcodegen lint --select MT805,MT807 ops_yaml", "only two rules"),

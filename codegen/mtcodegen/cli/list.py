@@ -17,7 +17,7 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "add_listing", "configure", "devices_of", 
 
 DESCRIPTION = "List the operators of files, with the devices they have kernels for, and whether they have gradients."
 EXAMPLES = (
-    ("mtcodegen list", "the operators of pyproject.toml's targets"),
+    ("mtcodegen list", "the operators of pyproject.toml"),
     ("mtcodegen list ops.yaml", "those of one file"),
     ("mtcodegen list --built-in | grep softmax", "those that come with the runtime"),
     ("mtcodegen list --format json ops.yaml", "for programs"),

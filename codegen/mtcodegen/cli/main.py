@@ -45,7 +45,7 @@ _EPILOGUE = """\
 A folder stands for the *.yaml files in it. Without files, and for files it lists, the nearest pyproject.toml says what
 goes where:
 
-  [[tool.mtcodegen.target]]
+  [[tool.mtcodegen.generate]]
   inputs = ["ops_yaml"]
   output = "generated/my_ops"
 

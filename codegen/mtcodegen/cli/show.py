@@ -21,7 +21,7 @@ DESCRIPTION = """\
 Show all about an operator: its schema, documentation, checks, shape rule, kernels by device in the order they are
 tried, gradients, and where it is declared. A name without an overload shows all overloads."""
 EXAMPLES = (
-    ("mtcodegen show scaled_add", "in the files of pyproject.toml's targets"),
+    ("mtcodegen show scaled_add", "in the files of pyproject.toml"),
     ("mtcodegen show fused::scaled_add ops.yaml", "in one file"),
     ("mtcodegen show --built-in aten::add.Tensor", "one that comes with the runtime"),
 )

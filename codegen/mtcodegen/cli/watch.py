@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 from mtcodegen.cli import generate
-from mtcodegen.project.inputs import find_targets
+from mtcodegen.project.inputs import find_jobs
 from mtcodegen.project.pyproject import UsageError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
@@ -19,7 +19,7 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 DESCRIPTION = """\
 Generate, then again whenever one of the files, or pyproject.toml, changes, until Ctrl-C or SIGTERM, which end it with
 exit status 0. Changes that follow each other quickly, as when an editor saves many files, are one."""
-EXAMPLES = (("mtcodegen watch", "all targets of pyproject.toml"), ("mtcodegen watch ops.yaml", "one file"))
+EXAMPLES = (("mtcodegen watch", "all that pyproject.toml lists"), ("mtcodegen watch ops.yaml", "one file"))
 
 Snapshot = dict[pathlib.Path, tuple[int, int, int]]
 
@@ -44,7 +44,7 @@ def _seconds(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Watch until Ctrl-C or SIGTERM, which are no failures."""
-    find_targets(options.files, options.output, options.target)  # what is wrong now would be wrong for ever
+    find_jobs(options.files, options.output, options.target)  # what is wrong now would be wrong for ever
     try:
         with _interrupted_by(signal.SIGTERM):
             while True:
@@ -95,10 +95,10 @@ def _wait_for_change(options: argparse.Namespace, before: Snapshot) -> None:
 def _snapshot(options: argparse.Namespace) -> Snapshot:
     """The state of every file that the output depends on."""
     try:
-        found = find_targets(options.files, options.output, options.target)
+        found = find_jobs(options.files, options.output, options.target)
     except UsageError:
         found = []
-    paths = [item.path for target in found for item in target.inputs]
+    paths = [item.path for job in found for item in job.inputs]
     beside = {pathlib.Path.cwd(), *(path.resolve().parent for path in paths)}
     folders = {above for folder in beside for above in (folder, *folder.parents)}
     result: Snapshot = {}

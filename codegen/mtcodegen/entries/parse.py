@@ -38,7 +38,7 @@ from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related
 from mtcodegen.pycode.names import taken
 
-__all__ = ["expression_fault", "is_special", "parse", "read_formula", "schema_fault"]
+__all__ = ["declared_schemas", "expression_fault", "is_special", "parse", "read_formula", "schema_fault"]
 
 _MARKERS = ("not_differentiable", "not_implemented")
 _TANGENT_MARKERS = ("auto_linear", "auto_element_wise", *_MARKERS)
@@ -56,6 +56,17 @@ def parse(document: Node) -> tuple[File, list[Diagnostic]]:
     items = entries.items if isinstance(entries, Sequence) else []
     specs = [reader.operator(item, defaults) for item in items if isinstance(item, Mapping)]
     return File(document.source.path, tuple(spec for spec in specs if spec is not None)), reader.diagnostics
+
+
+def declared_schemas(document: Node) -> list[opschema.Schema]:
+    """The schemas of a document's operators, of which nothing else is read; those that cannot be read are left out."""
+    reader = _Reader()
+    entries = document.get("ops") if isinstance(document, Mapping) else document
+    namespace = _scalar(document, "namespace") if isinstance(document, Mapping) else None
+    items = entries.items if isinstance(entries, Sequence) else []
+    funcs = [_scalar(item, "func") for item in items if isinstance(item, Mapping)]
+    found = [reader.schema(func, namespace) for func in funcs if func is not None]
+    return [schema for schema in found if schema is not None]
 
 
 def read_formula(node: Scalar) -> tuple[Formula | None, list[Diagnostic]]:

@@ -349,7 +349,7 @@ class Code(Enum):
     )
     MT502 = (
         "two files that make one module",
-        "Two YAML files of the same name, or two targets of pyproject.toml, would be written to one folder.",
+        "Two YAML files of the same name, or two jobs of pyproject.toml, would be written to one folder.",
     )
     MT503 = "a file that cannot be written", "The output folder or a file in it is not writable."
     MT504 = (
@@ -404,25 +404,25 @@ class Code(Enum):
     )
     MT620 = (
         "something that PyTorch has no place for",
-        "In the form `torch` operators are registered with PyTorch itself, where kernels of MindSpore and of NPUs, "
+        "With `--target torch` operators are registered with PyTorch itself, where kernels of MindSpore and of NPUs, "
         "gradients of operators that write to an argument or return a view, forward-mode formulas, graph updates and "
         "casts on npu cannot be. They are left out.",
     )
     MT621 = (
         "an operator that PyTorch cannot register",
-        "In the form `torch` an operator needs a kernel that runs there, a namespace that is not PyTorch's own, no "
+        "With `--target torch` an operator needs a kernel that runs there, a namespace that is not PyTorch's own, no "
         "keyword-only tensor that has a gradient, and names that PyTorch's schema language does not reserve.",
     )
     MT622 = (
         "something that MindSpore has no place for",
-        "In the form `mindspore` operators are cells of MindSpore, whose tensors do not change in place. Operators "
+        "With `--target mindspore` operators are cells of MindSpore, whose tensors do not change in place. Operators "
         "that write to an argument or return a view are left out, with what calls them; so are casts, kernels for "
         "other devices, and on npu all but libraries of AscendC kernels: a source is built into one first.",
     )
     MT623 = (
         "an operator that MindSpore cannot run",
-        "In the form `mindspore` an operator needs a kernel that runs there, and a namespace other than `aten`, which "
-        "stands for MindSpore's own operators.",
+        "With `--target mindspore` an operator needs a kernel that runs there, and a namespace other than `aten`, "
+        "which stands for MindSpore's own operators.",
     )
     MT701 = (
         "an operator that is gone",

@@ -143,13 +143,12 @@ def _module(
     draw: Draw | None,
     part: _Part,
 ) -> Modules:
-    from mtcodegen.targets.forms import EACH
-    from mtcodegen.targets.target import FORMS
+    from mtcodegen.targets.mindtorch import of_file
 
     faults = [] if unchecked is None else unchecked.faults(part.checked)
     specs, refused = lower(part.operators, namespace, table)
     file, more = expand(File(path.name, specs))
     refused += more
-    files = {} if refused or faults else EACH[FORMS[0]](file, path.with_name(f"{part.name}.yaml"), folder)
+    files = {} if refused or faults else of_file(file, path.with_name(f"{part.name}.yaml"), folder)
     made = Modules(files, (), tuple(refused), tuple(faults))
     return made.with_notes([note for operator in part.operators for note in operator.notes], draw)

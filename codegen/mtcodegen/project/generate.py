@@ -5,14 +5,14 @@ from __future__ import annotations
 import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from mtcodegen.entries.model import File
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import MOST_FINDINGS, Diagnostic, in_source_order
-from mtcodegen.targets.target import Generated, Input, Target
-
-if TYPE_CHECKING:
-    from mtcodegen.entries.model import File
+from mtcodegen.project.loading import load_inputs
+from mtcodegen.pycode.names import KEYWORDS
+from mtcodegen.targets.job import Generated, Input, Job
+from mtcodegen.targets.target import target_named
 
 __all__ = ["generate", "name_faults"]
 
@@ -21,42 +21,23 @@ _MOST_SHOWN = 200
 
 
 def generate(
-    targets: Sequence[Target], progress: Callable[[str], None] = lambda text: None
+    jobs: Sequence[Job], progress: Callable[[str], None] = lambda text: None
 ) -> tuple[list[Generated], list[Diagnostic]]:
-    """All files of all targets, and everything that is wrong; a file with errors is not among the files."""
-    from mtcodegen.check.operators import operator_table
-    from mtcodegen.check.resolve import duplicates, resolve
-    from mtcodegen.document.load import read
-    from mtcodegen.entries.front import parse_source
-    from mtcodegen.targets.mindspore import for_mindspore
-    from mtcodegen.targets.torch import for_torch
-
-    found: list[Diagnostic] = []
-    files: dict[pathlib.Path, File] = {}
-    inputs = {item.path.resolve(): item for target in targets for item in target.inputs}
-    for path, item in inputs.items():
-        progress(f"reading {item.name}")
-        source, faults = read(path, item.name)
-        found += faults
-        if source is not None:
-            _, file, faults = parse_source(source)
-            found += faults
-            if file is not None:
-                files[path] = file
-    table = operator_table((spec for file in files.values() for spec in file.ops), set(inputs))
-    for path, file in files.items():
-        progress(f"checking {file.path}")
-        files[path], faults = resolve(file, table)
-        found += faults
-    found += duplicates(list(files.values()))
-    for form, narrowed in (("torch", for_torch), ("mindspore", for_mindspore)):
-        there = [files[path] for path in _inputs(targets, form) if path in files]
-        found += [fault for file in there for fault in narrowed(file)[1]]
-    found += name_faults(targets)
-    found = _shown(found, [item.name for item in inputs.values()])
+    """All files of all jobs, and everything that is wrong; nothing where there is an error."""
+    documents, found = load_inputs([item for job in jobs for item in job.inputs], progress)
+    files = {document.item.path.resolve(): document.resolved for document in documents}
+    narrowed: dict[str, dict[pathlib.Path, File]] = {}
+    for job in jobs:
+        kept = narrowed.setdefault(job.target, {})
+        for path in _paths(job):
+            if path in files and path not in kept:
+                kept[path], faults = target_named(job.target).narrowed(files[path])
+                found += faults
+    found += name_faults(jobs)
+    found = _shown(found, [item.name for job in jobs for item in job.inputs])
     if any(item.severity is Severity.ERROR for item in found):
         return [], found
-    return [_render(target, files, progress) for target in targets], found
+    return [_render(job, narrowed[job.target], progress) for job in jobs], found
 
 
 def _shown(found: Sequence[Diagnostic], paths: Sequence[str]) -> list[Diagnostic]:
@@ -72,19 +53,12 @@ def _shown(found: Sequence[Diagnostic], paths: Sequence[str]) -> list[Diagnostic
     return [*in_source_order(by_weight[:_MOST_SHOWN], paths), end]
 
 
-def _inputs(targets: Sequence[Target], form: str) -> dict[pathlib.Path, None]:
-    """The files of all targets of a form."""
-    return dict.fromkeys(item.path.resolve() for target in targets if target.form == form for item in target.inputs)
-
-
-def name_faults(targets: Sequence[Target]) -> list[Diagnostic]:
+def name_faults(jobs: Sequence[Job]) -> list[Diagnostic]:
     """Inputs that cannot give a module its name, and those that would give it to the same module."""
-    from mtcodegen.pycode.names import KEYWORDS
-
     found = []
-    for target in targets:
+    for job in jobs:
         modules: dict[str, Input] = {}
-        for item in target.inputs:
+        for item in job.inputs:
             name = item.path.stem
             is_plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and re.fullmatch(r"(\.\w+)?", item.path.suffix)
             if not is_plain or name in KEYWORDS or name == "__init__":
@@ -102,12 +76,14 @@ def name_faults(targets: Sequence[Target]) -> list[Diagnostic]:
     return found
 
 
-def _render(target: Target, files: Mapping[pathlib.Path, File], progress: Callable[[str], None]) -> Generated:
-    from mtcodegen.targets import forms
+def _paths(job: Job) -> list[pathlib.Path]:
+    return [item.path.resolve() for item in job.inputs]
 
+
+def _render(job: Job, files: Mapping[pathlib.Path, File], progress: Callable[[str], None]) -> Generated:
+    target = target_named(job.target)
     texts: dict[str, str] = {}
-    for item in target.inputs:
+    for item, path in zip(job.inputs, _paths(job), strict=True):
         progress(f"rendering {item.name}")
-        texts |= forms.EACH[target.form](files[item.path.resolve()], item.path, target.folder)
-    texts |= forms.ALL[target.form](target, files)
-    return Generated(target, texts)
+        texts |= target.of_file(files[path], item.path, job.folder)
+    return Generated(job, texts | target.of_job(job, files))

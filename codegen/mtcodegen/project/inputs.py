@@ -10,50 +10,49 @@ from dataclasses import dataclass
 from typing import Any
 
 from mtcodegen.project.pyproject import UsageError, check_keys, find_section
-from mtcodegen.targets.target import FORMS, Input, Target
+from mtcodegen.targets.job import Input, Job
+from mtcodegen.targets.target import DEFAULT, TARGETS
 
-__all__ = ["find_targets", "is_listed", "package_name", "whole_folders"]
+__all__ = ["find_jobs", "is_listed", "package_name", "whole_folders"]
 
 
 @dataclass(frozen=True)
 class _Configured:
-    """A target of pyproject.toml, with absolute paths."""
+    """A job of pyproject.toml, with absolute paths."""
 
     inputs: tuple[pathlib.Path, ...]
     output: pathlib.Path
-    form: str
+    target: str
 
 
-def find_targets(files: Sequence[str], output: str | None, form: str | None = None) -> list[Target]:
-    """What to generate. ``form`` is one of ``FORMS``; None is what pyproject.toml says, or modules for mindtorch.
+def find_jobs(files: Sequence[str], output: str | None, target: str | None = None) -> list[Job]:
+    """What to generate. ``target`` is one of ``TARGETS``; None is what pyproject.toml says, or the default one.
 
     Raises UsageError for a file that is not there.
     """
     if not files:
-        return _all_configured(output, form)
+        return _all_configured(output, target)
     found: dict[pathlib.Path, list[Input]] = {}
     packages: dict[pathlib.Path, str] = {}
     for name in files:
         path = pathlib.Path(name)
         inputs = _expand(path, name)
-        configured = _configured_output(path, form or _DEFAULT)
-        folder = pathlib.Path(output) if output is not None else configured or _beside(path, form or _DEFAULT)
+        configured = _configured_output(path, target or DEFAULT)
+        folder = pathlib.Path(output) if output is not None else configured or _beside(path, target or DEFAULT)
         _check_folder(folder)
         if path.is_dir():
             packages[folder] = package_name(path.resolve())
         listed = found.setdefault(folder, [])
         known = {item.path.resolve() for item in listed}
         listed += [item for item in inputs if item.path.resolve() not in known]
-    return [
-        Target(tuple(inputs), folder, packages.get(folder, ""), form or _DEFAULT) for folder, inputs in found.items()
-    ]
+    return [Job(tuple(inputs), folder, packages.get(folder, ""), target or DEFAULT) for folder, inputs in found.items()]
 
 
 def whole_folders(files: Sequence[str]) -> list[pathlib.Path]:
     """The folders all of whose files are meant, so that one that is gone is missed."""
     if files:
         return [pathlib.Path(name).resolve() for name in files if pathlib.Path(name).is_dir()]
-    return [path for target in _configured(pathlib.Path.cwd()) for path in target.inputs if path.is_dir()]
+    return [path for job in _configured(pathlib.Path.cwd()) for path in job.inputs if path.is_dir()]
 
 
 def is_listed(name: str) -> bool:
@@ -89,41 +88,38 @@ def _check_folder(folder: pathlib.Path) -> None:
         raise UsageError(f"{folder}: a loop of symbolic links") from None
 
 
-def _beside(path: pathlib.Path, form: str) -> pathlib.Path:
-    return (path if path.is_dir() else path.parent) / _FOLDERS.get(form, f"generated_{form}")
-
-
-_DEFAULT = "mindtorch"
-_FOLDERS = {"mindtorch": "generated", "pyi": "generated"}  # a stub lies beside its module
+def _beside(path: pathlib.Path, target: str) -> pathlib.Path:
+    return (path if path.is_dir() else path.parent) / TARGETS[target]
 
 
 # ---------------------------------------------------------------- pyproject.toml
 
 
-def _configured_output(path: pathlib.Path, form: str) -> pathlib.Path | None:
-    """The output folder of the target of this form that lists ``path``, or the folder that ``path`` is in."""
+def _configured_output(path: pathlib.Path, target: str) -> pathlib.Path | None:
+    """The output folder of the job for this target that lists ``path``, or the folder that ``path`` is in."""
     absolute = path.resolve()
-    for target in _configured(absolute if absolute.is_dir() else absolute.parent):
-        if target.form == form and (absolute in target.inputs or absolute.parent in target.inputs):
-            return _relative(target.output)
+    for job in _configured(absolute if absolute.is_dir() else absolute.parent):
+        if job.target == target and (absolute in job.inputs or absolute.parent in job.inputs):
+            return _relative(job.output)
     return None
 
 
-def _all_configured(output: str | None, form: str | None) -> list[Target]:
-    targets = [target for target in _configured(pathlib.Path.cwd()) if form in (None, target.form)]
-    if not targets and form is not None and any(_configured(pathlib.Path.cwd())):
-        raise UsageError(f'no files given, and no [[tool.mtcodegen.target]] has `form = "{form}"`')
-    if not targets:
+def _all_configured(output: str | None, target: str | None) -> list[Job]:
+    everything = [*_configured(pathlib.Path.cwd())]
+    jobs = [job for job in everything if target in (None, job.target)]
+    if not jobs and everything:
+        raise UsageError(f'no files given, and no [[tool.mtcodegen.generate]] has `target = "{target}"`')
+    if not jobs:
         raise UsageError(
-            "no files given, and no [[tool.mtcodegen.target]] in a pyproject.toml here; see mtcodegen --help"
+            "no files given, and no [[tool.mtcodegen.generate]] in a pyproject.toml here; see mtcodegen --help"
         )
     if output is not None:
         raise UsageError("-o needs files")
     result = []
-    for target in targets:
-        inputs = [item for path in target.inputs for item in _expand(_relative(path), str(_relative(path)))]
-        folders = [package_name(path) for path in target.inputs if path.is_dir()]
-        result.append(Target(tuple(inputs), _relative(target.output), folders[0] if folders else "", target.form))
+    for job in jobs:
+        inputs = [item for path in job.inputs for item in _expand(_relative(path), str(_relative(path)))]
+        folders = [package_name(path) for path in job.inputs if path.is_dir()]
+        result.append(Job(tuple(inputs), _relative(job.output), folders[0] if folders else "", job.target))
     return result
 
 
@@ -133,23 +129,23 @@ def _relative(path: pathlib.Path) -> pathlib.Path:
 
 
 def _configured(folder: pathlib.Path) -> Iterator[_Configured]:
-    """The targets of the nearest pyproject.toml that has a section for this tool."""
+    """The jobs of the nearest pyproject.toml that has a section for this tool."""
     found = find_section(folder)
     if found is not None:
-        entries = found[1].get("target", [])
+        entries = found[1].get("generate", [])
         for entry in entries if isinstance(entries, list) else [None]:
-            yield _target(found[0], entry)
+            yield _job(found[0], entry)
 
 
-def _target(path: pathlib.Path, entry: Any) -> _Configured:
+def _job(path: pathlib.Path, entry: Any) -> _Configured:
     table: dict[str, Any] = entry if isinstance(entry, dict) else {}
     inputs, output = table.get("inputs", []), table.get("output", "")
     names = [*inputs, output] if isinstance(inputs, list) and inputs else [""]
     if not all(isinstance(name, str) and name and "\0" not in name for name in names):
-        raise UsageError(f'{path}: a [[tool.mtcodegen.target]] needs `inputs = ["..."]` and `output = "..."`')
-    check_keys(path, "a [[tool.mtcodegen.target]]", table, ("inputs", "output", "form"))
-    form = table.get("form", _DEFAULT)
-    if form not in FORMS:
-        raise UsageError(f"{path}: `form` of a [[tool.mtcodegen.target]] must be one of {', '.join(FORMS)}")
+        raise UsageError(f'{path}: a [[tool.mtcodegen.generate]] needs `inputs = ["..."]` and `output = "..."`')
+    check_keys(path, "a [[tool.mtcodegen.generate]]", table, ("inputs", "output", "target"))
+    target = table.get("target", DEFAULT)
+    if target not in TARGETS:
+        raise UsageError(f"{path}: `target` of a [[tool.mtcodegen.generate]] must be one of {', '.join(TARGETS)}")
     folders = tuple((path.parent / item).resolve() for item in inputs)
-    return _Configured(folders, (path.parent / output).resolve(), form)
+    return _Configured(folders, (path.parent / output).resolve(), target)

@@ -1,8 +1,9 @@
-"""Files as the model, for commands that look at operators instead of generating them."""
+"""The front half, which every command begins with: files read, checked, parsed and resolved."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import pathlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mtcodegen.check.operators import operator_table
@@ -12,37 +13,46 @@ from mtcodegen.document.nodes import Node
 from mtcodegen.entries.front import parse_source
 from mtcodegen.entries.model import File
 from mtcodegen.findings.diagnostics import Diagnostic, in_source_order
-from mtcodegen.targets.target import Input
+from mtcodegen.targets.job import Input
 
 __all__ = ["Document", "load_inputs"]
 
 
 @dataclass(frozen=True)
 class Document:
-    """A file's nodes, and its operators, variants too, with formulas as written: no name in them is looked up."""
+    """A file's nodes, and its operators, variants too.
+
+    In ``file`` formulas are as they were written: no name in them is looked up. In ``resolved`` all are.
+    """
 
     item: Input
     node: Node
     file: File
+    resolved: File
 
 
-def load_inputs(inputs: Iterable[Input]) -> tuple[list[Document], list[Diagnostic]]:
-    """All files that can be read, and everything that is wrong with any; an operator in a file is as it was written."""
-    inputs = list(inputs)
-    documents: list[Document] = []
+def load_inputs(
+    inputs: Iterable[Input], progress: Callable[[str], None] = lambda text: None
+) -> tuple[list[Document], list[Diagnostic]]:
+    """All files that can be read, each once, and everything that is wrong with any."""
+    items = {item.path.resolve(): item for item in inputs}
+    parsed: dict[pathlib.Path, tuple[Node, File]] = {}
     found: list[Diagnostic] = []
-    for item in inputs:
+    for path, item in items.items():
+        progress(f"reading {item.name}")
         source, faults = read(item.path, item.name)
         found += faults
         if source is not None:
             node, file, faults = parse_source(source)
             found += faults
             if node is not None and file is not None:
-                documents.append(Document(item, node, file))
-    table = operator_table(
-        (spec for document in documents for spec in document.file.ops), {item.path.resolve() for item in inputs}
-    )
-    for document in documents:
-        found += resolve(document.file, table)[1]
+                parsed[path] = (node, file)
+    table = operator_table((spec for _, file in parsed.values() for spec in file.ops), set(items))
+    documents = []
+    for path, (node, file) in parsed.items():
+        progress(f"checking {file.path}")
+        resolved, faults = resolve(file, table)
+        found += faults
+        documents.append(Document(items[path], node, file, resolved))
     found += duplicates([document.file for document in documents])
-    return documents, in_source_order(found, [item.name for item in inputs])
+    return documents, in_source_order(found, [item.name for item in items.values()])

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from mtcodegen.system.paths import PACKAGE, data_folder
 from mtcodegen.system.wholefile import write_whole
-from mtcodegen.targets.target import Generated, Target
+from mtcodegen.targets.job import Generated, Job
 
 __all__ = ["key_of", "recall", "remember"]
 
@@ -27,15 +27,15 @@ _MOST = 32  # results that are kept
 _SUFFIXES = (".py", ".j2", ".yaml", ".json")
 
 
-def key_of(targets: Sequence[Target]) -> str | None:
+def key_of(jobs: Sequence[Job]) -> str | None:
     """The hash of everything that a run reads; None where something cannot be read, which the run itself will say."""
     found = hashlib.sha256(sys.version.encode())
     try:
         for path in _own_files():
             _add(found, path)
-        for target in targets:
-            found.update(repr((target.form, target.package, str(target.folder.resolve()))).encode())
-            for item in target.inputs:
+        for job in jobs:
+            found.update(repr((job.target, job.package, str(job.folder.resolve()))).encode())
+            for item in job.inputs:
                 found.update(repr((item.name, str(item.path.resolve()))).encode())
                 if item.path.is_file():
                     _add(found, item.path)
@@ -60,7 +60,7 @@ def _add(found: hashlib._Hash, path: pathlib.Path) -> None:
     found.update(data)
 
 
-def recall(targets: Sequence[Target], key: str) -> list[Generated] | None:
+def recall(jobs: Sequence[Job], key: str) -> list[Generated] | None:
     """What the run of this key made; None where that is not known."""
     try:
         checksum, _, text = (_folder() / key).read_text("utf-8").partition("\n")
@@ -69,7 +69,7 @@ def recall(targets: Sequence[Target], key: str) -> list[Generated] | None:
     except (OSError, UnicodeError, RuntimeError):
         return None
     files: list[dict[str, str]] = json.loads(text)
-    return [Generated(target, item) for target, item in zip(targets, files, strict=True)]
+    return [Generated(job, item) for job, item in zip(jobs, files, strict=True)]
 
 
 def remember(generated: Sequence[Generated], key: str) -> None:

@@ -13,7 +13,7 @@ from mtcodegen.findings.diagnostics import suggest
 
 __all__ = ["LintSettings", "UsageError", "check_keys", "find_section", "lint_settings"]
 
-_KEYS = ("target", "lint")
+_KEYS = ("generate", "lint")
 
 
 class UsageError(Exception):
@@ -76,5 +76,5 @@ def _read(path: pathlib.Path) -> dict[str, Any] | None:
         raise UsageError(f"{path}: not TOML: {error}") from None
     section: dict[str, Any] | None = tools.get("mtcodegen") if isinstance(tools, dict) else None
     if section is not None and not isinstance(section, dict):
-        raise UsageError(f"{path}: [tool.mtcodegen] must be a table; a target is a [[tool.mtcodegen.target]]")
+        raise UsageError(f"{path}: [tool.mtcodegen] must be a table; what to generate is a [[tool.mtcodegen.generate]]")
     return section

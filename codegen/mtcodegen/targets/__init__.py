@@ -1,1 +1,1 @@
-"""What is made of checked entries, a file a target; `mindtorch` needs a folder."""
+"""What is made of checked entries, a file a target; `target` lists them."""

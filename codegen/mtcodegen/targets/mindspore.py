@@ -1,7 +1,9 @@
-"""What of a file MindSpore itself can run: the rest is left out, and said so."""
+"""Packages for MindSpore. What it has no place for is left out, and said so."""
 
 from __future__ import annotations
 
+import pathlib
+from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 
 from mtcodegen.document.nodes import Mapping
@@ -12,8 +14,11 @@ from mtcodegen.expr.nodes import Attribute, Index, map_children
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Span
+from mtcodegen.targets.job import Job
+from mtcodegen.targets.modules import module_of, package_with_support
+from mtcodegen.targets.render import MINDSPORE
 
-__all__ = ["for_mindspore", "spelled_for_mindspore"]
+__all__ = ["narrowed", "of_file", "of_job"]
 
 _DEVICES = ("cpu", "npu")
 _KEYS = {
@@ -24,7 +29,7 @@ _KEYS = {
 }
 
 
-def for_mindspore(file: File) -> tuple[File, list[Diagnostic]]:
+def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
     """The operators as cells of MindSpore, and what had to go."""
     found: list[Diagnostic] = []
     kept = [changed for spec in file.ops if (changed := _operator(spec, found)) is not None]
@@ -37,6 +42,16 @@ def for_mindspore(file: File) -> tuple[File, list[Diagnostic]]:
             for name in sorted(lost.get(spec.schema.qualname, ()))[:1]:
                 found.append(_left_out(f"{spec.schema.qualname}, which calls {name}", spec.func.span))
         kept = [spec for spec in kept if spec.schema.qualname not in lost]
+
+
+def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+    """A module whose operators are MindSpore's cells, and its stub."""
+    return module_of(file, path, folder, MINDSPORE, _spelled)
+
+
+def of_job(job: Job, files: MappingOf[pathlib.Path, File]) -> dict[str, str]:
+    """The package, with what its modules share."""
+    return package_with_support(job, MINDSPORE)
 
 
 def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
@@ -96,9 +111,9 @@ def _called(spec: OpSpec) -> set[str]:
 # ---------------------------------------------------------------- expressions
 
 
-def spelled_for_mindspore(expr: Expr) -> Expr:
+def _spelled(expr: Expr) -> Expr:
     """``expr`` with what MindSpore's tensors call otherwise: sizes, the type of a device, the size of an element."""
-    node = map_children(expr, spelled_for_mindspore)
+    node = map_children(expr, _spelled)
     match node:
         case Call(function=Attribute(value=value, name="size"), arguments=()):
             return Attribute(value, "shape")

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from mtcodegen.pycode.layout import wrap
 from mtcodegen.system.paths import data_folder
-from mtcodegen.targets.mindtorch.examples import Tests
-from mtcodegen.targets.mindtorch.plan import Module
-from mtcodegen.targets.mindtorch.stub import odd_names
+from mtcodegen.targets.plan.examples import Tests
+from mtcodegen.targets.plan.module import Module
+from mtcodegen.targets.plan.stub import odd_names
 
 if TYPE_CHECKING:
     import jinja2
 
-    from mtcodegen.targets.docs import Page
+    from mtcodegen.targets.plan.pages import Page
 
 
 @dataclass(frozen=True)

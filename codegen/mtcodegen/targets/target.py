@@ -1,39 +1,43 @@
-"""What is to be made: files, what is made of them, and where it goes."""
+"""The targets: for what code, stubs or pages can be made of the declarations."""
 
 from __future__ import annotations
 
+import importlib
 import pathlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Protocol, cast
 
-__all__ = ["FORMS", "Generated", "Input", "Target"]
+from mtcodegen.entries.model import File
+from mtcodegen.findings.diagnostics import Diagnostic
+from mtcodegen.targets.job import Job
 
-FORMS = ("mindtorch", "torch", "mindspore", "pyi", "docs")
+__all__ = ["DEFAULT", "TARGETS", "Target", "target_named"]
 
-
-@dataclass(frozen=True)
-class Input:
-    """A YAML file, and how the user named it."""
-
-    path: pathlib.Path
-    name: str
-
-
-@dataclass(frozen=True)
-class Target:
-    """Files whose output goes to one folder. ``package`` names the folder of YAML files that it is the package of.
-
-    ``form`` is what is made: one of ``FORMS``.
-    """
-
-    inputs: tuple[Input, ...]
-    folder: pathlib.Path
-    package: str = ""
-    form: str = "mindtorch"
+# The one list: each is a module of this folder, and its output goes, where nothing says otherwise, beside the YAML
+# files into the folder here. A stub lies beside its module.
+TARGETS = {
+    "mindtorch": "generated",
+    "torch": "generated_torch",
+    "mindspore": "generated_mindspore",
+    "pyi": "generated",
+    "docs": "generated_docs",
+}
+DEFAULT = "mindtorch"
 
 
-@dataclass(frozen=True)
-class Generated:
-    """A target's files by their path in its folder."""
+class Target(Protocol):
+    """What a module of a target has."""
 
-    target: Target
-    files: dict[str, str]
+    def narrowed(self, file: File) -> tuple[File, list[Diagnostic]]:
+        """What of a file's operators it has a place for, and notes on the rest."""
+
+    def of_file(self, file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+        """The texts that are made of one narrowed file, which lies at ``path``, by their names in ``folder``."""
+
+    def of_job(self, job: Job, files: Mapping[pathlib.Path, File]) -> dict[str, str]:
+        """The texts that are made of all narrowed files together, which stand under their resolved paths."""
+
+
+def target_named(name: str) -> Target:
+    """The target of a name in ``TARGETS``, imported when it is first asked for."""
+    return cast(Target, importlib.import_module(f"mtcodegen.targets.{name}"))

@@ -1,9 +1,11 @@
-"""What of a file PyTorch itself can run: the rest is left out, and said so."""
+"""Packages for PyTorch itself. What it has no place for is left out, and said so."""
 
 from __future__ import annotations
 
+import pathlib
 import re
 from collections.abc import Iterator
+from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 
 import opschema
@@ -14,8 +16,11 @@ from mtcodegen.entries.variants import is_variant
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Span
+from mtcodegen.targets.job import Job
+from mtcodegen.targets.modules import module_of, package_with_support, tests_of
+from mtcodegen.targets.render import TORCH
 
-__all__ = ["for_torch"]
+__all__ = ["narrowed", "of_file", "of_job"]
 
 # Of Python's keywords those that are TorchScript's, whose lexer reads schemas.
 _WORDS = frozenset(
@@ -59,11 +64,21 @@ _ATTRIBUTES = {
 }
 
 
-def for_torch(file: File) -> tuple[File, list[Diagnostic]]:
+def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
     """The operators as PyTorch can register them, and what had to go."""
     found: list[Diagnostic] = []
     ops = [_operator(spec, found) for spec in file.ops]
     return replace(file, ops=tuple(ops)), found
+
+
+def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+    """A module that registers with PyTorch itself, its stub, and the tests of its examples."""
+    return {**module_of(file, path, folder, TORCH), **tests_of(file, path, TORCH)}
+
+
+def of_job(job: Job, files: MappingOf[pathlib.Path, File]) -> dict[str, str]:
+    """The package, with what its modules share."""
+    return package_with_support(job, TORCH)
 
 
 def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:

@@ -27,9 +27,9 @@ from mtcodegen.expr.nodes import Attribute, BoolOp, Conditional
 from mtcodegen.pycode.expressions import by_name, to_python
 from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import Names, Parameters, return_annotation
-from mtcodegen.targets.mindtorch.conditions import clauses, expectation, negated, operands, written
-from mtcodegen.targets.mindtorch.function import Function
-from mtcodegen.targets.mindtorch.variants import autocast_statements, fallback_statements, variant_statements
+from mtcodegen.targets.plan.conditions import clauses, expectation, negated, operands, written
+from mtcodegen.targets.plan.function import Function
+from mtcodegen.targets.plan.variants import autocast_statements, fallback_statements, variant_statements
 
 __all__ = ["OpPlan", "is_implicit", "leaves_checks", "plan_kernels"]
 

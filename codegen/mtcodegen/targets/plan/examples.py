@@ -13,8 +13,8 @@ from mtcodegen.expr import Literal, Name, walk
 from mtcodegen.pycode.expressions import attribute
 from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import RESERVED, Names
-from mtcodegen.targets.mindtorch.function import Function
-from mtcodegen.targets.mindtorch.kernels import OpPlan
+from mtcodegen.targets.plan.function import Function
+from mtcodegen.targets.plan.kernels import OpPlan
 
 __all__ = ["Tests", "plan_tests"]
 

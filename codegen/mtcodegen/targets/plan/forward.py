@@ -10,10 +10,10 @@ from mtcodegen.expr import gradient_names, output_names, reads
 from mtcodegen.expr.nodes import Binary, Expr, Index, Literal, Name, map_children
 from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import RESERVED, Names
-from mtcodegen.targets.mindtorch.backward import NOTHING, Gradients, formula_of, output_spelling, unpack
-from mtcodegen.targets.mindtorch.function import Function
-from mtcodegen.targets.mindtorch.kernels import OpPlan
-from mtcodegen.targets.mindtorch.variants import call_of
+from mtcodegen.targets.plan.backward import NOTHING, Gradients, formula_of, output_spelling, unpack
+from mtcodegen.targets.plan.function import Function
+from mtcodegen.targets.plan.kernels import OpPlan
+from mtcodegen.targets.plan.variants import call_of
 
 __all__ = ["plan_forward"]
 

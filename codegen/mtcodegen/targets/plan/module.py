@@ -17,11 +17,11 @@ from mtcodegen.pycode.expressions import attribute
 from mtcodegen.pycode.literals import pieces, quoted, strings
 from mtcodegen.pycode.names import BUILTINS, IMPORTED, RESERVED, Names
 from mtcodegen.pycode.pretty import WIDTH
-from mtcodegen.targets.mindtorch.backward import plan_backward
-from mtcodegen.targets.mindtorch.forward import plan_forward
-from mtcodegen.targets.mindtorch.function import Function
-from mtcodegen.targets.mindtorch.kernels import OpPlan, is_implicit, leaves_checks, plan_kernels
-from mtcodegen.targets.mindtorch.stub import Stub, plan_stubs
+from mtcodegen.targets.plan.backward import plan_backward
+from mtcodegen.targets.plan.forward import plan_forward
+from mtcodegen.targets.plan.function import Function
+from mtcodegen.targets.plan.kernels import OpPlan, is_implicit, leaves_checks, plan_kernels
+from mtcodegen.targets.plan.stub import Stub, plan_stubs
 
 __all__ = ["Module", "plan_module"]
 

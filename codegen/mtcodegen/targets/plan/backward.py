@@ -13,8 +13,8 @@ from mtcodegen.expr.nodes import Attribute, Compare, Conditional, Expr, Index, L
 from mtcodegen.pycode.layout import bracketed, conditional
 from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import CONTEXT, RESERVED, Names
-from mtcodegen.targets.mindtorch.function import Function
-from mtcodegen.targets.mindtorch.kernels import OpPlan
+from mtcodegen.targets.plan.function import Function
+from mtcodegen.targets.plan.kernels import OpPlan
 
 __all__ = ["NOTHING", "Gradients", "formula_of", "output_spelling", "plan_backward", "unpack"]
 

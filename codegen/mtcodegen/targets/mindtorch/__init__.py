@@ -1,1 +1,0 @@
-"""Modules for the runtime, which those for PyTorch and MindSpore are made of too."""

@@ -1,0 +1,1 @@
+"""Modules in Python and pages, planned: the values that templates are filled with."""

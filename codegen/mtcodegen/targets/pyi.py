@@ -1,0 +1,29 @@
+"""The stubs of modules for the runtime, alone."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+
+from mtcodegen.entries.model import File
+from mtcodegen.findings.diagnostics import Diagnostic
+from mtcodegen.targets.job import Job
+from mtcodegen.targets.plan.module import plan_module
+from mtcodegen.targets.render import render_stub
+
+__all__ = ["narrowed", "of_file", "of_job"]
+
+
+def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
+    """A stub has a place for everything."""
+    return file, []
+
+
+def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
+    """One stub."""
+    return {f"{path.stem}.pyi": render_stub(plan_module(file, path, folder))}
+
+
+def of_job(job: Job, files: Mapping[pathlib.Path, File]) -> dict[str, str]:
+    """Nothing: packages need no stub."""
+    return {}
