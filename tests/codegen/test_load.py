@@ -58,11 +58,11 @@ def test_a_file_that_cannot_be_read():
     assert [item.message for item in found] == ["cannot be read: No such file or directory"]
 
 
-# ---------------------------------------------------------------- our validator against jsonschema
+# ---------------------------------------------------------------- what jsonschema refuses is worded, and nothing else
 
 
 def _agrees(text: str) -> bool:
-    """Whether both validators accept the text, or both refuse it; True where it is not YAML for us."""
+    """Whether something is said of the text just where JSON Schema refuses it; True where it is not YAML for us."""
     document, _ = load(Source("ops.yaml", text))
     if document is None:
         return True

@@ -1,16 +1,21 @@
 """Structure: nodes against ops.schema.json, the one description of the language that editors read too.
 
-Only the part of JSON Schema that the file uses is known here, so that validation costs no import and every finding
-can say what was expected in the language's own words.
+`jsonschema` finds what is wrong; what is said of it is in the language's own words.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
 import re
+from collections.abc import Iterable, Iterator
+from collections.abc import Mapping as MappingOf
+from collections.abc import Sequence as SequenceOf
 from typing import Any
+
+import jsonschema
 
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.findings.codes import Code
@@ -63,7 +68,12 @@ def json_schema() -> dict[str, Any]:
 
 def validate(document: Node) -> list[Diagnostic]:
     """Everything about the document's structure that ops.schema.json does not allow."""
-    return _check(document, json_schema(), "the file")
+    branches = [branch for branch in json_schema()["anyOf"] if _fits(document, branch)]
+    if not branches:
+        return [_wrong_type(document, _types(json_schema()), "the file")]
+    # By the branch alone, and not by `anyOf`, errors come one by one: a hostile file has millions.
+    errors = _validator().evolve(schema=branches[0]).iter_errors(to_python(document))
+    return [*itertools.islice((item for error in errors for item in _worded(error, document)), MOST_FINDINGS)]
 
 
 def plain_type(node: Node) -> str:
@@ -101,26 +111,78 @@ def to_python(node: Node) -> Any:
     return node.value
 
 
-def _check(node: Node, schema: dict[str, Any], what: str) -> list[Diagnostic]:
-    schema = _resolved(schema)
-    if "anyOf" in schema:
-        return _check_any(node, schema, what)
-    if "enum" in schema:
-        return _check_enum(node, schema["enum"], what)
-    if not _fits(node, schema):
-        return [_wrong_type(node, _types(schema), what)]
-    if isinstance(node, Mapping):
-        return _check_mapping(node, schema, what)
-    if isinstance(node, Sequence):
-        return _check_sequence(node, schema, what)
-    if "pattern" in schema and not re.search(schema["pattern"], node.value):
-        return [Diagnostic(Code.MT114, f"{what} cannot be {_quote(node.value)}", node.span, _pattern_hint(schema))]
-    if "minimum" in schema and not schema["minimum"] <= to_python(node) < math.inf:  # nor is NaN
-        hint = f"expected a number that is at least {schema['minimum']}"
-        return [Diagnostic(Code.MT114, f"{what} cannot be {_quote(node.value)}", node.span, hint)]
-    if len(node.value) < schema.get("minLength", 0):
-        return [Diagnostic(Code.MT116, f"{what} is empty", node.span)]
-    return []
+def _minimum(validator: Any, minimum: float, instance: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
+    """As JSON Schema's, which knows neither infinity nor NaN: both are refused."""
+    if validator.is_type(instance, "number") and not minimum <= instance < math.inf:
+        yield jsonschema.ValidationError(f"{instance!r} is no number that is at least {minimum!r}")
+
+
+@functools.cache
+def _validator() -> Any:
+    extend: Any = jsonschema.validators.extend
+    return extend(jsonschema.Draft202012Validator, {"minimum": _minimum})(json_schema())
+
+
+def _worded(error: jsonschema.ValidationError, document: Node, what: str = "") -> Iterator[Diagnostic]:
+    """An error of the validator in the language's own words; ``what`` is what it is about, where that is known."""
+    node = _at(document, error.absolute_path)
+    schema: Any = error.schema
+    what = what or _name([*error.absolute_path], schema)
+    title = schema.get("title", what)
+    match error.validator, node:
+        case "anyOf", _:
+            yield from _closest(error, document, node, what)
+        case "enum", _:
+            yield _not_one_of(node, schema["enum"], what)
+        case "type", _:
+            yield _wrong_type(node, _types(schema), what)
+        case "required", Mapping():
+            yield from (_missing(node, name, title) for name in schema["required"] if name not in node.entries)
+        case "additionalProperties", Mapping():
+            known = schema.get("properties", {})
+            yield from (_unknown(key, known, title) for name, (key, _) in node.entries.items() if name not in known)
+        case "oneOf", Mapping():
+            yield _not_one_key(node, schema, title)
+        case "pattern", Mapping():  # of `propertyNames`
+            key = str(error.instance)
+            yield Diagnostic(Code.MT114, f"a key of {what} cannot be {_quote(key)}", node.entries[key][0].span)
+        case "pattern", Scalar():
+            yield Diagnostic(Code.MT114, f"{what} cannot be {_quote(node.value)}", node.span, _pattern_hint(schema))
+        case "minimum", Scalar():
+            hint = f"expected a number that is at least {schema['minimum']}"
+            yield Diagnostic(Code.MT114, f"{what} cannot be {_quote(node.value)}", node.span, hint)
+        case _:  # `minLength`, `minItems`, `minProperties`
+            yield Diagnostic(Code.MT116, f"{what} is empty", node.span)
+
+
+def _closest(error: jsonschema.ValidationError, document: Node, node: Node, what: str) -> Iterator[Diagnostic]:
+    """What is wrong by the first of several schemas that is for values of this type."""
+    schema: Any = error.schema
+    fitting = [i for i, branch in enumerate(schema["anyOf"]) if _fits(node, branch)]
+    if not fitting:
+        yield _wrong_type(node, _types(schema), what)
+    for inner in error.context or ():
+        if fitting and inner.relative_schema_path[0] == fitting[0]:
+            yield from _worded(inner, document, "" if inner.relative_path else what)
+
+
+def _at(document: Node, path: Iterable[str | int]) -> Node:
+    """The node that a path of keys and positions leads to."""
+    for step in path:
+        if isinstance(document, Mapping):
+            document = document.entries[str(step)][1]
+        elif isinstance(document, Sequence):
+            document = document.items[int(step)]
+    return document
+
+
+def _name(path: SequenceOf[str | int], schema: MappingOf[str, Any]) -> str:
+    """What a value is called: by its key, or by what a list is of."""
+    if not path:
+        return "the file"
+    if isinstance(path[-1], str):
+        return f"`{path[-1]}`"
+    return schema.get("title") or f"an item of {_name(path[:-1], {})}"
 
 
 def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
@@ -154,25 +216,15 @@ def _fits(node: Node, schema: dict[str, Any]) -> bool:
     return actual in wanted or (actual == "integer" and "number" in wanted)
 
 
-def _check_any(node: Node, schema: dict[str, Any], what: str) -> list[Diagnostic]:
-    branches = [branch for branch in schema["anyOf"] if _fits(node, branch)]
-    if not branches:
-        return [_wrong_type(node, _types(schema), what)]
-    results = [_check(node, branch, what) for branch in branches]
-    return next((result for result in results if not result), results[0])
-
-
-def _check_enum(node: Node, values: list[str], what: str) -> list[Diagnostic]:
+def _not_one_of(node: Node, values: list[str], what: str) -> Diagnostic:
     if not isinstance(node, Scalar):
-        return [_wrong_type(node, ("string",), what)]
-    if node.value in values:
-        return []
+        return _wrong_type(node, ("string",), what)
     message = f"{what} cannot be {_quote(node.value)}"
     other = _OTHER_NAMES.get(node.value, "")
     hint = f"did you mean `{other}`?" if other in values else suggest(node.value, values)
     if not hint or len(values) <= _SHORT:  # a long list says less than the one that was meant
         message += f"; expected {_either([f'`{value}`' for value in values])}"
-    return [Diagnostic(Code.MT113, message, node.span, hint)]
+    return Diagnostic(Code.MT113, message, node.span, hint)
 
 
 def _wrong_type(node: Node, wanted: tuple[str, ...], what: str) -> Diagnostic:
@@ -199,29 +251,6 @@ def _key_before(node: Scalar) -> Span:
     return Span(node.source, max(0, end - 1))
 
 
-def _check_mapping(node: Mapping, schema: dict[str, Any], what: str) -> list[Diagnostic]:
-    found: list[Diagnostic] = []
-    title = schema.get("title", what)
-    known: dict[str, Any] = schema.get("properties", {})
-    others = schema.get("additionalProperties", True)
-    for name in schema.get("required", []):
-        if name not in node.entries:
-            found.append(_missing(node, name, title))
-    if len(node.entries) < schema.get("minProperties", 0):
-        found.append(Diagnostic(Code.MT116, f"{what} is empty", node.span))
-    for name, (key, value) in node.entries.items():
-        inner = known.get(name, others)
-        if inner is False:
-            found.append(_unknown(key, known, title))
-        elif not re.search(schema.get("propertyNames", {}).get("pattern", ""), name):
-            found.append(Diagnostic(Code.MT114, f"a key of {what} cannot be {_quote(name)}", key.span))
-        elif isinstance(inner, dict):
-            found += _check(value, inner, f"`{name}`")
-        if len(found) >= MOST_FINDINGS:
-            break
-    return found + _check_alternatives(node, schema, title)
-
-
 def _missing(node: Mapping, name: str, title: str) -> Diagnostic:
     near = suggest(name, node.entries)
     hint = f"{near.removeprefix('did you mean ').removesuffix('?')} looks like it" if near else ""
@@ -235,29 +264,14 @@ def _unknown(key: Scalar, known: dict[str, Any], title: str) -> Diagnostic:
     return Diagnostic(Code.MT110, f"{title} has no key {_quote(key.value)}", key.span, hint)
 
 
-def _check_alternatives(node: Mapping, schema: dict[str, Any], title: str) -> list[Diagnostic]:
+def _not_one_key(node: Mapping, schema: MappingOf[str, Any], title: str) -> Diagnostic:
     """``oneOf`` is used in one way only: exactly one of some keys must be there."""
-    keys = [branch["required"][0] for branch in schema.get("oneOf", [])]
+    keys = [branch["required"][0] for branch in schema["oneOf"]]
     given = [name for name in node.entries if name in keys]
-    if not keys or len(given) == 1:
-        return []
     if not given:
-        return [Diagnostic(Code.MT111, f"{title} needs one of {_either([f'`{key}`' for key in keys])}", node.span)]
+        return Diagnostic(Code.MT111, f"{title} needs one of {_either([f'`{key}`' for key in keys])}", node.span)
     message = f"{title} cannot have both `{given[0]}` and `{given[1]}`"
-    return [Diagnostic(Code.MT115, message, node.entries[given[1]][0].span, "make two kernels of it")]
-
-
-def _check_sequence(node: Sequence, schema: dict[str, Any], what: str) -> list[Diagnostic]:
-    if len(node.items) < schema.get("minItems", 0):
-        return [Diagnostic(Code.MT116, f"{what} is empty", node.span)]
-    item_schema: dict[str, Any] = schema.get("items", {})
-    name = _resolved(item_schema).get("title") or f"an item of {what}"
-    found: list[Diagnostic] = []
-    for item in node.items:
-        found += _check(item, item_schema, name)
-        if len(found) >= MOST_FINDINGS:
-            break
-    return found
+    return Diagnostic(Code.MT115, message, node.entries[given[1]][0].span, "make two kernels of it")
 
 
 def _quote(value: str) -> str:
