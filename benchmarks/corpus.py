@@ -42,7 +42,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 # Reads, resolves and prints; says how much memory it took, in KiB.
 OURS_READS = """
 import pathlib, resource, sys
-from mtcodegen.importer.pytorch import derivatives_text, native_function_text, read_corpus
+from benchmarks.torch_yaml import derivatives_text, native_function_text, read_corpus
 corpus = read_corpus(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
 assert not corpus.diagnostics and len(corpus.derivatives) >= 687
 "".join(map(native_function_text, corpus.functions)), "".join(map(derivatives_text, corpus.derivatives))

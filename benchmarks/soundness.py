@@ -27,18 +27,12 @@ from types import CodeType, FrameType
 from typing import Any
 from unittest import mock
 
+from benchmarks.torch_yaml import derivatives_text, native_function_text, read_corpus, saved_values
 from mtcodegen.cli.main import main
 from mtcodegen.document.load import load
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.source import Source
-from mtcodegen.importer.pytorch import (
-    FormulaKind,
-    derivatives_text,
-    native_function_text,
-    read_corpus,
-    saved_values,
-    scope_of,
-)
+from mtcodegen.importer.pytorch import FormulaKind, scope_of
 
 __all__ = ["Outcome", "UnsoundError", "check_ours", "check_torch", "guarded", "undefined_names"]
 

@@ -178,9 +178,9 @@ def test_what_a_kernel_refuses_is_checked_elsewhere_alone(tmp_path: Path) -> Non
     assert "halved of {}" in rest  # before the kernel that is no C function
 
 
-@pytest.mark.parametrize("form", ["torch", "mindspore"])
-def test_other_targets_leave_no_check_to_a_kernel(tmp_path: Path, form: str) -> None:
-    files = run(tmp_path, REFUSED, form=form)[0]
+@pytest.mark.parametrize("target", ["torch", "mindspore"])
+def test_other_targets_leave_no_check_to_a_kernel(tmp_path: Path, target: str) -> None:
+    files = run(tmp_path, REFUSED, target=target)[0]
     assert "kernel_refuses" not in "\n".join(files.values())
     functions = bodies(files["ops.py"])
     assert "halved of {}" in functions["_halved_check"]

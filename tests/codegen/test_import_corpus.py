@@ -12,13 +12,14 @@ from torchgen.gen import parse_native_yaml
 
 import opschema
 from benchmarks.soundness import undefined_names
+from benchmarks.torch_yaml import read_corpus
 from mtcodegen.cli import import_
 from mtcodegen.entries.front import parse_source
 from mtcodegen.entries.variants import is_variant
 from mtcodegen.findings.diagnostics import render_json, render_text
 from mtcodegen.findings.source import Source
 from mtcodegen.importer import Import, import_files, modules
-from mtcodegen.importer.pytorch import FormulaKind, read_corpus
+from mtcodegen.importer.pytorch import FormulaKind
 from mtcodegen.project.generate import generate
 from mtcodegen.project.pyproject import UsageError
 from mtcodegen.system.paths import data_folder

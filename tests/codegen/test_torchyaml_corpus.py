@@ -14,22 +14,24 @@ from torchgen.api import cpp
 from torchgen.api.autograd import NativeFunctionWithDifferentiabilityInfo, gen_differentiable_outputs
 from torchgen.local import parametrize
 
+from benchmarks.torch_yaml import (
+    Corpus,
+    derivatives_text,
+    forward_inputs,
+    native_function_text,
+    read_corpus,
+    saved_values,
+)
 from mtcodegen.document.load import load
 from mtcodegen.findings.source import Source
 from mtcodegen.importer.pytorch import (
-    Corpus,
     Derivatives,
     Formula,
     FormulaKind,
     NameKind,
     Variant,
-    derivatives_text,
-    forward_inputs,
-    native_function_text,
-    read_corpus,
     read_derivatives,
     read_native_functions,
-    saved_values,
     scope_of,
 )
 from mtcodegen.importer.pytorch.lexer import tokenize

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.torch_yaml import read_corpus
 from mtcodegen.findings.diagnostics import Diagnostic, render_text
-from mtcodegen.importer.pytorch import read_corpus
 
 NATIVE = """\
 - func: mul.Tensor(Tensor self, Tensor other) -> Tensor

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.torch_yaml import saved_values
 from mtcodegen.expr import ExpressionError
-from mtcodegen.importer.pytorch import NameKind, backward_scope, parse_formula, reads, saved_values, to_cpp
+from mtcodegen.importer.pytorch import NameKind, backward_scope, parse_formula, reads, to_cpp
 from mtcodegen.importer.pytorch.lexer import tokenize
 from mtcodegen.importer.pytorch.nodes import (
     Braces,

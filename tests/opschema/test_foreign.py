@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opschema import SchemaError, parse_schema
-from opschema.foreign import parse_foreign
+from tests.opschema.foreign import parse_foreign
 
 torch = pytest.importorskip("torch")
 

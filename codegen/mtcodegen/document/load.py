@@ -17,7 +17,7 @@ from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import MOST_FINDINGS, Diagnostic, Related
 from mtcodegen.findings.source import Source, Span
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "load", "read"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "load", "read", "read_document"]
 
 MAX_BYTES = 16 << 20  # of a file: twenty times PyTorch's
 MAX_DEPTH = 32  # levels of lists and mappings; the language needs seven
@@ -45,6 +45,15 @@ def read(path: pathlib.Path, name: str) -> tuple[Source | None, list[Diagnostic]
         message = f"is not UTF-8: byte 0x{data[error.start]:02x} on line {line}"
         return None, [Diagnostic(Code.MT101, message, None, hint="save the file as UTF-8", path=name)]
     return Source(name, text), []
+
+
+def read_document(path: pathlib.Path) -> tuple[Node | None, list[Diagnostic]]:
+    """A YAML file as nodes, under the name that the user gave."""
+    source, found = read(path, str(path))
+    if source is None:
+        return None, found
+    document, faults = load(source)
+    return document, [*found, *faults]
 
 
 def load(source: Source) -> tuple[Node | None, list[Diagnostic]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import opschema
+from mtcodegen.document.load import read_document
 from mtcodegen.document.nodes import Mapping, Node
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, in_source_order, suggest
@@ -19,13 +20,7 @@ from mtcodegen.importer.model import Imported, Note
 from mtcodegen.importer.modules import Draw, Modules, make_modules
 from mtcodegen.importer.native import import_native
 from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
-from mtcodegen.importer.pytorch import (
-    NativeFunction,
-    PendingDerivatives,
-    read_derivatives,
-    read_document,
-    read_native_functions,
-)
+from mtcodegen.importer.pytorch import NativeFunction, PendingDerivatives, read_derivatives, read_native_functions
 
 __all__ = ["Import", "import_files"]
 

@@ -8,8 +8,8 @@ from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.importer.pytorch.derivatives import Derivatives, Formula, FormulaKind, Variant
 from mtcodegen.importer.pytorch.nodes import CppExpr, Name
+from mtcodegen.importer.pytorch.reads import reads
 from mtcodegen.importer.pytorch.resolve import gradient_counts, resolve
-from mtcodegen.importer.pytorch.saved import reads
 from mtcodegen.importer.pytorch.scope import NameKind, Scope, Words, backward_scope, forward_scope
 
 __all__ = ["check_derivatives", "scope_of"]

@@ -18,7 +18,7 @@ from mtcodegen.importer.pytorch.entries import EntryReader, part_span, split_nam
 from mtcodegen.importer.pytorch.native import NativeFunction
 from mtcodegen.importer.pytorch.nodes import CppExpr
 from mtcodegen.importer.pytorch.parser import parse_formula
-from mtcodegen.importer.pytorch.saved import reads
+from mtcodegen.importer.pytorch.reads import reads
 from mtcodegen.importer.pytorch.scope import output_names
 
 __all__ = ["Derivatives", "Formula", "FormulaKind", "Variant", "entries_reader", "read_derivatives"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pathlib
 from dataclasses import dataclass
 
-from mtcodegen.document.load import load, read
-from mtcodegen.document.nodes import Node
+from mtcodegen.document.load import read_document
 from mtcodegen.findings.diagnostics import Diagnostic, in_source_order
 from mtcodegen.importer.pytorch.check import check_derivatives
 from mtcodegen.importer.pytorch.derivatives import Derivatives, read_derivatives
@@ -14,7 +13,7 @@ from mtcodegen.importer.pytorch.native import NativeFunction, read_native_functi
 from mtcodegen.importer.pytorch.scope import words_of
 from mtcodegen.system.collector import without_collector
 
-__all__ = ["Corpus", "read_corpus", "read_document"]
+__all__ = ["Corpus", "read_corpus"]
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,3 @@ def _read_corpus(native_functions: pathlib.Path, derivatives: pathlib.Path | Non
         found += check_derivatives(entries, words_of(functions))
     paths = [str(path) for path in (native_functions, derivatives) if path is not None]
     return Corpus(tuple(functions), tuple(entries), tuple(in_source_order(found, paths)))
-
-
-def read_document(path: pathlib.Path) -> tuple[Node | None, list[Diagnostic]]:
-    """A YAML file as nodes, under the name that the user gave."""
-    source, found = read(path, str(path))
-    if source is None:
-        return None, found
-    document, faults = load(source)
-    return document, [*found, *faults]

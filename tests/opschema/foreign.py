@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .defaults import DEFAULT
-from .errors import SchemaError
-from .types import Alias
+from opschema.defaults import DEFAULT
+from opschema.errors import SchemaError
+from opschema.types import Alias
 
 __all__ = ["ForeignArgument", "ForeignReturn", "ForeignSchema", "ForeignType", "parse_foreign"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import opschema
 from mtcodegen.importer.pytorch.derivatives import Derivatives, Formula, FormulaKind, Variant
-from mtcodegen.importer.pytorch.saved import reads
+from mtcodegen.importer.pytorch.reads import reads
 from mtcodegen.importer.pytorch.scope import cpp_arguments
 
 __all__ = ["ForwardInputs", "forward_inputs"]

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator
 
 from mtcodegen.importer.pytorch.derivatives import Derivatives, Formula
 from mtcodegen.importer.pytorch.native import NativeFunction
 from mtcodegen.importer.pytorch.printer import to_cpp
+from mtcodegen.importer.render import yaml_text
 
-__all__ = ["derivatives_text", "native_function_text", "yaml_text"]
-
-# A text that YAML reads as itself without quotes, in a list in brackets too.
-_PLAIN = re.compile(r"[A-Za-z_.(/][^\n\t\\\"'#\[\]{}&*!|>%@`]*", re.ASCII)
-_WORDS = re.compile(r"(?i:true|false|yes|no|on|off|null|~|\.nan|\.inf|y|n)|[-+.]?[0-9][0-9_.eE+-]*")
-
-
-def yaml_text(text: str) -> str:
-    """``text`` as a YAML scalar, quoted where it must be."""
-    simple = text.isprintable() and text == text.strip() and not _WORDS.fullmatch(text)
-    if simple and _PLAIN.match(text) and ": " not in text and " #" not in text and text[-1] != ":":
-        return text
-    return json.dumps(text, ensure_ascii=False)
+__all__ = ["derivatives_text", "native_function_text"]
 
 
 def native_function_text(function: NativeFunction) -> str:

@@ -1,8 +1,7 @@
-"""What a C++ formula reads of arguments and outputs, which is what has to be saved for it."""
+"""What a C++ formula reads of arguments and outputs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from mtcodegen.importer.pytorch.nodes import (
@@ -20,10 +19,8 @@ from mtcodegen.importer.pytorch.nodes import (
     Template,
     children,
 )
-from mtcodegen.importer.pytorch.printer import to_cpp
-from mtcodegen.importer.pytorch.scope import NameKind, Scope
 
-__all__ = ["SavedValue", "reads", "saved_values"]
+__all__ = ["reads"]
 
 Read: TypeAlias = tuple[str, str, CppExpr]
 
@@ -48,31 +45,6 @@ _FUNCTIONS = {
     "to_args_scalartypes": "_args_scalartypes",
     "TensorGeometry": "_geometry",
 }
-
-
-@dataclass(frozen=True)
-class SavedValue:
-    """``name`` whole, or one property of it. ``variable`` is its name in PyTorch's C++, ``text`` how it is read."""
-
-    name: str
-    variable: str
-    text: str
-    kind: NameKind
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the value itself is saved, with all its memory."""
-        return self.name == self.variable
-
-
-def saved_values(formula: CppExpr, scope: Scope) -> tuple[SavedValue, ...]:
-    """What ``formula`` needs from the forward call: each value once, in the order of the text."""
-    found: dict[str, SavedValue] = {}
-    for name, suffix, node in reads(formula):
-        kind = scope.names.get(name)
-        if kind is NameKind.ARGUMENT or kind is NameKind.OUTPUT:
-            found.setdefault(name + suffix, SavedValue(name, name + suffix, to_cpp(node), kind))
-    return tuple(found.values())
 
 
 def reads(formula: CppExpr) -> list[Read]:
