@@ -301,6 +301,15 @@ def test_every_key_of_the_language_is_in_the_good_one() -> None:
     assert keys - written == {"abi"}  # which has changes of its own
 
 
+def test_no_advice_goes_in_a_circle(tmp_path: Path) -> None:
+    """What a launched kernel writes to needs a rule, whatever else there is for other devices."""
+    launched = "  - {device: cpu, symbol: twice, args: [x, out, u64(x.numel())]}\n"
+    entry = f"- func: n::twice(Tensor x) -> Tensor\n  kernels:\n{launched}  - {{compute: x + x}}\n"
+    without = f"library: libk.so\nops:\n{entry}"
+    assert "error[MT314]" in findings(tmp_path, without)
+    assert findings(tmp_path, f"{without}  fake: {{like: x}}\n") == ""
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         print("".join(f"#### {title}\n{said(Path(name), title)}" for title in CHANGES), end="")

@@ -64,6 +64,11 @@ def needs_fake(spec: OpSpec) -> bool:
     )
 
 
+def _is_launched(spec: OpSpec) -> bool:
+    """Whether a kernel writes to outputs that somebody has to allocate for it."""
+    return any(isinstance(kernel.body, Launch) for kernel in spec.kernels)
+
+
 def runs_on_meta(spec: OpSpec) -> bool:
     """Whether a kernel serves tensors without data."""
     return is_composite(spec) or any("meta" in kernel.devices for kernel in spec.kernels)
@@ -85,7 +90,7 @@ def resolve_fakes(spec: OpSpec, scope: OpScope) -> OpSpec:
         scope.fault(Code.MT404, f"{spec.schema.qualname} makes no new output, so it needs no `fake`", span)
     elif any("meta" in kernel.devices for kernel in spec.kernels):
         scope.fault(Code.MT404, "a kernel for `meta` is the fake rule already", span, "remove `fake`, or that kernel")
-    elif is_composite(spec) and spec.backward is None:
+    elif is_composite(spec) and spec.backward is None and not _is_launched(spec):
         scope.fault(Code.MT404, "a kernel for every device gives the shapes already", span, "remove `fake`")
     elif spec.fakes and len(spec.fakes) != len(fresh):
         rules = "1 rule" if len(spec.fakes) == 1 else f"{len(spec.fakes)} rules"

@@ -277,7 +277,7 @@ class Code(Enum):
     MT404 = (
         "a fake rule that is not needed",
         "Mutated arguments are returned as they are; a kernel for `meta`, or one that is composed for every device, "
-        "gives the shapes of the outputs already.",
+        "gives the shapes of the outputs already. What a launched kernel writes to needs a rule all the same.",
     )
     MT405 = (
         "an output that no rule can allocate",
