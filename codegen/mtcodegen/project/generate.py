@@ -5,14 +5,16 @@ from __future__ import annotations
 import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from mtcodegen.entries.model import File
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import MOST_FINDINGS, Diagnostic, in_source_order
-from mtcodegen.project.loading import load_inputs
 from mtcodegen.pycode.names import KEYWORDS
 from mtcodegen.targets.job import Generated, Input, Job
 from mtcodegen.targets.target import target_named
+
+if TYPE_CHECKING:
+    from mtcodegen.entries.model import File
 
 __all__ = ["generate", "name_faults"]
 
@@ -24,6 +26,8 @@ def generate(
     jobs: Sequence[Job], progress: Callable[[str], None] = lambda text: None
 ) -> tuple[list[Generated], list[Diagnostic]]:
     """All files of all jobs, and everything that is wrong; nothing where there is an error."""
+    from mtcodegen.project.loading import load_inputs  # what a command that only compares need not import
+
     documents, found = load_inputs([item for job in jobs for item in job.inputs], progress)
     files = {document.item.path.resolve(): document.resolved for document in documents}
     narrowed: dict[str, dict[pathlib.Path, File]] = {}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.system.wholefile import umask, write_whole
-from mtcodegen.targets.render import HEADER
+from mtcodegen.targets.job import HEADER
 
 __all__ = ["Change", "apply", "changes", "findings", "unified_diff"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import pathlib
 from collections.abc import Mapping
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from mtcodegen.entries.model import File
-from mtcodegen.findings.diagnostics import Diagnostic
-from mtcodegen.targets.job import Job
+if TYPE_CHECKING:
+    from mtcodegen.entries.model import File
+    from mtcodegen.findings.diagnostics import Diagnostic
+    from mtcodegen.targets.job import Job
 
 __all__ = ["DEFAULT", "TARGETS", "Target", "target_named"]
 
