@@ -595,7 +595,7 @@ def _dropout_kernel(input: Tensor, p: float, train: bool) -> Tensor:
         )
     result: Tensor = (
         input
-        if not train or p == 0
+        if not train or p == 0 or input.numel() == 0
         else input * 0
         if p == 1
         else input * (torch.ops.aten.bernoulli_(torch.ops.aten.empty_like(input), 1 - p) / (1 - p))

@@ -125,6 +125,7 @@ REFUSED = {
     "weights of another size": lambda torch, f, x: f.l1_loss(x, x, weight=x[0]),
     "a reduction beside weights": lambda torch, f, x: f.l1_loss(x, x, weight=x, reduction="no"),
     "batch sizes": lambda torch, f, x: f.cross_entropy(x, torch.tensor([0, 1])),
+    "no batch of no rows": lambda torch, f, x: f.nll_loss(x[:0], torch.tensor(1)),
     "no batch": lambda torch, f, x: f.nll_loss(x, torch.tensor(1)),
     "float targets of one class each": lambda torch, f, x: f.cross_entropy(x, x[:, 0]),
     "float targets first": lambda torch, f, x: f.nll_loss(x[0], x[0]),

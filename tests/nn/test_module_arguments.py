@@ -287,5 +287,9 @@ def test_dtypes_of_python() -> None:
     agree_plainly(lambda torch: torch.nn.functional.softmax(torch.ones(2), 0, 3, float))
 
 
+def test_dropout_of_nothing_is_what_it_was() -> None:
+    agree_plainly(lambda torch: torch.nn.functional.dropout(torch.zeros(0, dtype=torch.int64)))
+
+
 def test_products_of_integers_stay_integers() -> None:
     agree_plainly(lambda torch: torch.ones(3, dtype=torch.int32) @ torch.ones(3, dtype=torch.int32))

@@ -20,8 +20,9 @@ def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction:
     if input.dim() == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if input.dim() > 1 and target.shape[:1] != input.shape[:1]:
-        found = target.shape[0] if target.dim() else 0
-        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({found}).")
+        batch = input.shape[0]
+        found = 0 if target.dim() == 0 and batch else target.size(0)  # an IndexError where neither has a size
+        raise ValueError(f"Expected input batch_size ({batch}) to match target batch_size ({found}).")
     if weight is not None and weight.requires_grad and is_grad_enabled():
         raise RuntimeError(
             "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
