@@ -148,7 +148,9 @@ REASONS = (
     Reason(
         "tensors on npu and elsewhere: PyTorch's side ran on one device",
         _kinds("refused error"),
-        lambda call, ours, theirs: "npu" in call.devices() and "devic" in _message(ours),
+        lambda call, ours, theirs: (
+            "npu" in call.devices() and re.search("devic|NPUs are supported", _message(ours)) is not None
+        ),
     ),
     Reason(
         "an address, a count, and how an object is pickled or printed, are each library's own",

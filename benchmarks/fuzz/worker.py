@@ -108,7 +108,7 @@ def _tensor(value: Any) -> Any:
     device = value.device.type.replace("npu", "cpu")
     count = value.numel()
     elements = None
-    if device != "meta" and count <= READ:
+    if device != "meta" and max((count, *shape)) <= READ:  # of (2**31, 0), too, a list would be long
         try:
             elements = value.detach().cpu().tolist()
         except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:  # inside a transform

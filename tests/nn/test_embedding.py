@@ -93,6 +93,7 @@ REFUSED = {
     "a row that is not there": lambda torch, w, i: torch.nn.functional.embedding(i + 5, w),
     "a row below 0": lambda torch, w, i: torch.nn.functional.embedding(i - 5, w),
     "floats as indices": lambda torch, w, i: torch.nn.functional.embedding(i.float(), w),
+    "a number as the table, with padding": lambda torch, w, i: torch.nn.functional.embedding(i, w[0, 0], 1),
     "a number as the table": lambda torch, w, i: torch.nn.functional.embedding(i, 1),
 }
 

@@ -60,6 +60,12 @@ class Generator:
         return self._seed
 
 
+# The largest finite number of each dtype, from the bits after its point and its largest exponent.
+_LARGEST = {
+    _core.dtypes[name]: (2 - 2.0**-bits) * 2.0**exponent
+    for name, bits, exponent in (("float16", 10, 15), ("bfloat16", 7, 127), ("float32", 23, 127), ("float64", 52, 1023))
+}
+
 default_generator = Generator()
 _core.set_generator_type(Generator)
 
@@ -141,7 +147,7 @@ def _source(generator: Any) -> Any:
 
 def normal_(self: Tensor, mean: float, std: float, *, generator: Generator | None = None) -> Tensor:
     """Every element drawn from a normal distribution."""
-    if std < 0:
+    if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     source = _source(generator)
     if self.numel() == 0:  # of any shape: NumPy's arrays have a largest one, though nothing is in them
@@ -151,8 +157,14 @@ def normal_(self: Tensor, mean: float, std: float, *, generator: Generator | Non
 
 def uniform_(self: Tensor, from_: float, to: float, *, generator: Generator | None = None) -> Tensor:
     """Every element drawn evenly from [from, to)."""
+    largest = _LARGEST[self.dtype]
+    for name, bound in (("from", from_), ("to", to)):
+        if not -largest <= bound <= largest:
+            raise RuntimeError(f"uniform_: {name}={bound} is out of bounds for {self.dtype}")
     if from_ > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
+    if to - from_ > largest:
+        raise RuntimeError(f"uniform_ expects to - from <= {largest}, but found from={from_} and to={to}")
     source = _source(generator)
     if self.numel() == 0:
         return self

@@ -113,7 +113,6 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return input.copy_(result) if inplace else result
 
 
-@names_wrong_types
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -132,11 +131,17 @@ def embedding(
     if padding_idx is None:
         padding_idx = -1
     elif padding_idx != 0:
-        padding_idx = row_of_padding(padding_idx, weight.size(0))
+        padding_idx = row_of_padding(padding_idx, _table_rows(weight))
     if max_norm is not None:
         embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     result: Tensor = ops.aten.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
     return result
+
+
+def _table_rows(weight: Tensor) -> int:
+    if not isinstance(weight, Tensor):
+        raise TypeError(f"embedding(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
+    return weight.size(0)
 
 
 def row_of_padding(padding_idx: int, rows: int) -> int:

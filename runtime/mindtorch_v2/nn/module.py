@@ -273,6 +273,8 @@ class Module:
 
     def get_submodule(self, target: str) -> Module:
         """The submodule ``target``, a path with points."""
+        if not isinstance(target, str):
+            raise TypeError(f"get_submodule(): argument 'target' must be str, not {type(target).__name__}")
         module = self
         for name in target.split(".") if target else []:
             found = getattr(module, name, None)
