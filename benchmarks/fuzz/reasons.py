@@ -265,4 +265,35 @@ REASONS = (
         _kinds("value"),
         lambda call, ours, theirs: "gelu" in _name(call) and _same_but_for_nan(ours, theirs),
     ),
+    Reason(
+        "PyTorch asserts what an argument is; ours is a TypeError that says so",
+        _kinds("error"),
+        lambda call, ours, theirs: (
+            isinstance(theirs, Raised)
+            and isinstance(ours, Raised)
+            and theirs.bases[0] == "AssertionError"
+            and "TypeError" in ours.bases
+            and re.search("must be|modes are called at", _message(ours)) is not None
+        ),
+    ),
+    Reason(
+        "a kernel for an operator that does not exist: PyTorch keeps it for one that may come, ours names a near one",
+        _kinds("refused"),
+        lambda call, ours, theirs: (
+            _name(call).startswith("torch.library.")
+            and re.match(r"operator \S+ does not exist", _message(ours)) is not None
+        ),
+    ),
+    Reason(
+        "an enumeration is Python's here, and answers calls as such; PyTorch's is its binding's",
+        _kinds("error text accepted refused"),
+        lambda call, ours, theirs: _name(call).endswith(".Tag"),
+    ),
+    Reason(
+        "PyTorch makes tangents laid out as the primal is, so that those of expanded tensors overlap",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            _name(call).startswith("torch.func.") and "more than one element of the written-to" in _message(theirs)
+        ),
+    ),
 )

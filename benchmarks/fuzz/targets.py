@@ -158,6 +158,8 @@ def _object_methods(torch: Any, library: str) -> Iterator[Target]:
             if name in _OF_EVERY_OBJECT or name == "__init__":
                 continue
             value = inspect.getattr_static(kind, name)
+            if inspect.getattr_static(object, name, None) is value:
+                continue  # Python's own
             if inspect.isfunction(value) and name.startswith("_") and not name.endswith("__"):
                 continue  # a class's own, in Python: its callers answer for what it is given
             if callable(value):

@@ -87,7 +87,7 @@ def describe(torch: Any, value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, str):
-        return re.sub(r"0x[0-9a-f]+", "0x", value)
+        return re.sub(r"0x[0-9a-f]+", "0x", value.replace("npu", "cpu"))
     if depth > 4:
         return "..."
     if isinstance(value, (list, tuple)):

@@ -16,11 +16,11 @@ from ._core import Tensor
 __all__ = ["check_flag", "names_wrong_types", "types_come_first"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-Classes = tuple[type, ...]
 
 # What else is taken for a type: whatever the functions themselves take for a number.
-_TAKEN: dict[type, Classes] = {int: (Integral, Tensor), float: (Real, Tensor)}
+_TAKEN: dict[type, tuple[type, ...]] = {int: (Integral, Tensor), float: (Real, Tensor)}
 _CALLABLE: Any = Callable
+_UNIONS = (typing.Union, types.UnionType)
 _SHOWN = {_core.dtype: "torch.dtype", _core.device: "torch.device", type(None): "None"}
 
 
@@ -68,9 +68,9 @@ def _wrong(
     given = [(by_place[min(i, len(by_place) - 1)], f"position {i + 1}", value) for i, value in enumerate(args)]
     given += [(by_name[key], "keyword", value) for key, value in kwargs.items() if key in by_name]
     for parameter, where, value in given:
-        classes = _classes(_evaluated(parameter.annotation, function.__globals__))
-        if classes is not None and not _takes(classes, value):
-            *first, last = [_SHOWN.get(cls, cls.__name__) for cls in classes]
+        kind = _evaluated(parameter.annotation, function.__globals__)
+        if not _takes(kind, value):
+            *first, last = _names(kind)
             expected = f"{', '.join(first)} or {last}" if first else last
             got = type(value).__name__
             yield TypeError(
@@ -78,12 +78,31 @@ def _wrong(
             )
 
 
-def _takes(classes: Classes, value: object) -> bool:
-    if isinstance(value, (str, bytes)):  # a sequence, but never meant as one
-        return type(value) in classes
-    if _CALLABLE in classes and callable(value):  # the core's classes are called without a `__call__`
+def _takes(kind: Any, value: object) -> bool:
+    """Whether an annotation takes a value, as far as classes say: the types of items are not looked at."""
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin in _UNIONS:
+        return any(_takes(part, value) for part in parts)
+    if origin is type:
+        return isinstance(value, type) and (not isinstance(parts[0], type) or issubclass(value, parts[0]))
+    found = type(None) if kind is None else origin or kind
+    if not isinstance(found, type) or found in (Any, object, inspect.Parameter.empty):
         return True
-    return isinstance(value, tuple(taken for cls in classes for taken in _TAKEN.get(cls, (cls,))))
+    if isinstance(value, (str, bytes)):  # a sequence, but never meant as one
+        return type(value) is found
+    if found is _CALLABLE and callable(value):  # the core's classes are called without a `__call__`
+        return True
+    return isinstance(value, _TAKEN.get(found, (found,)))
+
+
+def _names(kind: Any) -> list[str]:
+    """How an error names what an annotation takes."""
+    if typing.get_origin(kind) in _UNIONS:
+        return [name for part in typing.get_args(kind) for name in _names(part)]
+    found = type(None) if kind is None else typing.get_origin(kind) or kind
+    if found is type and typing.get_args(kind):
+        return [f"a subclass of {typing.get_args(kind)[0].__name__}"]
+    return [_SHOWN.get(found, getattr(found, "__name__", str(found)))]
 
 
 def _called(function: Any) -> str:
@@ -97,13 +116,3 @@ def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
         return eval(annotation, names) if isinstance(annotation, str) else annotation
     except NameError:  # imported for a type checker alone
         return Any
-
-
-def _classes(kind: Any) -> Classes | None:
-    """The classes of what an annotation takes; None where it takes anything, or says what no class says."""
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        members = [_classes(member) for member in typing.get_args(kind)]
-        return None if None in members else tuple(cls for member in members for cls in member or ())
-    found: Any = type(None) if kind is None else typing.get_origin(kind) or kind
-    is_class = isinstance(found, type) and found not in (Any, object, inspect.Parameter.empty)
-    return (found,) if is_class else None

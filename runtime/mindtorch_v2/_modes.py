@@ -61,7 +61,7 @@ class TorchDispatchMode(_ModeBase):
 
     def __init__(self, _dispatch_key: Any = None) -> None:
         if _dispatch_key is not None:
-            raise AssertionError("_dispatch_key must be a torch._C.DispatchKey, and no mode is called for another key")
+            raise TypeError(f"TorchDispatchMode(): modes are called at the key Python alone, not at {_dispatch_key!r}")
 
     def _stack(self) -> list[Any]:
         return stacks.dispatch

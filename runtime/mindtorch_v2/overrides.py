@@ -59,7 +59,8 @@ def handle_torch_function(
 ) -> Any:
     """Calls the ``__torch_function__`` that a Python function's arguments, or a mode, bring with them."""
     types = _function_types(tuple(relevant_args), {})
-    return _call_function(f"{public_api.__module__}.{public_api.__name__}", public_api, types, args, kwargs)
+    module = getattr(public_api, "__module__", "torch")  # an operator is found under torch, and has no module
+    return _call_function(f"{module}.{public_api.__name__}", public_api, types, args, kwargs)
 
 
 def handle_attribute(method: Any, *args: Any, **kwargs: Any) -> Any:
@@ -88,7 +89,7 @@ def overridable_property(name: str, getter: Any) -> property:
 
 def is_tensor_like(inp: Any) -> bool:
     """Whether a value is a tensor, or defines ``__torch_function__``."""
-    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
+    return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:

@@ -29,6 +29,9 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "check_error": (lambda: library.check_error("a::b", "x", "c"), "'values' (position 3) must be Mapping, not str"),
     "failed_check": (lambda: library.failed_check(0), "'text' (position 1) must be str, not int"),
     "python_function": (lambda: library.python_function(torch.float32), "'reference' (position 1) must be str"),
+    "copy_": (lambda: npu.copy_(torch.ones(1), None), "'source' (position 2) must be Tensor, not NoneType"),
+    "failed_check's class": (lambda: library.failed_check("x", error=torch.Tensor), "a subclass of Exception, not"),
+    "a mode of another key": (lambda: torch.overrides.TorchDispatchMode("CPU"), "at the key Python alone"),
     "run_graph": (lambda: jit.run_graph([], []), "'graph' (position 1) must be Graph, not list"),
 }
 

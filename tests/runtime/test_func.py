@@ -546,3 +546,11 @@ def test_what_a_sample_cannot_do() -> None:
     agree(lambda t: t.func.vmap(lambda a: a.data * 2)(x(t)), "accessing `data` under vmap transform is not allowed")
     agree(lambda t: t.func.vmap(t.sin, out_dims=None)(x(t)), "can not return a BatchedTensor when out_dim is None")
     agree(lambda t: t.func.vmap(lambda a, b: b.sin(), (0, None), out_dims=None)(x(t), v(t)))
+
+
+def test_linearize_of_what_is_no_tensor() -> None:
+    def case(torch: Any) -> Any:
+        output, push = torch.func.linearize(lambda x: (x * 2, 3), torch.ones(2))
+        return output, push(torch.ones(2))[0]
+
+    agree(case)

@@ -153,3 +153,7 @@ def test_threads_share_a_decorated_function() -> None:
     for thread in threads:
         thread.join()
     assert seen == {True: True, False: False}
+
+
+def test_no_function_is_decorated_by_none() -> None:
+    agree(lambda torch: type(torch.enable_grad(None)).__name__)

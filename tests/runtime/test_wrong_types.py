@@ -77,7 +77,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "impl for a device with an index": (lambda t: t.library.impl("aten::x", "cpu:0"), "cpu:0"),
     "impl in no library": (lambda t: t.library.impl("aten::sin", "cpu", print, lib=b"x"), "lib"),
     "infer_schema": (lambda t: t.library.infer_schema(3, mutates_args=()), "prototype_function"),
-    "custom_op": (lambda t: t.library.custom_op(3, print, mutates_args=()), "name"),
+    "custom_op": (lambda t: t.library.custom_op(3, print, mutates_args=(), schema="(Tensor x) -> Tensor"), "name"),
     "CustomOpDef": (lambda t: t.library.CustomOpDef("a", "b", 3, print), "schema"),
     "opcheck with one tolerance": (lambda t: t.library.opcheck(t.ops.aten.sin.default, (t.ones(1),), atol=1.0), "rtol"),
     "opcheck of overloads": (lambda t: t.library.opcheck(t.ops.aten.add, (t.ones(1),)), "Tensor"),
@@ -102,6 +102,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "set_default_dtype": (lambda t: t.set_default_dtype(None), "default type"),
     "Size of floats": (lambda t: t.Size([1.5]), "item 0 is 'float'"),
     "Size and a list": (lambda t: operator.add(t.Size([1]), [1]), ""),
+    "vmap's chunk size": (lambda t: t.func.vmap(t.sin, chunk_size=()), "chunk_size"),
+    "get_kernel": (lambda t: t.library.get_kernel(t.ops.aten.sin.default, None), "dispatch_key"),
+    "handle_torch_function of tensors": (lambda t: t.overrides.handle_torch_function(t.sin, ()), "torch.sin"),
     "a generator": (lambda t: t.ones(3).normal_(generator=3), "generator"),
 }
 FOREIGN = re.compile(

@@ -199,7 +199,7 @@ def _batch_size(roots: tuple[Any, ...], starts: tuple[Tensor | None, ...]) -> in
     """How many passes there are: the size of the gradients' first dimension. Raises where they have none in common."""
     for i, (root, start) in enumerate(zip(roots, starts, strict=True)):
         if start is None:
-            if root.numel() != 1:
+            if root.requires_grad and root.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             raise ValueError(f"If `is_grads_batched=True`, each of `grad_outputs` must be a batch; number {i} is None")
         if start.dim() == 0 or start.shape[0] == 0:

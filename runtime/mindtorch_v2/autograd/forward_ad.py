@@ -62,15 +62,14 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     Raises RuntimeError without an open level, for another shape, or where the tensor is dual already, and ValueError
     for integers.
     """
-    number = _number("make_dual", level)
-    if number < 0:
+    if (len(_open) - 1 if level is None else level) < 0:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
     for name, value in (("primal", tensor), ("tangent", tangent)):
         if not (value.is_floating_point() or value.is_complex()):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
-    if number >= len(_open):
+    if not 0 <= _number("make_dual", level) < len(_open):
         raise RuntimeError(f"Invalid level given to make_dual: {level}; there are {len(_open)} open levels")
     return make_dual_at(_open[0], tensor, tangent)
 

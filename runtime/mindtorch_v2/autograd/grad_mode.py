@@ -80,6 +80,9 @@ class enable_grad(_BareDecorator):  # noqa: N801
 
     mode = True
 
+    def __init__(self, orig_func: None = None) -> None:
+        super().__init__()
+
 
 class set_grad_enabled(_GradMode):  # noqa: N801
     """Sets grad mode at once: ``set_grad_enabled(False)``; leaving it as a context manager restores the mode before."""

@@ -10,7 +10,7 @@ from .._core import Tensor
 from .._ops import ops
 from ..autograd._levels import differentiating, next_level, recording
 from ..autograd.forward_ad import close_level, make_dual_at, open_level
-from ..utils._pytree import tree_leaves, tree_map
+from ..utils._pytree import tree_leaves, tree_map, tree_map_only
 from ._inputs import only_tensors, split_aux, structure, tracked, untracked
 
 __all__ = ["jvp", "linearize"]
@@ -58,8 +58,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     with differentiating(next_level()), autograd.enable_grad():
         inputs = [tracked(p) for p in primals]
         output = func(*inputs)
-        outputs = only_tensors(output, "linearize(f, *primals)")
-        reached = [o for o in outputs if o.requires_grad]
+        reached = [o for o in tree_leaves(output) if isinstance(o, Tensor) and o.requires_grad]
         starts = [_core.leaf(ops.aten.ones_like(o)) for o in reached]
         leaves = tree_leaves(inputs)
         pulled: tuple[Tensor, ...] = ()
@@ -81,8 +80,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                 )
             found = list(pushed)
         by_output = iter(found)
-        return tree_map(
-            lambda o: next(by_output) if found and any(o is r for r in reached) else ops.aten.zeros_like(o), output
+        return tree_map_only(
+            Tensor,
+            lambda o: next(by_output) if found and any(o is r for r in reached) else ops.aten.zeros_like(o),
+            output,
         )
 
     return untracked(output), push_forward

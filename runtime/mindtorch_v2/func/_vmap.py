@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._ops import ops
 from ..autograd._levels import in_transform, next_level
@@ -17,6 +18,7 @@ __all__ = ["vmap"]
 _NO_DIMENSION = object()  # in place of None, which is a leaf that says as much
 
 
+@names_wrong_types
 def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,
@@ -31,10 +33,10 @@ def vmap(
     not mapped), ``out_dims`` where the outputs get theirs; keyword arguments are not mapped. With ``chunk_size`` no
     more than so many samples are computed at a time. Raises ValueError where they do not fit.
     """
-    if chunk_size is not None and chunk_size <= 0:
-        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
     name = getattr(func, "__name__", repr(func))
 
     @functools.wraps(func)

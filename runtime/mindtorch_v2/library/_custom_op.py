@@ -190,10 +190,10 @@ def custom_op(
     """
 
     def make(function: Callable[..., Any]) -> CustomOpHandle:
-        namespace, op_name = _ops.split_name(name)
         if not callable(function):
             raise TypeError(f"custom_op({name!r}, fn): fn must be callable, not {type(function).__name__}")
         text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
+        namespace, op_name = _ops.split_name(name)
         if not text.lstrip().startswith("("):
             raise ValueError(f'expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{text}"')
         parsed = parse(op_name + text.lstrip())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from .._argument_types import names_wrong_types
 from .._core import Tensor, device
 from . import acl
 from .runtime import on_device, opened
@@ -10,6 +11,7 @@ from .runtime import on_device, opened
 _CPU = device("cpu")
 
 
+@names_wrong_types
 def copy_(destination: Tensor, source: Tensor) -> Tensor:
     """Copies values between CPU and NPUs, converting dtype and broadcasting as on the CPU; returns ``destination``.
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._argument_types import names_wrong_types
 from .._core import CType, Kernel, argument_types, dtype, interrupt_poll
 from . import build, elf, paths, runtime
 from .streams import Stream
@@ -164,6 +165,7 @@ class _Library:
         return None if address is None else ctypes.string_at(address).decode()
 
 
+@names_wrong_types
 def ascendc_load(name: str, sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> KernelLauncher:
     """Builds AscendC sources (paths from the working directory) now and returns the launcher of their kernels.
 
