@@ -406,6 +406,7 @@ def test_a_status_becomes_the_operators_error(lib: Library, status: int, error: 
         assert caught.value.status == 77
 
 
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="only there are signals handled")
 @pytest.mark.parametrize("grad", [False, True])
 def test_control_c_ends_a_launch(lib: Library, grad: bool) -> None:
     @lib.operator("op(Tensor x) -> Tensor")
