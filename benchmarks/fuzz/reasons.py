@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.fuzz.outcome import Outcome, Raised, Returned
+from benchmarks.fuzz.values import TensorValue
 
 if TYPE_CHECKING:
     from benchmarks.fuzz.program import Call
@@ -127,7 +128,22 @@ def _considered(ours: Outcome, theirs: Outcome | None) -> bool:
     return bool(_CONSIDERED & set(ours.bases)) and not (NEVER & set(ours.bases) or INTERNAL.search(ours.message))
 
 
-NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|Cannot allocate memory")
+NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|Cannot allocate memory|std::bad_alloc")
+
+
+def _raises(outcome: Outcome | None, error: str) -> bool:
+    return isinstance(outcome, Raised) and outcome.bases[0] == error
+
+
+def _written_over(call: Call) -> bool:
+    """Whether elements of what an operator writes to may share memory."""
+    first = call.arguments[0].value if call.arguments else None
+    overlaps = isinstance(first, TensorValue) and first.layout in ("window", "expanded")
+    return overlaps and _name(call).endswith("_")
+
+
+# Of these PyTorch reads a size of one tensor that the rank of another promises.
+_READS_SIZES = re.compile(r"\.(baddbmm|mv|scatter_add_?|nll_loss\w*)$")
 
 
 def _message(outcome: Outcome | None) -> str:
@@ -214,7 +230,10 @@ REASONS = (
         lambda call, ours, theirs: (
             "meta" in call.devices()
             and isinstance(theirs, Raised)
-            and (theirs.bases[0] == "AssertionError" or _name(call).startswith("torch.nn.functional."))
+            and (
+                theirs.bases[0] in ("AssertionError", "ValueError", "NotImplementedError")
+                or _name(call).startswith("torch.nn.functional.")
+            )
             and isinstance(ours, Raised)
             and bool(_CONSIDERED & set(ours.bases))
         ),
@@ -237,14 +256,6 @@ REASONS = (
         "a number as a device is the accelerator's index: ours has the NPU, PyTorch's side has none",
         _kinds("accepted error"),
         lambda call, ours, theirs: _message(theirs).startswith("Cannot access accelerator device"),
-    ),
-    Reason(
-        "a destination whose elements share memory is refused before its dtype is looked at",
-        _kinds("error"),
-        lambda call, ours, theirs: (
-            "more than one element of the written-to tensor" in _message(ours)
-            and "not implemented for" in _message(theirs)
-        ),
     ),
     Reason(
         "PyTorch's builtin functions take an `out` that they are not documented to have",
@@ -295,5 +306,99 @@ REASONS = (
         lambda call, ours, theirs: (
             _name(call).startswith("torch.func.") and "more than one element of the written-to" in _message(theirs)
         ),
+    ),
+    Reason(
+        "an NPU of an index that there cannot be: PyTorch's side ran on the CPU",
+        _kinds("refused error"),
+        lambda call, ours, theirs: "NPUs are supported" in _message(ours),
+    ),
+    Reason(
+        "PyTorch reads the size of a dimension before it counts the dimensions, and says that it is out of range",
+        _kinds("error"),
+        lambda call, ours, theirs: (
+            _READS_SIZES.search(_name(call)) is not None
+            and re.match("Dimension (out of range|specified as)", _message(theirs)) is not None
+            and isinstance(ours, Raised)
+            and "RuntimeError" in ours.bases
+        ),
+    ),
+    Reason(
+        "what is written where elements share memory depends on the order, which is each library's own",
+        _kinds("value"),
+        lambda call, ours, theirs: _written_over(call) and _same_form(call, ours, theirs),
+    ),
+    Reason(
+        "PyTorch compares no shapes here, and reads beyond the smaller tensor",
+        _kinds("refused value"),
+        lambda call, ours, theirs: (
+            _name(call).endswith("_log_softmax_backward_data") and "do not fit one another" in _message(ours)
+        ),
+    ),
+    Reason(
+        "an operator written in place to a number gives the tensor that stood for it; PyTorch makes it a number again",
+        _kinds("value"),
+        lambda call, ours, theirs: (
+            _name(call).startswith("torch.ops.aten.")
+            and _name(call).endswith("_")
+            and isinstance(theirs, Returned)
+            and isinstance(theirs.value, (bool, int, float))
+        ),
+    ),
+    Reason(
+        "the overloads and the tags of an operator are those that are declared for it",
+        _kinds("value"),
+        lambda call, ours, theirs: _name(call).endswith((".overloads", ".tags")),
+    ),
+    Reason(
+        "PyTorch has no gradient for a result of that dtype; ours gives the result (integers require none)",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            re.search("Autograd not support dtype|automatic differentiation for outputs with complex", _message(theirs))
+            is not None
+        ),
+    ),
+    Reason(
+        "no kernel for the dtype there, and something else is wrong too: ours tells that, as a RuntimeError still",
+        _kinds("error"),
+        lambda call, ours, theirs: (
+            _raises(theirs, "NotImplementedError")
+            and "not implemented for '" in _message(theirs)
+            and isinstance(ours, Raised)
+            and "RuntimeError" in ours.bases
+        ),
+    ),
+    Reason(
+        "an assertion of PyTorch's own failed, or a library that it hands the call to cannot do it",
+        _kinds("accepted error"),
+        lambda call, ours, theirs: (
+            re.search(
+                "INTERNAL ASSERT FAILED|primitive descriptor|itensor_view_from_dense|undefined Tensor", _message(theirs)
+            )
+            is not None
+        ),
+    ),
+    Reason(
+        "PyTorch's count of parts overflows 64 bits",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            "split expects split_size be non-negative, but got split_size=-1" in _message(theirs)
+        ),
+    ),
+    Reason(
+        "None for a tensor is an undefined tensor for PyTorch's operators, and some hand it on",
+        _kinds("refused"),
+        lambda call, ours, theirs: (
+            "must be Tensor, not NoneType" in _message(ours) and isinstance(theirs, Returned) and theirs.value is None
+        ),
+    ),
+    Reason(
+        "both had no memory",
+        _kinds("text error"),
+        lambda call, ours, theirs: _raises(ours, "MemoryError") and _raises(theirs, "MemoryError"),
+    ),
+    Reason(
+        "a list that says it is longer than memory: PyTorch believes it",
+        _kinds("error"),
+        lambda call, ours, theirs: _raises(theirs, "MemoryError") and "LongLen" in call.source(),
     ),
 )

@@ -147,12 +147,14 @@ _lib.define(
     device_check="ExactSame",
     source="indexing.yaml:43",
 )
+_gather_fake_python = library.python_function("mindtorch_v2.kernels.indexing:gather_fake")
 _gather_cpu_python = library.python_function("mindtorch_v2.kernels.indexing:gather")
 
 
 @library.register(_lib, "gather", "Meta", source="indexing.yaml:46")
 def _gather_fake(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool) -> Tensor:
-    return npu.alloc(index.shape, self.dtype, self.device)
+    result: Tensor = _gather_fake_python(self, dim, index, sparse_grad=sparse_grad)
+    return result
 
 
 @library.register(_lib, "gather", "CPU", source="indexing.yaml:48")

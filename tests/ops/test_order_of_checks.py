@@ -85,6 +85,9 @@ REFUSED: dict[str, Case] = {
     "scatter_add: dimension on meta": lambda torch: torch.scatter_add(
         torch.zeros((), device="meta"), 1, torch.zeros((), device="meta"), torch.zeros((), device="meta")
     ),
+    "gather: index's rank on meta": lambda torch: torch.gather(
+        torch.zeros(3, 3, device="meta"), -2, torch.zeros((), dtype=torch.int64, device="meta")
+    ),
     "nll_loss: a target of no rows": lambda torch: torch.ops.aten.nll_loss.default(
         torch.zeros(0), torch.zeros(0, dtype=torch.int64)
     ),

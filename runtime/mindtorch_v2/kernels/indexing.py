@@ -12,6 +12,7 @@ from .reduction import wrap_dim
 __all__ = [
     "gather",
     "gather_backward",
+    "gather_fake",
     "gather_setup",
     "index",
     "index_backward",
@@ -195,6 +196,14 @@ def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) 
     d, source, where = wrap_dim(dim, self.dim()), _lifted(self), _lifted(index)
     result: Tensor = _from_array(_bits(source)[_places(source, d, where)], self).reshape(index.shape)
     return result
+
+
+def gather_fake(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """The result of `gather` without its values."""
+    wrap_dim(dim, self.dim())
+    if index.numel() and _lifted(index).dim() != _lifted(self).dim():
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    return _core.alloc(index.shape, self.dtype, self.device)
 
 
 def _lifted(tensor: Tensor) -> Tensor:
