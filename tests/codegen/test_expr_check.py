@@ -15,7 +15,6 @@ from mtcodegen.expr import (
     check_kernel_argument,
     parse_expression,
     scope_for,
-    typed_scalar,
 )
 from mtcodegen.expr.nodes import ListExpr, Name, Unary, map_children, with_parts
 from mtcodegen.pycode.expressions import to_python
@@ -234,13 +233,6 @@ def test_a_kernel_argument_says_its_c_type() -> None:
     assert faults("mode", NORM)[0][1] == "`mode` is str, which a kernel cannot take"
     assert [faults(text) for text in ("x", "out", "f32(scale)", "workspace", "contiguous(y)")] == [[]] * 5
     assert faults("w", NORM) == []
-
-
-def test_typed_scalar() -> None:
-    ctype, value = typed_scalar(parse_expression("u32(x.numel())")) or ("", None)
-    assert ctype == "u32"
-    assert value == parse_expression("x.numel()")
-    assert typed_scalar(parse_expression("min(1, 2)")) is None
 
 
 def test_what_is_as_it_was_stays_the_same_node() -> None:

@@ -87,14 +87,6 @@ __all__ = [
     "saved_names",
     "scope_for",
     "tangent_scope",
-    "typed_scalar",
     "value_type",
     "walk",
 ]
-
-
-def typed_scalar(expr: Expr) -> tuple[str, Expr] | None:
-    """The C type and the value of ``f32(scale)``; None for any other expression."""
-    if isinstance(expr, Call) and isinstance(expr.function, Name) and expr.function.id in C_TYPES:
-        return (expr.function.id, expr.arguments[0]) if len(expr.arguments) == 1 and not expr.keywords else None
-    return None
