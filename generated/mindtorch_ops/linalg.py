@@ -421,7 +421,7 @@ _lib.define(
 )
 
 
-@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:134")
+@library.register(_lib, "dot", "CompositeImplicitAutograd", source="linalg.yaml:132")
 def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
     if not (self.dim() == 1 and tensor.dim() == 1):
         raise library.failed_check("1D tensors expected, but got {}D and {}D tensors", self.dim(), tensor.dim())
@@ -438,10 +438,6 @@ def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
             self.size(0),
             tensor.size(0),
         )
-    if self.dtype != tensor.dtype:
-        raise library.failed_check(
-            "dot : expected both vectors to have same dtype, but found {} and {}", self.dtype, tensor.dtype
-        )
     result: Tensor = (self * tensor).sum(dtype=self.dtype)
     return result
 
@@ -449,17 +445,17 @@ def _dot_kernel(self: Tensor, tensor: Tensor) -> Tensor:
 dot = torch.ops.aten.dot.default
 
 
-# ---------------------------------------------------------------- outer (linalg.yaml:135)
+# ---------------------------------------------------------------- outer (linalg.yaml:133)
 _lib.define(
     "outer(Tensor self, Tensor vec2) -> Tensor",
     doc="The products of all pairs of two vectors' elements.",
     tags=(),
     variants=("function", "method"),
-    source="linalg.yaml:135",
+    source="linalg.yaml:133",
 )
 
 
-@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:144")
+@library.register(_lib, "outer", "CompositeImplicitAutograd", source="linalg.yaml:142")
 def _outer_kernel(self: Tensor, vec2: Tensor) -> Tensor:
     if self.dim() != 1:
         raise library.failed_check("outer: Expected 1-D argument self, but got {}-D", self.dim())
