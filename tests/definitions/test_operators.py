@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch as pytorch
 
 import mindtorch_v2 as torch
 from mindtorch_v2.autograd import forward_ad, gradcheck, gradgradcheck
@@ -63,11 +62,11 @@ def test_optional_arguments_are_ways(weighted: bool, biased: bool) -> None:
     weight, bias = rows(5, dtype=torch.float64), rows(5, dtype=torch.float64)
     given = weight if weighted else None, bias if biased else None
     out, mean, rstd = layer_norm(x, *given)
-    expected = pytorch.nn.functional.layer_norm(
-        pytorch.tensor(as_array(x)), (5,), *(None if g is None else pytorch.tensor(as_array(g)) for g in given)
-    )
-    assert close(out, as_array(expected))
-    assert close(mean, as_array(x).mean(-1, keepdims=True))
+    array = as_array(x)
+    expected = (array - array.mean(-1, keepdims=True)) / np.sqrt(array.var(-1, keepdims=True) + 1e-5)
+    expected = expected * (as_array(weight) if weighted else 1) + (as_array(bias) if biased else 0)
+    assert close(out, expected)
+    assert close(mean, array.mean(-1, keepdims=True))
     assert mean.shape == rstd.shape == (2, 3, 1)
 
 
@@ -119,7 +118,7 @@ def test_a_wrong_argument_is_explained_by_the_schema() -> None:
 
 
 # ---------------------------------------------------------------- gradients
-def test_gradients_agree_with_pytorch() -> None:
+def test_gradients_are_what_the_formula_says() -> None:
     x, y = rows(4, 3, grad=True), rows(4, 3, grad=True)
     grad = rows(4, 3)
     product(x, y, 3.0).backward(grad)
