@@ -237,13 +237,14 @@ def from_numpy(ndarray: Any) -> Tensor:
             f"can't convert np.ndarray of type {ndarray.dtype}. The only supported types are: float64, float32, "
             "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
         )
-    if any(step < 0 for step in ndarray.strides):
+    steps, itemsize = ndarray.strides, ndarray.itemsize
+    if any(step < 0 for step in steps):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are "
             "not currently supported. (You can probably work around this by making a copy of your array "
             " with array.copy().) "
         )
-    if any(step % ndarray.itemsize for step in ndarray.strides):
+    if any(step % itemsize for step in steps):
         raise ValueError(
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array first."
         )
@@ -253,7 +254,7 @@ def from_numpy(ndarray: Any) -> Tensor:
             UserWarning,
             stacklevel=2,
         )
-    strides = tuple(step // ndarray.itemsize for step in ndarray.strides)
+    strides = tuple(step // itemsize for step in steps)
     return _core.from_buffer(ndarray, ndarray.ctypes.data, ndarray.shape, strides, found)
 
 
@@ -332,6 +333,7 @@ def _integers(values: Sequence[Any], dtype: DType) -> Sequence[Any]:
 
 
 _INT64 = 1 << 63
+_NUMBERS = frozenset((bool, int, float, complex))
 
 
 def _collect(data: Any, shape: Sequence[int], dtype: DType | None, values: list[Any], depth: int = 0) -> None:
@@ -349,6 +351,9 @@ def _collect(data: Any, shape: Sequence[int], dtype: DType | None, values: list[
         raise TypeError(f"expected a sequence of length {shape[depth]} at dim {depth}, got {type(data).__name__}")
     if len(items) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(items)})")
+    if depth + 1 == len(shape) and _NUMBERS.issuperset(map(type, items)):  # as nearly always
+        values += items
+        return
     for item in items:
         _collect(item, shape, dtype, values, depth + 1)
 
@@ -365,6 +370,10 @@ def _no_number(value: Any, dtype: DType | None) -> Exception:
 def _inferred(values: Sequence[Any]) -> DType:
     if not values:
         return _core.get_default_dtype()
-    kinds = {bool: 0, int: 1, float: 2, complex: 3}
-    highest = max(values, key=lambda value: kinds[type(value)])
-    return _core.dtypes["int64"] if type(highest) is int else _core.result_type(highest)
+    kinds = {*map(type, values)}
+    if kinds == {bool}:
+        return _core.dtypes["bool"]
+    for kind in (complex, float):
+        if any(issubclass(found, kind) for found in kinds):
+            return _core.result_type(kind())
+    return _core.dtypes["int64"]

@@ -172,7 +172,7 @@ def _is_mask(item: Any) -> bool:
     return isinstance(item, Tensor) and item.dtype in _MASKS
 
 
-_MASKS = (_core.dtypes["bool"], _core.dtypes["uint8"])
+_MASKS = frozenset((_core.dtypes["bool"], _core.dtypes["uint8"]))
 
 
 def _as_tensor(value: Any) -> Tensor:

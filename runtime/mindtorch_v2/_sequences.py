@@ -23,4 +23,6 @@ def listed(value: Any) -> Sequence[Any] | None:
     """The items of a sequence of values, None for what is none: text is not."""
     if isinstance(value, (list, tuple)):
         return value
+    if isinstance(value, (int, float, complex)):  # also one of an enumeration, whose class has items
+        return None
     return list(value) if is_sequence(value) and not isinstance(value, (str, bytes)) else None

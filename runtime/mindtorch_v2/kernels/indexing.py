@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -34,10 +35,17 @@ _BLOCK = 1 << 20  # elements that NumPy looks through at a time
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 
 
+@functools.cache
+def _numpy() -> Any:
+    """NumPy, from the first index on: to import it takes as long as all that this package imports."""
+    import numpy
+
+    return numpy
+
+
 def _bits(tensor: Tensor) -> Any:
     """A NumPy array over the tensor's memory; bfloat16, which NumPy lacks, as its bits."""
-    import numpy as np
-
+    np = _numpy()
     if tensor.dtype is _BF16:
         view = _core.from_buffer(
             tensor.untyped_storage(), tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), _I16
@@ -118,8 +126,7 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 def _from_array(array: Any, like: Tensor) -> Tensor:
     """A tensor of like's dtype over a NumPy array's memory (its bits for bfloat16)."""
-    import numpy as np
-
+    np = _numpy()
     dense = np.ascontiguousarray(array).reshape(array.shape)
     strides = tuple(step // dense.itemsize for step in dense.strides)
     return _core.from_buffer(dense, dense.ctypes.data, dense.shape, strides, like.dtype)
