@@ -580,18 +580,13 @@ _lib.define(
 )
 
 
-@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:152")
+@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:150")
 def _dropout_kernel(input: Tensor, p: float, train: bool) -> Tensor:
     if not 0 <= p <= 1:
         raise library.failed_check("dropout probability has to be between 0 and 1, but got {}", p)
-    if not (not train or p == 0 or p == 1 or input.is_floating_point() or input.is_complex()):
+    if not (not train or p == 0 or p == 1 or input.is_floating_point() or input.is_complex() or input.numel() == 0):
         raise library.failed_check(
             "result type {} can't be cast to the desired output type {}", torch.result_type(input, 1.0), input.dtype
-        )
-    if not (input.is_floating_point() or input.is_complex() or not train or p == 0 or p == 1 or input.numel() == 0):
-        raise library.failed_check(
-            "dropout(): elements scaled by 1 / (1 - p) cannot be of {}: convert input to a floating-point dtype",
-            input.dtype,
         )
     result: Tensor = (
         input
