@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _core
-from ._argument_types import names_wrong_types
+from ._argument_types import check_flag, names_wrong_types
 from ._core import Tensor
 from ._core import dtype as DType
 from ._ops import ops
@@ -72,6 +72,8 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 @names_wrong_types
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether elements are equal, or finite and within atol + rtol * |other|."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
@@ -97,27 +99,56 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
 
 @names_wrong_types
 def var(
-    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool | None = None,
+    *,
+    correction: float | None = None,
 ) -> Tensor:
-    """The variance over dimensions: the squares of the distances to the mean, summed, over n - correction (1)."""
-    if isinstance(dim, bool):  # torch.var(x, unbiased)
-        dim, unbiased = None, dim
-    dims = tuple(range(input.dim())) if dim is None else tuple(dim) if isinstance(dim, (list, tuple)) else (dim,)
-    mean = input.mean(dims, True)
-    count = math.prod(input.shape[d] for d in dims)
-    fewer = correction if correction is not None else int(unbiased)
-    distance = input - mean
-    result: Tensor = (distance * distance).sum(dims, keepdim) / max(count - fewer, 0)
-    return result
+    """The variance over dimensions: the squares of the distances to the mean, summed, over n - correction (1).
+
+    ``unbiased`` is the older word: True for a correction of 1, False for 0; it goes with ``dim``, or alone.
+    """
+    return _variance("var", input, dim, unbiased, keepdim, correction)
 
 
 @names_wrong_types
 def std(
-    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool | None = None,
+    *,
+    correction: float | None = None,
 ) -> Tensor:
     """The standard deviation over dimensions: the root of `var`."""
-    result: Tensor = var(input, dim, unbiased, keepdim, correction=correction).sqrt()
+    return _variance("std", input, dim, unbiased, keepdim, correction).sqrt()
+
+
+def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, correction: Any) -> Tensor:
+    for flag, value in (("unbiased", unbiased), ("keepdim", keepdim)):
+        if value is not None:
+            check_flag(name, flag, value)
+    if isinstance(dim, bool):  # torch.var(x, unbiased)
+        if unbiased is not None or keepdim is not None:
+            raise TypeError(f"{name}(): a dimension is no bool: as the only argument one stands for `unbiased`")
+        dim, unbiased = None, dim
+    if unbiased is not None and correction is not None:
+        raise TypeError(f"{name}(): `unbiased` and `correction` say the same: give one of them")
+    if not input.is_floating_point() and not input.is_complex():
+        raise RuntimeError(f"{name}(): std and var only support floating point and complex dtypes, not {input.dtype}")
+    mean = input.mean(dim, True)
+    count = input.numel() // max(mean.numel(), 1) if input.numel() else _count(input, mean)
+    fewer = correction if correction is not None else int(unbiased is not False)
+    distance = input - mean
+    result: Tensor = (distance * distance).sum(dim, bool(keepdim)) / max(count - fewer, 0)
     return result
+
+
+def _count(input: Tensor, mean: Tensor) -> int:
+    """How many elements each mean is of, where there are none at all."""
+    return math.prod(size for size, kept in zip(input.shape, mean.shape, strict=True) if size != kept)
 
 
 @names_wrong_types

@@ -88,6 +88,16 @@ REFUSED: dict[str, Case] = {
     "gather: index's rank on meta": lambda torch: torch.gather(
         torch.zeros(3, 3, device="meta"), -2, torch.zeros((), dtype=torch.int64, device="meta")
     ),
+    "var: a correction twice": lambda torch: torch.var(ones(torch), True, correction=1.0),
+    "var: a keepdim that is no bool": lambda torch: torch.var(ones(torch), 0, keepdim=1),
+    "var: of integers": lambda torch: torch.var(ones(torch, "int64")),
+    "var: a dimension twice": lambda torch: torch.var(ones(torch), (0, 0)),
+    "var: a dimension that is not there": lambda torch: torch.var(torch.tensor(1.0), 5),
+    "std: an index that fails": lambda torch: torch.std(ones(torch), 0.5),
+    "isclose: a class": lambda torch: torch.isclose(ones(torch), torch.Tensor),
+    "set_autocast_enabled: a number": lambda torch: torch.set_autocast_enabled("x", 0),
+    "set_autocast_dtype: None": lambda torch: torch.set_autocast_dtype("x", None),
+    "set_autocast_cache_enabled: a number": lambda torch: torch.set_autocast_cache_enabled(0),
     "nll_loss: a target of no rows": lambda torch: torch.ops.aten.nll_loss.default(
         torch.zeros(0), torch.zeros(0, dtype=torch.int64)
     ),
@@ -135,6 +145,13 @@ GIVEN: dict[str, Case] = {
     "detach_copy is recorded": lambda torch: torch.ops.aten.detach_copy.default(ones(torch, requires_grad=True)),
     "_local_scalar_dense of two": lambda torch: torch.ops.aten._local_scalar_dense.default(torch.tensor([2.5, 1.0])),
     "movedim of no dimension": lambda torch: torch.movedim(torch.tensor(1.0), 0, -1),
+    "var of no dimension": lambda torch: torch.var(torch.tensor(1.0), -1),
+    "var of nothing": lambda torch: torch.var(torch.zeros(2, 0), 1),
+    "var of nothing along the other": lambda torch: torch.var(torch.zeros(2, 0), 0),
+    "var of all": lambda torch: torch.var(torch.arange(6.0).reshape(2, 3), None, False, True),
+    "std along one": lambda torch: torch.std(torch.arange(6.0).reshape(2, 3), 1, correction=0),
+    "std, biased": lambda torch: torch.std(torch.arange(6.0), False),
+    "nonzero of much nothing": lambda torch: torch.nonzero(torch.empty(0, 2**62)),
     "nll_loss of one row": lambda torch: torch.ops.aten.nll_loss_forward.default(
         torch.tensor([1.0, 2.0]), torch.tensor([1]), None, 0, -100
     )[0],

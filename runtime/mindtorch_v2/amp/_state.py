@@ -7,6 +7,7 @@ import weakref
 from typing import Any
 
 from .. import _core
+from .._argument_types import check_flag
 from .._core import Tensor, device, dtypes
 from ._casting import AUTOCAST_KEYS, autocast_key, eligible
 
@@ -58,6 +59,7 @@ def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     """Turns autocast on or off for a device type on this thread."""
     from ._policies import install  # needs the built-in operators, which are loaded after this package
 
+    check_flag("set_autocast_enabled", "enabled", enabled)
     mask = _core.key_mask(autocast_key(device_type))
     install(device(device_type).type)
     included, excluded = _core.thread_keys()
@@ -72,6 +74,8 @@ def get_autocast_dtype(device_type: str) -> Any:
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
     """Sets the dtype that autocast lowers to on a device type, for this thread."""
+    if not isinstance(dtype, _core.dtype):
+        raise TypeError(f"set_autocast_dtype(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     autocast_key(device_type)
     _state.dtypes[device(device_type).type] = dtype
 
@@ -83,6 +87,7 @@ def is_autocast_cache_enabled() -> bool:
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Sets `is_autocast_cache_enabled`."""
+    check_flag("set_autocast_cache_enabled", "enabled", enabled)
     _state.cache_enabled = enabled
 
 

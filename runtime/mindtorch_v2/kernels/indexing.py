@@ -337,6 +337,8 @@ def nonzero(self: Tensor) -> Tensor:
     """The indices of all elements that are not 0, a row each."""
     import numpy as np
 
+    if self.numel() == 0:
+        return _core.alloc((0, self.dim()), _I64, self.device)
     truth = _bits(self.float() if self.dtype is _BF16 else self)
     rows = _nonzero_rows(truth)
     if self.dim() == 0:
