@@ -123,7 +123,8 @@ def std(
     correction: float | None = None,
 ) -> Tensor:
     """The standard deviation over dimensions: the root of `var`."""
-    return _variance("std", input, dim, unbiased, keepdim, correction).sqrt()
+    result: Tensor = _variance("std", input, dim, unbiased, keepdim, correction).sqrt()
+    return result
 
 
 def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, correction: Any) -> Tensor:
