@@ -75,6 +75,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a fallthrough kernel with arguments": (lambda t: t.library.fallthrough_kernel(3), ""),
     "impl": (lambda t: t.library.impl("aten::x", [3]), "types"),
     "impl for a device with an index": (lambda t: t.library.impl("aten::x", "cpu:0"), "cpu:0"),
+    "register_kernel": (lambda t: t.library.register_kernel("aten::x", "sum"), "sum"),
     "impl in no library": (lambda t: t.library.impl("aten::sin", "cpu", print, lib=b"x"), "lib"),
     "infer_schema": (lambda t: t.library.infer_schema(3, mutates_args=()), "prototype_function"),
     "custom_op": (lambda t: t.library.custom_op(3, print, mutates_args=(), schema="(Tensor x) -> Tensor"), "name"),

@@ -100,13 +100,14 @@ def register_kernel(
     Raises RuntimeError for an operator or a device type that does not exist.
     """
     _require_operator(op, "register_kernel")
+    keys = device_keys(device_types)
     if func is None:
         return lambda function: register_kernel(op, device_types, function, lib=lib)
     overload = _resolve(op, "register_kernel")
     handle = find_handle(op)
     if handle is not None:
         return handle.register_kernel(device_types, func)
-    return _register_kernels(overload, device_keys(device_types), func, lib)
+    return _register_kernels(overload, keys, func, lib)
 
 
 @names_wrong_types
