@@ -98,6 +98,9 @@ REFUSED: dict[str, Case] = {
     "set_autocast_enabled: a number": lambda torch: torch.set_autocast_enabled("x", 0),
     "set_autocast_dtype: None": lambda torch: torch.set_autocast_dtype("x", None),
     "set_autocast_cache_enabled: a number": lambda torch: torch.set_autocast_cache_enabled(0),
+    "nll_loss's gradient: several weights": lambda torch: torch.ops.aten.nll_loss_backward.default(
+        torch.zeros(0), torch.zeros(0), torch.zeros(0, dtype=torch.int64), None, 0, -100, ones(torch)
+    ),
     "nll_loss: a target of no rows": lambda torch: torch.ops.aten.nll_loss.default(
         torch.zeros(0), torch.zeros(0, dtype=torch.int64)
     ),

@@ -107,12 +107,12 @@ def nll_loss_backward(
     """Minus the class weight at each row's target, 0 elsewhere, times the gradient."""
     import numpy as np
 
-    labels, weights, rows = _arrays(self, target, weight, ignore_index)
     if total_weight.numel() != 1:
         raise RuntimeError(
             f"expected total_weight to be a single element tensor, got: {list(total_weight.shape)} "
             f"({total_weight.numel()} elements)"
         )
+    labels, weights, rows = _arrays(self, target, weight, ignore_index)
     expected = tuple(target.shape) if reduction == NONE and self.dim() == 2 else ()
     if tuple(grad_output.shape) != expected:
         raise RuntimeError(f"Expected grad_output of shape {list(expected)}, but got {list(grad_output.shape)}")
