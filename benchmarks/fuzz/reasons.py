@@ -117,7 +117,7 @@ _PYTHONS_WORDS = re.compile(
     r"^can't multiply sequence|^cannot unpack non-iterable|^'[^']+' object does not support|"
     r"^only integers, slices"
 )
-_CONSIDERED = {"TypeError", "ValueError", "RuntimeError"}
+_CONSIDERED = {"TypeError", "ValueError", "RuntimeError", "IndexError"}
 
 
 def _considered(ours: Outcome, theirs: Outcome | None) -> bool:
@@ -174,10 +174,47 @@ REASONS = (
         lambda call, ours, theirs: _own_form(call, theirs),
     ),
     Reason(
+        "what an object is pickled as, and whether its class leaves that to __reduce_ex__, is each library's own",
+        _kinds("accepted error refused"),
+        lambda call, ours, theirs: _name(call).endswith((".__reduce__", ".__reduce_ex__")),
+    ),
+    Reason(
+        "a tensor on the NPU says so: PyTorch's side was on the CPU",
+        _kinds("value"),
+        lambda call, ours, theirs: (
+            "npu" in call.devices() and re.search(r"\.(is_cpu|is_npu|get_device|type)$", _name(call)) is not None
+        ),
+    ),
+    Reason(
+        "as_subclass gives the same tensor of another class, which is no view of it",
+        _kinds("value"),
+        lambda call, ours, theirs: (
+            "as_subclass" in call.source() and _name(call) in ("torch.Tensor._base", "torch.Tensor._is_view")
+        ),
+    ),
+    Reason(
+        "NumPy 2 calls with `copy`, `context` and `return_scalar`, which PyTorch does not know yet",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            re.search(r"__array(_wrap)?__\(\) (got an unexpected keyword|takes \d)", _message(theirs)) is not None
+        ),
+    ),
+    Reason(
+        "a device that PyTorch's side was built without, and ours counts as the NPU or names as missing",
+        _kinds("accepted error"),
+        lambda call, ours, theirs: (
+            re.search("not compiled with CUDA|Cannot access accelerator device", _message(theirs)) is not None
+        ),
+    ),
+    Reason(
         "a special method called by name with too many arguments: PyTorch's wrapper makes any TypeError NotImplemented",
         _kinds("refused error"),
         lambda call, ours, theirs: (
-            _by_name(call) and re.search("takes|expected .* argument|modulo|must be", _message(ours)) is not None
+            _by_name(call)
+            and (
+                re.search("takes|expected .* argument|modulo|must be", _message(ours)) is not None
+                or (_name(call).endswith("pow__") and len(call.arguments) > 2)
+            )
         ),
     ),
     Reason(

@@ -19,7 +19,7 @@ _lib.define(
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     doc="Elements at index tensors or masks, one for each leading dimension; None takes a dimension whole.",
     tags=(),
-    variants=("function", "method"),
+    variants=("function",),
     device_check="CPUIndices",
     source="indexing.yaml:6",
 )
@@ -27,13 +27,13 @@ _index_tensor_fake_python = library.python_function("mindtorch_v2.kernels.indexi
 _index_tensor_cpu_python = library.python_function("mindtorch_v2.kernels.indexing:index")
 
 
-@library.register(_lib, "index.Tensor", "Meta", source="indexing.yaml:10")
+@library.register(_lib, "index.Tensor", "Meta", source="indexing.yaml:9")
 def _index_tensor_fake(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     result: Tensor = _index_tensor_fake_python(self, indices)
     return result
 
 
-@library.register(_lib, "index.Tensor", "CPU", source="indexing.yaml:12")
+@library.register(_lib, "index.Tensor", "CPU", source="indexing.yaml:11")
 def _index_tensor_cpu_kernel(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     result: Tensor = _index_tensor_cpu_python(self, indices)
     return result
@@ -43,12 +43,12 @@ _lib.register_autograd(
     "index.Tensor",
     library.python_function("mindtorch_v2.kernels.indexing:index_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.indexing:index_setup"),
-    source="indexing.yaml:14",
+    source="indexing.yaml:13",
 )
 index = torch.ops.aten.index.Tensor
 
 
-# ---------------------------------------------------------------- index_put_ (indexing.yaml:17)
+# ---------------------------------------------------------------- index_put_ (indexing.yaml:16)
 _lib.define(
     "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
     doc="`values` written at index tensors or masks; with `accumulate` added, as often as an index repeats.",
@@ -56,17 +56,17 @@ _lib.define(
     variants=("function", "method"),
     device_check="CPUIndices",
     overlap_check=("Full",),
-    source="indexing.yaml:17",
+    source="indexing.yaml:16",
 )
 _index_put_cpu_python = library.python_function("mindtorch_v2.kernels.indexing:index_put_")
 
 
-@library.register(_lib, "index_put_", "Meta", source="indexing.yaml:17")
+@library.register(_lib, "index_put_", "Meta", source="indexing.yaml:16")
 def _index_put_fake(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
     return self
 
 
-@library.register(_lib, "index_put_", "CPU", source="indexing.yaml:23")
+@library.register(_lib, "index_put_", "CPU", source="indexing.yaml:22")
 def _index_put_cpu_kernel(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
     result: Tensor = _index_put_cpu_python(self, indices, values, accumulate)
     return result
@@ -76,22 +76,22 @@ _lib.register_autograd(
     "index_put_",
     library.python_function("mindtorch_v2.kernels.indexing:index_put_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.indexing:index_put_setup"),
-    source="indexing.yaml:25",
+    source="indexing.yaml:24",
 )
 index_put_ = torch.ops.aten.index_put_.default
 
 
-# ---------------------------------------------------------------- index_put (indexing.yaml:28)
+# ---------------------------------------------------------------- index_put (indexing.yaml:27)
 _lib.define(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     doc="`index_put_` on a copy.",
     tags=(),
     variants=("function", "method"),
-    source="indexing.yaml:28",
+    source="indexing.yaml:27",
 )
 
 
-@library.register(_lib, "index_put", "CompositeImplicitAutograd", source="indexing.yaml:32")
+@library.register(_lib, "index_put", "CompositeImplicitAutograd", source="indexing.yaml:31")
 def _index_put_kernel(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
     result: Tensor = self.clone().index_put_(indices, values, accumulate)
     return result
@@ -100,19 +100,19 @@ def _index_put_kernel(self: Tensor, indices: Sequence[Tensor | None], values: Te
 index_put = torch.ops.aten.index_put.default
 
 
-# ---------------------------------------------------------------- index_select (indexing.yaml:33)
+# ---------------------------------------------------------------- index_select (indexing.yaml:32)
 _lib.define(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     doc="Slices of a dimension in the order of an index tensor.",
     tags=(),
     variants=("function", "method"),
     device_check="ExactSame",
-    source="indexing.yaml:33",
+    source="indexing.yaml:32",
 )
 _index_select_cpu_python = library.python_function("mindtorch_v2.kernels.indexing:index_select")
 
 
-@library.register(_lib, "index_select", "Meta", source="indexing.yaml:36")
+@library.register(_lib, "index_select", "Meta", source="indexing.yaml:35")
 def _index_select_fake(self: Tensor, dim: int, index: Tensor) -> Tensor:
     return npu.alloc(
         self.shape
@@ -123,7 +123,7 @@ def _index_select_fake(self: Tensor, dim: int, index: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "index_select", "CPU", source="indexing.yaml:38")
+@library.register(_lib, "index_select", "CPU", source="indexing.yaml:37")
 def _index_select_cpu_kernel(self: Tensor, dim: int, index: Tensor) -> Tensor:
     result: Tensor = _index_select_cpu_python(self, dim, index)
     return result
@@ -133,31 +133,31 @@ _lib.register_autograd(
     "index_select",
     library.python_function("mindtorch_v2.kernels.indexing:index_select_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.indexing:index_select_setup"),
-    source="indexing.yaml:40",
+    source="indexing.yaml:39",
 )
 index_select = torch.ops.aten.index_select.default
 
 
-# ---------------------------------------------------------------- gather (indexing.yaml:43)
+# ---------------------------------------------------------------- gather (indexing.yaml:42)
 _lib.define(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     doc="Elements along a dimension, at an index of their own each.",
     tags=(),
     variants=("function", "method"),
     device_check="ExactSame",
-    source="indexing.yaml:43",
+    source="indexing.yaml:42",
 )
 _gather_fake_python = library.python_function("mindtorch_v2.kernels.indexing:gather_fake")
 _gather_cpu_python = library.python_function("mindtorch_v2.kernels.indexing:gather")
 
 
-@library.register(_lib, "gather", "Meta", source="indexing.yaml:46")
+@library.register(_lib, "gather", "Meta", source="indexing.yaml:45")
 def _gather_fake(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool) -> Tensor:
     result: Tensor = _gather_fake_python(self, dim, index, sparse_grad=sparse_grad)
     return result
 
 
-@library.register(_lib, "gather", "CPU", source="indexing.yaml:48")
+@library.register(_lib, "gather", "CPU", source="indexing.yaml:47")
 def _gather_cpu_kernel(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool) -> Tensor:
     result: Tensor = _gather_cpu_python(self, dim, index, sparse_grad=sparse_grad)
     return result
@@ -167,12 +167,12 @@ _lib.register_autograd(
     "gather",
     library.python_function("mindtorch_v2.kernels.indexing:gather_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.indexing:gather_setup"),
-    source="indexing.yaml:50",
+    source="indexing.yaml:49",
 )
 gather = torch.ops.aten.gather.default
 
 
-# ---------------------------------------------------------------- scatter_add_ (indexing.yaml:53)
+# ---------------------------------------------------------------- scatter_add_ (indexing.yaml:52)
 _lib.define(
     "scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)",
     doc="`src` added along a dimension, at an index of its own each.",
@@ -180,13 +180,13 @@ _lib.define(
     variants=("method",),
     device_check="ExactSame",
     overlap_check=("Internal", "Full"),
-    source="indexing.yaml:53",
+    source="indexing.yaml:52",
 )
 _scatter_add_cpu_python = library.python_function("mindtorch_v2.kernels.indexing:scatter_add_")
 
 
-@library.register(_lib, "scatter_add_", "CPU", source="indexing.yaml:58")
-@library.register(_lib, "scatter_add_", "Meta", source="indexing.yaml:58")
+@library.register(_lib, "scatter_add_", "CPU", source="indexing.yaml:57")
+@library.register(_lib, "scatter_add_", "Meta", source="indexing.yaml:57")
 def _scatter_add_cpu_meta_kernel(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     result: Tensor = _scatter_add_cpu_python(self, dim, index, src)
     return result
@@ -208,22 +208,22 @@ def _scatter_add_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "scatter_add_", _scatter_add_backward, setup_context=_scatter_add_setup, source="indexing.yaml:60"
+    "scatter_add_", _scatter_add_backward, setup_context=_scatter_add_setup, source="indexing.yaml:59"
 )
 scatter_add_ = torch.ops.aten.scatter_add_.default
 
 
-# ---------------------------------------------------------------- scatter_add (indexing.yaml:64)
+# ---------------------------------------------------------------- scatter_add (indexing.yaml:63)
 _lib.define(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     doc="`scatter_add_` on a copy.",
     tags=(),
     variants=("function", "method"),
-    source="indexing.yaml:64",
+    source="indexing.yaml:63",
 )
 
 
-@library.register(_lib, "scatter_add", "CompositeImplicitAutograd", source="indexing.yaml:68")
+@library.register(_lib, "scatter_add", "CompositeImplicitAutograd", source="indexing.yaml:67")
 def _scatter_add_kernel(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     result: Tensor = self.clone().scatter_add_(dim, index, src)
     return result
@@ -232,25 +232,25 @@ def _scatter_add_kernel(self: Tensor, dim: int, index: Tensor, src: Tensor) -> T
 scatter_add = torch.ops.aten.scatter_add.default
 
 
-# ---------------------------------------------------------------- nonzero (indexing.yaml:69)
+# ---------------------------------------------------------------- nonzero (indexing.yaml:68)
 _lib.define(
     "nonzero(Tensor self) -> Tensor",
     doc="The indices of all elements that are not 0, a row each.",
     tags=(),
     variants=("function", "method"),
-    source="indexing.yaml:69",
+    source="indexing.yaml:68",
 )
 _nonzero_fake_python = library.python_function("mindtorch_v2.kernels.indexing:nonzero_fake")
 _nonzero_cpu_python = library.python_function("mindtorch_v2.kernels.indexing:nonzero")
 
 
-@library.register(_lib, "nonzero", "Meta", source="indexing.yaml:72")
+@library.register(_lib, "nonzero", "Meta", source="indexing.yaml:71")
 def _nonzero_fake(self: Tensor) -> Tensor:
     result: Tensor = _nonzero_fake_python(self)
     return result
 
 
-@library.register(_lib, "nonzero", "CPU", source="indexing.yaml:74")
+@library.register(_lib, "nonzero", "CPU", source="indexing.yaml:73")
 def _nonzero_cpu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _nonzero_cpu_python(self)
     return result
@@ -264,5 +264,5 @@ def _nonzero_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("nonzero", _nonzero_backward, setup_context=_nonzero_setup, source="indexing.yaml:76")
+_lib.register_autograd("nonzero", _nonzero_backward, setup_context=_nonzero_setup, source="indexing.yaml:75")
 nonzero = torch.ops.aten.nonzero.default

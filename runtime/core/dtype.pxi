@@ -171,7 +171,12 @@ cdef dtype wrapped_dtype(dtype d):
     return dtype_of_number(1.0) if d.category == CATEGORY_FLOAT else dtype_of_number(1j) if d.category == CATEGORY_COMPLEX else d
 
 
-def result_type(*values):
+def result_type(tensor, other):
+    """The dtype of an arithmetic operation on two tensors or numbers; see `common_dtype`."""
+    return common_dtype(tensor, other)
+
+
+def common_dtype(*values):
     """The dtype of an arithmetic operation on tensors and Python numbers.
 
     Tensors with dimensions decide before 0-d tensors, and these before Python numbers, unless the lower one is of a

@@ -195,7 +195,7 @@ def alloc_broadcast(Tensor first not None, Tensor second not None, dtype=None):
     elif first.dt is second.dt:
         d = first.dt
     else:
-        d = result_type(first, second)
+        d = common_dtype(first, second)
     if same_sizes(first, second):
         return alloc_sizes(first.nd, first.sizes, d, first.dev)
     return alloc(broadcast_shapes(first.shape, second.shape), d, first.dev)

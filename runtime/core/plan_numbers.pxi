@@ -50,7 +50,7 @@ cdef int64_t dtype_step(Program p, Frame* f, Step* s) except -1:
     if s.code == STEP_DTYPE_IN:
         return p.numbers[s.b].i >> w[s.a].i & 1
     if s.code == STEP_RESULT_TYPE:
-        return (<dtype>result_type(*[<object>f.objects[p.pool[s.a + i]] for i in range(s.b)])).code
+        return (<dtype>common_dtype(*[<object>f.objects[p.pool[s.a + i]] for i in range(s.b)])).code
     a = <dtype>dtype_by_code[w[s.a].i]
     if s.code == STEP_IS_FLOATING:
         return a.category == CATEGORY_FLOAT

@@ -115,7 +115,7 @@ cdef int reduced_into(Frame* f, Step* s, int64_t* to) except -1:
 cdef Tensor broadcast_of(Tensor a, Tensor b):
     """An uninitialised tensor of the shape that two broadcast to and of their result type, on the first one's device."""
     cdef int64_t sizes[MAX_DIMS]
-    cdef dtype d = a.dt if a.dt is b.dt else <dtype>result_type(a, b)
+    cdef dtype d = a.dt if a.dt is b.dt else <dtype>common_dtype(a, b)
     if same_sizes(a, b):
         return like_of(a, d)
     return alloc_sizes(broadcast_into(a.nd, a.sizes, b.nd, b.sizes, sizes), sizes, d, a.dev)

@@ -273,14 +273,26 @@ cdef inline bint are_one(tuple values) noexcept:
     return True
 
 
+cdef object other_shape(object given):
+    """What else is taken for a shape: None, which has no dimensions, and a range."""
+    if given is None or isinstance(given, range):
+        return tuple(given or ())
+    raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {_type_name(given)}")
+
+
 def broadcast_shapes(*shapes):
-    """The shape that all given shapes broadcast to. Raises RuntimeError where two sizes differ and neither is 1."""
+    """The shape that all given shapes broadcast to; a number is the shape of one dimension.
+
+    Raises RuntimeError where two sizes differ and neither is 1, and for what is no shape; ValueError for a negative size.
+    """
     cdef int64_t sizes[MAX_DIMS]
     cdef int64_t given[MAX_DIMS]
     cdef int nd = 0, n, i, shift
     if len(shapes) > 1 and type(shapes[0]) is Size and are_one(shapes):
         return shapes[0]                    # the common case: tensors share the objects, see `make_size`
     for shape in shapes:
+        if not (PyTuple_Check(shape) or PyList_Check(shape) or PyLong_Check(shape)):
+            shape = other_shape(shape)
         n = read_ints(shape, given, "broadcast_shapes(): shape")
         if n > nd:                          # right-align what was there
             for i in range(nd - 1, -1, -1):
@@ -290,6 +302,8 @@ def broadcast_shapes(*shapes):
             nd = n
         shift = nd - n
         for i in range(n):
+            if given[i] < 0:
+                raise ValueError(f"Attempting to broadcast a dimension with negative length: {given[i]}")
             if given[i] == 1 or given[i] == sizes[i + shift]:
                 continue
             if sizes[i + shift] != 1:

@@ -7,18 +7,22 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from typing import Any, TypeVar
 
 from . import _core
 from ._core import Tensor
 
-__all__ = ["check_flag", "names_wrong_types", "types_come_first"]
+__all__ = ["check_flag", "checks_types", "names_wrong_types", "types_come_first"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # What else is taken for a type: whatever the functions themselves take for a number.
-_TAKEN: dict[type, tuple[type, ...]] = {int: (Integral, Tensor), float: (Real, Tensor)}
+_TAKEN: dict[type, tuple[type, ...]] = {
+    int: (Integral, Tensor),
+    float: (Real, Tensor),
+    complex: (Number, Tensor),
+}
 _CALLABLE: Any = Callable
 _UNIONS = (typing.Union, types.UnionType)
 _SHOWN = {_core.dtype: "torch.dtype", _core.device: "torch.device", type(None): "None"}
@@ -50,6 +54,26 @@ def _naming(function: F, failures: tuple[type[Exception], ...]) -> F:
             if wrong is None:
                 raise
             raise wrong from None
+
+    return checked  # type: ignore[return-value]
+
+
+def checks_types(function: F) -> F:
+    """The function, which looks at its arguments' types before anything else: one that would do is refused too."""
+    parameters = list(inspect.signature(function).parameters.values())
+    expected: dict[str, Any] = {}
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if not expected:  # annotations may name what is defined later
+            expected.update((p.name, _evaluated(p.annotation, function.__globals__)) for p in parameters)
+        given = [
+            *zip(expected.values(), args, strict=False),
+            *((expected.get(name, Any), kwargs[name]) for name in kwargs),
+        ]
+        if not all(type(value) is kind or _takes(kind, value) for kind, value in given):
+            raise next(_wrong(function, parameters, args, kwargs))
+        return function(*args, **kwargs)
 
     return checked  # type: ignore[return-value]
 

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._argument_types import check_flag, names_wrong_types
@@ -17,6 +17,9 @@ from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 from ._sequences import is_sequence, listed
 from .kernels.random import Generator, default_generator
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = [
     "Generator",
@@ -146,7 +149,7 @@ def tensor(
         )
         return _finished(_converted(data.detach().clone(), target, device or data.device), requires_grad)
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple, type)):
-        return _finished(_converted(from_numpy(_array_of(data)), target, device), requires_grad)
+        return _finished(_converted(_copied(_array_of(data)), target, device), requires_grad)
     return _finished(_converted(_from_values(data, target), None, device), requires_grad)
 
 
@@ -260,7 +263,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 def manual_seed(seed: int) -> Generator:
     """Starts the sequence of random numbers that belongs to ``seed``; returns the generator."""
-    return default_generator.manual_seed(seed)
+    return default_generator.manual_seed(int(seed))
 
 
 def initial_seed() -> int:
@@ -304,12 +307,21 @@ def _from_values(data: Any, dtype: DType | None) -> Tensor:
         single = _from_values(data, _core.dtypes["float32"])
         return _converted(single, target, None)
     if _is_integer(target):
-        return from_numpy(np.array(_integers(values, target), dtype=target.name).reshape(shape))
+        return _copied(np.array(_integers(values, target), dtype=target.name).reshape(shape))
     try:
         array = np.array(values, dtype=target.name).reshape(shape)
     except OverflowError:
         raise RuntimeError(f"value cannot be converted to type {target} without overflow") from None
-    return from_numpy(array)
+    return _copied(array)
+
+
+def _copied(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor with an array's values, in memory of its own: that can be resized."""
+    import numpy as np
+
+    result = _core.alloc(array.shape, from_numpy(array).dtype, "cpu")
+    np.copyto(np.asarray(_core.as_memoryview(result)), array)
+    return result
 
 
 def _is_integer(dtype: DType) -> bool:
@@ -375,5 +387,5 @@ def _inferred(values: Sequence[Any]) -> DType:
         return _core.dtypes["bool"]
     for kind in (complex, float):
         if any(issubclass(found, kind) for found in kinds):
-            return _core.result_type(kind())
+            return _core.common_dtype(kind())
     return _core.dtypes["int64"]

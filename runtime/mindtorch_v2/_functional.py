@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 from . import _core
-from ._argument_types import check_flag, names_wrong_types
+from ._argument_types import checks_types, names_wrong_types
 from ._core import Tensor
 from ._core import dtype as DType
+from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 
 __all__ = [
@@ -26,19 +28,20 @@ __all__ = [
 ]
 
 Dims = int | Sequence[int] | None
+Scalar = float | complex
+_LEFT_OUT: Any = object()  # in place of an argument that decides which form of a function is called
 
 
 def can_cast(from_: DType, to: DType) -> bool:
     """Whether a result of dtype ``from_`` may be stored in ``to``: never into a lower category (float into int)."""
-    try:
-        return _category(from_) <= _category(to)
-    except AttributeError:
-        got = f"{type(from_).__name__} and {type(to).__name__}"
-        raise TypeError(f"can_cast(): both arguments must be torch.dtype, not {got}") from None
+    return _category("from_", from_) <= _category("to", to)
 
 
-def _category(dtype: DType) -> int:
+def _category(name: str, given: Any) -> int:
     """0 for bool, 1 for integers, 2 for floating-point, 3 for complex numbers."""
+    dtype = PYTHON_TYPES.get(given, given) if isinstance(given, type) else given
+    if not isinstance(dtype, DType):
+        raise TypeError(f"can_cast(): argument '{name}' must be torch.dtype, not {type(given).__name__}")
     if dtype.is_complex:
         return 3
     return 2 if dtype.is_floating_point else int(dtype is not _core.dtypes["bool"])
@@ -69,18 +72,14 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(tensor.expand(shape) for tensor in tensors)
 
 
-@names_wrong_types
+@checks_types
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether elements are equal, or finite and within atol + rtol * |other|."""
-    if not isinstance(other, Tensor):
-        raise TypeError(f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if not tolerance >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
-    if not isinstance(equal_nan, bool):
-        raise TypeError(f"equal_nan must be bool, not {type(equal_nan).__name__}")
     close = input == other
     if equal_nan and input.is_floating_point():
         close = close | (input.isnan() & other.isnan())
@@ -91,78 +90,95 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     return close | near
 
 
-@names_wrong_types
+@checks_types
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all elements are close, as `isclose` has it."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
 
 
-@names_wrong_types
+@checks_types
 def var(
     input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool | None = None,
+    dim: Dims = _LEFT_OUT,
+    unbiased: bool = _LEFT_OUT,
+    keepdim: bool = _LEFT_OUT,
     *,
-    correction: float | None = None,
+    correction: Scalar | None = _LEFT_OUT,
 ) -> Tensor:
     """The variance over dimensions: the squares of the distances to the mean, summed, over n - correction (1).
 
-    ``unbiased`` is the older word: True for a correction of 1, False for 0; it goes with ``dim``, or alone.
+    Called with ``dim``, ``unbiased`` (False: a correction of 0) and ``keepdim``; with ``unbiased`` alone; or with
+    ``correction``, and without ``unbiased``.
     """
     return _variance("var", input, dim, unbiased, keepdim, correction)
 
 
-@names_wrong_types
+@checks_types
 def std(
     input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool | None = None,
+    dim: Dims = _LEFT_OUT,
+    unbiased: bool = _LEFT_OUT,
+    keepdim: bool = _LEFT_OUT,
     *,
-    correction: float | None = None,
+    correction: Scalar | None = _LEFT_OUT,
 ) -> Tensor:
-    """The standard deviation over dimensions: the root of `var`."""
+    """The standard deviation over dimensions: the root of `var`, which is called alike."""
     result: Tensor = _variance("std", input, dim, unbiased, keepdim, correction).sqrt()
     return result
 
 
 def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, correction: Any) -> Tensor:
-    for flag, value in (("unbiased", unbiased), ("keepdim", keepdim)):
-        if value is not None:
-            check_flag(name, flag, value)
-    if isinstance(dim, bool):  # torch.var(x, unbiased)
-        if unbiased is not None or keepdim is not None:
-            raise TypeError(f"{name}(): a dimension is no bool: as the only argument one stands for `unbiased`")
-        dim, unbiased = None, dim
-    if unbiased is not None and correction is not None:
-        raise TypeError(f"{name}(): `unbiased` and `correction` say the same: give one of them")
+    if isinstance(dim, bool) and unbiased is _LEFT_OUT:  # var(x, unbiased)
+        dim, unbiased = _LEFT_OUT, dim
+    by_dim = dim is not _LEFT_OUT or keepdim is _LEFT_OUT
+    if isinstance(dim, bool) or (unbiased is not _LEFT_OUT and (correction is not _LEFT_OUT or not by_dim)):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments; expected one of:\n"
+            " * (Tensor input, tuple of ints dim, bool unbiased=True, bool keepdim=False)\n"
+            " * (Tensor input, tuple of ints dim=None, *, Number correction=None, bool keepdim=False)\n"
+            " * (Tensor input, bool unbiased=True)"
+        )
     if not input.is_floating_point() and not input.is_complex():
-        raise RuntimeError(f"{name}(): std and var only support floating point and complex dtypes, not {input.dtype}")
-    mean = input.mean(dim, True)
-    count = input.numel() // max(mean.numel(), 1) if input.numel() else _count(input, mean)
-    fewer = correction if correction is not None else int(unbiased is not False)
+        raise RuntimeError(f"std and var only support floating point and complex dtypes, got {input.dtype}")
+    fewer = int(unbiased is not False)
+    if correction is not _LEFT_OUT and correction is not None:
+        fewer = as_element(correction.item() if isinstance(correction, Tensor) else correction, _core.dtypes["float64"])
+    dims = _dims(input, None if dim is _LEFT_OUT else dim)
+    mean = input.mean(dims, True)
+    count = math.prod(input.shape[d] for d in dims) if input.dim() else 1
     distance = input - mean
-    result: Tensor = (distance * distance).sum(dim, bool(keepdim)) / max(count - fewer, 0)
+    result: Tensor = (distance * distance).sum(dims, keepdim is True) / max(0, count - fewer)
     return result
 
 
-def _count(input: Tensor, mean: Tensor) -> int:
-    """How many elements each mean is of, where there are none at all."""
-    return math.prod(size for size, kept in zip(input.shape, mean.shape, strict=True) if size != kept)
+def _dims(input: Tensor, dim: Any) -> tuple[Any, ...]:
+    """The dimensions to go over: all of them where none are given."""
+    if isinstance(dim, (list, tuple)):
+        return tuple(dim) or tuple(range(input.dim()))
+    return tuple(range(input.dim())) if dim is None else (dim,)
 
 
-@names_wrong_types
-def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The p-norm over dimensions: the p-th root of the sum of the p-th powers of magnitudes."""
-    if not (p is None or isinstance(p, (int, float)) or (isinstance(p, str) and p == "fro")):
+@checks_types
+def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The p-norm over dimensions, computed in ``dtype``: the p-th root of the sum of the p-th powers of magnitudes."""
+    if isinstance(p, str) and p != "fro":
+        if p == "nuc":
+            raise NotImplementedError("norm(): the nuclear norm ('nuc') is not supported")
+        raise RuntimeError(f"norm(): Order {p} not supported: expected a number, None or 'fro'")
+    if isinstance(p, complex):
+        raise RuntimeError("norm(): Expected a non-complex scalar as the order of norm")
+    if isinstance(p, Tensor) and p.dim() == 0:
+        p = p.item()
+    if not (p is None or isinstance(p, (Real, str))):
         raise TypeError(
             f"norm(): argument 'p' (position 2) must be Number, None or 'fro', not {type(p).__name__} {p!r}"
         )
-    order = float(p) if isinstance(p, (int, float)) else 2.0
+    if dtype is not None:
+        input = input.to(dtype)
+    order = float(p) if isinstance(p, Real) else 2.0
     if not input.is_floating_point() and not input.is_complex():
         raise RuntimeError(f"norm(): Expected a floating point or complex tensor as input. Got {input.dtype}")
-    dims: Dims = list(range(input.dim())) if dim is None else dim
+    dims = _dims(input, dim)
     result: Tensor
     if math.isinf(order):
         result = input.abs().amax(dims, keepdim) if order > 0 else input.abs().amin(dims, keepdim)

@@ -189,7 +189,10 @@ def transposed(self: Tensor) -> Tensor:
 
 def matrix_transposed(self: Tensor) -> Tensor:
     """The last two dimensions exchanged: ``x.mT``."""
-    if self.dim() < 2:
+    if self.dim() == 0:
+        whole: Tensor = ops.aten.alias.default(self)
+        return whole
+    if self.dim() == 1:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got {self.dim()}-D tensor."
         )

@@ -7,8 +7,10 @@ import weakref
 from typing import Any
 
 from .. import _core
-from .._argument_types import check_flag
+from .._argument_types import checks_types
 from .._core import Tensor, device, dtypes
+from .._core import dtype as DType
+from .._numbers import PYTHON_TYPES
 from ._casting import AUTOCAST_KEYS, autocast_key, eligible
 
 __all__ = [
@@ -41,6 +43,7 @@ class _State(threading.local):
 _state = _State()
 
 
+@checks_types
 def is_autocast_available(device_type: str) -> bool:
     """Whether a device type has autocast. Raises RuntimeError for an unknown type."""
     if not isinstance(device_type, str):
@@ -49,35 +52,40 @@ def is_autocast_available(device_type: str) -> bool:
     return device(device_type).type in AUTOCAST_KEYS
 
 
+@checks_types
 def is_autocast_enabled(device_type: str = "npu") -> bool:
     """Whether autocast is on for a device type on this thread."""
     _, excluded = _core.thread_keys()
     return not excluded & _core.key_mask(autocast_key(device_type))
 
 
+@checks_types
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     """Turns autocast on or off for a device type on this thread."""
     from ._policies import install  # needs the built-in operators, which are loaded after this package
 
-    check_flag("set_autocast_enabled", "enabled", enabled)
     mask = _core.key_mask(autocast_key(device_type))
     install(device(device_type).type)
     included, excluded = _core.thread_keys()
     _core.set_thread_keys_(included, excluded & ~mask if enabled else excluded | mask)
 
 
+@checks_types
 def get_autocast_dtype(device_type: str) -> Any:
     """The dtype that autocast lowers to on a device type."""
     autocast_key(device_type)
     return _state.dtypes[device(device_type).type]
 
 
+@checks_types
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
     """Sets the dtype that autocast lowers to on a device type, for this thread."""
-    if not isinstance(dtype, _core.dtype):
-        raise TypeError(f"set_autocast_dtype(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    found = PYTHON_TYPES.get(dtype, dtype) if isinstance(dtype, type) else dtype
+    if not isinstance(found, DType):
+        got = type(dtype).__name__
+        raise TypeError(f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {got}")
     autocast_key(device_type)
-    _state.dtypes[device(device_type).type] = dtype
+    _state.dtypes[device(device_type).type] = found
 
 
 def is_autocast_cache_enabled() -> bool:
@@ -85,9 +93,9 @@ def is_autocast_cache_enabled() -> bool:
     return _state.cache_enabled
 
 
+@checks_types
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Sets `is_autocast_cache_enabled`."""
-    check_flag("set_autocast_cache_enabled", "enabled", enabled)
     _state.cache_enabled = enabled
 
 

@@ -60,7 +60,7 @@ def full(
     size: Sequence[int], fill_value: Any, *, dtype: dtype | None = None, device: device | None = None, **options: Any
 ) -> Tensor:
     """A tensor of the given size filled with a number; of its kind of dtype unless one is given."""
-    kind = _I64 if type(fill_value) is int else _core.result_type(fill_value)
+    kind = _I64 if type(fill_value) is int else _core.common_dtype(fill_value)
     return _fill(_core.alloc(size, dtype or kind, device), fill_value)
 
 

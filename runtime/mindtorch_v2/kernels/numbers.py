@@ -60,7 +60,7 @@ _BOOL = _core.dtypes["bool"]
 
 def _number(value: Any, beside: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """``value`` as arithmetic with ``beside`` takes it: in the dtype of the result, integers wrapped to its range."""
-    target = dtype or torch.result_type(beside, value)
+    target = dtype or _core.common_dtype(beside, value)
     return write(_core.alloc((), target, beside.device), wrapped(value, target))
 
 
@@ -136,7 +136,7 @@ def div_(self: Tensor, other: Any) -> Tensor:
 
 
 def _quotient_dtype(self: Tensor, other: Any) -> torch.dtype:
-    return torch.result_type(self, other if isinstance(other, complex) else 1.0)
+    return _core.common_dtype(self, other if isinstance(other, complex) else 1.0)
 
 
 def div_mode(self: Tensor, other: Any, *, rounding_mode: str | None) -> Tensor:
@@ -152,7 +152,7 @@ def pow(self: Tensor, exponent: Any) -> Tensor:
     """Integers to the power of a number."""
     if isinstance(exponent, int) and exponent < 0 and not self.is_complex():
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    target = torch.result_type(self, exponent)
+    target = _core.common_dtype(self, exponent)
     if target is _BOOL:
         return self.clone() if exponent else torch.ones_like(self)
     result: Tensor = torch.ops.aten.pow(self, _choice(exponent, self))
@@ -179,14 +179,14 @@ def where_self(condition: Tensor, self: Any, other: Tensor) -> Tensor:
 
 def where_both(condition: Tensor, self: Any, other: Any) -> Tensor:
     """``where`` with two numbers."""
-    first, second = (scalar_tensor(n, dtype=torch.result_type(n), device=condition.device) for n in (self, other))
+    first, second = (scalar_tensor(n, dtype=_core.common_dtype(n), device=condition.device) for n in (self, other))
     result: Tensor = torch.ops.aten.where(condition, first, second)
     return result
 
 
 def _choice(number: Any, beside: Tensor) -> Tensor:
     """As `_number`, but an integer that the dtype cannot hold is refused."""
-    target = torch.result_type(beside, number)
+    target = _core.common_dtype(beside, number)
     if target.is_floating_point:
         return _number(number, beside, target)
     return scalar_tensor(number, dtype=target, device=beside.device)
@@ -221,7 +221,7 @@ def _fill_where(mask: Tensor, value: Any, self: Tensor, out: Tensor) -> Tensor:
 def clamp(self: Tensor, min: Any, max: Any) -> Tensor:
     """Each element moved into the range from ``min`` to ``max``, which must fit the result's dtype."""
     numbers = [number for number in (min, max) if number is not None]
-    target = torch.result_type(self, *numbers)
+    target = _core.common_dtype(self, *numbers)
     if target is _BOOL:
         raise NotImplementedError("clamp() is not implemented for bool: use `&` and `|`")
     out = _core.alloc(self.shape, target, self.device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,10 @@ __all__ = [
 class Generator:
     """A source of random numbers with a seed of its own, as ``torch.Generator``."""
 
-    def __init__(self, device: device | str = "cpu") -> None:
-        self.device = _core.device(device)
+    def __init__(self, device: device | str | None = "cpu") -> None:
+        self.device = _core.device("cpu" if device is None else device)
+        if self.device.type == "meta":
+            raise RuntimeError("Generator(): there are no random numbers on meta: expected a device that has some")
         self._seed = 67280421310721  # PyTorch's default seed
         self._state: np.random.Generator | None = None
 
@@ -44,8 +47,16 @@ class Generator:
         return self._state
 
     def manual_seed(self, seed: int) -> Generator:
-        """Starts the sequence that belongs to ``seed``."""
-        self._seed, self._state = int(seed) % 2**64, None
+        """Starts the sequence that belongs to ``seed``.
+
+        Raises RuntimeError for what is no integer, ValueError for one beyond 64 bits.
+        """
+        if not hasattr(type(seed), "__index__"):
+            raise RuntimeError(f"manual_seed expected an int, but got {type(seed).__name__}")
+        number = operator.index(seed)
+        if not -(2**63) <= number < 2**64:
+            raise ValueError(f"Overflow when unpacking long long: the seed {number} needs more than 64 bits")
+        self._seed, self._state = number % 2**64, None
         return self
 
     def initial_seed(self) -> int:

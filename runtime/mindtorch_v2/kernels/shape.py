@@ -493,7 +493,7 @@ def _joined(tensors: Sequence[Tensor], dim: int) -> tuple[int, list[Tensor], lis
                     f"{size} for tensor number {i} in the list."
                 )
         shape[d] += part.shape[d]
-    return d, parts, shape, _core.result_type(*tensors)
+    return d, parts, shape, _core.common_dtype(*tensors)
 
 
 def cat_fake(tensors: Sequence[Tensor], dim: int) -> Tensor:

@@ -30,3 +30,10 @@ class Tag(str, enum.Enum):
     pt2_compliant_tag = "pt2_compliant_tag"
     reduction = "reduction"
     view_copy = "view_copy"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Tag:
+        """A tag by its place in PyTorch's list. Raises TypeError for what is neither that nor a name."""
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(cls):
+            return list(cls)[value]
+        raise TypeError(f"Tag(): {value!r} is not the name of a tag; they are {', '.join(tag.value for tag in cls)}")
