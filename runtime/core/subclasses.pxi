@@ -35,10 +35,11 @@ def wrapper_over(cls, Tensor meta not None, where, uint64_t extra_keys):
 
     Wrappers over views of one meta tensor count as views of one another.
     """
-    if meta.dev.type_code != DEVICE_META:
-        raise ValueError(f"wrapper_over(): argument 'meta' must be on meta, as a wrapper has no memory; got one on {meta.dev}")
+    cdef device claimed = as_device(where)
+    if meta.dev.type_code != DEVICE_META and meta.dev is not claimed:
+        raise ValueError(f"wrapper_over(): a tensor on {meta.dev} cannot be shown as one on {claimed}: give its shape on meta")
     cdef Tensor t = new_of_class(cls)
-    t.dt, t.storage, t.offset, t.dev = meta.dt, meta.storage, meta.offset, as_device(where)
+    t.dt, t.storage, t.offset, t.dev = meta.dt, meta.storage, meta.offset, claimed
     t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
     t.born = meta.born
     copy_geometry(meta, t)
