@@ -200,7 +200,7 @@ def linspace(
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included (of integers, their whole parts)."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    inferred = _core.result_type(float(steps), *(n for n in (start, end) if isinstance(n, complex)))
+    inferred = _core.common_dtype(float(steps), *(n for n in (start, end) if isinstance(n, complex)))
     if inferred.is_complex and dtype is not None and not dtype.is_complex:
         raise RuntimeError(f"linspace(): complex numbers cannot be safely cast to the dtype given, {dtype}")
     target = dtype or inferred
