@@ -70,7 +70,8 @@ def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
             keys += _mask_keys(self, index, len(keys))
         else:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    _picked(self, keys)
+    if len(keys) > 1:  # one alone fits
+        _picked(self, keys)
     return tuple(keys)  # index arrays apart from one another go first, as in NumPy
 
 
