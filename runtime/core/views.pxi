@@ -160,10 +160,12 @@ def shallow_detach(Tensor t not None):
 
 
 def change_class(Tensor t not None, cls):
-    """The same tensor, history included, as an object of a subclass of Tensor."""
+    """The same tensor, history and tangents included, as an object of a subclass of Tensor."""
     cdef Tensor result = <Tensor?>Tensor._make_subclass(cls, t)
     result.wants_grad, result.base_, result.seen_version, result.grad_ = t.wants_grad, t.base_, t.seen_version, t.grad_
     result.grad_fn_, result.output_nr_ = t.grad_fn_, t.output_nr_
+    if forward_levels:
+        result.tangents = tangents_of(t)
     return result
 
 

@@ -622,3 +622,20 @@ def test_a_dual_tensor_is_no_tangent() -> None:
             return forward.make_dual(t.ones(2), forward.make_dual(t.ones(2), t.ones(2)))
 
     agree(case, "itself has a forward gradient at the same level")
+
+
+@pytest.mark.parametrize("order", ["first", "second", "alone"])
+def test_a_subclass_beside_a_dual_tensor_loses_no_tangent(order: str) -> None:
+    def case(t: Any) -> Any:
+        class Marked(t.Tensor):  # type: ignore[misc, name-defined]
+            pass
+
+        def function(x: Any) -> Any:
+            other = t.full((3,), 2.0).as_subclass(Marked)
+            if order == "alone":
+                return t.sin(x.as_subclass(Marked)).as_subclass(t.Tensor)
+            return t.mul(*((other, x) if order == "first" else (x, other))).as_subclass(t.Tensor)
+
+        return t.func.jvp(function, (t.ones(3),), (t.full((3,), 3.0),))
+
+    agree(case)
