@@ -135,6 +135,8 @@ cdef dtype promote_integers(dtype a, dtype b):
 
 def promote_types(type1, type2):
     """The smallest dtype that both can be converted to."""
+    if type(type1) is dtype and type(type2) is dtype:
+        return promote(<dtype>type1, <dtype>type2)
     return promote(dtype_given(type1, "type1"), dtype_given(type2, "type2"))
 
 
@@ -173,6 +175,9 @@ cdef dtype wrapped_dtype(dtype d):
 
 def result_type(tensor, other):
     """The dtype of an arithmetic operation on two tensors or numbers; see `common_dtype`."""
+    if is_tensor(<PyObject*>tensor) and is_tensor(<PyObject*>other) and (<Tensor>tensor).dt is (<Tensor>other).dt \
+            and (<Tensor>tensor).nd > 0 and (<Tensor>other).nd > 0:
+        return (<Tensor>tensor).dt
     return common_dtype(tensor, other)
 
 

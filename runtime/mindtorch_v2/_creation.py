@@ -149,7 +149,8 @@ def tensor(
         )
         return _finished(_converted(data.detach().clone(), target, device or data.device), requires_grad)
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple, type)):
-        return _finished(_converted(_copied(_array_of(data)), target, device), requires_grad)
+        array = _array_of(data)
+        return _finished(_converted(_copied(array, from_numpy(array).dtype), target, device), requires_grad)
     return _finished(_converted(_from_values(data, target), None, device), requires_grad)
 
 
@@ -307,20 +308,20 @@ def _from_values(data: Any, dtype: DType | None) -> Tensor:
         single = _from_values(data, _core.dtypes["float32"])
         return _converted(single, target, None)
     if _is_integer(target):
-        return _copied(np.array(_integers(values, target), dtype=target.name).reshape(shape))
+        return _copied(np.array(_integers(values, target), dtype=target.name).reshape(shape), target)
     try:
         array = np.array(values, dtype=target.name).reshape(shape)
     except OverflowError:
         raise RuntimeError(f"value cannot be converted to type {target} without overflow") from None
-    return _copied(array)
+    return _copied(array, target)
 
 
-def _copied(array: np.ndarray[Any, Any]) -> Tensor:
+def _copied(array: np.ndarray[Any, Any], dtype: DType) -> Tensor:
     """A tensor with an array's values, in memory of its own: that can be resized."""
     import numpy as np
 
-    result = _core.alloc(array.shape, from_numpy(array).dtype, "cpu")
-    np.copyto(np.asarray(_core.as_memoryview(result)), array)
+    result = _core.alloc(array.shape, dtype, "cpu")
+    np.asarray(_core.as_memoryview(result))[...] = array
     return result
 
 

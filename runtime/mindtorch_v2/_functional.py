@@ -34,7 +34,7 @@ _LEFT_OUT: Any = object()  # in place of an argument that decides which form of 
 
 def can_cast(from_: DType, to: DType) -> bool:
     """Whether a result of dtype ``from_`` may be stored in ``to``: never into a lower category (float into int)."""
-    return _category("from_", from_) <= _category("to", to)
+    return (from_ is to and type(to) is DType) or _category("from_", from_) <= _category("to", to)
 
 
 def _category(name: str, given: Any) -> int:
