@@ -1,10 +1,14 @@
 """Steps over shapes, and the memory that programs allocate."""
 
 cdef int shape_step(Program p, Frame* f, Step* s) except -1:
-    cdef ShapeRef* a = &f.shapes[s.a]
+    cdef ShapeRef* a
     cdef Word* w = f.words
     cdef int64_t count = 1
     cdef int i
+    if s.code < STEP_SAME_SIZES:                           # of which some read no shape: s.a is none then
+        new_shape(p, f, s)
+        return 0
+    a = &f.shapes[s.a]
     if s.code == STEP_SAME_SIZES:
         w[s.made].i = same_shapes(a, &f.shapes[s.b])
     elif s.code == STEP_SIZE_AT:
@@ -14,12 +18,10 @@ cdef int shape_step(Program p, Frame* f, Step* s) except -1:
         w[s.made].i = a.sizes[i]
     elif s.code == STEP_LENGTH:
         w[s.made].i = a.nd
-    elif s.code == STEP_COUNT:
+    else:
         for i in range(a.nd):
             count = int_step(p, STEP_MUL, count, a.sizes[i])
         w[s.made].i = count
-    else:
-        new_shape(p, f, s)
     return 0
 
 
