@@ -373,8 +373,9 @@ cdef class Tensor:
     def __rlshift__(self, other): return reflected("bitwise_left_shift", self, other)
     def __rrshift__(self, other): return reflected("bitwise_right_shift", self, other)
     def __rtruediv__(self, other):
-        other = operand(other)
-        return NotImplemented if other is None else call1(aten("reciprocal"), self) * other
+        if operand(other) is None and not hasattr(other, "__array_interface__"):      # an array of NumPy's multiplies
+            return NotImplemented
+        return call1(aten("reciprocal"), self) * other
     def __rmod__(self, other): return reflected("remainder", self, other)
     def __rmatmul__(self, other): return reflected("matmul", self, other) if is_tensor_like(other) else NotImplemented
     def __pow__(self, other, modulo):
