@@ -57,9 +57,7 @@ cdef int64_t dtype_step(Program p, Frame* f, Step* s) except -1:
     b = <dtype>dtype_by_code[w[s.b].i]
     if s.code == STEP_PROMOTE:
         return (<dtype>promote_types(a, b)).code
-    if a.category == CATEGORY_INT and b.category == CATEGORY_INT:          # can_cast
-        return b.is_signed or not a.is_signed
-    return a.category <= b.category
+    return a.category <= b.category                                        # can_cast: never into a lower category
 
 
 cdef int64_t int_step(Program p, int code, int64_t a, int64_t b) except? -1:

@@ -38,5 +38,9 @@ cdef int python_step(Program p, Frame* f, Step* s) except -1:
     function, names = <object>s.what
     for i in range(s.b):
         args[i] = f.objects[p.pool[s.a + i]]
-    put(f, s.made, PyObject_Vectorcall(function, args, s.b - len(names), <PyObject*>names if names else NULL))
+    try:
+        result = PyObject_Vectorcall(function, args, s.b - len(names), <PyObject*>names if names else NULL)
+    except (KernelError, KernelArgumentError, KernelOverflowError) as error:      # of a launch in it
+        return explained(p, f, error)
+    put(f, s.made, result)
     return 0

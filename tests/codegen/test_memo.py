@@ -20,7 +20,7 @@ ENTRY = """\
   kernels: [{{device: cpu, symbol: op, library: l.so, args: [x, out, f32(scale), u64(x.numel())]}}]
   backward: {{x: grad * scale}}
 """
-TEXT = "namespace: n\nops:\n" + "".join(ENTRY.format(i=i) for i in range(100))
+TEXT = "namespace: n\nops:\n" + "".join(ENTRY.format(i=i) for i in range(200))
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_output_edited_by_hand_is_found(folder: Path, runs: list[str], capsys: p
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b"scale", b"scalf", 1))
     assert cli.main(["check", "ops.yaml"]) == 1
-    assert '-    "op_0(Tensor x, *, float scalf=1.0) -> Tensor",' in capsys.readouterr().out
+    assert 'op_0(Tensor x, *, float scalf=1.0) -> Tensor"' in capsys.readouterr().out
     path.unlink()
     assert cli.main(["check", "ops.yaml"]) == 1
     assert cli.main(["ops.yaml"]) == 0

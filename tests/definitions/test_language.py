@@ -539,7 +539,7 @@ def test_a_check_that_is_false_on_one_way(lib: Library) -> None:
 
     op(torch.ones(1), torch.ones(1))
     op(torch.ones(1), n=1)
-    with pytest.raises(RuntimeError, match=r"op: expected n == 1, got n = 0"):
+    with pytest.raises(RuntimeError, match=r"op: expected n to be 1, got n = 0"):
         op(torch.ones(1))
 
 

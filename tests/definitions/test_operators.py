@@ -80,7 +80,9 @@ def test_meta_tensors_get_what_is_allocated() -> None:
     assert scaled_add(x, x).shape == (6, 4)
     assert [t.shape for t in layer_norm(x)] == [(6, 4), (6, 1), (6, 1)]
     assert scaled_add(x, x).is_meta
-    with pytest.raises(RuntimeError, match=r"expected x.shape == y.shape, got x.shape = \[6, 4\], y.shape = \[4\]"):
+    with pytest.raises(
+        RuntimeError, match=r"expected x and y to have the same shape, got x.shape = \[6, 4\], y.shape = \[4\]"
+    ):
         scaled_add(x, torch.empty(4, device="meta"))
 
 
@@ -94,10 +96,10 @@ def test_a_mode_without_gradients_records_nothing() -> None:
 
 # ---------------------------------------------------------------- errors
 def test_a_check_says_what_was_expected_and_got() -> None:
-    message = r"defined::scaled_add: expected x.shape == y.shape, got x.shape = \[2, 3\], y.shape = \[3\]"
+    message = r"defined::scaled_add: expected x and y to have the same shape, got x.shape = \[2, 3\], y.shape = \[3\]"
     with pytest.raises(torch.library.CheckError, match=message):
         scaled_add(rows(2, 3), rows(3))
-    with pytest.raises(torch.library.CheckError, match=r"expected x.dim\(\) == 2, got x.dim\(\) = 1"):
+    with pytest.raises(torch.library.CheckError, match=r"expected x to have 2 dimensions, got x.dim\(\) = 1"):
         row_sums(rows(3))
 
 

@@ -30,7 +30,7 @@ from mtcodegen.expr.parser import AND, ATOM, BINARY, COMPARISON, CONDITIONAL, NO
 from mtcodegen.expr.types import C_TYPES, DTYPES
 from mtcodegen.pycode.names import KEYWORDS
 
-__all__ = ["attribute", "by_name", "to_python"]
+__all__ = ["Emitter", "attribute", "by_name", "to_python"]
 
 _CONSTANTS = {"inf": 'float("inf")', "nan": 'float("nan")', "pi": "math.pi"}
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -49,10 +49,12 @@ def to_python(
     (``ceil_div`` -> ``npu.ceil_div``, ``fused::op`` -> ``_op``) where that differs from the table of helpers. Operators
     become ``<builtin>.<name>``, or ``torch.ops.<namespace>.<name>`` outside the built-in namespace.
     """
-    return _Emitter(rename or {}, helpers or {}, builtin).emit(expr, 0)
+    return Emitter(rename or {}, helpers or {}, builtin).emit(expr, 0)
 
 
-class _Emitter:
+class Emitter:
+    """Syntax trees as Python; other dialects change how some nodes are spelled."""
+
     def __init__(self, rename: Mapping[str, str], helpers: Mapping[str, str], builtin: str) -> None:
         self.rename = rename
         self.helpers = helpers

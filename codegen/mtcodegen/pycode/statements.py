@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from mtcodegen.pycode.literals import pieces, quoted
@@ -29,7 +30,7 @@ LONGEST = WIDTH - 9  # a literal that fits on a line of its own, as an argument 
 def statement(code: str) -> Doc | None:
     """The document of a statement or of a compound statement's first line; None if it has no layout of its own."""
     if code.startswith("@"):
-        return ("@", _expression(ast.parse(code[1:], mode="eval").body, False))
+        return ("@", _decorator(ast.parse(code[1:], mode="eval").body))
     header, suite = code.endswith(":"), code.endswith(": ...")
     node = ast.parse(f"{code} ..." if header else code).body[0]
     if isinstance(node, ast.FunctionDef):
@@ -49,9 +50,24 @@ def statement(code: str) -> Doc | None:
     if isinstance(node, ast.Expr):
         return _right_hand_side(node.value)
     if isinstance(node, ast.ImportFrom):
-        names = [alias.name for alias in node.names]
+        names = [alias.name if alias.asname is None else f"{alias.name} as {alias.asname}" for alias in node.names]
         return (f"from {'.' * node.level}{node.module or ''} import ", brackets("(", listed(names), ")"))
     return None
+
+
+def _decorator(node: ast.expr) -> Doc:
+    """A call whose arguments stand further to the left than those in a function: a text may be longer."""
+    if not isinstance(node, ast.Call) or not node.args or not _is_text(node.args[0]):
+        return _expression(node, False)
+    whole = _whole(node.args[0])
+    room = LONGEST + (4 if node.keywords else 5)  # alone it has no comma behind it
+    parts = [whole] if len(whole) <= room else pieces(ast.literal_eval(whole), WIDTH - 5)
+    items: list[Doc] = [
+        group(*join(parts, Line())),
+        *[_expression(arg, True) for arg in node.args[1:]],
+        *[(f"{word.arg}=", _expression(word.value, True)) for word in node.keywords],
+    ]
+    return (_expression(node.func, False), brackets("(", group(commas(items)), ")"))
 
 
 def _flat(node: ast.expr) -> str:
@@ -217,9 +233,63 @@ def _attribute(node: ast.Attribute, inside: bool) -> Doc:
 
 def _call(node: ast.Call, inside: bool) -> Doc:
     items: list[Doc] = [_expression(arg, True) for arg in node.args]
-    items += [(f"{word.arg}=" if word.arg else "**", _expression(word.value, True)) for word in node.keywords]
+    items += [(f"{word.arg}=" if word.arg else "**", _keyword_value(word)) for word in node.keywords]
     function = _operand(node.func, _ATOM, inside)
     return (function, brackets("(", group(commas(items)), ")") if items else "()")
+
+
+def _keyword_value(word: ast.keyword) -> Doc:
+    """What is passed by name: a text that does not fit beside the name stands in parentheses."""
+    if not _is_text(word.value):
+        return _expression(word.value, True)
+    whole = _whole(word.value)
+    if len(whole) < LONGEST - len(word.arg or ""):
+        return whole
+    return brackets("(", group(*join([whole] if len(whole) <= _IN_PARENTHESES else _lines(word.value), Line())), ")")
+
+
+_IN_PARENTHESES = WIDTH - 12  # the room for a literal in parentheses, as an argument in a function
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _whole(node: ast.expr) -> str:
+    """A string, formatted or not, as one literal."""
+    if isinstance(node, ast.JoinedStr):
+        return _formatted("".join(word for part in node.values for word in _words(part)))
+    return quoted(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _lines(node: ast.expr) -> list[str]:
+    """A string as literals that each fit on a line."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return pieces(node.value, WIDTH - 16)
+    lines = [""]
+    for word in [word for part in node.values for word in _words(part)] if isinstance(node, ast.JoinedStr) else ():
+        if lines[-1] and len(lines[-1]) + len(word) > WIDTH - 19:
+            lines.append("")
+        lines[-1] += word
+    return [_formatted(line) for line in lines]
+
+
+def _words(part: ast.expr) -> list[str]:
+    """The parts of a formatted string that stay together."""
+    if isinstance(part, ast.FormattedValue):
+        return [f"{{{ast.unparse(part.value)}}}"]
+    text = quoted(f"'{part.value}")[2:-1] if isinstance(part, ast.Constant) and isinstance(part.value, str) else ""
+    return re.findall(r"[^ ]* ?", text.replace("{", "{{").replace("}", "}}"))[:-1]
+
+
+def _formatted(text: str) -> str:
+    plain = text.replace("{{", "").replace("}}", "")
+    return f'f"{text}"' if "{" in plain else '"' + text.replace("{{", "{").replace("}}", "}") + '"'
+
+
+def _joined_string(node: ast.JoinedStr, inside: bool) -> Doc:
+    whole = _whole(node)
+    return whole if not inside or len(whole) <= LONGEST else group(*join(_lines(node), Line()))
 
 
 def _subscript(node: ast.Subscript, inside: bool) -> Doc:
@@ -323,6 +393,7 @@ def _dict(node: ast.Dict, inside: bool) -> Doc:
 
 _EXPRESSIONS: dict[type[ast.expr], Callable[..., Doc]] = {
     ast.Constant: _constant,
+    ast.JoinedStr: _joined_string,
     ast.Starred: _starred,
     ast.Attribute: _attribute,
     ast.Call: _call,

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.layout import wrap
 from mtcodegen.system.paths import data_folder
+from mtcodegen.targets.definitions import views
 from mtcodegen.targets.job import HEADER
 from mtcodegen.targets.plan.examples import Tests
 from mtcodegen.targets.plan.module import Module
@@ -35,6 +37,7 @@ __all__ = [
     "MINDTORCH",
     "TORCH",
     "Runtime",
+    "render_definitions",
     "render_module",
     "render_package",
     "render_page",
@@ -79,6 +82,15 @@ def render_module(module: Module, runtime: Runtime = MINDTORCH) -> tuple[str, st
     about = {**common, "noqa": noqa, "overloaded": overloaded, "imports": imports, "body": body}
     stub_text = _render("module.pyi.j2", about)
     return wrap(text), wrap(stub_text)
+
+
+def render_definitions(module: views.Module, imports: Imports) -> str:
+    """The text of a module of definitions."""
+    names = {"Library": imports.name("mindtorch_v2.library", "Library"), "KernelLauncher": ""}
+    if module.launchers:
+        names["KernelLauncher"] = imports.name("mindtorch_v2.npu", "KernelLauncher")
+    values = {"module": module, "names": names, "header": _header(module.source), "imports": imports.groups(["math"])}
+    return wrap(_render("mindtorch/module.py.j2", values).lstrip("\n"))
 
 
 def _noqa(codes: Sequence[str], more: Sequence[str] = ()) -> str:

@@ -7,7 +7,7 @@ import functools
 import re
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -131,13 +131,19 @@ class Library:
         variants: Iterable[str] = ("function",),
         device_check: str = "NoCheck",
         overlap_check: Iterable[str] = (),
+        deprecated: str | None = None,
+        fallback: str | None = None,
+        autocast: Mapping[str, str] | None = None,
+        graph_update: Iterable[str] = (),
     ) -> Callable[[Callable[..., None]], OpOverload]:
         """Decorator: defines an operator by a function that says, of its arguments as symbols, what a call does.
 
         ``function(op, *arguments)`` says what is checked, returned and launched, and what the gradient is
         (`docs/operators.md`). It runs once, when the operator is first called or looked at; calls run what it said,
-        without Python. The other arguments are `define`'s; the function's docstring is the operator's. Returns the
-        operator in the function's place.
+        without Python. ``deprecated`` says what to call instead; ``fallback`` what runs on devices without a kernel
+        ("cpu": the one for that, on copies; "error"); ``autocast`` to which dtype, or "promote", the operator's tensors
+        are cast with autocast on for a device; ``graph_update`` which arguments a captured graph may change. The others
+        are `define`'s; the function's docstring is the operator's. Returns the operator in the function's place.
         """
 
         from .definitions import Definition  # a program that defines nothing starts without it
@@ -154,7 +160,15 @@ class Library:
                 source=None if code is None else f"{code.co_filename}:{code.co_firstlineno}",
             )
             overload = self._resolve(schema.partition("(")[0].strip())
-            definition = Definition(self, overload, function)
+            definition = Definition(
+                self,
+                overload,
+                function,
+                deprecated=deprecated,
+                fallback=fallback,
+                autocast=autocast,
+                graph_update=graph_update,
+            )
             self._definitions.append(definition)
             self._undo.append(definition.forget)
             return overload

@@ -14,7 +14,7 @@ from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import IMPORTED, Names, accepted, return_annotation
 from mtcodegen.pycode.pretty import WIDTH
 
-__all__ = ["Overload", "Signature", "Stub", "odd_names", "plan_stubs"]
+__all__ = ["Overload", "Signature", "Stub", "docstring", "odd_names", "plan_stubs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Signature:
         before = " " * indent
         mark = f"{before}@deprecated({quoted(self.deprecated)})\n" if self.deprecated else ""
         head = bracketed(f"def {name}", parameters, f" -> {self.returns}:{'' if self.doc else ' ...'}", indent)
-        return f"{mark}{head}\n{_docstring(self.doc, before + '    ')}" if self.doc else mark + head
+        return f"{mark}{head}\n{docstring(self.doc, before + '    ')}" if self.doc else mark + head
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ _CONSTANTS = ("None", "True", "False")  # not of every type, but nowhere do they
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
-def _docstring(doc: str, indent: str) -> str:
+def docstring(doc: str, indent: str) -> str:
     """A docstring with what it is indented by."""
     text = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)

@@ -6,21 +6,27 @@ A device's program is made at the first call there, a gradient's at its first us
 
 from __future__ import annotations
 
+import inspect
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from ..._core import OpOverload, Plan, Program
-from ...errors import check_error
+from ...errors import CheckError, check_error
 from .._references import python_function
-from ._gradient import Formulas
+from ._by_hand import Backward, not_differentiable, tangents
+from ._gradient import Formulas, together
 from ._helpers import Allocated, Typed
+from ._listed import listed_gradient
 from ._lowering import Lowering
+from ._policies import autocast_kernel, fallback_kernel, warning
+from ._sentences import expectation
 from ._symbols import DefinitionError, Several, Symbol, TensorSymbol
 from ._text import names_of, text_of
 from ._tracer import Trace, Tracer
+from ._variants import variant_kernel
 
 if TYPE_CHECKING:
     from ...npu import KernelLauncher
@@ -28,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["Definition", "OperatorBuilder"]
 
 _DEVICES = ("CPU", "NPU", "CUDA", "MPS")
+_RUNS = ("launch", "python", "compute")
+_COMPOSED = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")  # the keys of what runs on any device
 _KINDS = {
     "Tensor": "tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "Scalar": "number",
     "str": "str", "ScalarType": "dtype", "Device": "device",
@@ -40,81 +48,114 @@ class OperatorBuilder:
     def __init__(self, overload: OpOverload) -> None:
         self._overload, self._of = overload, Tracer()
         self._arguments = [self._argument(a) for a in overload._schema.arguments]
-        self._checks: list[Symbol] = []
+        self._checks: list[tuple[Symbol, str | None, type[Exception]]] = []
         self._failures: list[tuple[type[Exception], str]] = []
         self._kernels: dict[Any, Any] = {}
+        self._backward: Backward | None = None
+        self._tangents: Callable[..., Any] | None = None
+        self._differentiable: tuple[bool, ...] = ()  # of the outputs
         self._outputs: tuple[Symbol, ...] = ()
         self._formula: Callable[..., Any] | None = None
 
     def _argument(self, argument: Any) -> Symbol:
         text = str(argument.type).removesuffix("?")
-        kind = "shape" if "[" in text and text.split("[")[0] in ("int", "SymInt") else _KINDS.get(text, "object")
+        element, bracket, _ = text.partition("[")
+        listed = {"int": "shape", "SymInt": "shape", "Tensor": "tensors", "Tensor?": "tensors"}
+        kind = listed.get(element, "object") if bracket else _KINDS.get(text, "object")
         symbol: Symbol = self._of.make(kind, "arg", what=(argument.name, text))
         return symbol
 
-    def check(self, *conditions: Any) -> None:
-        """Each must hold in every call; where one does not, the call raises `CheckError`, with the values in it."""
+    def check(self, *conditions: Any, message: str | None = None, error: type[Exception] = CheckError) -> None:
+        """Each must hold in every call; where one does not, the call raises, by default `CheckError`.
+
+        The error names the operator, the condition and the values in it, or says ``message``, in which symbols stand
+        for their values: ``f"expected a matrix, got {x.dim()} dimensions"``.
+        """
         for condition in conditions:
             if isinstance(condition, Symbol):
-                if not any(condition is c for c in self._checks):
-                    self._checks.append(condition)
-                number = next(i for i, c in enumerate(self._checks) if c is condition)
-                self._of.note("check", condition, number)
+                self._of.note("check", condition, self._number(condition, message, error))
             elif not condition:  # false on this way: what led here is the message
-                self._of.note("fail", self._failure(RuntimeError, f"not expected: {self._of.trace}"))
+                name = self._overload.name()
+                words = f"{name}: not expected: {self._of.trace}" if message is None else message
+                self._of.note("fail", self._failure(error, words))
+
+    def _number(self, condition: Symbol, message: str | None, error: type[Exception]) -> int:
+        """Of a check: those that are alike have one."""
+        for number, (known, words, kind) in enumerate(self._checks):
+            if known is condition and words == message and kind is error:
+                return number
+        self._checks.append((condition, message, error))
+        return len(self._checks) - 1
 
     def _failure(self, kind: type[Exception], message: str) -> int:
         self._failures.append((kind, message))
         return len(self._failures) - 1
 
     def returns(self, *outputs: Any) -> Any:
-        """The outputs: allocated (`like`, `empty`, `broadcast`), computed by operators, or arguments it writes to."""
+        """The outputs: allocated (`like`, `empty`, `broadcast`), computed by operators, or arguments it writes to.
+
+        Without arguments they are what Python functions return, which is known to gradients alone.
+        """
         expected = len(self._overload._schema.returns)
+        if not outputs:
+            outputs = tuple(self._unknown_output(i) for i in range(expected))
         if len(outputs) == 1 and isinstance(outputs[0], Several):
             outputs = tuple(outputs[0][i] for i in range(expected))
         if len(outputs) != expected:
             raise DefinitionError(f"op.returns(...): the schema declares {expected} outputs, got {len(outputs)}")
-        self._outputs = tuple(self._output(o) for o in outputs)
+        self._outputs = self._declared(outputs)
         return self._outputs[0] if len(outputs) == 1 else self._outputs
 
-    def _output(self, output: Any) -> Symbol:
+    def _unknown_output(self, number: int) -> Any:
+        """What a Python function will return."""
+        text = str(self._overload._schema.returns[number].type)
+        return self._of.make(_KINDS.get(text, "object"), "output", what=(f"output {number}", text))
+
+    def _declared(self, outputs: Sequence[Any]) -> tuple[Symbol, ...]:
+        """The outputs as symbols, by the schema's types."""
+        types = [str(ret.type) for ret in self._overload._schema.returns]
+        types += ["Tensor"] * (len(outputs) - len(types))
+        return tuple(self._output(o, text) for o, text in zip(outputs, types, strict=True))
+
+    def _output(self, output: Any, text: str) -> Symbol:
         if isinstance(output, Allocated):
             return output.tensor
+        if isinstance(output, (list, tuple)):
+            listed: Symbol = together(self._of, [self._output(item, "Tensor") for item in output])
+            return listed
+        if text != "Tensor" and (output is None or isinstance(output, (bool, int, float, str))):
+            constant: Symbol = self._of.lift(output)
+            return constant
         if not isinstance(output, Symbol):
             expected = "like(...), empty(...), broadcast(...) or a tensor"
             raise DefinitionError(f"op.returns(...): expected {expected}, got {output!r}")
         return output
 
     def launch(
-        self, device: str, kernel: tuple[KernelLauncher, str], *args: Any, block_dim: Any = None,
-        dtypes: Sequence[Any] | None = None,
+        self, device: str | Sequence[str], kernel: tuple[KernelLauncher, str], *args: Any, block_dim: Any = None,
+        dtypes: Sequence[Any] | None = None, abi: str | None = None,
     ) -> None:  # fmt: skip
-        """On a device ("CPU", "NPU") a compiled kernel runs.
+        """On a device ("CPU", "NPU"), or several, a compiled kernel runs.
 
         ``kernel`` is ``launcher["symbol"]``; ``args`` are tensors, None, numbers with C types (``f32(scale)``) and
         structs. ``block_dim`` is that of an AscendC kernel, 1 by default. ``dtypes`` are those that the kernel is
-        compiled for: the operator's tensor arguments must be of one of them.
+        compiled for: the operator's tensor arguments must be of one of them. ``abi`` is "ascendc" on an NPU and "c"
+        elsewhere, unless it is given.
         """
-        _require_device(device)
         typed = [a if isinstance(a, Typed) else Typed(_core.c_types["ptr"], a) for a in args]
         operands = [self._operand(a) for a in typed]
-        key = (
-            device,
-            kernel[0],
-            kernel[1],
-            tuple(a.ctype.name for a in typed),
-            None if dtypes is None else tuple(dtypes),
-        )
-        if key not in self._kernels:
-            allowed = None
-            if dtypes is not None:
-                allowed = tuple(tuple(dtypes) if self._is_given(value) else None for _, value in operands)
-            abi = "ascendc" if device == "NPU" else "c"
-            self._kernels[key] = kernel[0].bind(kernel[1], [a.ctype for a in typed], abi=abi, dtypes=allowed)
-        if device == "NPU" and block_dim is None:
-            block_dim = 1
-        blocks = None if block_dim is None else self._of.lift(block_dim)
-        self._of.note("launch", device, self._kernels[key], operands, blocks)
+        for name in (device,) if isinstance(device, str) else device:
+            _require_device(name)
+            called = abi or ("ascendc" if name == "NPU" else "c")
+            key = called, *kernel, tuple(a.ctype.name for a in typed), None if dtypes is None else tuple(dtypes)
+            if key not in self._kernels:
+                allowed = None
+                if dtypes is not None:
+                    allowed = tuple(tuple(dtypes) if self._is_given(value) else None for _, value in operands)
+                self._kernels[key] = kernel[0].bind(kernel[1], [a.ctype for a in typed], abi=called, dtypes=allowed)
+            blocks = 1 if called == "ascendc" and block_dim is None else block_dim
+            lifted = None if blocks is None else self._of.lift(blocks)
+            self._of.note("launch", name, self._kernels[key], operands, lifted)
 
     def _is_given(self, value: Any) -> bool:
         """Whether what a kernel gets is one of the operator's arguments, made contiguous or not."""
@@ -131,7 +172,7 @@ class OperatorBuilder:
             return "tensor", symbol
         if argument.ctype.name in ("ptr", "desc"):
             raise DefinitionError(f"op.launch(...): {symbol!r} has no C type: write f32(...), i64(...) or another")
-        if symbol.step == "arg" or symbol.kind in ("bytes", "number"):
+        if symbol.step == "arg" or symbol.kind in ("bytes", "number") or isinstance(symbol.what, bytes):
             return "object", symbol
         how = {"int": "int", "bool": "int", "float": "float"}.get(symbol.kind)
         if how is None:
@@ -139,33 +180,120 @@ class OperatorBuilder:
         return how, symbol
 
     def python(
-        self, function: str | Callable[..., Any], *args: Any, device: str = "CPU", fake: Any = None, **kwargs: Any
+        self,
+        function: str | Callable[..., Any],
+        *args: Any,
+        device: str | Sequence[str] = "CPU",
+        fake: Any = None,
+        **kwargs: Any,
     ) -> Any:
         """On a device a Python function, ``"module:function"``, is called with the arguments' values, not a kernel.
 
-        What it returns are the operator's outputs, also where `returns` says how they are allocated on meta tensors.
-        Where that is not known before, its result goes to `returns`, and ``fake`` is called on meta tensors instead.
+        Without arguments it gets all of the operator's, as declared. ``device`` may be several, "Meta" among them, or
+        "any": all that nothing else is said of. What the function returns are the operator's outputs, also where
+        `returns` says how they are allocated on meta tensors. Where that is not known before, its result goes to
+        `returns`, and ``fake`` is called on meta tensors instead.
         """
-        _require_device(device)
+        devices = (device,) if isinstance(device, str) else tuple(device)
+        for name in devices:
+            _require_device(name, "any", "Meta")
         called = _function(function)
+        whole = not args and not kwargs
+        if whole:
+            pairs = list(zip(self._overload._schema.arguments, self._arguments, strict=True))
+            args = tuple(symbol for argument, symbol in pairs if not argument.kwarg_only)
+            kwargs = {argument.name: symbol for argument, symbol in pairs if argument.kwarg_only}
         kind = "several" if len(self._overload._schema.returns) > 1 else "tensor"
-        operands = [None if a is None else self._of.lift(a) for a in (*args, *kwargs.values())]
-        operands = [self._of.lift(None) if a is None else a for a in operands]
-        what = called, tuple(kwargs)
-        result = self._of.make(kind, "python", *operands, what=what, unique=True)
-        self._of.note("python", device, result, None if fake is None else (_function(fake), tuple(kwargs)))
+        operands = [self._of.lift(a) for a in (*args, *kwargs.values())]
+        result = self._of.make(kind, "python", *operands, what=(called, tuple(kwargs)), unique=True)
+        for name in devices:
+            replaced = None if fake is None else (_function(fake), tuple(kwargs))
+            self._of.note("python", name, result, replaced, called if whole else None)
         return result
 
-    def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorator: ``function(grad, ...)``, with an argument an output, returns ``{argument: its gradient}``."""
+    def compute(self, *outputs: Any, device: str | Sequence[str] = "any") -> None:
+        """On a device the outputs are computed by operators, in place of a kernel."""
+        for name in (device,) if isinstance(device, str) else device:
+            _require_device(name, "any", "Meta")
+            self._of.note("compute", name, self._declared(outputs))
+
+    def mindspore(self, device: str | Sequence[str], primitive: str, *args: Any, **attributes: Any) -> None:
+        """On a device a primitive of MindSpore, with some attributes, returns the outputs."""
+        from .._functions import mindspore_kernel  # imported here: it defines operators by this module
+
+        count = len(args)
+
+        def run(*values: Any) -> Any:
+            return mindspore_kernel(primitive, **dict(zip(attributes, values[count:], strict=True)))(*values[:count])
+
+        self.python(run, *args, *attributes.values(), device=device)
+
+    def variant_of(self, base: OpOverload) -> None:
+        """The operator is another one in place, into given outputs, or writing nothing."""
+        self.python(variant_kernel(self._overload, base), device="any")
+
+    def gradient(
+        self, function: Callable[..., Any] | None = None, *, differentiable: Sequence[bool] = ()
+    ) -> Callable[..., Any]:
+        """Decorator: ``function(grad, ...)``, with an argument an output, returns ``{argument: its gradient}``.
+
+        ``differentiable`` says of each output whether it has a gradient; none given: all have.
+        """
+        self._differentiable = tuple(differentiable)
+        if function is None:
+            return self._keep_formula
+        return self._keep_formula(function)
+
+    def _keep_formula(self, function: Callable[..., Any]) -> Callable[..., Any]:
         self._formula = function
         return function
+
+    def backward(self, function: str | Callable[..., Any], setup_context: Any = None) -> None:
+        """The gradient is written by hand: ``function(ctx, *grads)``, after ``setup_context(ctx, inputs, output)``.
+
+        Each is a function or ``"module:function"``; they are what `Library.register_autograd` gets.
+        """
+        self._backward = Backward(_function(function), None if setup_context is None else _function(setup_context))
+
+    def jvp(self, function: str | Callable[..., Any]) -> Any:
+        """Decorator: a function of values returns the tangents of the outputs.
+
+        It takes by name what it reads: arguments, the tangent ``x_t`` of an argument ``x``, outputs (``out``, ``out0``,
+        or by the schema's names), and ``linear``, what the operator itself makes of the tangents.
+        ``"module:function"`` is what `Library.register_jvp` gets.
+        """
+        self._tangents = _function(function) if isinstance(function, str) else tangents(self._overload, function)
+        return function
+
+    def not_differentiable(self) -> None:
+        """No gradient flows through the operator: its outputs do not require one."""
+        self._backward = not_differentiable(self._overload._schema)
+
+    def not_implemented(self) -> None:
+        """The operator has a gradient that nobody has written: backward through it raises NotImplementedError."""
+        self._backward = Backward(None, None)
 
 
 class Definition:
     """An operator whose kernels and gradient are what a function says of symbols."""
 
-    def __init__(self, library: Any, overload: OpOverload, function: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        library: Any,
+        overload: OpOverload,
+        function: Callable[..., None],
+        *,
+        deprecated: str | None = None,
+        fallback: str | None = None,
+        autocast: Mapping[str, str] | None = None,
+        graph_update: Iterable[str] = (),
+    ) -> None:
+        self.deprecated, self.fallback = deprecated, fallback
+        for device, policy in (autocast or {}).items():
+            key, kernel = autocast_kernel(overload, device, policy)
+            library.impl(overload, kernel, key, source=self._place_of(function))
+        if names := tuple(graph_update):
+            library.register_graph(overload, update=names, source=self._place_of(function))
         self.overload, self.ways = overload, []  # type: ignore[var-annotated]
         self._library, self._function = weakref.ref(library), function
         self._lock, self._running = threading.RLock(), False
@@ -174,7 +302,11 @@ class Definition:
     @property
     def place(self) -> str:
         """Where the function stands."""
-        code = getattr(self._function, "__code__", None)
+        return self._place_of(self._function)
+
+    @staticmethod
+    def _place_of(function: Callable[..., Any]) -> str:
+        code = getattr(function, "__code__", None)
         return "<unknown>" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
     # ---- tracing
@@ -199,8 +331,12 @@ class Definition:
     def _run(self) -> Any:
         builder = self.builder
         builder._outputs, builder._formula = (), None
+        if self.deprecated:
+            warn = warning(self.overload.name(), self.deprecated)
+            builder._of.note("do", builder._of.make("object", "python", what=(warn, ()), unique=True))
         values = []
-        for argument, symbol in zip(self.overload._schema.arguments, builder._arguments, strict=True):
+        for at in self._wanted():
+            argument, symbol = self.overload._schema.arguments[at], builder._arguments[at]
             absent = str(argument.type).endswith("?") and builder._of.decide(
                 builder._of.make("bool", "is_none", symbol)
             )
@@ -208,7 +344,9 @@ class Definition:
         self._function(builder, *values)
         failed = any(event[0] == "fail" for event in builder._of.trace.events)
         if not builder._outputs and self.overload._schema.returns and not failed:
-            raise DefinitionError("op.returns(...) was not called")
+            if not any(event[0] in _RUNS for event in builder._of.trace.events):
+                raise DefinitionError("op.returns(...) was not called")
+            builder.returns()
         for event in builder._of.trace.events:
             if event[0] == "python" and event[3] is None and _is_returned(event[2], builder._outputs):
                 raise DefinitionError(
@@ -216,6 +354,19 @@ class Definition:
                     "what is allocated"
                 )
         return builder._outputs, builder._formula
+
+    def _wanted(self) -> list[int]:
+        """The arguments that the function takes: all in order, or some by name, those that it reads."""
+        arguments = [argument.name for argument in self.overload._schema.arguments]
+        code = getattr(self._function, "__code__", None)
+        taken = () if code is None else code.co_varnames[1 : code.co_argcount]
+        if code is None or code.co_flags & inspect.CO_VARARGS or len(taken) == len(arguments):
+            return list(range(len(arguments)))
+        spelled = {name: at for at, name in enumerate(arguments)} | {f"{n}_": at for at, n in enumerate(arguments)}
+        for name in taken:
+            if name not in spelled:
+                raise DefinitionError(f"it takes {name!r}, which is no argument of the operator")
+        return [spelled[name] for name in taken]
 
     def _explained(self, make: Callable[[], Any]) -> Any:
         try:
@@ -235,30 +386,77 @@ class Definition:
     def devices(self) -> list[str]:
         """The devices that the definition names; none where it is composed of other operators."""
         events = [event for way in self.ways for event in way.events]
-        return list(dict.fromkeys(event[1] for event in events if event[0] in ("launch", "python")))
+        return list(dict.fromkeys(event[1] for event in events if event[0] in _RUNS))
 
     def _register(self, library: Any) -> None:
-        differentiable = any(way.result[1] is not None for way in self.ways)
-        devices = self.devices()
-        composed = "CompositeExplicitAutograd" if differentiable else "CompositeImplicitAutograd"
-        for key in (*devices, "Meta") if devices else (composed,):
+        by_hand = self.builder._backward
+        formulas = any(way.result[1] is not None for way in self.ways)
+        for key in self._keys():
+            function = self._only_function(key)
+            if function is not None and key == "Meta":
+                library.register_fake(self.overload, function, source=self.place)
+                continue
             plan = Plan(self.overload, lambda key=key: self.program(key))  # type: ignore[misc]
-            library.impl(self.overload, plan, key, source=self.place)
-        if differentiable:
-            gradient = Formulas(self).gradient()
-            library.register_autograd(self.overload, gradient, setup_context=gradient.setup_context, source=self.place)
+            library.impl(self.overload, function or plan, key, source=self.place)
+        if self.fallback:
+            kernel = fallback_kernel(self.overload, self.fallback, self.devices())
+            for key in ("NPU", "CUDA", "MPS"):
+                if key not in self.devices():
+                    library.impl(self.overload, kernel, key, source=self.place)
+        if self.builder._tangents is not None:
+            library.register_jvp(self.overload, self.builder._tangents, source=self.place)
+        if formulas:
+            made = Formulas(self)
+            marked = not all(self.builder._differentiable)
+            if made.has_lists or marked:
+                by_hand = listed_gradient(made)
+            else:
+                core = made.gradient()
+                library.register_autograd(self.overload, core, setup_context=core.setup_context, source=self.place)
+        if by_hand is not None:
+            setup = by_hand.setup_context
+            library.register_autograd(self.overload, by_hand.function, setup_context=setup, source=self.place)
+
+    def _keys(self) -> list[str]:
+        """The dispatch keys that programs are registered for."""
+        devices = self.devices()
+        differentiable = self.builder._backward is not None or any(way.result[1] is not None for way in self.ways)
+        composed = _COMPOSED[0] if differentiable else _COMPOSED[1]
+        if not devices:
+            runs = any(way.result[0] or way.events for way in self.ways)
+            return [composed] if runs or not self.overload._schema.returns else []
+        named = [device for device in devices if device not in ("any", "Meta")]
+        meta = ["Meta"] if "Meta" in devices or self._allocates() else []
+        return [*named, *meta, *([composed] if "any" in devices else [])]
+
+    def _allocates(self) -> bool:
+        """Whether what a call returns is known without running a kernel."""
+        events = [event for way in self.ways for event in way.events]
+        faked = any(event[0] == "python" and event[3] is not None for event in events)
+        return faked or all(s.step != "output" for way in self.ways for s in way.result[0])
+
+    def _only_function(self, key: str) -> Callable[..., Any] | None:
+        """The Python function that is all of what runs at a key, with the call's own arguments."""
+        device = _device_of(key)
+        if len(self.ways) != 1:
+            return None
+        events = [e for e in self.ways[0].events if e[0] not in _RUNS or e[1] == device]
+        if len(events) != 1 or events[0][0] != "python":
+            return None
+        function: Callable[..., Any] | None = events[0][4]
+        return function
 
     def check(self) -> None:
         """Makes every program that calls can ask for. Raises what a first call would."""
         self.overload.complete()
-        for key in (*self.devices(), "Meta"):
+        for key in self._keys():
             self.program(key)
         Formulas(self).check()
 
     # ---- programs
     def program(self, key: str) -> Program:
         """What runs for calls at a dispatch key."""
-        lowering = Lowering(self.overload, self.builder._arguments)
+        lowering, device = Lowering(self.overload, self.builder._arguments), _device_of(key)
         fresh = sum(1 << number for number, way in enumerate(self.ways) if self._is_fresh(way, key))
         numbers = {id(way): number for number, way in enumerate(self.ways)}
 
@@ -269,9 +467,9 @@ class Definition:
                 low.emit("fail", [event[1]])
             elif event[0] == "do":
                 low.place("o", event[1])
-            elif event[0] == "launch" and event[1] == key:
+            elif event[0] == "launch" and event[1] == device:
                 low.launch(*event[2:])
-            elif event[0] == "python" and event[1] == key:
+            elif event[0] == "python" and event[1] == device:
                 low.place("o", event[2])
 
         def end(low: Lowering, way: Trace) -> None:
@@ -287,12 +485,18 @@ class Definition:
     def _outputs(self, low: Lowering, way: Trace, key: str) -> list[Symbol]:
         """What a way returns at a key: what was declared, or what a Python function returned in its place."""
         outputs: Sequence[Symbol] = way.result[0]
-        runs = [event for event in way.events if event[0] in ("launch", "python")]
-        if runs and key != "Meta" and not any(event[1] == key for event in runs):
+        device = _device_of(key)
+        runs = [event for event in way.events if event[0] in _RUNS]
+        if runs and key != "Meta" and not any(event[1] == device for event in runs):
             where = f" where {way}" if way.known else ""
-            low.emit("fail", [self.builder._failure(NotImplementedError, f"it has no kernel for {key}{where}")])
+            place = "any device" if device == "any" else device
+            message = f"{self.overload.name()}: it has no kernel for {place}{where}"
+            low.emit("fail", [self.builder._failure(NotImplementedError, message)])
+            return []
         for event in runs:
-            if event[0] == "python" and (event[1] == key or key == "Meta"):
+            if event[0] == "compute" and event[1] == device:
+                return list(event[2])
+            if event[0] == "python" and (event[1] == device or (key == "Meta" and event[3] is not None)):
                 replaced = self._returned(event, outputs, key)
                 if replaced is not None:
                     return replaced
@@ -300,8 +504,8 @@ class Definition:
 
     def _returned(self, event: tuple[Any, ...], outputs: Sequence[Symbol], key: str) -> list[Symbol] | None:
         """The outputs that a Python function gave; None where they are those that were declared."""
-        _, _, result, fake = event
-        if key == "Meta":
+        _, device, result, fake, _ = event
+        if key == "Meta" and device != "Meta":
             if not _is_returned(result, outputs):
                 return None
             result = self.builder._of.make(result.kind, "python", *result.args, what=fake, unique=True)
@@ -311,7 +515,7 @@ class Definition:
     def _is_fresh(self, way: Trace, key: str) -> bool:
         """Whether what a way returns is memory that it allocated itself, an output each."""
         outputs = way.result[0]
-        if any(event[0] == "python" and event[1] == key for event in way.events):
+        if any(event[0] in ("python", "compute") and event[1] == _device_of(key) for event in way.events):
             return False
         made = all(output.step in ("like", "like_as", "empty", "broadcast_like") for output in outputs)
         return made and len(set(outputs)) == len(outputs)
@@ -324,10 +528,16 @@ class Definition:
             return text_of(value.args[0] if isinstance(value, Symbol) and value.step == "contiguous" else value)
         if kind == "fail":
             error, message = self.builder._failures[at]
-            return error(f"{self.overload.name()}: {message}")
-        condition = self.builder._checks[at]
+            return error(self._worded(message, inputs))
+        condition, words, error = self.builder._checks[at]
+        if words is not None:
+            return error(self._worded(words, inputs))
         values = {text_of(name): self.value_of(name, inputs) for name in names_of(condition)}
-        return check_error(self.overload.name(), text_of(condition), values)
+        return check_error(self.overload.name(), expectation(condition), values, error)
+
+    def _worded(self, message: str, inputs: tuple[Any, ...]) -> str:
+        """A message with the values of the symbols in it."""
+        return self.builder._of.worded(message, lambda symbol: self.value_of(symbol, inputs))
 
     def value_of(self, symbol: Symbol, inputs: tuple[Any, ...]) -> Any:
         """What a symbol is in a call with these arguments."""
@@ -336,9 +546,15 @@ class Definition:
         return lowering.program(lambda kind, at, given: RuntimeError(kind))(*inputs)[1][0]
 
 
-def _require_device(device: str) -> None:
-    if device not in _DEVICES:
-        raise DefinitionError(f"{device!r} is no device that kernels run on; expected one of {', '.join(_DEVICES)}")
+def _require_device(device: str, *others: str) -> None:
+    if device not in (*_DEVICES, *others):
+        expected = ", ".join((*_DEVICES, *others))
+        raise DefinitionError(f"{device!r} is no device that kernels run on; expected one of {expected}")
+
+
+def _device_of(key: str) -> str:
+    """What `launch` and `python` call the device of a dispatch key."""
+    return "any" if key in _COMPOSED else key
 
 
 def _is_returned(result: Symbol, outputs: Sequence[Symbol]) -> bool:

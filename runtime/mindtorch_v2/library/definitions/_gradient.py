@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..._core import Formula, Gradient
+from ..._core import Formula, Gradient, Program
 from ._lowering import Lowering
-from ._symbols import DefinitionError, Symbol, TensorSymbol
-from ._tracer import Trace
+from ._symbols import DefinitionError, Symbol, TensorList, TensorSymbol
+from ._tracer import Trace, Tracer
+
+Parts = tuple[Any, Program, int, int, tuple[bool, ...]]
 
 if TYPE_CHECKING:
     from ._definition import Definition
 
-__all__ = ["Formulas"]
+__all__ = ["Formulas", "together"]
 
 
 class Formulas:
@@ -22,19 +24,22 @@ class Formulas:
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
         self.arguments = definition.builder._arguments
-        self._tensors = [i for i, a in enumerate(self.arguments) if isinstance(a, TensorSymbol)]
+        self.differentiable = [i for i, a in enumerate(self.arguments) if isinstance(a, (TensorSymbol, TensorList))]
+        returns = definition.overload._schema.returns
+        self.kinds = ["tensors" if "[" in str(ret.type) else "tensor" for ret in returns]  # of the outputs' gradients
+        self.has_lists = "tensors" in self.kinds or any(isinstance(a, TensorList) for a in self.arguments)
 
     def gradient(self) -> Gradient:
         """What is registered."""
-        return Gradient(self.definition.overload, self.make, self._way())
+        return Gradient(self.definition.overload, self.make, self.way())
 
     def check(self) -> None:
         """Makes the formula of every way, with respect to all arguments."""
         for number, way in enumerate(self.definition.ways):
             if way.result[1] is not None:
-                self.make(number, sum(1 << i for i in self._tensors))
+                self.make(number, sum(1 << i for i in self.differentiable))
 
-    def _way(self) -> Any:
+    def way(self) -> Any:
         """A function that tells which way arguments lead."""
         ways = self.definition.ways
         if len(ways) == 1:
@@ -47,16 +52,22 @@ class Formulas:
 
     def make(self, number: int, mask: int) -> Formula:
         """The formula on one way with respect to the arguments in a mask."""
-        formula: Formula = self.definition._explained(lambda: self._make(self.definition.ways[number], mask))
-        return formula
+        return Formula(*self.parts(number, mask))
 
-    def _make(self, way: Trace, mask: int) -> Formula:
+    def parts(self, number: int, mask: int) -> Parts:
+        """What a formula is made of: what saves (or None), what computes, of how many outputs, which are
+        read, and for which arguments.
+        """
+        parts: Parts = self.definition._explained(lambda: self._parts(self.definition.ways[number], mask))
+        return parts
+
+    def _parts(self, way: Trace, mask: int) -> Parts:
         overload, of = self.definition.overload, self.definition.builder._of
         outputs, function = way.result
         if function is None:
             raise DefinitionError(f"it has no gradient{f' where {way}' if way.known else ''}")
         names = ["grad"] if len(outputs) == 1 else [f"grads[{i}]" for i in range(len(outputs))]
-        grads = [of.make("tensor", "grad", what=(name,)) for name in names]
+        grads = [of.make(kind, "grad", what=(name,)) for kind, name in zip(self.kinds, names, strict=True)]
         traces = of.explore(lambda: self._gradients(function(*grads), mask), way.known)
         named = dict.fromkeys([*self.arguments, *outputs])
         saved = list(dict.fromkeys(s for trace in traces for value in _read(trace) for s in _saved(value, named)))
@@ -77,18 +88,53 @@ class Formulas:
         program = low.program(lambda kind, at, inputs: RuntimeError(kind))
         bits = sum(1 << i for i, grad in enumerate(grads) if grad in reads)
         needs = tuple(bool(mask >> i & 1) for i in range(len(self.arguments)))
-        return Formula(prepare, program, len(grads), bits, needs)
+        return prepare, program, len(grads), bits, needs
 
     def _gradients(self, found: Any, mask: int) -> list[Symbol | None]:
         """What the function returned, by the tensor arguments; None where none is asked for or given."""
         if not isinstance(found, dict):
             raise DefinitionError(f"the gradient returns {{argument: its gradient}}, got {type(found).__name__}")
+        found = {argument: together(argument.of, value) for argument, value in _each(found)}
         for argument, value in found.items():
-            if not any(argument is self.arguments[i] for i in self._tensors):
+            if not any(argument is self.arguments[i] for i in self.differentiable):
                 raise DefinitionError(f"the gradient is of {argument!r}, which is no tensor argument")
-            if value is not None and not isinstance(value, TensorSymbol):
+            listed = isinstance(argument, TensorList) and isinstance(value, Symbol) and value.kind == "object"
+            if value is not None and value is not NotImplemented and not (listed or isinstance(value, TensorSymbol)):
                 raise DefinitionError(f"the gradient of {argument!r} must be a tensor, got {value!r}")
-        return [found.get(self.arguments[i]) if mask >> i & 1 else None for i in self._tensors]
+        asked = [found.get(self.arguments[i]) if mask >> i & 1 else None for i in self.differentiable]
+        return [
+            self._refusal(i) if value is NotImplemented else value
+            for i, value in zip(self.differentiable, asked, strict=True)
+        ]
+
+    def _refusal(self, number: int) -> Symbol:
+        """A step that raises in backward, as nobody has written the gradient of an argument."""
+        name = self.definition.overload.name()
+        text = f"{name}: the gradient for `{self.arguments[number]!r}` is not implemented"
+
+        def refuse() -> None:
+            raise NotImplementedError(text)
+
+        symbol: Symbol = self.arguments[number].of.make("tensor", "python", what=(refuse, ()), unique=True)
+        return symbol
+
+
+def _each(found: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """A gradient an argument; for a tuple of arguments several that one call makes. None is no argument."""
+    for key, value in found.items():
+        pairs = zip(key, value, strict=True) if isinstance(key, tuple) else [(key, value)]
+        yield from ((argument, gradient) for argument, gradient in pairs if argument is not None)
+
+
+def together(of: Tracer, value: Any) -> Any:
+    """A list of tensors as one symbol."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    return of.make("object", "python", *map(of.lift, value), what=(_list_of, ()))
+
+
+def _list_of(*values: Any) -> list[Any]:
+    return list(values)
 
 
 def _read(trace: Trace) -> list[Symbol]:

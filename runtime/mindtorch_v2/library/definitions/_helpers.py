@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from ._tracer import Tracer
 __all__ = [
     "Allocated",
     "Typed",
+    "absolute",
     "align_up",
     "all_of",
     "any_of",
@@ -22,24 +24,33 @@ __all__ = [
     "broadcast",
     "broadcast_shapes",
     "can_cast",
+    "ceil",
     "ceil_div",
     "desc",
     "empty",
+    "exp",
     "f16",
     "f32",
     "f64",
+    "floor",
     "i8",
     "i16",
     "i32",
     "i64",
     "like",
+    "log",
     "maximum",
     "minimum",
+    "none_of",
     "one_of",
     "promote_types",
     "reduced_shape",
     "result_type",
+    "sqrt",
     "struct",
+    "to_float",
+    "to_int",
+    "total",
     "u8",
     "u16",
     "u32",
@@ -108,7 +119,9 @@ def struct(**fields: Typed) -> Typed:
     from ...npu.structs import Struct
 
     packed = Struct(tuple((name, field.ctype) for name, field in fields.items()))
-    of = _tracer_of(*(field.value for field in fields.values()))
+    of = _tracer_in(*(field.value for field in fields.values()))
+    if of is None:
+        return Typed(_core.c_types["host"], packed(*(field.value for field in fields.values())))
     values = [of.lift(field.value) for field in fields.values()]
     return Typed(_core.c_types["host"], of.make("bytes", "python", *values, what=(packed, ())))
 
@@ -148,6 +161,36 @@ def align_up(a: Any, b: Any) -> Any:
     return ceil_div(a, b) * b
 
 
+def _of_number(name: str, kind: str, function: Callable[[Any], Any], doc: str) -> Callable[[Any], Any]:
+    def compute(x: Any) -> Any:
+        of = _tracer_in(x)
+        return function(x) if of is None else of.make(kind, "python", of.lift(x), what=(function, ()))
+
+    compute.__name__ = compute.__qualname__ = name
+    compute.__doc__ = doc
+    return compute
+
+
+def absolute(x: Any) -> Any:
+    """The distance of a number from 0."""
+    of = _tracer_in(x)
+    if of is None:
+        return abs(x)
+    if x.kind in ("int", "float"):
+        return of.arithmetic("max", x, -x)
+    return of.make("float", "python", x, what=(abs, ()))  # of a Scalar, which may be complex
+
+
+exp = _of_number("exp", "float", math.exp, "e to the power of a number.")
+log = _of_number("log", "float", math.log, "The natural logarithm of a number.")
+sqrt = _of_number("sqrt", "float", math.sqrt, "The square root of a number.")
+floor = _of_number("floor", "int", math.floor, "The greatest int that is not above a number.")
+ceil = _of_number("ceil", "int", math.ceil, "The least int that is not below a number.")
+to_int = _of_number("to_int", "int", int, "A number as an int, rounded towards zero.")
+to_float = _of_number("to_float", "float", float, "A number as a float.")
+total = _of_number("total", "int", sum, "The sum of the sizes in a shape.")
+
+
 def all_of(*conditions: Any) -> Any:
     """Whether all conditions hold, as one condition: ``and`` would make two ways of each."""
     return _joined("and", conditions)
@@ -158,9 +201,17 @@ def any_of(*conditions: Any) -> Any:
     return _joined("or", conditions)
 
 
+def none_of(*conditions: Any) -> Any:
+    """Whether no condition holds, as one condition."""
+    joined = _joined("or", conditions)
+    return joined.of.negation(joined) if isinstance(joined, Symbol) else not joined
+
+
 # ---------------------------------------------------------------- dtypes
 def one_of(dtype: Any, *dtypes: DType) -> Any:
     """Whether a dtype is one of several, as one condition: ``in`` would make two ways of each."""
+    if not isinstance(dtype, Symbol):
+        return dtype in dtypes
     return dtype.of.make("bool", "dtype_in", dtype, what=sum(1 << DTYPES.index(d) for d in dtypes))
 
 
@@ -172,13 +223,17 @@ def can_cast(source: Any, target: Any) -> Any:
 
 def promote_types(a: Any, b: Any) -> Any:
     """The dtype to which two are promoted."""
-    of = _tracer_of(a, b)
+    of = _tracer_in(a, b)
+    if of is None:
+        return _core.promote_types(a, b)
     return of.make("dtype", "promote", of.lift(a), of.lift(b))
 
 
 def result_type(*values: Any) -> Any:
     """The dtype of what arithmetic makes of tensors and numbers."""
-    of = _tracer_of(*values)
+    of = _tracer_in(*values)
+    if of is None:
+        return _core.result_type(*values)
     return of.make("dtype", "result_type", *map(of.lift, values))
 
 
@@ -223,7 +278,9 @@ def _of_two(step: str, packet: str, function: Callable[[Any, Any], Any], a: Any,
 
 
 def _joined(step: str, conditions: tuple[Any, ...]) -> Any:
-    of = _tracer_of(*conditions)
+    of = _tracer_in(*conditions)
+    if of is None:  # in a function of values
+        return all(conditions) if step == "and" else any(conditions)
     found = of.lift(conditions[0])
     for condition in conditions[1:]:
         found = of.make("bool", step, found, of.lift(condition))

@@ -24,6 +24,7 @@ __all__ = [
     "Several",
     "Shape",
     "Symbol",
+    "TensorList",
     "TensorSymbol",
     "make_symbol",
     "operands_of",
@@ -57,6 +58,10 @@ class Symbol:
 
     def __iter__(self) -> Iterator[Any]:
         raise DefinitionError(f"{self!r} has no length before the operator is called")
+
+    def __format__(self, spec: str) -> str:
+        """In a check's message, its value in the call."""
+        return self.of.quote(self)
 
     def __repr__(self) -> str:
         from ._text import text_of
@@ -116,6 +121,18 @@ class Property(Symbol):
             raise AttributeError(f"{self!r} is a {self.kind}, no dtype")
         return self.of.make("bool", "is_floating", self)
 
+    @property
+    def is_complex(self) -> Any:
+        if self.kind != "dtype":
+            raise AttributeError(f"{self!r} is a {self.kind}, no dtype")
+        return self.of.make("bool", "dtype_in", self, what=sum(1 << i for i, d in enumerate(DTYPES) if d.is_complex))
+
+    @property
+    def itemsize(self) -> Any:
+        if self.kind != "dtype":
+            raise AttributeError(f"{self!r} is a {self.kind}, no dtype")
+        return self.of.make("int", "python", self, what=(_itemsize, ()))
+
 
 class Shape(Symbol):
     """A sequence of ints whose length may be unknown."""
@@ -168,6 +185,22 @@ class Several(Symbol):
         return iter([self[i] for i in range(self.of.returns_of(self))])
 
 
+class TensorList(Symbol):
+    """A list of tensors, whose length is known in the call."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    def __getitem__(self, at: int) -> Any:
+        if not isinstance(at, int):
+            raise DefinitionError(f"{self!r}[{at!r}]: a list's tensors are taken by a number that is known")
+        return self.of.make("tensor", "item", self, what=at)
+
+    def rank(self) -> Any:
+        """How many tensors there are; ``len`` would have to be a number now."""
+        return self.of.make("int", "python", self, what=(len, ()))
+
+
 class TensorSymbol(Symbol):
     """A tensor. Its methods and Python's operators are those of tensors: calls of operators."""
 
@@ -199,6 +232,14 @@ class TensorSymbol(Symbol):
         return self.of.on_device(self, "npu")
 
     @property
+    def is_cuda(self) -> Any:
+        return self.of.on_device(self, "cuda")
+
+    @property
+    def is_mps(self) -> Any:
+        return self.of.on_device(self, "mps")
+
+    @property
     def is_meta(self) -> Any:
         return self.of.on_device(self, "meta")
 
@@ -219,6 +260,28 @@ class TensorSymbol(Symbol):
 
     def is_floating_point(self) -> Any:
         return self.dtype.is_floating_point
+
+    def is_complex(self) -> Any:
+        return self.dtype.is_complex
+
+    def element_size(self) -> Any:
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> Any:
+        return self.dtype.itemsize
+
+    @property
+    def requires_grad(self) -> Any:
+        return self.of.make("bool", "python", self, what=(_requires_grad, ()))
+
+    def stride(self, dim: Any = None) -> Any:
+        if dim is None:
+            return self.of.make("shape", "ints", self.of.make("object", "python", self, what=(_stride, ())))
+        return self.of.make("int", "python", self, self.of.lift(dim), what=(_stride, ()))
+
+    def storage_offset(self) -> Any:
+        return self.of.make("int", "python", self, what=(_storage_offset, ()))
 
     def __bool__(self) -> bool:
         raise DefinitionError(
@@ -244,6 +307,22 @@ class TensorSymbol(Symbol):
 
     def __rtruediv__(self, other: Any) -> Any:
         return self.of.call("mul", (self.of.call("reciprocal", (self,), {}), other), {})
+
+
+def _requires_grad(tensor: Any) -> Any:
+    return tensor.requires_grad
+
+
+def _stride(tensor: Any, *dims: Any) -> Any:
+    return tensor.stride(*dims)
+
+
+def _storage_offset(tensor: Any) -> Any:
+    return tensor.storage_offset()
+
+
+def _itemsize(dtype: Any) -> Any:
+    return dtype.itemsize
 
 
 def _operator(name: str, *, reflected: bool = False) -> Callable[[TensorSymbol, Any], Any]:
@@ -272,8 +351,8 @@ for _name, _step in {
     setattr(Number, f"__r{_name}__", _arithmetic(_step, reflected=True))
 
 _CLASSES: dict[str, type[Symbol]] = {
-    "tensor": TensorSymbol, "several": Several, "shape": Shape, "int": Number, "float": Number, "bool": Number,
-    "number": Number,
+    "tensor": TensorSymbol, "several": Several, "tensors": TensorList, "shape": Shape, "int": Number, "float": Number,
+    "bool": Number, "number": Number,
 }  # fmt: skip
 
 

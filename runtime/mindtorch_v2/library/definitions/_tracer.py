@@ -44,6 +44,7 @@ class Tracer:
     def __init__(self) -> None:
         self.trace = Trace([], {})
         self._symbols: dict[Any, Symbol] = {}
+        self._quoted: list[Symbol] = []  # those in texts
         self._serial = 0
 
     # ---- making symbols
@@ -79,7 +80,27 @@ class Tracer:
     def forget(self) -> None:
         """Lets go of all symbols, which refer to this."""
         self._symbols.clear()
+        self._quoted.clear()
         self.trace = Trace([], {})
+
+    # ---- texts
+    def quote(self, symbol: Symbol) -> str:
+        """What stands for a symbol in a text until its value is known."""
+        for number, other in enumerate(self._quoted):
+            if other is symbol:
+                return f"\0{number}\0"
+        self._quoted.append(symbol)
+        return f"\0{len(self._quoted) - 1}\0"
+
+    def worded(self, text: str, value_of: Callable[[Symbol], Any]) -> str:
+        """A text with the values of the symbols in it; shapes as lists."""
+
+        def value(number: str) -> str:
+            found = value_of(self._quoted[int(number)])
+            return str(list(found) if isinstance(found, tuple) else found)
+
+        parts = text.split("\0")
+        return "".join(value(part) if at % 2 else part for at, part in enumerate(parts))
 
     # ---- numbers
     def arithmetic(self, name: str, first: Any, second: Any = None) -> Any:
@@ -113,6 +134,8 @@ class Tracer:
         values = [self.lift(v) for v in (first, second)]
         if any(v.kind not in ("int", "float", "bool", "number") for v in values):
             return NotImplemented
+        if name == "eq" and any(v.kind == "number" for v in values):  # it may be complex
+            return self.make("bool", "equal", *values)
         if any(v.kind in ("float", "number") for v in values):
             return self.make("bool", "f" + name, *map(self.as_float, values))
         return self.make("bool", name, *values)

@@ -1,0 +1,58 @@
+"""What a generated module imports: noted as names are used, and written as statements at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["Imports"]
+
+
+class Imports:
+    """The imports of one module; ``taken`` are names that mean something else in it."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = frozenset(taken)
+        self._modules: dict[str, str] = {}  # how they are spelled -> the module
+        self.exempted: set[str] = set()  # the rules of linters that the text breaks
+        self._names: dict[str, dict[str, str]] = {}  # module -> its names, and how they are spelled
+
+    def module(self, module: str, spelled: str = "") -> str:
+        """How a module is spelled: ``import module``, or ``import module as spelled``."""
+        self._modules[spelled or module] = module
+        return spelled or module
+
+    def name(self, module: str, name: str) -> str:
+        """How a name of a module is spelled: as it is, unless it is taken."""
+        spelled = f"_{name}" if name in self._taken else name
+        self._names.setdefault(module, {})[name] = spelled
+        return spelled
+
+    def exempt(self, rule: str) -> None:
+        """Notes that the module breaks a rule of linters."""
+        self.exempted.add(rule)
+
+    def groups(self, standard: Iterable[str]) -> list[list[str]]:
+        """The statements, those that import ``standard`` modules before those that do not, as linters want them."""
+        first = frozenset(standard)
+        groups: list[list[str]] = []
+        for wanted in (True, False):
+            plain = [
+                f"import {module}" if module == spelled else f"import {module} as {spelled}"
+                for spelled, module in sorted(self._modules.items(), key=lambda item: item[1])
+                if (module in first) is wanted
+            ]
+            found = [
+                f"from {module} import {names}"
+                for module in sorted(self._names)
+                if (module in first) is wanted
+                for names in _listed(self._names[module])
+            ]
+            groups.append([*plain, *found])
+        return [group for group in groups if group]
+
+
+def _listed(names: dict[str, str]) -> list[str]:
+    """What statements import: the names as they are, and each other one alone."""
+    order = sorted(names, key=lambda name: (not name.isupper(), not name[:1].isupper(), name))
+    plain = ", ".join(name for name in order if names[name] == name)
+    return [*([plain] if plain else []), *(f"{name} as {names[name]}" for name in order if names[name] != name)]

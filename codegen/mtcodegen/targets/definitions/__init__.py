@@ -1,0 +1,1 @@
+"""From entries to the views of definitions, which templates write."""

@@ -1,0 +1,145 @@
+"""From a file to the view of its module: libraries, launchers, the names of operators."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import opschema
+from mtcodegen.document.nodes import Scalar
+from mtcodegen.entries.model import File, KernelSpec, Launch
+from mtcodegen.pycode.expressions import attribute
+from mtcodegen.pycode.imports import Imports
+from mtcodegen.pycode.literals import quoted
+from mtcodegen.pycode.names import IMPORTED, KEYWORDS, Names
+from mtcodegen.targets.definitions import views
+from mtcodegen.targets.definitions.operator import OperatorPlan
+
+__all__ = ["plan_module"]
+
+_MODULE_NAMES = frozenset({"torch", "math", "getattr"})
+
+
+def plan_module(file: File, path: pathlib.Path, folder: pathlib.Path) -> tuple[views.Module, Imports]:
+    """The module for ``file``, read from ``path``, in ``folder``, and what it imports."""
+    schemas = [spec.schema for spec in file.ops]
+    exports = _exports(schemas)
+    imports = Imports(taken=exports.values())
+    names = Names({*exports.values()}, reserved=KEYWORDS | _MODULE_NAMES)
+    namespaces = tuple(dict.fromkeys(schema.namespace or "" for schema in schemas))
+    libraries = {ns: names.unique("_lib" if len(namespaces) == 1 else f"_lib_{ns}") for ns in namespaces}
+    launchers = _launchers(file, path.resolve().parent, folder.resolve(), names)
+    spelled = {key: launcher.name for key, launcher in launchers.items()}
+    bases = [(schema.namespace or "", schema.name) for schema in schemas]
+    operators = []
+    for spec, base in zip(file.ops, bases, strict=True):
+        alone = bases.count(base) == 1
+        overload = f"_{spec.schema.overload}" if spec.schema.overload else "_default"
+        name = exports[base] if alone else names.unique(f"_{base[1]}{overload}".lower())
+        operators.append(OperatorPlan(spec, libraries[base[0]], name, imports, spelled).view())
+    if any(not view.doc and not view.name.startswith("_") for view in operators):
+        imports.exempt("D103")
+    aliases = [(name, attribute("torch.ops", *base)) for base, name in exports.items() if bases.count(base) > 1]
+    if aliases:
+        imports.module("mindtorch_v2", "torch")
+    module = views.Module(
+        source=pathlib.PurePath(file.path).name,
+        docstring=_docstring(namespaces, pathlib.PurePath(file.path).name),
+        libraries=tuple((variable, ns) for ns, variable in libraries.items()),
+        launchers=tuple(launchers.values()),
+        operators=tuple(operators),
+        aliases=tuple(aliases),
+        exported=tuple(sorted_names(exports.values())),
+        noqa=_noqa(schemas, imports.exempted),
+    )
+    return module, imports
+
+
+def _exports(schemas: Sequence[opschema.Schema]) -> dict[tuple[str, str], str]:
+    """A name for every operator."""
+    names = Names(_MODULE_NAMES, reserved=KEYWORDS | IMPORTED)
+    found: dict[tuple[str, str], str] = {}
+    for schema in schemas:
+        base = schema.namespace or "", schema.name
+        if base not in found:
+            found[base] = names.unique(schema.name)
+    return found
+
+
+_NUMBER = re.compile(r"(\d+)")
+
+
+def sorted_names(names: Iterable[str]) -> list[str]:
+    """In the order linters want for ``__all__``: constants, classes, then the rest, numbers by value."""
+
+    def key(name: str) -> tuple[int, list[Any]]:
+        kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
+        parts: list[Any] = _NUMBER.split(name)  # numbers in every other place
+        parts[1::2] = map(int, parts[1::2])
+        return kind, parts
+
+    return sorted(names, key=key)
+
+
+def _noqa(schemas: Sequence[opschema.Schema], exempted: set[str]) -> tuple[str, ...]:
+    arguments = {argument.name for schema in schemas for argument in schema.arguments}
+    odd = any(name != name.lower() for name in arguments) or any(s.name.startswith("__") for s in schemas)
+    found = [*(["N803", "N806", "N807"] if odd else []), *sorted(exempted)]
+    return (*found, "RUF100") if found else ()
+
+
+def _docstring(namespaces: Sequence[str], source: str) -> str:
+    names = [f"``{name}``" for name in namespaces]
+    spaces = f"the namespace{'s' if len(names) > 1 else ''} {' and '.join(names)}, " if names else ""
+    text = f"Operators of {spaces}declared in {source}."
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
+# ---------------------------------------------------------------- libraries and sources
+
+
+def _launchers(
+    file: File, base: pathlib.Path, folder: pathlib.Path, names: Names
+) -> dict[tuple[str, ...], views.Launcher]:
+    """A variable for every library and every set of sources."""
+    found: dict[tuple[str, ...], views.Launcher] = {}
+    for spec in file.ops:
+        for kernel in spec.kernels:
+            key = _launcher_key(kernel)
+            if key is not None and key not in found and isinstance(kernel.body, Launch):
+                found[key] = _launcher(kernel.body, base, folder, names)
+    return found
+
+
+def _launcher_key(kernel: KernelSpec) -> tuple[str, ...] | None:
+    """What tells one launcher from another; None for a kernel that is not launched."""
+    body = kernel.body
+    if not isinstance(body, Launch):
+        return None
+    if body.library is not None:
+        return ("library", body.library.value)
+    return ("source", *(source.value for source in body.sources))
+
+
+def _launcher(body: Launch, base: pathlib.Path, folder: pathlib.Path, names: Names) -> views.Launcher:
+    if body.library is not None:
+        path = quoted(_relative(body.library, base, folder))
+        return views.Launcher(names.unique("_" + _identifier(body.library.value)), path)
+    stem = _identifier(body.sources[0].value)
+    paths = tuple(quoted(_relative(source, base, folder)) for source in body.sources)
+    return views.Launcher(names.unique(f"_{stem}_source"), stem, paths)
+
+
+def _identifier(path: str) -> str:
+    stem = pathlib.PurePosixPath(path).name.partition(".")[0]
+    return re.sub(r"\W", "_", stem, flags=re.ASCII).lower() or "library"
+
+
+def _relative(path: Scalar, base: pathlib.Path, folder: pathlib.Path) -> str:
+    """A path beside the YAML file as seen from the module."""
+    if pathlib.PurePosixPath(path.value).is_absolute():
+        return path.value
+    return pathlib.PurePath(os.path.relpath(base / path.value, folder)).as_posix()

@@ -1,0 +1,118 @@
+"""What the templates see: a module and its operators as values. Only expressions are text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Call", "Check", "Choice", "Derivatives", "Kernel", "Launcher", "Module", "Operator", "Option", "Tangents"]
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """An argument that is passed by name: to the decorator, to a launch."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Conditions that each must hold; ``message`` is the inside of a formatted string, ``error`` a class."""
+
+    conditions: tuple[str, ...]
+    message: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """What runs on some devices. ``kind`` is the macro that writes it: launch, python, mindspore or compute."""
+
+    kind: str
+    device: str  # an expression, or empty for the usual one
+    callee: str = ""
+    arguments: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+    locals: tuple[tuple[str, str], ...] = ()  # variables that it needs before: scratch memory, tiling data
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Kernels of which the first whose condition holds runs; an empty condition always does."""
+
+    kernels: tuple[tuple[str, Kernel], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Derivatives:
+    """A gradient. ``kind``: formulas, backward (by hand), not_differentiable or not_implemented."""
+
+    kind: str
+    parameters: tuple[str, ...] = ()
+    gradients: tuple[tuple[str, str], ...] = ()  # of which argument, and what it is
+    marks: str = ""  # which outputs have one, where not all do
+    function: str = ""
+    setup_context: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Tangents:
+    """Those of the outputs: a function of values by their names, one that somebody wrote, or why there is none."""
+
+    parameters: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    function: str = ""
+    refusal: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """The outputs: variables for those that something reads, and how each is made."""
+
+    targets: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """One operator: the function that defines it."""
+
+    name: str
+    library: str
+    schema: str
+    options: tuple[Option, ...]
+    parameters: tuple[str, ...]
+    doc: tuple[str, ...]  # the docstring's lines, with its quotes
+    checks: tuple[Check, ...]
+    returns: Call | None
+    kernels: tuple[Choice, ...]
+    gradient: Derivatives | None
+    tangents: Tangents | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the function says nothing: a schema alone."""
+        return not (self.doc or self.checks or self.returns or self.kernels or self.gradient or self.tangents)
+
+
+@dataclass(frozen=True, eq=False)
+class Launcher:
+    """A library of kernels, or the sources of one."""
+
+    name: str
+    path: str
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """One YAML file's operators."""
+
+    source: str
+    docstring: str
+    libraries: tuple[tuple[str, str], ...]  # name of the variable, namespace
+    launchers: tuple[Launcher, ...]
+    operators: tuple[Operator, ...]
+    aliases: tuple[tuple[str, str], ...]  # a name for all overloads of an operator, and what they are
+    exported: tuple[str, ...]
+    noqa: tuple[str, ...]

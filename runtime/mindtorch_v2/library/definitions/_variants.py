@@ -1,0 +1,88 @@
+"""Kernels that are made of another operator: in place of it, into given outputs, or writing nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from opschema import OptionalType, Schema, SchemaKind
+
+from ..._core import OpOverload, Tensor
+from ...errors import CheckError, check_error
+from ._policies import aliased_argument, called, in_tensors, merged
+
+__all__ = ["variant_kernel"]
+
+_OPTIONS = ("dtype", "layout", "device", "pin_memory")
+
+
+def variant_kernel(overload: OpOverload, base: OpOverload) -> Callable[..., Any]:
+    """A kernel of ``overload`` that calls ``base``: on copies of what ``base`` writes to and it does not."""
+    schema, other = overload._schema, base._schema
+    writes = {argument.name for argument in schema.arguments if argument.is_write}
+    copied = [argument.name for argument in other.arguments if argument.is_write and argument.name not in writes]
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        named = dict(zip([a.name for a in schema.arguments], merged(schema, args, kwargs), strict=True))
+        given = {**named, **_settled(schema, other, named)}
+        given |= {name: in_tensors(lambda tensor: tensor.clone(), named[name]) for name in copied}
+        result = called(base, [given[argument.name] for argument in other.arguments])
+        if schema.kind is SchemaKind.FUNCTIONAL:
+            return _functional(other, copied, given, result)
+        return _written(schema, other, named, [given[name] for name in copied], result)
+
+    return kernel
+
+
+def _settled(schema: Schema, base: Schema, named: dict[str, Any]) -> dict[str, Any]:
+    """What a factory's result is, which its out variant does not take, since ``out`` has it."""
+    there = {argument.name for argument in schema.arguments}
+    gone = [a for a in base.arguments if a.name in _OPTIONS and a.name not in there]
+    if not gone:
+        return {}
+    out = named[schema.out_arguments[0].name]
+    found: dict[str, Any] = {"dtype": out.dtype, "device": out.device}
+    # Of memory that is there already, layout (0 is strided) and pinning (no) are settled.
+    for argument in gone:
+        if argument.name not in found:
+            found[argument.name] = None if isinstance(argument.type, OptionalType) else 0
+    return {argument.name: found[argument.name] for argument in gone}
+
+
+def _functional(base: Schema, copied: Sequence[str], given: dict[str, Any], result: Any) -> Any:
+    """What ``base`` returns, and the copies that it wrote to and does not return."""
+    back = {a.name for i in range(len(base.returns)) if (a := aliased_argument(base, i)) is not None}
+    values = [given[name] for name in copied if name not in back]
+    fresh = [] if not base.returns else [result] if len(base.returns) == 1 else list(result)
+    outputs = [*fresh, *values]
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _written(schema: Schema, base: Schema, named: dict[str, Any], copies: Sequence[Any], result: Any) -> Any:
+    """The results in the arguments that the variant writes to; what it returns."""
+    given = {argument.name for argument in base.arguments if argument.is_write}
+    targets = [a.name for a in schema.arguments if a.is_write and a.name not in given]
+    # An in-place operator that hands nothing back has written to the copies.
+    results = list(copies) if not base.returns else [result] if len(base.returns) == 1 else list(result)
+    for name, value in zip(targets, results, strict=True):
+        _copy(schema, name, named[name], value)
+    back = [named[a.name] for i in range(len(schema.returns)) if (a := aliased_argument(schema, i)) is not None]
+    return None if not back else back[0] if len(back) == 1 else tuple(back)
+
+
+def _copy(schema: Schema, name: str, target: Any, result: Any) -> None:
+    """``result`` into an argument, which must fit, as copying would broadcast and convert silently."""
+    title = "the output" if schema.kind is SchemaKind.OUT else "the result"
+    if not isinstance(target, Tensor):
+        if len(target) != len(result):
+            lengths = {name: len(target), "result": len(result)}
+            raise check_error(schema.qualname, f"`{name}` to have the length of {title}", lengths, CheckError)
+        for one, other in zip(target, result, strict=True):
+            _copy(schema, name, one, other)
+        return
+    if schema.kind is SchemaKind.OUT and target.numel() == 0:
+        target.resize_(result.shape)
+    if (target.shape, target.dtype) != (result.shape, result.dtype):
+        got = {name: (target.shape, target.dtype), "result": (result.shape, result.dtype)}
+        raise check_error(schema.qualname, f"`{name}` to have the shape and dtype of {title}", got, CheckError)
+    target.copy_(result)
