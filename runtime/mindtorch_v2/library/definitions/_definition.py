@@ -12,6 +12,8 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from opschema.conditions import expectation, names_of, text_of
+
 from ... import _core
 from ..._core import OpOverload, Plan, Program
 from ...errors import CheckError, check_error
@@ -22,9 +24,7 @@ from ._helpers import Allocated, Typed
 from ._listed import listed_gradient
 from ._lowering import Lowering
 from ._policies import autocast_kernel, fallback_kernel, warning
-from ._sentences import expectation
 from ._symbols import DefinitionError, Several, Symbol, TensorSymbol
-from ._text import names_of, text_of
 from ._tracer import Trace, Tracer
 from ._variants import variant_kernel
 
@@ -532,7 +532,7 @@ class Definition:
         condition, words, error = self.builder._checks[at]
         if words is not None:
             return error(self._worded(words, inputs))
-        values = {text_of(name): self.value_of(name, inputs) for name in names_of(condition)}
+        values = {text: self.value_of(symbol, inputs) for text, symbol in names_of(condition)}
         return check_error(self.overload.name(), expectation(condition), values, error)
 
     def _worded(self, message: str, inputs: tuple[Any, ...]) -> str:

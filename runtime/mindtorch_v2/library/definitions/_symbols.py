@@ -6,10 +6,13 @@ operands and what kind of value it stands for. Equal ones are one object, so tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from opschema.conditions import text_of
+
 from ... import _core
+from ..._core import OpOverload
 from ..._core import dtype as DType
 from ...errors import RegistrationError
 
@@ -64,9 +67,22 @@ class Symbol:
         return self.of.quote(self)
 
     def __repr__(self) -> str:
-        from ._text import text_of
-
         return text_of(self)
+
+    def spelled(self, operands: Sequence[str]) -> str:
+        """How a step of the core's, a call or a function reads."""
+        name = self.step
+        if name == "default":
+            return f"{self.what[1]}=..."
+        if name == "on_device":
+            return f"{operands[0]}.is_{('cpu', 'cuda', 'mps', 'npu', 'meta')[self.what]}"
+        if name == "dtype_in":
+            return f"one_of({', '.join([operands[0], *(repr(d) for d in DTYPES if self.what >> d.code & 1)])})"
+        if isinstance(self.what, OpOverload):
+            name = self.what._schema.name
+        elif name == "python":
+            name = getattr(self.what[0], "__name__", type(self.what[0]).__name__.lower())
+        return f"{name}({', '.join(operands)})"
 
 
 class Number(Symbol):
