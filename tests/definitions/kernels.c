@@ -61,3 +61,10 @@ int failing(const float* x, int32_t status) {
   (void)x;
   return status;
 }
+
+struct tile { int32_t n; };
+
+int tiled(const float* x, const float* y, float* out, const struct tile* tile) {
+  out[0] = (float)tile->n;
+  return 0;
+}

@@ -34,7 +34,9 @@ from mindtorch_v2.library.definitions import (
     promote_types,
     reduced_shape,
     result_type,
+    struct,
     u64,
+    upload,
 )
 from mindtorch_v2.npu import KernelLauncher
 from tests.definitions import helpers
@@ -526,8 +528,54 @@ def test_a_way_without_a_kernel_says_which(lib: Library) -> None:
             op.launch("CPU", _cpu["failing"], x, i32(0))
 
     op(torch.ones(1), 1)
-    with pytest.raises(NotImplementedError, match=r"op: it has no kernel for CPU where \(2 < n\)"):
+    with pytest.raises(NotImplementedError) as caught:
         op(torch.ones(1), 3)
+    text = f"{lib.ns}::op: expected arguments that a kernel for CPU takes: n to be at most 2, got n = 3"
+    assert str(caught.value) == text
+
+
+def test_a_way_that_runs_nothing_at_all_says_what_others_take(lib: Library) -> None:
+    @lib.operator("op(Tensor x, Tensor? y=None, *, int n=0, str mode) -> Tensor")
+    def op(op: Any, x: Any, y: Any, n: Any, mode: Any) -> None:
+        op.returns(like(x))
+        if mode == "both":
+            if n > 2 or y is not None:
+                op.launch("CPU", _cpu["failing"], x, i32(0))
+        elif y is None:
+            op.launch("CPU", _cpu["failing"], x, i32(0))
+
+    x = torch.ones(1)
+    for y, n, mode in [(x, 0, "both"), (None, 3, "both"), (None, 0, "one")]:
+        assert op(x, y, n=n, mode=mode).shape == (1,)
+    head = f"{lib.ns}::op: expected arguments that a kernel for CPU takes: "
+    for y, n, mode, words in [
+        (None, 0, "both", "y is None to be False; or mode not to be 'both'; or n to be greater than 2"),
+        (x, 0, "one", "y is None to be True; or mode to be 'both'"),
+    ]:
+        with pytest.raises(NotImplementedError) as caught:
+            op(x, y, n=n, mode=mode)
+        assert str(caught.value).rpartition(", got mode")[0] == head + words
+
+
+def test_dtypes_are_judged_of_an_argument_that_may_be_missing(lib: Library) -> None:
+    @lib.operator("op(Tensor x, Tensor? y=None) -> Tensor")
+    def op(op: Any, x: Any, y: Any) -> None:
+        out = op.returns(like(x))
+        op.launch("CPU", _cpu["tiled"], x, y, out, struct(n=i32(3)), dtypes=[torch.float32])
+
+    x = torch.ones(1)
+    assert op(x).tolist() == op(x, x).tolist() == [3.0]
+    with pytest.raises(RuntimeError, match=r"kernel tiled, argument 2 \(npu.ptr\): expected dtype float32"):
+        op(x, x.to(torch.float64))
+
+
+def test_a_struct_of_constants_is_passed_and_uploaded(lib: Library) -> None:
+    @lib.operator("op(Tensor x) -> Tensor")
+    def op(op: Any, x: Any) -> None:
+        out = op.returns(like(x))
+        op.launch("CPU", _cpu["tiled"], x, None, out, upload(struct(n=i32(7)), x))
+
+    assert op(torch.ones(1)).tolist() == [7.0]
 
 
 def test_a_check_that_is_false_on_one_way(lib: Library) -> None:

@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import mindtorch_v2 as torch
+from mindtorch_v2 import npu
 from mindtorch_v2.npu import Struct
 from tests.codegen.support import load
 from tests.runtime.both import fresh_namespace
@@ -38,36 +40,41 @@ STRUCTS = st.lists(st.lists(st.sampled_from(sorted(FIELDS)), min_size=1, max_siz
 
 
 def c_program(structs: list[list[str]]) -> str:
-    """Functions that give each struct's size, alignment and offsets, and copy a field's bytes out of one."""
+    """Each struct's size, alignment and offsets, and kernels that copy its fields' bytes, 8 a field."""
     lines = ["#include <stddef.h>", "#include <stdint.h>", "#include <string.h>"]
     for i, fields in enumerate(structs):
         members = " ".join(f"{FIELDS[name][0]} f{k};" for k, name in enumerate(fields))
         offsets = ", ".join(f"offsetof(struct s{i}, f{k})" for k in range(len(fields)))
-        copies = " ".join(
-            f"case {k}: memcpy(to, &s->f{k}, sizeof s->f{k}); return sizeof s->f{k};" for k in range(len(fields))
-        )
+        copies = " ".join(f"memcpy(out + {8 * k}, &s->f{k}, sizeof s->f{k});" for k in range(len(fields)))
         lines += [
             f"struct s{i} {{ {members} }};",
             f"size_t layout{i}[] = {{ sizeof(struct s{i}), _Alignof(struct s{i}), {offsets} }};",
-            f"size_t read{i}(const struct s{i}* s, int field, void* to) {{ switch (field) {{ {copies} }} return 0; }}",
+            f"int k{i}(const struct s{i}* s, uint8_t* out) {{ {copies} return 0; }}",
         ]
     return "\n".join(lines) + "\n"
 
 
-def yaml_file(structs: list[list[str]]) -> str:
-    """An operator for each struct, whose kernel takes it as its tiling."""
-    head = f"namespace: {fresh_namespace()}\nlibrary: libk.so\nops:\n"
-    entry = (
-        "- func: op{i}(Tensor x) -> Tensor\n  fake: {{like: x}}\n"
-        "  kernels: [{{device: cpu, symbol: k{i}, args: [x, out, tiling], tiling: {{{fields}}}}}]\n"
-        "  backward: not_differentiable\n"
-    )
-    fields = [", ".join(f"f{k}: {name}({_constant(name)})" for k, name in enumerate(names)) for names in structs]
-    return head + "".join(entry.format(i=i, fields=text) for i, text in enumerate(fields))
+def yaml_file(structs: list[list[str]], values: list[list[Any]], written: list[bool]) -> str:
+    """Operators whose kernels take structs as tiling: of values ``written`` in the file, or of arguments."""
+    text = f"namespace: {fresh_namespace()}\nlibrary: libk.so\nops:\n"
+    for i, (names, held) in enumerate(zip(structs, values, strict=True)):
+        pairs = list(enumerate(zip(names, held, strict=True)))
+        arguments = "".join(f", {_argument_type(name)} a{k}" for k, (name, _) in pairs if not written[i])
+        fields = ", ".join(f"f{k}: {name}({_constant(v) if written[i] else f'a{k}'})" for k, (name, v) in pairs)
+        text += (
+            f"- func: op{i}(Tensor x{arguments}) -> Tensor\n  fake: {{shape: [{len(names)}, 8], dtype: uint8}}\n"
+            f"  kernels: [{{device: cpu, symbol: k{i}, args: [tiling, out], tiling: {{{fields}}}}}]\n"
+            "  backward: not_differentiable\n"
+        )
+    return text
 
 
-def _constant(ctype: str) -> str:
-    return "True" if ctype == "bool" else "1.0" if "f" in ctype else "1"
+def _argument_type(ctype: str) -> str:
+    return "bool" if ctype == "bool" else "float" if "f" in ctype else "int"
+
+
+def _constant(value: Any) -> str:
+    return "inf" if value == math.inf else "-inf" if value == -math.inf else repr(value)
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
@@ -78,23 +85,24 @@ def test_c_reads_what_is_packed(
 ) -> None:
     folder: Path = tmp_path_factory.mktemp("layout")
     (folder / "structs.c").write_text(c_program(structs))
-    command = [COMPILER, "-shared", "-fPIC", "-O0", "-Wall", "-Werror", "-o", "structs.so", "structs.c"]
+    command = [COMPILER, "-shared", "-fPIC", "-O0", "-Wall", "-Werror", "-o", "libk.so", "structs.c"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    library = ctypes.CDLL(str(folder / "structs.so"))
-    module = load(folder, yaml_file(structs))
-    ours = [value for value in vars(module).values() if isinstance(value, Struct)]
-    assert [[ctype.name for _, ctype in item.fields] for item in ours] == [
-        ["bool_" if name == "bool" else name for name in names] for names in structs
-    ]
-    for i, (names, packer) in enumerate(zip(structs, ours, strict=True)):
+    library = ctypes.CDLL(str(folder / "libk.so"))
+    values = [[data.draw(FIELDS[name][2]) for name in names] for names in structs]
+    # Schemas have signed integers: what no int64 holds can only be written.
+    written = [data.draw(st.booleans()) or any(v >= 2**63 for v in held if v != math.inf) for held in values]
+    module = load(folder, yaml_file(structs, values, written))
+    for i, (names, held) in enumerate(zip(structs, values, strict=True)):
+        packer = Struct(tuple((f"f{k}", npu_type(name)) for k, name in enumerate(names)))
         layout = (ctypes.c_size_t * (2 + len(names))).in_dll(library, f"layout{i}")
         assert [packer.size, packer.alignment, *packer.offsets] == list(layout)
-        values = [data.draw(FIELDS[name][2]) for name in names]
-        packed = ctypes.create_string_buffer(packer(*values), packer.size)
-        for k, (name, value) in enumerate(zip(names, values, strict=True)):
-            read = ctypes.create_string_buffer(8)
-            size = getattr(library, f"read{i}")(packed, k, read)
-            assert read.raw[:size] == _bytes(name, value)
+        rows = getattr(module, f"op{i}")(torch.ones(1), *([] if written[i] else held)).tolist()
+        expected = [_bytes(name, value) for name, value in zip(names, held, strict=True)]
+        assert [bytes(row[: len(item)]) for row, item in zip(rows, expected, strict=True)] == expected
+
+
+def npu_type(name: str) -> Any:
+    return getattr(npu, "bool_" if name == "bool" else name)
 
 
 def _bytes(ctype: str, value: Any) -> bytes:

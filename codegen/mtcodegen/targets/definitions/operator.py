@@ -251,18 +251,21 @@ class OperatorPlan:
         condition = parts[0] if len(parts) == 1 else ""
         if len(parts) > 1:
             condition = f"{self.emitter.helper('all_of')}({', '.join(parts)})"
-        return condition, self._kernel(kernel, keys, bool(kernel.dtypes) and not condition)
+        # What may be missing has no part in the condition: its dtype is for the launch to judge.
+        optional = isinstance(kernel.body, Launch) and bool(
+            _passed(kernel.body) & self.spelled.keys() - self._tensors()
+        )
+        return condition, self._kernel(kernel, keys, bool(kernel.dtypes) and (not condition or optional))
+
+    def _tensors(self) -> set[str]:
+        return {argument.name for argument in tensor_arguments(self.schema)}
+
+    def _optional(self) -> set[str]:
+        return self.spelled.keys() - self._tensors()
 
     def _passes_all(self, body: Launch) -> bool:
         """Whether a kernel gets all tensors, whose dtypes its launch looks at then."""
-        passed = {
-            node.id
-            for arg in body.args
-            if arg.type in ("ptr", "desc")
-            for node in walk(arg.value.expr)
-            if isinstance(node, Name)
-        }
-        return all(argument.name in passed for argument in tensor_arguments(self.schema))
+        return self._tensors() <= _passed(body)
 
     def _kernel(self, kernel: KernelSpec, keys: tuple[str, ...], checks_dtypes: bool) -> views.Kernel:
         body = kernel.body
@@ -461,6 +464,12 @@ def _named(expr: Expr, names: Sequence[str]) -> Expr:
         case Index(value=Name(id="grads"), index=Literal(value=int() as i)):
             return Name(names[i])
     return map_children(expr, lambda child: _named(child, names))
+
+
+def _passed(body: Launch) -> set[str]:
+    """The names in what a kernel gets as tensors: arguments, outputs and its workspace."""
+    exprs = [arg.value.expr for arg in body.args if arg.type in ("ptr", "desc")]
+    return {node.id for expr in exprs for node in walk(expr) if isinstance(node, Name)}
 
 
 def _clauses(expr: Expr) -> Iterable[Expr]:

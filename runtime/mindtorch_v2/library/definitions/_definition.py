@@ -23,6 +23,7 @@ from ._gradient import Formulas, together
 from ._helpers import Allocated, Typed
 from ._listed import listed_gradient
 from ._lowering import Lowering
+from ._no_kernel import no_kernel
 from ._policies import autocast_kernel, fallback_kernel, warning
 from ._symbols import DefinitionError, Several, Symbol, TensorSymbol
 from ._tracer import Trace, Tracer
@@ -144,14 +145,14 @@ class OperatorBuilder:
         """
         typed = [a if isinstance(a, Typed) else Typed(_core.c_types["ptr"], a) for a in args]
         operands = [self._operand(a) for a in typed]
+        allowed = None
+        if dtypes is not None:
+            allowed = tuple(tuple(dtypes) if self._is_given(value) else None for _, value in operands)
         for name in (device,) if isinstance(device, str) else device:
             _require_device(name)
             called = abi or ("ascendc" if name == "NPU" else "c")
-            key = called, *kernel, tuple(a.ctype.name for a in typed), None if dtypes is None else tuple(dtypes)
+            key = called, *kernel, tuple(a.ctype.name for a in typed), allowed
             if key not in self._kernels:
-                allowed = None
-                if dtypes is not None:
-                    allowed = tuple(tuple(dtypes) if self._is_given(value) else None for _, value in operands)
                 self._kernels[key] = kernel[0].bind(kernel[1], [a.ctype for a in typed], abi=called, dtypes=allowed)
             blocks = 1 if called == "ascendc" and block_dim is None else block_dim
             lifted = None if blocks is None else self._of.lift(blocks)
@@ -487,10 +488,8 @@ class Definition:
         outputs: Sequence[Symbol] = way.result[0]
         device = _device_of(key)
         runs = [event for event in way.events if event[0] in _RUNS]
-        if runs and key != "Meta" and not any(event[1] == device for event in runs):
-            where = f" where {way}" if way.known else ""
-            place = "any device" if device == "any" else device
-            message = f"{self.overload.name()}: it has no kernel for {place}{where}"
+        if key != "Meta" and self.devices() and not any(event[1] == device for event in runs):
+            message = no_kernel(self.overload.name(), device, way, self._with_kernel(device), self.ways)
             low.emit("fail", [self.builder._failure(NotImplementedError, message)])
             return []
         for event in runs:
@@ -501,6 +500,10 @@ class Definition:
                 if replaced is not None:
                     return replaced
         return list(outputs)
+
+    def _with_kernel(self, device: str) -> list[Trace]:
+        """The ways on which something runs on a device."""
+        return [way for way in self.ways if any(e[0] in _RUNS and e[1] == device for e in way.events)]
 
     def _returned(self, event: tuple[Any, ...], outputs: Sequence[Symbol], key: str) -> list[Symbol] | None:
         """The outputs that a Python function gave; None where they are those that were declared."""

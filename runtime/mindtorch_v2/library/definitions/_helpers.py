@@ -130,8 +130,8 @@ def upload(value: Typed, device: Any) -> Any:
     """A struct in memory of a tensor's device, for a kernel that reads its tiling data from there."""
     from ...npu.structs import upload as send
 
-    of: Tracer = value.value.of
-    return of.make("tensor", "python", value.value, device.device, what=(send, ()), unique=True)
+    of: Tracer = device.of
+    return of.make("tensor", "python", of.lift(value.value), device.device, what=(send, ()), unique=True)
 
 
 def workspace(nbytes: Any, device: Any) -> Any:

@@ -1,0 +1,56 @@
+"""What an error says where a call takes a way through a definition on which nothing runs on its device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ._sentences import expectation
+from ._symbols import Symbol
+from ._text import names_of, text_of
+from ._tracer import Trace
+
+__all__ = ["no_kernel"]
+
+
+def no_kernel(operator: str, device: str, way: Trace, taken: Sequence[Trace], ways: Sequence[Trace]) -> str:
+    """The message; ``taken`` are those of the ``ways`` on which a kernel runs on the device.
+
+    Conditions stand in the order of the definition, so that what it has kernels for is where a way parts from this one.
+    """
+    place = "any device" if device == "any" else device
+    there = list(dict.fromkeys(_expected(way, taken, ways)))
+    if not there:
+        return f"{operator}: it has no kernel for {place}" + (f" where {way}" if way.known else "")
+    names = dict.fromkeys(name for condition in way.known for name in names_of(condition) if name.kind != "tensor")
+    got = ", ".join(f"{text_of(name)} = {name}" for name in names)
+    return f"{operator}: expected arguments that a kernel for {place} takes: {'; or '.join(there)}" + (
+        f", got {got}" if got else ""
+    )
+
+
+def _expected(way: Trace, taken: Sequence[Trace], ways: Sequence[Trace]) -> Iterable[str]:
+    """What the arguments would have to be, for each place where kernels are on the other side."""
+    for at, (condition, answer) in enumerate(way.known.items()):
+        beyond = [w for w in ways if _parting(way, w) == at]
+        if beyond and all(w in taken for w in beyond):
+            yield _said(condition, not answer)
+            continue
+        for other in taken:
+            if _parting(way, other) == at and _agrees(way, other, at):
+                asked = [pair for pair in [*other.known.items()][at + 1 :] if pair[0] not in way.known]
+                yield " and ".join(_said(*pair) for pair in [(condition, not answer), *asked])
+
+
+def _parting(way: Trace, other: Trace) -> int:
+    """The number of the condition that two ways answer differently; before it all are the same."""
+    pairs = zip(way.known.values(), other.known.values(), strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a is not b), -1)
+
+
+def _agrees(way: Trace, other: Trace, at: int) -> bool:
+    """Whether two ways that part at a condition answer all others alike, where both ask them."""
+    return all(way.known.get(condition, a) is a for condition, a in [*other.known.items()][at + 1 :])
+
+
+def _said(condition: Symbol, answer: bool) -> str:
+    return expectation(condition if answer else condition.of.negation(condition))
