@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 
 from ._core import OpOverload, OpOverloadPacket, find_operator, register_operator, unregister_operator
@@ -146,5 +145,7 @@ def _populated_namespaces() -> list[str]:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
+    import difflib  # imported here, as only errors need it
+
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean '{near[0]}'?" if near else ""

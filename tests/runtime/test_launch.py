@@ -22,6 +22,7 @@ from mindtorch_v2._core import (
     dtypes,
     tensor_ptr,
 )
+from mindtorch_v2.npu import paths
 
 SOURCE = r"""
 #include <stdint.h>
@@ -58,7 +59,7 @@ SCALARS = "f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, bool_"
 def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kernels")
     (folder / "kernels.c").write_text(SOURCE)
-    include = npu.build.paths.kernel_includes()[0]
+    include = paths.kernel_includes()[0]
     command = ["gcc", "-O1", "-shared", "-fPIC", f"-I{include}", "-o", folder / "lib.so", folder / "kernels.c"]
     subprocess.run(command, check=True)
     return ctypes.CDLL(str(folder / "lib.so"))

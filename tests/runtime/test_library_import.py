@@ -22,6 +22,38 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"mindspore", "t
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
+def test_import_leaves_what_few_programs_need(child_env: dict[str, str]) -> None:
+    """Compilers, their processes and caches, and what only errors need, are imported when they are used."""
+    code = """
+import sys, mindtorch_v2
+print([name for name in ("subprocess", "hashlib", "shutil", "tempfile", "platform", "difflib") if name in sys.modules])
+print([name for name in sys.modules if name.startswith("mindtorch_v2.npu.") and "build" in name])
+"""
+    done = python(code, child_env)
+    assert (done.stdout, done.stderr) == ("[]\n['mindtorch_v2.npu.build_errors']\n", "")
+
+
+def test_import_runs_hardly_any_definition(child_env: dict[str, str]) -> None:
+    """What an operator does is asked of its definition when it is called or looked at, as `autograd._detach` does."""
+    code = """
+import sys
+ran = set()
+def note(frame, event, arg):
+    if event == "call" and "mindtorch_ops" in frame.f_code.co_filename and frame.f_code.co_varnames[:1] == ("op",):
+        ran.add(frame.f_code.co_name)
+sys.setprofile(note)
+import mindtorch_v2 as torch
+print(sorted(ran))
+torch.relu(torch.ones(2))
+sys.setprofile(None)
+print("relu" in str(ran))
+packets = [getattr(torch.ops.aten, name) for name in dir(torch.ops.aten)]
+print(sum(len(packet.overloads()) for packet in packets if hasattr(packet, "overloads")) > 300)
+"""
+    done = python(code, child_env)
+    assert (done.stdout, done.stderr) == ("['detach', 'detach_']\nTrue\nTrue\n", "")
+
+
 def test_submodules_are_there_when_asked_for(child_env: dict[str, str]) -> None:
     code = "import mindtorch_v2 as torch; print(torch.npu.__name__, torch.nn.__name__, torch.optim.__name__)"
     done = python(code, child_env)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import re
 import sys
@@ -109,7 +108,7 @@ class Library:
                 f"Explicitly provided namespace ({parsed.namespace}) in schema string does not match namespace of "
                 f"enclosing library ({self.ns}): {schema}"
             )
-        parsed = dataclasses.replace(parsed, namespace=self.ns)
+        parsed = parsed.in_namespace(self.ns)
         all_tags = (tags,) if isinstance(tags, str) else tuple(tags)
         place = source or caller()
         overload = OpOverload(self.ns, parsed, place, all_tags, doc, device_check, overlap_check, kernel_refuses)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._core import CType, DevicePointer, Kernel, TypedScalar, alloc, alloc_broadcast, alloc_like, c_types, tensor_ptr
 from . import mindspore
-from .build import BuildError
+from .build_errors import BuildError
 from .copies import copy_
 from .errors import NpuError, OutOfMemoryError
 from .fallback import install as _install_fallback

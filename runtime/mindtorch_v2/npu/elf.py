@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ def wrong_architecture(path: Path) -> str | None:
     if head[:4] != b"\x7fELF" or len(head) < 20:
         return "it is not a shared library (no ELF header)"
     machine = _MACHINES.get(int.from_bytes(head[18:20], "little"), "another architecture")
-    here = platform.machine().lower().replace("amd64", "x86_64").replace("arm64", "aarch64")
+    here = os.uname().machine.lower().replace("amd64", "x86_64").replace("arm64", "aarch64")
     return None if machine == here else f"it is built for {machine}, this process runs on {here}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import difflib
 import functools
 import os
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import Any
 
 from .._argument_types import names_wrong_types
 from .._core import CType, Kernel, argument_types, dtype, interrupt_poll
-from . import build, elf, paths, runtime
+from . import elf, paths, runtime
 from .streams import Stream
 
 __all__ = ["KernelLauncher", "ascendc_load"]
@@ -99,6 +98,8 @@ class KernelLauncher:
         return library
 
     def _build(self, abi: str) -> Path:
+        from . import build  # imported here: most programs build nothing, and it takes a tenth of the runtime's start
+
         if abi == "ascendc":
             return build.build_ascendc(self.name, self._sources)
         return build.build_native(self.name, self._sources)
@@ -212,6 +213,8 @@ def _missing_symbol(path: Path, symbol: str) -> str:
         for name in elf.exported_symbols(path)
         if name.startswith(prefix) and not name.startswith(("_", "mtsim_signature_"))
     ]
+    import difflib  # imported here, as only this error needs it
+
     near = difflib.get_close_matches(symbol.removeprefix(prefix), exported, n=3)
     if near:
         hint = f"did you mean {' or '.join(repr(prefix + name) for name in near)}?"
