@@ -297,10 +297,23 @@ def test_operators_may_be_named_as_builtins_that_variants_call(tmp_path):
 
 
 def test_an_operator_without_a_tensor_may_refuse_other_devices(tmp_path):
-    text = "namespace: t\nops:\n- func: made(int n) -> Tensor\n  fallback: error\n  fake: {python: 'm:f'}\n"
-    files, shown = run(tmp_path, f"{text}  kernels: [{{device: cpu, python: 'm:g'}}]\n")
-    assert shown == ""
-    assert "has no kernel for this device" in files["ops.py"]
+    text = """\
+    namespace: codegen_autogen_made
+    ops:
+    - func: made(int n, *, Device device="cpu") -> Tensor
+      fallback: error
+      fake: {python: 'm:f'}
+      kernels: [{device: cpu, python: 'tests.codegen.test_autogen:made'}]
+    """
+    ops = load(tmp_path, textwrap.dedent(text))
+    assert ops.made(2).tolist() == [0.0, 0.0]
+    with pytest.raises(NotImplementedError) as caught:
+        ops.made(2, device="npu")
+    assert str(caught.value) == "codegen_autogen_made::made has no kernel for this device: it has kernels for cpu"
+
+
+def made(n, *, device):
+    return torch.zeros(n, device=device)
 
 
 def test_fallback_can_be_an_error(ops):

@@ -7,7 +7,8 @@ import textwrap
 
 import pytest
 
-from tests.codegen.support import findings, run
+import mindtorch_v2 as torch
+from tests.codegen.support import findings, load, run
 
 PRODUCT = """\
 namespace: my
@@ -30,50 +31,47 @@ ops:
 
 
 def rule(folder, text, name):
-    """The body of the generated rule, without its docstring or layout."""
+    """What the generated rule takes, and its body without layout."""
     files, shown = run(folder, text)
     assert shown == ""
     tree = ast.parse(files["ops.py"])
-    function = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == f"_{name}_jvp")
-    assert [arg.arg for arg in function.args.args] == ["inputs", "tangents", "output"]
-    registered = f'_lib.register_jvp("{name}", _{name}_jvp, source="ops.yaml:7")'
-    assert registered in files["ops.py"].splitlines()
-    return [ast.unparse(statement) for statement in function.body]
+    definition = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    (function,) = [
+        node
+        for node in definition.body
+        if isinstance(node, ast.FunctionDef) and [ast.unparse(item) for item in node.decorator_list] == ["op.jvp"]
+    ]
+    return [arg.arg for arg in function.args.args], [ast.unparse(statement) for statement in function.body]
 
 
 def test_a_formula_reads_tangents_values_and_outputs(tmp_path):
     formula = "x_t * scale + x_p * (0 if y_t is None else 1) + x * zs_t[0] + result"
-    assert rule(tmp_path, PRODUCT.replace("FORWARD", f"{{result: '{formula}'}}"), "product") == [
-        "x, y, zs, _, scale = inputs",
-        "x_t = library.tangent(x, tangents[0])",
-        "y_t = library.tangent(y, tangents[1])",
-        "zs_t = library.tangent(zs, tangents[2])",
-        "return x_t * scale + x * (0 if y_t is None else 1) + x * zs_t[0] + output",
-    ]
+    assert rule(tmp_path, PRODUCT.replace("FORWARD", f"{{result: '{formula}'}}"), "product") == (
+        ["x", "scale", "out", "x_t", "y_t", "zs_t"],
+        ["return x_t * scale + x * (0 if y_t is None else 1) + x * zs_t[0] + out"],
+    )
 
 
-def test_auto_linear_calls_the_operator_on_the_tangents(tmp_path):
-    assert rule(tmp_path, PRODUCT.replace("FORWARD", "auto_linear"), "product") == [
-        "x, y, zs, ix, scale = inputs",
-        "x_t = library.tangent(x, tangents[0])",
-        "y_t = library.tangent(y, tangents[1])",
-        "zs_t = library.tangent(zs, tangents[2])",
-        "return torch.ops.my.product.default(x_t, y_t, zs_t, ix, scale=scale)",
-    ]
+def test_auto_linear_is_the_operator_on_the_tangents(tmp_path):
+    assert rule(tmp_path, PRODUCT.replace("FORWARD", "auto_linear"), "product") == (["linear"], ["return linear"])
 
 
 def test_auto_linear_leaves_the_tangent_that_it_is_given_alone(tmp_path):
     text = """\
-    namespace: my
+    namespace: codegen_forward_scale
     ops:
     - func: scale_(Tensor(a!) self, *, float lambda) -> Tensor(a!)
       kernels: [{device: cpu, compute: self * lambda}]
       backward: {self: grad * lambda}
       forward: auto_linear
     """
-    files, shown = run(tmp_path, textwrap.dedent(text))
-    assert shown == ""
-    assert 'torch.ops.my.scale_.default(self_t.clone(), **{"lambda": lambda_})' in files["ops.py"]
+    ops = load(tmp_path, textwrap.dedent(text))
+    forward_ad, given = torch.autograd.forward_ad, torch.tensor([1.0, 2.0])
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.tensor([3.0, 4.0]), given)
+        scaled = forward_ad.unpack_dual(ops.scale_(dual.clone(), **{"lambda": 2.0}))
+    assert (scaled.primal.tolist(), scaled.tangent.tolist()) == ([6.0, 8.0], [2.0, 4.0])
+    assert given.tolist() == [1.0, 2.0]
 
 
 def test_auto_element_wise_puts_tangents_into_the_gradients(tmp_path):
@@ -88,36 +86,47 @@ def test_auto_element_wise_puts_tangents_into_the_gradients(tmp_path):
     - func: inputs_of(Tensor x) -> Tensor
       kernels: [{compute: x}]
     """
-    assert rule(tmp_path, textwrap.dedent(text), "power") == [
-        "x, grad = inputs",
-        "x_t = library.tangent(x, tangents[0])",
-        "grad_t = library.tangent(grad, tangents[1])",
-        "return x_t * torch.ops.my.inputs_of(x_t) + "
-        "(grad_t * output if grad_t.device.type == 'npu' else grad_t * 2 * x)",
-    ]
+    assert rule(tmp_path, textwrap.dedent(text), "power") == (
+        ["x", "out", "x_t", "grad_t"],
+        ["return x_t * torch.ops.my.inputs_of(x_t) + (grad_t * out if grad_t.is_npu else grad_t * 2 * x)"],
+    )
 
 
 def test_several_outputs(tmp_path):
     text = TWO.replace("FORWARD", "{values: x_t * result1, result1: auto_linear}")
-    assert rule(tmp_path, text, "two") == [
-        "x, = inputs",
-        "x_t = library.tangent(x, tangents[0])",
-        "linear = torch.ops.my.two.default(x_t)",
-        "return (x_t * output[1], linear[1], None, None)",
-    ]
+    assert rule(tmp_path, text, "two") == (
+        ["out1", "x_t", "linear"],
+        ["return (x_t * out1, linear[1], None, None)"],
+    )
     text = TWO.replace("FORWARD", "{values: not_differentiable, result1: x_t}")
-    assert rule(tmp_path, text, "two")[-1] == "return (None, x_t, None, None)"
+    assert rule(tmp_path, text, "two") == (["x_t"], ["return (None, x_t, None, None)"])
     text = TWO.replace("FORWARD", "{values: x_t, result1: not_implemented}")
-    assert rule(tmp_path, text, "two") == [
-        "raise NotImplementedError('my::two: the tangent of `result1` is not implemented')"
-    ]
+    assert rule(tmp_path, text, "two") == (
+        [],
+        ["raise NotImplementedError('my::two: the tangent of `result1` is not implemented')"],
+    )
 
 
 def test_hand_written(tmp_path):
-    files, shown = run(tmp_path, PRODUCT.replace("FORWARD", "{function: 'my.rules:product_jvp'}"))
-    assert shown == ""
-    call = '_lib.register_jvp("product", library.python_function("my.rules:product_jvp"), source="ops.yaml:7")'
-    assert call in files["ops.py"].splitlines()
+    """It gets what a rule of `register_jvp` gets: inputs, tangents, output."""
+    text = """\
+    namespace: codegen_forward_hand
+    ops:
+    - func: triple(Tensor x, *, float scale=3.0) -> Tensor
+      fake: {like: x}
+      kernels: [{device: cpu, compute: x * scale}]
+      backward: {x: grad * scale}
+      forward: {function: 'tests.codegen.test_forward:triple_jvp'}
+    """
+    ops = load(tmp_path, textwrap.dedent(text))
+    found = torch.func.jvp(ops.triple, (torch.tensor([2.0]),), (torch.tensor([5.0]),))
+    assert [value.tolist() for value in found] == [[6.0], [15.25]]
+
+
+def triple_jvp(inputs, tangents, output):
+    (x, scale), (tangent, of_scale) = inputs, tangents
+    assert (x.tolist(), scale, of_scale, output.tolist()) == ([2.0], 3.0, None, [6.0])
+    return tangent * scale + 0.25
 
 
 def test_a_mutated_argument_has_its_value_from_before(tmp_path):
@@ -133,9 +142,7 @@ def test_a_mutated_argument_has_its_value_from_before(tmp_path):
       backward: not_implemented
       forward: {result: 2 * self_t * self_p}
     """
-    files, shown = run(tmp_path, textwrap.dedent(text))
-    assert shown == ""
-    assert "    return 2 * self_t * self\n" in files["ops.py"]
+    assert rule(tmp_path, textwrap.dedent(text), "square_") == (["self", "self_t"], ["return 2 * self_t * self"])
 
 
 def fault(line, column, code, message, source, length, hint):

@@ -62,6 +62,29 @@ ops:
   kernels: [{device: cpu, compute: x * 5}]
   backward: not_implemented
   forward: {function: 'tests.codegen.test_forward_run:by_hand_jvp'}
+- func: like_ours(Tensor x, Tensor x_t, Tensor linear, Tensor out) -> Tensor
+  fake: {like: x}
+  kernels: [{device: cpu, compute: x * x_t * linear * out}]
+  backward:
+    x: grad * x_t * linear * out
+    x_t: grad * x * linear * out
+    linear: grad * x * x_t * out
+    out: grad * x * x_t * linear
+  forward: auto_element_wise
+- func: beside(Tensor x_, Tensor x, Tensor out) -> Tensor
+  fake: {like: x}
+  kernels: [{device: cpu, compute: x_ * out}]
+  backward: {x_: grad * out, x: not_differentiable, out: grad * x_}
+  forward: {result: x__t * out + x_ * out_t + 0 * result}
+- func: keyword(Tensor lambda, Tensor linear, *, float op=3.0) -> Tensor
+  fake: {like: lambda}
+  kernels: [{device: cpu, compute: lambda * op - linear}]
+  backward: {lambda: grad * op, linear: -grad}
+  forward: auto_linear
+- func: second(Tensor x, Tensor x_) -> Tensor
+  fake: {like: x_}
+  kernels: [{device: cpu, compute: x_ * 2}]
+  backward: {x: not_differentiable, x_: grad * 2}
 """
 
 
@@ -112,6 +135,11 @@ CASES = [
     ("curve", (X, Y), (None, W), lambda x, y: x * x * y, {}),
     ("double", (X,), (V,), lambda x: x * 2, {}),
     ("by_hand", (X,), (V,), lambda x: x * 5, {}),
+    ("like_ours", (X, Y, V, W), (V, None, None, None), lambda x, y, z, w: x * y * z * w, {}),
+    ("like_ours", (X, Y, V, W), (None, W, X, Y), lambda x, y, z, w: x * y * z * w, {}),
+    ("beside", (X, Y, W), (V, None, Y), lambda x, y, z: x * z, {}),
+    ("keyword", (X, Y), (V, W), lambda x, y: x * 3 - y, {}),
+    ("second", (X, Y), (None, W), lambda x, y: y * 2, {}),
     ("two", (X,), (V,), lambda x: (x.sum(), x.argmax(), x * x), {}),
 ]
 

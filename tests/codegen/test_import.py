@@ -301,7 +301,7 @@ def test_what_is_imported_is_generated(tmp_path: Path) -> None:
     assert found == []
     module = generated[0].files["ops.py"]
     compile(module, "ops.py", "exec")
-    assert 'library.python_function("kernels:relu")' in module
+    assert 'op.python("kernels:relu"' in module
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_a_variant_is_in_the_module_of_its_functional_operator(tmp_path: Path, m
         "  autogen: __lshift__.Tensor_out\n"
     )
     made = import_files(path, kernels="kernels", namespace="mine").modules(path, tmp_path)
-    texts = {name: text for name, text in made.files.items() if "_lib.define" in text}
+    texts = {name: text for name, text in made.files.items() if "_lib.operator(" in text}
     assert len(texts) == 2
     assert [name for name, text in texts.items() if "__lshift__.Tensor(" in text] == [
         name for name, text in texts.items() if "__lshift__.Tensor_out(" in text

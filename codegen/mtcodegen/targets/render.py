@@ -90,7 +90,7 @@ def render_definitions(module: views.Module, imports: Imports) -> str:
     if module.launchers:
         names["KernelLauncher"] = imports.name("mindtorch_v2.npu", "KernelLauncher")
     values = {"module": module, "names": names, "header": _header(module.source), "imports": imports.groups(["math"])}
-    return wrap(_render("mindtorch/module.py.j2", values).lstrip("\n"))
+    return wrap(_render("mindtorch/module.py.j2", values))
 
 
 def _noqa(codes: Sequence[str], more: Sequence[str] = ()) -> str:
@@ -246,8 +246,13 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(md=_markdown, code=_markdown_code)
+    environment.filters.update(md=_markdown, code=_markdown_code, indented=_indented)
     return environment
+
+
+def _indented(text: str) -> str:
+    """Statements, a line each, as those of a block."""
+    return "\n".join([f"    {line}" if line else "" for line in text.split("\n")])
 
 
 def _markdown(text: str) -> str:

@@ -10,13 +10,14 @@ from typing import Any
 
 import opschema
 from mtcodegen.document.nodes import Scalar
-from mtcodegen.entries.model import File, KernelSpec, Launch
+from mtcodegen.entries.model import File, Launch
 from mtcodegen.pycode.expressions import attribute
 from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import IMPORTED, KEYWORDS, Names
 from mtcodegen.targets.definitions import views
-from mtcodegen.targets.definitions.operator import OperatorPlan
+from mtcodegen.targets.definitions.kernels import launcher_key
+from mtcodegen.targets.definitions.operator import operator_view
 
 __all__ = ["plan_module"]
 
@@ -39,7 +40,7 @@ def plan_module(file: File, path: pathlib.Path, folder: pathlib.Path) -> tuple[v
         alone = bases.count(base) == 1
         overload = f"_{spec.schema.overload}" if spec.schema.overload else "_default"
         name = exports[base] if alone else names.unique(f"_{base[1]}{overload}".lower())
-        operators.append(OperatorPlan(spec, libraries[base[0]], name, imports, spelled).view())
+        operators.append(operator_view(spec, libraries[base[0]], name, imports, spelled))
     if any(not view.doc and not view.name.startswith("_") for view in operators):
         imports.exempt("D103")
     aliases = [(name, attribute("torch.ops", *base)) for base, name in exports.items() if bases.count(base) > 1]
@@ -108,20 +109,9 @@ def _launchers(
     found: dict[tuple[str, ...], views.Launcher] = {}
     for spec in file.ops:
         for kernel in spec.kernels:
-            key = _launcher_key(kernel)
-            if key is not None and key not in found and isinstance(kernel.body, Launch):
-                found[key] = _launcher(kernel.body, base, folder, names)
+            if isinstance(kernel.body, Launch) and launcher_key(kernel.body) not in found:
+                found[launcher_key(kernel.body)] = _launcher(kernel.body, base, folder, names)
     return found
-
-
-def _launcher_key(kernel: KernelSpec) -> tuple[str, ...] | None:
-    """What tells one launcher from another; None for a kernel that is not launched."""
-    body = kernel.body
-    if not isinstance(body, Launch):
-        return None
-    if body.library is not None:
-        return ("library", body.library.value)
-    return ("source", *(source.value for source in body.sources))
 
 
 def _launcher(body: Launch, base: pathlib.Path, folder: pathlib.Path, names: Names) -> views.Launcher:
@@ -130,7 +120,7 @@ def _launcher(body: Launch, base: pathlib.Path, folder: pathlib.Path, names: Nam
         return views.Launcher(names.unique("_" + _identifier(body.library.value)), path)
     stem = _identifier(body.sources[0].value)
     paths = tuple(quoted(_relative(source, base, folder)) for source in body.sources)
-    return views.Launcher(names.unique(f"_{stem}_source"), stem, paths)
+    return views.Launcher(names.unique(f"_{stem}_source"), quoted(stem), paths)
 
 
 def _identifier(path: str) -> str:

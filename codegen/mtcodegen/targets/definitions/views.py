@@ -1,4 +1,7 @@
-"""What the templates see: a module and its operators as values. Only expressions are text."""
+"""What the templates see: a module and its operators as values. Only expressions and names are text.
+
+Which statements these become, and in which order, is said by ``templates/`` alone.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ class Option:
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Conditions that each must hold; ``message`` is the inside of a formatted string, ``error`` a class."""
+    """Conditions that each must hold; ``message`` is what the error says, ``error`` its class, both empty as a rule."""
 
     conditions: tuple[str, ...]
     message: str = ""
@@ -26,10 +29,10 @@ class Check:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """What runs on some devices. ``kind`` is the macro that writes it: launch, python, mindspore or compute."""
+    """What runs on some devices. ``kind``: launch, python, mindspore, compute, variant_of, or returns (on any)."""
 
     kind: str
-    device: str  # an expression, or empty for the usual one
+    device: str = ""  # empty where it is the usual one
     callee: str = ""
     arguments: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
@@ -97,10 +100,10 @@ class Operator:
 
 @dataclass(frozen=True, eq=False)
 class Launcher:
-    """A library of kernels, or the sources of one."""
+    """A library of kernels at a path, or one that is made of sources, and what that is called."""
 
     name: str
-    path: str
+    library: str
     sources: tuple[str, ...] = ()
 
 

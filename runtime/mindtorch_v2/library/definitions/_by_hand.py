@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import keyword
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from opschema import Schema, base_of
 
 from ..._core import OpOverload
 from .._tangents import tangent
+from ._symbols import DefinitionError
 
 __all__ = ["Backward", "not_differentiable", "tangents"]
 
@@ -39,30 +41,57 @@ def not_differentiable(schema: Schema) -> Backward:
 
 def tangents(overload: OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
     """The forward-mode rule, ``rule(inputs, tangents, output)``, that a function says of values by their names."""
-    schema, code = overload._schema, function.__code__
-    wanted = code.co_varnames[: code.co_argcount]
-    places = {spelled: i for i, a in enumerate(schema.arguments) for spelled in (a.name, f"{a.name}_")}
-    results = {"out": 0} if len(schema.returns) == 1 else {}
-    for i, ret in enumerate(schema.returns):
-        results |= {f"out{i}": i} | ({ret.name: i} if ret.name else {})
+    code, places = function.__code__, _places(overload._schema)
+    wanted = [places[_known(name, places)] for name in code.co_varnames[: code.co_argcount]]
+    single = len(overload._schema.returns) == 1
 
     def rule(inputs: tuple[Any, ...], given: tuple[Any, ...], output: Any) -> Any:
         def tangent_of(at: int) -> Any:
             return tangent(inputs[at], given[at])
 
-        def value(name: str) -> Any:
-            if name in places:
-                return inputs[places[name]]
-            if name.endswith("_t") and name[:-2] in places:
-                return tangent_of(places[name[:-2]])
-            if name.rstrip("_") == "linear":
+        def value(kind: str, at: int) -> Any:
+            if kind == "argument":
+                return inputs[at]
+            if kind == "tangent":
+                return tangent_of(at)
+            if kind == "linear":
                 return _linear(overload, inputs, tangent_of)
-            at = results[name if name in results else name.rstrip("_")]
-            return output if len(schema.returns) == 1 else output[at]
+            return output if single else output[at]
 
-        return function(*map(value, wanted))
+        return function(*(value(kind, at) for kind, at in wanted))
 
     return rule
+
+
+def _places(schema: Schema) -> dict[str, tuple[str, int]]:
+    """What the names of a rule's parameters mean; one that something before has gets underscores at its end."""
+    places: dict[str, tuple[str, int]] = {}
+
+    def name(wanted: str, kind: str, at: int) -> None:
+        while wanted in places or wanted in keyword.kwlist:
+            wanted += "_"
+        places[wanted] = kind, at
+
+    for i, argument in enumerate(schema.arguments):
+        name(argument.name, "argument", i)
+    for i, argument in enumerate(schema.arguments):
+        name(f"{argument.name}_t", "tangent", i)
+    name("linear", "linear", 0)
+    for i, _ in enumerate(schema.returns):
+        name("out" if len(schema.returns) == 1 else f"out{i}", "output", i)
+    for i, ret in enumerate(schema.returns):
+        places.setdefault(f"out{i}", ("output", i))
+        if ret.name:
+            places.setdefault(ret.name, ("output", i))
+    return places
+
+
+def _known(name: str, places: Mapping[str, Any]) -> str:
+    """A parameter's name as it is, or without the underscores behind it. Raises DefinitionError."""
+    for known in (name, name.rstrip("_")):
+        if known in places:
+            return known
+    raise DefinitionError(f"the function of op.jvp takes {name!r}, which is none of {', '.join(places)}")
 
 
 def _linear(overload: OpOverload, inputs: tuple[Any, ...], tangent_of: Callable[[int], Any]) -> Any:

@@ -363,7 +363,7 @@ class Definition:
         taken = () if code is None else code.co_varnames[1 : code.co_argcount]
         if code is None or code.co_flags & inspect.CO_VARARGS or len(taken) == len(arguments):
             return list(range(len(arguments)))
-        spelled = {name: at for at, name in enumerate(arguments)} | {f"{n}_": at for at, n in enumerate(arguments)}
+        spelled = {f"{n}_": at for at, n in enumerate(arguments)} | {name: at for at, name in enumerate(arguments)}
         for name in taken:
             if name not in spelled:
                 raise DefinitionError(f"it takes {name!r}, which is no argument of the operator")
@@ -400,7 +400,8 @@ class Definition:
             plan = Plan(self.overload, lambda key=key: self.program(key))  # type: ignore[misc]
             library.impl(self.overload, function or plan, key, source=self.place)
         if self.fallback:
-            kernel = fallback_kernel(self.overload, self.fallback, self.devices())
+            there = [device for device in self.devices() if device in _DEVICES]
+            kernel = fallback_kernel(self.overload, self.fallback, there)
             for key in ("NPU", "CUDA", "MPS"):
                 if key not in self.devices():
                     library.impl(self.overload, kernel, key, source=self.place)
