@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ._sentences import expectation
+from opschema.conditions import expectation, names_of
+
 from ._symbols import Symbol
-from ._text import names_of, text_of
 from ._tracer import Trace
 
 __all__ = ["no_kernel"]
@@ -21,8 +21,8 @@ def no_kernel(operator: str, device: str, way: Trace, taken: Sequence[Trace], wa
     there = list(dict.fromkeys(_expected(way, taken, ways)))
     if not there:
         return f"{operator}: it has no kernel for {place}" + (f" where {way}" if way.known else "")
-    names = dict.fromkeys(name for condition in way.known for name in names_of(condition) if name.kind != "tensor")
-    got = ", ".join(f"{text_of(name)} = {name}" for name in names)
+    names = dict(pair for condition in way.known for pair in names_of(condition) if pair[1].kind != "tensor")
+    got = ", ".join(f"{text} = {value}" for text, value in names.items())
     return f"{operator}: expected arguments that a kernel for {place} takes: {'; or '.join(there)}" + (
         f", got {got}" if got else ""
     )
