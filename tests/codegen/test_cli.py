@@ -76,7 +76,7 @@ def _rename_yaml(project):
 
 
 CHANGES = [
-    (_edit_yaml, "MT511", '-    "double(Tensor x, *, float scale=1.0) -> Tensor",'),
+    (_edit_yaml, "MT511", '-@_lib.operator("double(Tensor x, *, float scale=1.0) -> Tensor")'),
     (_edit_output, "MT511", "+++ generated/ops.py"),
     (_add_orphan, "MT512", "-import os"),
     (_remove_output, "MT510", "--- /dev/null\n+++ generated/ops.pyi"),
@@ -103,7 +103,7 @@ def test_diff_shows_it_and_is_no_failure(project, capsys):
     _edit_yaml(project)
     capsys.readouterr()
     assert main(["diff", "ops.yaml"]) == 0
-    assert '+    "double(Tensor x, *, float scale=1.5) -> Tensor",' in capsys.readouterr().out
+    assert '+@_lib.operator("double(Tensor x, *, float scale=1.5) -> Tensor")' in capsys.readouterr().out
 
 
 def test_what_nothing_makes_any_more_is_removed(project, capsys):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mtcodegen.pycode.expressions import by_name
 from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.layout import wrap
 from mtcodegen.system.paths import data_folder
@@ -246,7 +247,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(md=_markdown, code=_markdown_code, indented=_indented)
+    environment.filters.update(md=_markdown, code=_markdown_code, indented=_indented, keyword=by_name)
     return environment
 
 

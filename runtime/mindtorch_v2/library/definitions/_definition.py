@@ -218,7 +218,7 @@ class OperatorBuilder:
             _require_device(name, "any", "Meta")
             self._of.note("compute", name, self._declared(outputs))
 
-    def mindspore(self, device: str | Sequence[str], primitive: str, *args: Any, **attributes: Any) -> None:
+    def mindspore(self, device: str | Sequence[str], primitive: str, /, *args: Any, **attributes: Any) -> None:
         """On a device a primitive of MindSpore, with some attributes, returns the outputs."""
         from .._functions import mindspore_kernel  # imported here: it defines operators by this module
 
