@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 __all__ = ["Imports"]
@@ -31,24 +32,23 @@ class Imports:
         """Notes that the module breaks a rule of linters."""
         self.exempted.add(rule)
 
-    def groups(self, standard: Iterable[str]) -> list[list[str]]:
-        """The statements, those that import ``standard`` modules before those that do not, as linters want them."""
-        first = frozenset(standard)
-        groups: list[list[str]] = []
-        for wanted in (True, False):
-            plain = [
-                f"import {module}" if module == spelled else f"import {module} as {spelled}"
-                for spelled, module in sorted(self._modules.items(), key=lambda item: item[1])
-                if (module in first) is wanted
-            ]
-            found = [
-                f"from {module} import {names}"
-                for module in sorted(self._names)
-                if (module in first) is wanted
-                for names in _listed(self._names[module])
-            ]
-            groups.append([*plain, *found])
-        return [group for group in groups if group]
+    def groups(self) -> list[list[str]]:
+        """The statements, in the groups that linters want: the standard library, others, this package."""
+        found: dict[int, list[str]] = {}
+        for spelled, module in sorted(self._modules.items(), key=lambda item: item[1]):
+            as_ = "" if module == spelled else f" as {spelled}"
+            found.setdefault(_group(module), []).append(f"import {module}{as_}")
+        for module in sorted(self._names):
+            lines = [f"from {module} import {names}" for names in _listed(self._names[module])]
+            found.setdefault(_group(module), []).extend(lines)
+        return [found[group] for group in sorted(found)]
+
+
+def _group(module: str) -> int:
+    if module.startswith("."):
+        return 3
+    top = module.partition(".")[0]
+    return 0 if top in sys.stdlib_module_names else 1 if top == "typing_extensions" else 2
 
 
 def _listed(names: dict[str, str]) -> list[str]:

@@ -15,7 +15,6 @@ __all__ = [
     "RESERVED",
     "Names",
     "Parameters",
-    "accepted",
     "annotation",
     "return_annotation",
 ]
@@ -172,16 +171,6 @@ def annotation(type_: Type) -> str:
         return _ANNOTATIONS.get(type_.name, "Any")
     inner = annotation(type_.elem)
     return f"Sequence[{inner}]" if isinstance(type_, ListType) else _optional(inner)
-
-
-def accepted(type_: Type) -> str:
-    """The Python type of what a caller may pass for a schema's type."""
-    if isinstance(type_, BaseType):
-        return "torch.device | str" if type_.name == "Device" else _ANNOTATIONS.get(type_.name, "Any")
-    inner = accepted(type_.elem)
-    if isinstance(type_, ListType):
-        return f"Sequence[{inner}]" if type_.size is None else f"{inner} | Sequence[{inner}]"
-    return _optional(inner)
 
 
 def _optional(inner: str) -> str:

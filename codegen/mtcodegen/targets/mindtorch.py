@@ -9,7 +9,7 @@ from mtcodegen.entries.model import File
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.targets.definitions.module import plan_module
 from mtcodegen.targets.job import Job
-from mtcodegen.targets.modules import module_of, tests_of
+from mtcodegen.targets.modules import stub_of, tests_of
 from mtcodegen.targets.render import MINDTORCH, render_definitions, render_package
 
 __all__ = ["narrowed", "of_file", "of_job"]
@@ -23,8 +23,7 @@ def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
 def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
     """A module, its stub, and the tests of its examples."""
     module = render_definitions(*plan_module(file, path, folder))
-    stub = module_of(file, path, folder, MINDTORCH)[f"{path.stem}.pyi"]
-    return {f"{path.stem}.py": module, f"{path.stem}.pyi": stub, **tests_of(file, path, MINDTORCH)}
+    return {f"{path.stem}.py": module, **stub_of(file, path, MINDTORCH), **tests_of(file, path, MINDTORCH)}
 
 
 def of_job(job: Job, files: Mapping[pathlib.Path, File]) -> dict[str, str]:

@@ -10,9 +10,10 @@ from mtcodegen.expr import Expr
 from mtcodegen.targets.job import Job
 from mtcodegen.targets.plan.examples import plan_tests
 from mtcodegen.targets.plan.module import plan_module
-from mtcodegen.targets.render import Runtime, render_module, render_package, render_support, render_tests
+from mtcodegen.targets.render import Runtime, render_module, render_package, render_stub, render_support, render_tests
+from mtcodegen.targets.stubs import plan_stubs
 
-__all__ = ["module_of", "package_with_support", "tests_of"]
+__all__ = ["module_of", "package_with_support", "stub_of", "tests_of"]
 
 
 def module_of(
@@ -24,8 +25,12 @@ def module_of(
 ) -> dict[str, str]:
     """A module and its stub; ``spelled`` says how the runtime calls what expressions read."""
     plan = plan_module(file, path, folder) if spelled is None else plan_module(file, path, folder, spelled)
-    module, stub = render_module(plan, runtime)
-    return {f"{path.stem}.py": module, f"{path.stem}.pyi": stub}
+    return {f"{path.stem}.py": render_module(plan, runtime), **stub_of(file, path, runtime)}
+
+
+def stub_of(file: File, path: pathlib.Path, runtime: Runtime) -> dict[str, str]:
+    """The stub of a module."""
+    return {f"{path.stem}.pyi": render_stub(*plan_stubs(file, runtime.stub_places()))}
 
 
 def tests_of(file: File, path: pathlib.Path, runtime: Runtime) -> dict[str, str]:

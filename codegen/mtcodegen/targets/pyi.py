@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from mtcodegen.entries.model import File
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.targets.job import Job
-from mtcodegen.targets.plan.module import plan_module
-from mtcodegen.targets.render import render_stub
+from mtcodegen.targets.modules import stub_of
+from mtcodegen.targets.render import MINDTORCH
 
 __all__ = ["narrowed", "of_file", "of_job"]
 
@@ -21,7 +21,7 @@ def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
 
 def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
     """One stub."""
-    return {f"{path.stem}.pyi": render_stub(plan_module(file, path, folder))}
+    return stub_of(file, path, MINDTORCH)
 
 
 def of_job(job: Job, files: Mapping[pathlib.Path, File]) -> dict[str, str]:

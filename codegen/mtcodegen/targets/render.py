@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,11 @@ from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.layout import wrap
 from mtcodegen.system.paths import data_folder
 from mtcodegen.targets.definitions import views
+from mtcodegen.targets.exports import sorted_names
 from mtcodegen.targets.job import HEADER
 from mtcodegen.targets.plan.examples import Tests
 from mtcodegen.targets.plan.module import Module
-from mtcodegen.targets.plan.stub import odd_names
+from mtcodegen.targets.stubs import Place, StubModule
 
 if TYPE_CHECKING:
     import jinja2
@@ -31,6 +32,11 @@ class Runtime:
     statement: str
     places: Mapping[str, str]
     support: str = ""
+
+    def stub_places(self) -> dict[str, Place]:
+        """Where the names are that stubs read."""
+        found = {name: (place, name) for name, place in self.places.items()}
+        return found if "torch" in found else {**found, "torch": (self.statement.split()[1], "")}
 
 
 __all__ = [
@@ -66,23 +72,15 @@ MINDSPORE = Runtime(
 )
 
 
-def render_module(module: Module, runtime: Runtime = MINDTORCH) -> tuple[str, str]:
-    """The texts of the module and of its stub."""
-    exported = ", ".join([f'"{name}"' for name in _sorted_names(name for name, _ in module.exports)])
+def render_module(module: Module, runtime: Runtime) -> str:
+    """The text of a module in the form of statements."""
+    exported = ", ".join([f'"{name}"' for name in sorted_names(name for name, _ in module.exports)])
     common = {"module": module, "header": _header(module.source), "exported": exported}
     odd = ["N803", "N806", "N807"] if module.has_odd_names else []
     common["noqa"] = _noqa(odd)
     body = _render("operators.py.j2", {"module": module})
     head = {"docstring": _docstring(module), "imports": _module_imports(body, runtime), "body": body}
-    text = _render("module.py.j2", {**common, **head})
-    overloaded = any(item.overloaded for item in module.stubs)
-    objects = "OpOverload" in runtime.places
-    noqa = _noqa(odd, odd_names(module.stubs) if objects else [])
-    body = _render("stubs.pyi.j2", {"module": module, "objects": objects})
-    imports = _stub_imports(body, overloaded, runtime)
-    about = {**common, "noqa": noqa, "overloaded": overloaded, "imports": imports, "body": body}
-    stub_text = _render("module.pyi.j2", about)
-    return wrap(text), wrap(stub_text)
+    return wrap(_render("module.py.j2", {**common, **head}))
 
 
 def render_definitions(module: views.Module, imports: Imports) -> str:
@@ -90,14 +88,13 @@ def render_definitions(module: views.Module, imports: Imports) -> str:
     names = {"Library": imports.name("mindtorch_v2.library", "Library"), "KernelLauncher": ""}
     if module.launchers:
         names["KernelLauncher"] = imports.name("mindtorch_v2.npu", "KernelLauncher")
-    values = {"module": module, "names": names, "header": _header(module.source), "imports": imports.groups(["math"])}
+    values = {"module": module, "names": names, "header": _header(module.source), "imports": imports.groups()}
     return wrap(_render("mindtorch/module.py.j2", values))
 
 
-def _noqa(codes: Sequence[str], more: Sequence[str] = ()) -> str:
+def _noqa(codes: Sequence[str]) -> str:
     """The comment that keeps linters quiet about names which are not ours to choose."""
-    found = sorted({*codes, *more})
-    return f"# ruff: noqa: {', '.join([*found, 'RUF100'])}\n" if found else ""
+    return f"# ruff: noqa: {', '.join([*codes, 'RUF100'])}\n" if codes else ""
 
 
 def render_support(runtime: Runtime) -> str:
@@ -110,9 +107,10 @@ def render_tests(tests: Tests, runtime: Runtime = MINDTORCH) -> str:
     return wrap(_render("tests.py.j2", {"header": _header(tests.source), "tests": tests, "runtime": runtime}))
 
 
-def render_stub(module: Module) -> str:
-    """The text of a module's stub alone."""
-    return render_module(module)[1]
+def render_stub(module: StubModule, imports: Imports) -> str:
+    """The text of a module's stub."""
+    values = {"module": module, "header": _header(module.source), "imports": imports.groups()}
+    return wrap(_render("stub.pyi.j2", values))
 
 
 def render_page(page: Page) -> str:
@@ -145,9 +143,7 @@ def _docstring(module: Module) -> str:
 # ---------------------------------------------------------------- imports
 
 _MODULES = ("builtins", "math", "warnings")
-_IN_BOTH = ("torch", "Tensor", "Any", "Sequence")
-_IN_MODULES = (*_IN_BOTH, "library", "npu", *_MODULES)
-_IN_STUBS = (*_IN_BOTH, *_OPERATORS)
+_IN_MODULES = ("torch", "Tensor", "Any", "Sequence", "library", "npu", *_MODULES)
 # Unrolled: a repeated group would cost memory for every character of a long string.
 _STRING_OR_COMMENT = r'"""(?s:.*?)"""|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\'[^\'\\\n]*(?:\\.[^\'\\\n]*)*\'|#[^\n]*'
 
@@ -175,7 +171,7 @@ def _is_read(name: str, text: str) -> bool:
 def _module_imports(body: str, runtime: Runtime) -> list[list[str]]:
     used = _used(body, _IN_MODULES)
     imports, beside = _runtime_imports(used, runtime)
-    return [*_groups(used, list(_MODULES), ["Any"], [], imports), *beside]
+    return [*_groups(used, list(_MODULES), imports), *beside]
 
 
 def _runtime_imports(used: set[str], runtime: Runtime) -> tuple[list[str], list[list[str]]]:
@@ -190,39 +186,13 @@ def _runtime_imports(used: set[str], runtime: Runtime) -> tuple[list[str], list[
     return [*statement, *imports.values()], [[beside]] if beside else []
 
 
-def _stub_imports(body: str, overloaded: bool, runtime: Runtime) -> list[list[str]]:
-    used = _used(body, _IN_STUBS)
-    lines, beside = _runtime_imports(used, runtime)
-    typing = [*(["Any"] if "Any" in used else []), *(["overload"] if overloaded else [])]
-    extensions = ["from typing_extensions import deprecated"] if "@deprecated(" in body else []
-    return [*_groups(used, [], typing, extensions, lines), *beside]
-
-
-def _groups(
-    used: set[str], modules: list[str], typing: list[str], third_party: list[str], runtime: list[str]
-) -> list[list[str]]:
+def _groups(used: set[str], modules: list[str], runtime: list[str]) -> list[list[str]]:
     standard = [f"import {name}" for name in modules if name in used]
     if "Sequence" in used:
         standard.append("from collections.abc import Sequence")
-    names = [name for name in typing if name in used or name == "overload"]
-    if names:
-        standard.append(f"from typing import {', '.join(names)}")
-    return [group for group in (standard, third_party, runtime) if group]
-
-
-_NUMBER = re.compile(r"(\d+)")
-
-
-def _sorted_names(names: Iterable[str]) -> list[str]:
-    """In the order linters want for ``__all__``: constants, classes, then the rest, numbers by value."""
-
-    def key(name: str) -> tuple[int, list[Any]]:
-        kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
-        parts: list[Any] = _NUMBER.split(name)  # numbers in every other place
-        parts[1::2] = map(int, parts[1::2])
-        return kind, parts
-
-    return sorted(names, key=key)
+    if "Any" in used:
+        standard.append("from typing import Any")
+    return [group for group in (standard, runtime) if group]
 
 
 # ---------------------------------------------------------------- templates

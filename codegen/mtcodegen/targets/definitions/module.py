@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import opschema
 from mtcodegen.document.nodes import Scalar
@@ -14,10 +13,11 @@ from mtcodegen.entries.model import File, Launch
 from mtcodegen.pycode.expressions import attribute
 from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.literals import quoted
-from mtcodegen.pycode.names import IMPORTED, KEYWORDS, Names
+from mtcodegen.pycode.names import KEYWORDS, Names
 from mtcodegen.targets.definitions import views
 from mtcodegen.targets.definitions.kernels import launcher_key
 from mtcodegen.targets.definitions.operator import operator_view
+from mtcodegen.targets.exports import exported_names, has_odd_names, sorted_names
 
 __all__ = ["plan_module"]
 
@@ -27,7 +27,7 @@ _MODULE_NAMES = frozenset({"torch", "math", "getattr"})
 def plan_module(file: File, path: pathlib.Path, folder: pathlib.Path) -> tuple[views.Module, Imports]:
     """The module for ``file``, read from ``path``, in ``folder``, and what it imports."""
     schemas = [spec.schema for spec in file.ops]
-    exports = _exports(schemas)
+    exports = exported_names(schemas)
     imports = Imports(taken=exports.values())
     names = Names({*exports.values()}, reserved=KEYWORDS | _MODULE_NAMES)
     namespaces = tuple(dict.fromkeys(schema.namespace or "" for schema in schemas))
@@ -59,36 +59,8 @@ def plan_module(file: File, path: pathlib.Path, folder: pathlib.Path) -> tuple[v
     return module, imports
 
 
-def _exports(schemas: Sequence[opschema.Schema]) -> dict[tuple[str, str], str]:
-    """A name for every operator."""
-    names = Names(_MODULE_NAMES, reserved=KEYWORDS | IMPORTED)
-    found: dict[tuple[str, str], str] = {}
-    for schema in schemas:
-        base = schema.namespace or "", schema.name
-        if base not in found:
-            found[base] = names.unique(schema.name)
-    return found
-
-
-_NUMBER = re.compile(r"(\d+)")
-
-
-def sorted_names(names: Iterable[str]) -> list[str]:
-    """In the order linters want for ``__all__``: constants, classes, then the rest, numbers by value."""
-
-    def key(name: str) -> tuple[int, list[Any]]:
-        kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
-        parts: list[Any] = _NUMBER.split(name)  # numbers in every other place
-        parts[1::2] = map(int, parts[1::2])
-        return kind, parts
-
-    return sorted(names, key=key)
-
-
 def _noqa(schemas: Sequence[opschema.Schema], exempted: set[str]) -> tuple[str, ...]:
-    arguments = {argument.name for schema in schemas for argument in schema.arguments}
-    odd = any(name != name.lower() for name in arguments) or any(s.name.startswith("__") for s in schemas)
-    found = [*(["N803", "N806", "N807"] if odd else []), *sorted(exempted)]
+    found = [*(["N803", "N806", "N807"] if has_odd_names(schemas) else []), *sorted(exempted)]
     return (*found, "RUF100") if found else ()
 
 

@@ -11,6 +11,7 @@ from mtcodegen.entries.model import Check, Formula, OpSpec
 from mtcodegen.entries.schemas import is_tensor_list
 from mtcodegen.expr import Expr
 from mtcodegen.expr.nodes import BoolOp
+from mtcodegen.pycode.docstrings import docstring
 from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.literals import quoted, strings
 from mtcodegen.targets.definitions import views
@@ -19,7 +20,6 @@ from mtcodegen.targets.definitions.kernels import KEYS, choices
 from mtcodegen.targets.definitions.outputs import returns
 from mtcodegen.targets.definitions.scope import Scope
 from mtcodegen.targets.definitions.tangents import tangents
-from mtcodegen.targets.plan.stub import docstring
 
 __all__ = ["operator_view"]
 
@@ -42,7 +42,7 @@ def operator_view(
         schema=quoted(str(spec.schema).removeprefix(f"{spec.schema.namespace}::")),
         options=tuple(_options(spec)),
         parameters=scope.parameters(),
-        doc=tuple(docstring(spec.doc, "    ").split("\n")) if spec.doc else (),
+        doc=docstring(spec.doc),
         checks=checks,
         returns=outputs,
         kernels=kernels,

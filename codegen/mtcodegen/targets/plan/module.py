@@ -17,11 +17,11 @@ from mtcodegen.pycode.expressions import attribute
 from mtcodegen.pycode.literals import pieces, quoted, strings
 from mtcodegen.pycode.names import BUILTINS, IMPORTED, RESERVED, Names
 from mtcodegen.pycode.pretty import WIDTH
+from mtcodegen.targets.exports import has_odd_names
 from mtcodegen.targets.plan.backward import plan_backward
 from mtcodegen.targets.plan.forward import plan_forward
 from mtcodegen.targets.plan.function import Function
 from mtcodegen.targets.plan.kernels import OpPlan, is_implicit, leaves_checks, plan_kernels
-from mtcodegen.targets.plan.stub import Stub, plan_stubs
 
 __all__ = ["Module", "plan_module"]
 
@@ -46,7 +46,6 @@ class Module:
     launchers: tuple[str, ...]
     operators: tuple[Operator, ...]
     exports: tuple[tuple[str, str], ...]  # name, value
-    stubs: tuple[Stub, ...]
     has_odd_names: bool  # that linters would rather not see: upper-case arguments, operators like `__and__`
 
 
@@ -83,8 +82,7 @@ def plan_module(
         launchers=tuple(f"{name} = {value}" for name, value in launchers.values()),
         operators=tuple(operators),
         exports=tuple(exports.values()),
-        stubs=tuple(plan_stubs(file.ops, {key: name for key, (name, _) in exports.items()})),
-        has_odd_names=any(name != name.lower() for name in arguments) or any(s.name.startswith("__") for s in schemas),
+        has_odd_names=has_odd_names(schemas),
     )
 
 
