@@ -242,7 +242,7 @@ def test_a_folder_with_any_name(project, name, target):
     assert [main([command, *words]) for command in ("generate", "check", "diff")] == [0, 0, 0]
     for path in (project / "pkg").glob("*.py"):
         compile(path.read_text("utf-8"), path.name, "exec")
-        assert "\nimport os" not in path.read_text("utf-8") or path.name == "_support.py"
+        assert "\nimport os" not in path.read_text("utf-8") or path.name == "_launcher.py"
     for path in (project / "pkg").glob("*.html"):
         assert "<b>" not in path.read_text("utf-8").partition("-->")[0]
 

@@ -30,6 +30,8 @@ def modules_of(package: Path) -> dict[str, Path]:
     """The sources of a package by the names of their modules."""
     found = {}
     for path in sorted(package.rglob("*.py")):
+        if "support" in path.parent.parts:  # is not run here, but copied beside generated modules
+            continue
         parts = path.relative_to(package.parent).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found

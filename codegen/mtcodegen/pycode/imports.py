@@ -7,26 +7,38 @@ from collections.abc import Iterable
 
 __all__ = ["Imports"]
 
+_RUNTIME = "mindtorch_v2"
+
 
 class Imports:
-    """The imports of one module; ``taken`` are names that mean something else in it."""
+    """The imports of one module; ``taken`` are names that mean something else in it.
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
+    ``support`` is the module beside it that has the runtime's names, where that is not the runtime itself.
+    """
+
+    def __init__(self, taken: Iterable[str] = (), support: str = "") -> None:
         self._taken = frozenset(taken)
+        self._support = support
         self._modules: dict[str, str] = {}  # how they are spelled -> the module
         self.exempted: set[str] = set()  # the rules of linters that the text breaks
         self._names: dict[str, dict[str, str]] = {}  # module -> its names, and how they are spelled
 
     def module(self, module: str, spelled: str = "") -> str:
         """How a module is spelled: ``import module``, or ``import module as spelled``."""
+        if self._is_supported(module):
+            return self.name(module, spelled)
         self._modules[spelled or module] = module
         return spelled or module
 
     def name(self, module: str, name: str) -> str:
         """How a name of a module is spelled: as it is, unless it is taken."""
         spelled = f"_{name}" if name in self._taken else name
-        self._names.setdefault(module, {})[name] = spelled
+        place = self._support if self._is_supported(module) else module
+        self._names.setdefault(place, {})[name] = spelled
         return spelled
+
+    def _is_supported(self, module: str) -> bool:
+        return bool(self._support) and module.partition(".")[0] == _RUNTIME
 
     def exempt(self, rule: str) -> None:
         """Notes that the module breaks a rule of linters."""

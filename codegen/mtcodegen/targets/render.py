@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pathlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ __all__ = [
     "MINDTORCH",
     "TORCH",
     "Runtime",
+    "render_copy",
     "render_definitions",
     "render_module",
     "render_package",
@@ -62,8 +64,8 @@ MINDTORCH = Runtime(
 )
 TORCH = Runtime(
     "import torch",
-    {"Tensor": "torch", "library": "._support", "npu": "._support"} | dict.fromkeys(_OPERATORS, "torch._ops"),
-    "torch_support.py.j2",
+    {"Tensor": "torch", "library": "", "npu": ""} | dict.fromkeys(_OPERATORS, "torch._ops"),
+    "_torch_definitions",
 )
 MINDSPORE = Runtime(
     "",
@@ -100,6 +102,11 @@ def _noqa(codes: Sequence[str]) -> str:
 def render_support(runtime: Runtime) -> str:
     """The module that generated ones need beside their runtime."""
     return _render(runtime.support, {"header": _header("its template")})
+
+
+def render_copy(path: pathlib.Path) -> str:
+    """A file of Python as it is, with a header."""
+    return f"{_header(path.name)}\n{path.read_text('utf-8')}"
 
 
 def render_tests(tests: Tests, runtime: Runtime = MINDTORCH) -> str:

@@ -16,12 +16,14 @@ from mtcodegen.entries.variants import is_variant
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Span
+from mtcodegen.targets.definitions.module import plan_module
 from mtcodegen.targets.job import Job
-from mtcodegen.targets.modules import module_of, package_with_support, tests_of
-from mtcodegen.targets.render import TORCH
+from mtcodegen.targets.modules import package, stub_of, tests_of
+from mtcodegen.targets.render import TORCH, render_definitions
 
 __all__ = ["narrowed", "of_file", "of_job"]
 
+_SUPPORT = "_torch_definitions"
 # Of Python's keywords those that are TorchScript's, whose lexer reads schemas.
 _WORDS = frozenset(
     [
@@ -73,12 +75,13 @@ def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
 
 def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
     """A module that registers with PyTorch itself, its stub, and the tests of its examples."""
-    return {**module_of(file, path, folder, TORCH), **tests_of(file, path, TORCH)}
+    module = render_definitions(*plan_module(file, path, folder, f".{_SUPPORT}"))
+    return {f"{path.stem}.py": module, **stub_of(file, path, TORCH), **tests_of(file, path, TORCH)}
 
 
 def of_job(job: Job, files: MappingOf[pathlib.Path, File]) -> dict[str, str]:
     """The package, with what its modules share."""
-    return package_with_support(job, TORCH)
+    return package(job, (_SUPPORT, "_torch_policies"))
 
 
 def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:

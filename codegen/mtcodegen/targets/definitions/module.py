@@ -24,11 +24,16 @@ __all__ = ["plan_module"]
 _MODULE_NAMES = frozenset({"torch", "math", "getattr"})
 
 
-def plan_module(file: File, path: pathlib.Path, folder: pathlib.Path) -> tuple[views.Module, Imports]:
-    """The module for ``file``, read from ``path``, in ``folder``, and what it imports."""
+def plan_module(
+    file: File, path: pathlib.Path, folder: pathlib.Path, support: str = ""
+) -> tuple[views.Module, Imports]:
+    """The module for ``file``, read from ``path``, in ``folder``, and what it imports.
+
+    ``support`` is the module beside it that carries out definitions, for a runtime that is not the one of ours.
+    """
     schemas = [spec.schema for spec in file.ops]
     exports = exported_names(schemas)
-    imports = Imports(taken=exports.values())
+    imports = Imports(exports.values(), support)
     names = Names({*exports.values()}, reserved=KEYWORDS | _MODULE_NAMES)
     namespaces = tuple(dict.fromkeys(schema.namespace or "" for schema in schemas))
     libraries = {ns: names.unique("_lib" if len(namespaces) == 1 else f"_lib_{ns}") for ns in namespaces}

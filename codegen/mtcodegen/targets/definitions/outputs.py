@@ -49,13 +49,13 @@ def _targets(names: Sequence[str], read: Set[str]) -> tuple[str, ...]:
 def _allocation(scope: Scope, rule: FakeRule) -> str:
     """How an output is made, as an expression."""
     text, helper = scope.emitter.text, scope.emitter.helper
+    pair = _broadcast_pair(rule)
+    if pair is not None and pair[0].id == scope.tensors()[0].name:
+        return f"{helper('broadcast')}({text(pair[0])}, {text(pair[1])})"
     dtype = None if rule.dtype is None else text(rule.dtype.expr)
     if rule.shape is None and rule.device is None:
         like = scope.first() if rule.like is None else text(rule.like.expr)
         return f"{helper('like')}({like}{'' if dtype is None else f', {dtype}'})"
-    pair = _broadcast_pair(rule)
-    if pair is not None and pair[0].id == scope.tensors()[0].name:
-        return f"{helper('broadcast')}({text(pair[0])}, {text(pair[1])})"
     device = scope.first() if rule.device is None else text(rule.device.expr)
     if rule.shape is None:
         shape = f"{scope.first()}.shape"

@@ -1,0 +1,231 @@
+"""What definitions call beside `op`: allocation, C types, and functions of numbers, shapes and dtypes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ._launcher import CType, Launching, c_types, pack
+from ._symbols import DefinitionError, Shape, Symbol, TensorSymbol, Tracer, operands_of, value_of
+
+__all__ = [
+    "Packed", "Typed", "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast", "broadcast_shapes",
+    "can_cast", "ceil", "ceil_div", "desc", "empty", "exp", "f16", "f32", "f64", "floor", "i8", "i16", "i32", "i64",
+    "like", "log", "maximum", "minimum", "none_of", "one_of", "promote_types", "reduced_shape", "result_type", "sqrt",
+    "struct", "to_float", "to_int", "total", "u8", "u16", "u32", "u64", "upload", "workspace",
+]  # fmt: skip
+
+
+# ---------------------------------------------------------------- outputs
+def like(t: Any, dtype: Any = None) -> Any:
+    """A tensor of the shape and device of another, and of its dtype unless one is given."""
+    of: Tracer = t.of
+    if dtype is None:
+        return of.make("tensor", "like", t, unique=True)
+    return of.make("tensor", "like_as", t, of.lift(dtype), unique=True)
+
+
+def empty(shape: Any, dtype: Any, device: Any) -> Any:
+    """A tensor of a shape and dtype; ``device`` is the tensor on whose device it lies, or a device."""
+    of = _tracer_of(shape, dtype, device)
+    return of.make("tensor", "empty", of.shape(shape), of.lift(dtype), of.lift(device), unique=True)
+
+
+def broadcast(a: Any, b: Any) -> Any:
+    """A tensor of the shape that two tensors broadcast to and of their result type, on the first one's device."""
+    of: Tracer = a.of
+    return of.make("tensor", "broadcast_like", a, b, unique=True)
+
+
+# ---------------------------------------------------------------- arguments of launches
+@dataclass(frozen=True)
+class Typed:
+    """A launch argument with its C type."""
+
+    ctype: CType
+    value: Any
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A struct: its fields' names and C types, and their values."""
+
+    fields: tuple[tuple[str, str], ...]
+    values: tuple[Any, ...]
+
+    def packed(self, of: Launching) -> bytes:
+        """As C lays it out."""
+        return pack(of, self.fields, [value_of(value) for value in self.values])
+
+
+def _typed(name: str, what: str) -> Callable[[Any], Typed]:
+    def typed(value: Any) -> Typed:
+        return Typed(c_types[name], value)
+
+    typed.__name__ = typed.__qualname__ = name
+    typed.__doc__ = f"A launch argument that is {what} in C."
+    return typed
+
+
+f16, bf16, f32, f64 = _typed("f16", "half"), _typed("bf16", "bfloat16"), _typed("f32", "float"), _typed("f64", "double")
+i8, i16, i32, i64 = (_typed(f"i{bits}", f"int{bits}_t") for bits in (8, 16, 32, 64))
+u8, u16, u32, u64 = (_typed(f"u{bits}", f"uint{bits}_t") for bits in (8, 16, 32, 64))
+bool_ = _typed("bool_", "bool")
+desc = _typed("desc", "const mt_tensor*: a tensor of any strides")
+
+
+def struct(**fields: Typed) -> Typed:
+    """A C struct of typed fields, packed as C packs it, by host address."""
+    layout = tuple((name, field.ctype.name) for name, field in fields.items())
+    return Typed(c_types["host"], Packed(layout, tuple(field.value for field in fields.values())))
+
+
+def upload(value: Typed, device: Any) -> Any:
+    """A struct in memory of a tensor's device, for a kernel that reads its tiling data from there."""
+    of: Tracer = device.of
+    runtime = of.runtime
+
+    def send(place: Any) -> Any:
+        return runtime.upload(value.value.packed(runtime), place)
+
+    return of.make("tensor", "python", device.device, what=(send,), unique=True)
+
+
+def workspace(nbytes: Any, device: Any) -> Any:
+    """Scratch memory of a launch on a tensor's device."""
+    return empty([nbytes], device.of.runtime.scratch_dtype, device)
+
+
+# ---------------------------------------------------------------- numbers
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller of two numbers; of tensors the operator."""
+    return _of_two("min", "minimum", min, a, b)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The greater of two numbers; of tensors the operator."""
+    return _of_two("max", "maximum", max, a, b)
+
+
+def ceil_div(a: Any, b: Any) -> Any:
+    """``a / b`` for ints, rounded up."""
+    of = _tracer_in(a, b)
+    return -(-a // b) if of is None else of.arithmetic("ceildiv", a, b)
+
+
+def align_up(a: Any, b: Any) -> Any:
+    """The least multiple of ``b`` that is not below ``a``."""
+    return ceil_div(a, b) * b
+
+
+def _of_number(name: str, kind: str, function: Callable[[Any], Any], doc: str) -> Callable[[Any], Any]:
+    def compute(x: Any) -> Any:
+        of = _tracer_in(x)
+        return function(x) if of is None else of.make(kind, "python", of.lift(x), what=(function,))
+
+    compute.__name__ = compute.__qualname__ = name
+    compute.__doc__ = doc
+    return compute
+
+
+absolute = _of_number("absolute", "number", abs, "The distance of a number from 0.")
+exp = _of_number("exp", "float", math.exp, "e to the power of a number.")
+log = _of_number("log", "float", math.log, "The natural logarithm of a number.")
+sqrt = _of_number("sqrt", "float", math.sqrt, "The square root of a number.")
+floor = _of_number("floor", "int", math.floor, "The greatest int that is not above a number.")
+ceil = _of_number("ceil", "int", math.ceil, "The least int that is not below a number.")
+to_int = _of_number("to_int", "int", int, "A number as an int, rounded towards zero.")
+to_float = _of_number("to_float", "float", float, "A number as a float.")
+total = _of_number("total", "int", sum, "The sum of the sizes in a shape.")
+
+
+def all_of(*conditions: Any) -> Any:
+    """Whether all conditions hold, as one condition."""
+    return _joined("and", conditions)
+
+
+def any_of(*conditions: Any) -> Any:
+    """Whether any condition holds, as one condition."""
+    return _joined("or", conditions)
+
+
+def none_of(*conditions: Any) -> Any:
+    """Whether no condition holds, as one condition."""
+    joined = _joined("or", conditions)
+    return joined.of.negation(joined) if isinstance(joined, Symbol) else not joined
+
+
+# ---------------------------------------------------------------- dtypes
+def one_of(dtype: Any, *dtypes: Any) -> Any:
+    """Whether a dtype is one of several, as one condition."""
+    return dtype.of.make("bool", "dtype_in", dtype, what=dtypes) if isinstance(dtype, Symbol) else dtype in dtypes
+
+
+def can_cast(source: Any, target: Any) -> Any:
+    """Whether values of a dtype may become another's, as ``torch.can_cast`` says."""
+    of = _tracer_of(source, target)
+    return of.make("bool", "can_cast", of.lift(source), of.lift(target))
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype to which two are promoted."""
+    of = _tracer_of(a, b)
+    return of.make("dtype", "promote", of.lift(a), of.lift(b))
+
+
+def result_type(*values: Any) -> Any:
+    """The dtype of what arithmetic makes of tensors and numbers."""
+    of = _tracer_of(*values)
+    return of.make("dtype", "result_type", *map(of.lift, values))
+
+
+# ---------------------------------------------------------------- shapes
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The shape that several broadcast to."""
+    of = _tracer_of(*shapes)
+    found = of.shape(shapes[0])
+    for shape in shapes[1:]:
+        found = of.make("shape", "broadcast", found, of.shape(shape))
+    return found
+
+
+def reduced_shape(shape: Any, dims: Any, keepdim: Any) -> Any:
+    """A shape whose dimensions in ``dims`` (None or an empty list: all) are left out, or 1."""
+    of = _tracer_of(shape, dims, keepdim)
+    listed = of.shape(dims) if isinstance(dims, (list, tuple)) else of.lift(dims)
+    return of.make("shape", "reduced", of.shape(shape), listed, of.lift(keepdim))
+
+
+# ---------------------------------------------------------------- inside
+def _tracer_in(*values: Any) -> Tracer | None:
+    return next((symbol.of for symbol in operands_of(values)), None)
+
+
+def _tracer_of(*values: Any) -> Tracer:
+    of = _tracer_in(*values)
+    if of is None:
+        raise DefinitionError(f"none of {values} is known only at the call: compute it in Python")
+    return of
+
+
+def _of_two(step: str, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    of = _tracer_in(a, b)
+    if of is None:
+        return function(a, b)
+    if isinstance(a, TensorSymbol) or isinstance(b, TensorSymbol):
+        return of.call(of.runtime.function(name), (a, b), {})
+    if isinstance(a, Shape) or isinstance(b, Shape):
+        raise DefinitionError(f"{name} of {a!r} and {b!r}: it is for numbers")
+    return of.arithmetic(step, a, b)
+
+
+def _joined(step: str, conditions: tuple[Any, ...]) -> Any:
+    of = _tracer_in(*conditions)
+    if of is None:
+        return all(conditions) if step == "and" else any(conditions)
+    found = of.lift(conditions[0])
+    for condition in conditions[1:]:
+        found = of.make("bool", step, found, of.lift(condition))
+    return found

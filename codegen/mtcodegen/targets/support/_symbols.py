@@ -1,0 +1,683 @@
+"""Symbols: an operator's arguments, and what is computed of them, in a run of its definition.
+
+A definition runs at every call, over symbols that have values. What a symbol stands for is computed when something asks
+for it: what another device would need never is. It also runs over symbols without values, once for each way through it,
+to find out what there is to register and what a gradient reads.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ._conditions import text_of
+from ._launcher import Launching
+
+__all__ = ["DefinitionError", "Runtime", "Symbol", "TensorSymbol", "Tracer", "Way", "operands_of", "value_of"]
+
+_UNKNOWN = object()
+_MOST_WAYS = 64
+_CONSTANTS = {bool: "bool", int: "int", float: "float", str: "str"}
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "min": min, "max": max,
+    "eq": operator.eq, "lt": operator.lt, "le": operator.le,
+}  # fmt: skip
+
+
+class DefinitionError(RuntimeError):
+    """A definition says what cannot be carried out; what to do instead is in the message."""
+
+
+class Runtime(Launching):
+    """What definitions are carried out with: how its tensors are asked and made, and how its operators are called."""
+
+    scratch_dtype: Any  # of memory that holds bytes
+
+    def device_type(self, device: Any) -> str:
+        """The kind of a device: ``cpu``, ``npu``, ``cuda``, ``mps`` or ``meta``."""
+        raise NotImplementedError
+
+    def is_floating(self, dtype: Any) -> bool:
+        """Whether a dtype is a floating-point one."""
+        raise NotImplementedError
+
+    def is_complex(self, dtype: Any) -> bool:
+        """Whether a dtype is a complex one."""
+        raise NotImplementedError
+
+    def is_signed(self, dtype: Any) -> bool:
+        """Whether a dtype has negative numbers."""
+        raise NotImplementedError
+
+    def itemsize(self, dtype: Any) -> int:
+        """How many bytes an element has."""
+        raise NotImplementedError
+
+    def requires_grad(self, tensor: Any) -> bool:
+        """Whether a tensor requires a gradient."""
+        raise NotImplementedError
+
+    def empty(self, shape: Sequence[int], dtype: Any, device: Any) -> Any:
+        """A new tensor."""
+        raise NotImplementedError
+
+    def broadcast_shapes(self, *shapes: Sequence[int]) -> Sequence[int]:
+        """The shape that several broadcast to."""
+        raise NotImplementedError
+
+    def result_type(self, *values: Any) -> Any:
+        """The dtype of what arithmetic makes of tensors and numbers."""
+        raise NotImplementedError
+
+    def promote_types(self, first: Any, second: Any) -> Any:
+        """The dtype to which two are promoted."""
+        raise NotImplementedError
+
+    def can_cast(self, source: Any, target: Any) -> bool:
+        """Whether values of a dtype may become another's."""
+        raise NotImplementedError
+
+    def least(self, first: Any, second: Any) -> Any:
+        """The smaller of two numbers."""
+        return min(first, second)
+
+    def greatest(self, first: Any, second: Any) -> Any:
+        """The greater of two numbers."""
+        return max(first, second)
+
+    def upload(self, data: bytes, device: Any) -> Any:
+        """Bytes as a tensor on a device."""
+        raise NotImplementedError
+
+    def primitive(self, name: str, attributes: Mapping[str, Any]) -> Callable[..., Any]:
+        """A primitive of MindSpore."""
+        raise DefinitionError(f"op.mindspore(..., {name!r}): there are no primitives of MindSpore here")
+
+    def variant(self, name: str, base: Any) -> Callable[..., Any]:
+        """What runs for the operator of a qualified name, made of another one."""
+        raise DefinitionError(f"{name}: op.variant_of({base}): there are no operators here that write to arguments")
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """The operator that a method of tensors stands for."""
+        raise NotImplementedError
+
+    def writes(self, callee: Any) -> bool:
+        """Whether an operator writes to an argument."""
+        raise NotImplementedError
+
+
+# ---------------------------------------------------------------- symbols
+class Symbol:
+    """A value of a call. ``step`` says of what kind it is, as in the words of `text_of`."""
+
+    __slots__ = ("_value", "args", "kind", "of", "step", "what")
+
+    def __init__(
+        self, of: Tracer, kind: str, step: str, args: tuple[Symbol | None, ...], what: Any, value: Any
+    ) -> None:
+        self.of, self.kind, self.step, self.args, self.what, self._value = of, kind, step, args, what, value
+
+    @property
+    def value(self) -> Any:
+        """What the symbol stands for, computed at most once."""
+        if self._value is _UNKNOWN:
+            self._value = self.of.evaluate(self)
+        return self._value
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+        """A call of one of PyTorch's functions or operators with symbols."""
+        kwargs = kwargs or {}
+        return next(operands_of((args, tuple(kwargs.values())))).of.call(func, args, kwargs)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.of.has_values:
+            raise DefinitionError(f"{self!r} has no length before the operator is called")
+        return iter([self.of.make("tensor", "item", self, what=i) for i in range(len(self.value))])
+
+    def __format__(self, spec: str) -> str:
+        """In a check's message, its value in the call, which is asked for once the check fails."""
+        return self.of.quote(self)
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    def spelled(self, operands: Sequence[str]) -> str:
+        """How a call, or a question about a dtype or device, reads."""
+        if self.step == "on_device":
+            return f"{operands[0]}.is_{self.what}"
+        if self.step == "dtype_in":
+            return f"one_of({', '.join([operands[0], *map(repr, self.what)])})"
+        name = self.step
+        if name in ("call", "python"):
+            name = getattr(self.what[0], "__name__", str(self.what[0]))
+        return f"{name}({', '.join(operands)})"
+
+
+class Number(Symbol):
+    """An int, float or bool, or a Scalar, which may be an int or a float."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    def __bool__(self) -> bool:
+        return self.of.decide(self if self.kind == "bool" else self != 0)
+
+    def __neg__(self) -> Any:
+        return self.of.arithmetic("neg", self)
+
+    def __eq__(self, other: object) -> Any:
+        return self.of.compare("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.of.negation(self.of.compare("eq", self, other))
+
+    def __lt__(self, other: Any) -> Any:
+        return self.of.compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.of.compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.of.compare("lt", other, self)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.of.compare("le", other, self)
+
+
+class Property(Symbol):
+    """A str, dtype, device or anything else that is compared and passed on."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return self.of.make("bool", "equal", self, self.of.lift(other))
+
+    def __ne__(self, other: object) -> Any:
+        return self.of.negation(self == other)
+
+    @property
+    def is_floating_point(self) -> Any:
+        return self.of.make("bool", "is_floating", self)
+
+    @property
+    def is_complex(self) -> Any:
+        return self.of.make("bool", "is_complex", self)
+
+    @property
+    def is_signed(self) -> Any:
+        return self.of.make("bool", "is_signed", self)
+
+    @property
+    def itemsize(self) -> Any:
+        return self.of.make("int", "itemsize", self)
+
+    @property
+    def type(self) -> Any:
+        return self.of.make("str", "device_type", self)
+
+    @property
+    def index(self) -> Any:
+        return self.of.make("object", "device_index", self)
+
+
+class Shape(Symbol):
+    """A sequence of ints whose length may be unknown."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        if self.step == "shape_of" and isinstance(other, Shape) and other.step == "shape_of":
+            return self.of.make("bool", "same_shape", self.args[0], other.args[0])
+        return self.of.make("bool", "same_sizes", self, self.of.shape(other))
+
+    def __ne__(self, other: object) -> Any:
+        return self.of.negation(self == other)
+
+    def __getitem__(self, at: Any) -> Any:
+        if not isinstance(at, slice):
+            return self.of.make("int", "size_at", self, self.of.lift(at))
+        if at.step is not None:
+            raise DefinitionError(f"{self!r}: a shape is sliced without a step")
+        bounds = [None if v is None else self.of.lift(v) for v in (at.start, at.stop)]
+        return self.of.make("shape", "slice", self, *bounds)
+
+    def __add__(self, other: Any) -> Any:
+        return self.of.make("shape", "concat", self, self.of.shape(other))
+
+    def __radd__(self, other: Any) -> Any:
+        return self.of.make("shape", "concat", self.of.shape(other), self)
+
+    def numel(self) -> Any:
+        """The product of the sizes."""
+        return self.of.make("int", "count", self)
+
+    def rank(self) -> Any:
+        """How many sizes there are."""
+        return self.of.make("int", "length", self)
+
+
+class TensorSymbol(Symbol):
+    """A tensor, or several. Its methods and Python's operators are those of tensors: calls of operators."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    @property
+    def shape(self) -> Any:
+        return self.of.make("shape", "shape_of", self)
+
+    @property
+    def dtype(self) -> Any:
+        return self.of.make("dtype", "dtype", self)
+
+    @property
+    def device(self) -> Any:
+        return self.of.make("device", "device", self)
+
+    @property
+    def ndim(self) -> Any:
+        return self.of.make("int", "ndim", self)
+
+    @property
+    def is_cpu(self) -> Any:
+        return self.of.make("bool", "on_device", self, what="cpu")
+
+    @property
+    def is_npu(self) -> Any:
+        return self.of.make("bool", "on_device", self, what="npu")
+
+    @property
+    def is_cuda(self) -> Any:
+        return self.of.make("bool", "on_device", self, what="cuda")
+
+    @property
+    def is_mps(self) -> Any:
+        return self.of.make("bool", "on_device", self, what="mps")
+
+    @property
+    def is_meta(self) -> Any:
+        return self.of.make("bool", "on_device", self, what="meta")
+
+    @property
+    def itemsize(self) -> Any:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        return self.numel() * self.itemsize
+
+    @property
+    def requires_grad(self) -> Any:
+        return self.of.make("bool", "requires_grad", self)
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - as tensors have it
+        return self.of.call(operator.attrgetter("T"), (self,), {})
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        return self.of.call(operator.attrgetter("mT"), (self,), {})
+
+    def dim(self) -> Any:
+        return self.ndim
+
+    def numel(self) -> Any:
+        return self.of.make("int", "numel", self)
+
+    def size(self, dim: Any = None) -> Any:
+        return self.shape if dim is None else self.of.make("int", "size", self, self.of.lift(dim))
+
+    def stride(self, dim: Any = None) -> Any:
+        strides = self.of.make("shape", "stride", self)
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> Any:
+        return self.of.make("int", "storage_offset", self)
+
+    def rank(self) -> Any:
+        """How many tensors there are."""
+        return self.of.make("int", "length", self)
+
+    def contiguous(self) -> Any:
+        return self.of.make("tensor", "contiguous", self)
+
+    def is_contiguous(self) -> Any:
+        return self.of.make("bool", "is_contiguous", self)
+
+    def is_floating_point(self) -> Any:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> Any:
+        return self.dtype.is_complex
+
+    def element_size(self) -> Any:
+        return self.dtype.itemsize
+
+    def __bool__(self) -> bool:
+        raise DefinitionError(
+            f"the value of {self!r} is data, which a definition cannot depend on: call op.python(...)"
+        )
+
+    def __getitem__(self, at: Any) -> Any:
+        if not isinstance(at, int) or (self.kind == "tensor" and self.step == "arg"):
+            raise DefinitionError(f"{self!r}[...]: of a tensor's symbol, call select, slice or index")
+        return self.of.make("tensor", "item", self, what=at)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: self.of.call(self.of.runtime.function(name), (self, *args), kwargs)
+
+    def __eq__(self, other: object) -> Any:
+        return self.of.call(operator.eq, (self, other), {})
+
+    def __ne__(self, other: object) -> Any:
+        return self.of.call(operator.ne, (self, other), {})
+
+    def __neg__(self) -> Any:
+        return self.of.call(operator.neg, (self,), {})
+
+
+def _operator(function: Callable[..., Any], *, reflected: bool = False) -> Callable[[TensorSymbol, Any], Any]:
+    if reflected:
+        return lambda self, other: self.of.call(function, (other, self), {})
+    return lambda self, other: self.of.call(function, (self, other), {})
+
+
+def _arithmetic(name: str, *, reflected: bool = False) -> Callable[[Number, Any], Any]:
+    if reflected:
+        return lambda self, other: self.of.arithmetic(name, other, self)
+    return lambda self, other: self.of.arithmetic(name, self, other)
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
+    setattr(TensorSymbol, f"__{_name}__", _operator(getattr(operator, _name)))
+    setattr(TensorSymbol, f"__r{_name}__", _operator(getattr(operator, _name), reflected=True))
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(TensorSymbol, f"__{_name}__", _operator(getattr(operator, _name)))
+for _name, _step in {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "floordiv",
+    "mod": "mod",
+}.items():
+    setattr(Number, f"__{_name}__", _arithmetic(_step))
+    setattr(Number, f"__r{_name}__", _arithmetic(_step, reflected=True))
+
+_CLASSES: dict[str, type[Symbol]] = {
+    "tensor": TensorSymbol, "tensors": TensorSymbol, "shape": Shape, "int": Number, "float": Number, "bool": Number,
+    "number": Number,
+}  # fmt: skip
+
+
+def operands_of(values: Any) -> Iterator[Symbol]:
+    """The symbols in nested tuples and lists."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            yield from operands_of(value)
+        elif isinstance(value, Symbol):
+            yield value
+
+
+def value_of(value: Any) -> Any:
+    """A value in which symbols, also those in tuples and lists, are replaced by theirs."""
+    if isinstance(value, Symbol):
+        return value.value
+    return type(value)(map(value_of, value)) if type(value) in (tuple, list) else value
+
+
+# ---------------------------------------------------------------- values
+def _shown(value: Any) -> str:
+    return str(list(value) if isinstance(value, tuple) else value)
+
+
+def _size(of: Runtime, what: Any, tensor: Any, at: int) -> Any:
+    return _size_at(of, what, tensor.shape, at)
+
+
+def _size_at(of: Runtime, what: Any, shape: Sequence[int], at: int) -> Any:
+    if not -len(shape) <= at < len(shape):
+        raise IndexError(f"a dimension from {-len(shape)} to {len(shape) - 1} was expected, got {at}")
+    return shape[at]
+
+
+def _reduced(of: Runtime, what: Any, shape: Sequence[int], dims: Any, keepdim: bool) -> tuple[int, ...]:
+    gone = {at % len(shape) for at in dims or range(len(shape))} if shape else set()
+    return tuple(1 if at in gone else size for at, size in enumerate(shape) if keepdim or at not in gone)
+
+
+def _broadcast_like(of: Runtime, what: Any, a: Any, b: Any) -> Any:
+    return of.empty(of.broadcast_shapes(a.shape, b.shape), of.result_type(a, b), a.device)
+
+
+def _device(of: Runtime, place: Any) -> Any:
+    """That of a tensor, or a device itself."""
+    return getattr(place, "device", place)
+
+
+_STEPS: dict[str, Callable[..., Any]] = {
+    # of tensors
+    "shape_of": lambda of, what, t: tuple(t.shape),
+    "dtype": lambda of, what, t: t.dtype,
+    "device": lambda of, what, t: t.device,
+    "ndim": lambda of, what, t: len(t.shape),
+    "numel": lambda of, what, t: math.prod(t.shape),
+    "size": _size,
+    "stride": lambda of, what, t: tuple(t.stride()),
+    "storage_offset": lambda of, what, t: t.storage_offset(),
+    "on_device": lambda of, what, t: of.device_type(t.device) == what,
+    "requires_grad": lambda of, what, t: of.requires_grad(t),
+    "contiguous": lambda of, what, t: t.contiguous(),
+    "is_contiguous": lambda of, what, t: t.is_contiguous(),
+    "same_shape": lambda of, what, a, b: tuple(a.shape) == tuple(b.shape),
+    "result_type": lambda of, what, *values: of.result_type(*values),
+    # of shapes
+    "shape": lambda of, what, *sizes: sizes,
+    "size_at": _size_at,
+    "slice": lambda of, what, shape, start, stop: shape[start:stop],
+    "concat": lambda of, what, a, b: (*a, *b),
+    "count": lambda of, what, shape: math.prod(shape),
+    "length": lambda of, what, values: len(values),
+    "same_sizes": lambda of, what, a, b: tuple(a) == tuple(b),
+    "broadcast": lambda of, what, a, b: tuple(of.broadcast_shapes(a, b)),
+    "reduced": _reduced,
+    # of dtypes and other values
+    "is_floating": lambda of, what, dtype: of.is_floating(dtype),
+    "is_complex": lambda of, what, dtype: of.is_complex(dtype),
+    "is_signed": lambda of, what, dtype: of.is_signed(dtype),
+    "itemsize": lambda of, what, dtype: of.itemsize(dtype),
+    "device_type": lambda of, what, device: of.device_type(device),
+    "device_index": lambda of, what, device: device.index,
+    "dtype_in": lambda of, what, dtype: dtype in what,
+    "promote": lambda of, what, a, b: of.promote_types(a, b),
+    "can_cast": lambda of, what, a, b: of.can_cast(a, b),
+    "equal": lambda of, what, a, b: a == b,
+    "not": lambda of, what, a: not a,
+    # of numbers, beside the arithmetic
+    "ceildiv": lambda of, what, a, b: -(-a // b),
+    "to_float": lambda of, what, a: a * 1.0,
+    "float": lambda of, what, a: a * 1.0,
+    "min": lambda of, what, a, b: of.least(a, b),
+    "max": lambda of, what, a, b: of.greatest(a, b),
+    # what is made
+    "like": lambda of, what, t: of.empty(t.shape, t.dtype, t.device),
+    "like_as": lambda of, what, t, dtype: of.empty(t.shape, dtype, t.device),
+    "empty": lambda of, what, shape, dtype, place: of.empty(shape, dtype, _device(of, place)),
+    "broadcast_like": _broadcast_like,
+    "item": lambda of, what, values: values[what],
+    "python": lambda of, what, *values: what[0](*values),
+}
+
+
+# ---------------------------------------------------------------- runs
+class Way:
+    """A run over symbols without values: the conditions that lead through it, and what it returned."""
+
+    def __init__(self, decisions: list[bool]) -> None:
+        self.decisions = decisions
+        self.taken: dict[Symbol, bool] = {}
+        self.result: Any = None
+
+    def __str__(self) -> str:
+        return " and ".join(f"{'' if way else 'not '}({condition!r})" for condition, way in self.taken.items())
+
+
+class Tracer:
+    """The symbols of a run: with values those of a call; without, of one run for each way."""
+
+    def __init__(self, runtime: Runtime, *, has_values: bool) -> None:
+        self.runtime, self.has_values = runtime, has_values
+        self.way = Way([])
+        self.writes: list[Symbol] = []  # calls that write to a tensor, and were not made yet
+        self._symbols: dict[Any, Symbol] = {}
+        self._quoted: list[Symbol] = []  # those in texts
+
+    # ---- making symbols
+    def make(
+        self, kind: str, step: str, *args: Symbol | None, what: Any = None, value: Any = _UNKNOWN, unique: bool = False
+    ) -> Any:
+        """The symbol of a step; ``unique`` where doing it twice makes two things."""
+        if unique:
+            return _CLASSES.get(kind, Property)(self, kind, step, args, what, value)
+        key = kind, step, *map(id, args), what
+        found = self._symbols.get(key)
+        if found is None:
+            found = self._symbols[key] = _CLASSES.get(kind, Property)(self, kind, step, args, what, value)
+        return found
+
+    def lift(self, value: Any) -> Any:
+        """A constant as a symbol."""
+        if isinstance(value, Symbol):
+            return value
+        kind = _CONSTANTS.get(type(value), "object")
+        return self.make(kind, "const", what=value, value=value, unique=kind == "object")
+
+    def shape(self, value: Any) -> Any:
+        """A shape, from a list of numbers too."""
+        return value if isinstance(value, Shape) else self.make("shape", "shape", *map(self.lift, value))
+
+    def negation(self, condition: Any) -> Any:
+        """The opposite of a condition, or of a truth value that is known."""
+        if condition is NotImplemented:
+            return condition
+        return self.make("bool", "not", condition) if isinstance(condition, Symbol) else not condition
+
+    def evaluate(self, symbol: Symbol) -> Any:
+        """The value of a symbol in this call."""
+        if not self.has_values:
+            raise DefinitionError(f"{symbol!r} is not known before the operator is called")
+        step, what = symbol.step, symbol.what
+        if step == "call":
+            function, args, kwargs = what
+            return function(*map(value_of, args), **{name: value_of(value) for name, value in kwargs.items()})
+        if step in ("and", "or"):
+            first, second = symbol.args
+            return value_of(second) if bool(value_of(first)) is (step == "and") else step == "or"
+        values = [None if a is None else a.value for a in symbol.args]
+        found = _STEPS.get(step)
+        if found is not None:
+            return found(self.runtime, what, *values)
+        return _ARITHMETIC[step.removeprefix("f") if step[1:] in _ARITHMETIC else step](*values)
+
+    # ---- numbers
+    def arithmetic(self, name: str, first: Any, second: Any = None) -> Any:
+        """``first + second`` and the like: of ints an int, with a float in it or of `/` a float, as in Python."""
+        if isinstance(first, TensorSymbol) or isinstance(second, TensorSymbol):
+            return NotImplemented
+        values = [self.lift(v) for v in (first, second) if v is not None]
+        if any(v.kind == "number" for v in values):
+            return self.make("number", name, *values)
+        if name == "div" or any(v.kind == "float" for v in values):
+            return self.make("float", f"f{name}", *map(self._as_float, values))
+        return self.make("int", name, *values)
+
+    def _as_float(self, value: Symbol) -> Any:
+        if value.step == "const":
+            return self.lift(float(value.what))
+        return value if value.kind == "float" else self.make("float", "to_float", value)
+
+    def compare(self, name: str, first: Any, second: Any) -> Any:
+        """A comparison of numbers; None, of an optional argument that was given, equals nothing."""
+        if isinstance(first, TensorSymbol) or isinstance(second, TensorSymbol):
+            return NotImplemented
+        if first is None or second is None:
+            return False
+        values = [self.lift(v) for v in (first, second)]
+        if name == "eq" and any(v.kind not in ("int", "float", "bool") for v in values):
+            return self.make("bool", "equal", *values)
+        if any(v.kind in ("float", "number") for v in values):
+            return self.make("bool", f"f{name}", *map(self._as_float, values))
+        return self.make("bool", name, *values)
+
+    # ---- what happens
+    def decide(self, condition: Symbol) -> bool:
+        """Which way this run goes."""
+        if condition.step == "const":
+            return bool(condition.what)
+        if condition.step == "not" and condition.args[0] is not None:
+            return not self.decide(condition.args[0])
+        taken = self.way.taken
+        if condition not in taken:
+            if self.has_values:
+                taken[condition] = bool(condition.value)
+            else:
+                at = len(taken)
+                taken[condition] = self.way.decisions[at] if at < len(self.way.decisions) else True
+        return taken[condition]
+
+    def explore(self, function: Callable[[], Any]) -> list[Way]:
+        """Runs a function once for each way through it."""
+        waiting: list[list[bool]] = [[]]
+        found = []
+        while waiting:
+            decisions = waiting.pop()
+            way = self.way = Way(decisions)
+            way.result = function()
+            found.append(way)
+            taken = [*way.taken.values()]
+            waiting += [[*taken[:at], not taken[at]] for at in range(len(decisions), len(taken))]
+            if len(found) > _MOST_WAYS:
+                raise DefinitionError(f"there are more than {_MOST_WAYS} ways through it: call op.python(...)")
+        return found
+
+    def call(self, callee: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What a function or operator returns, as a symbol."""
+        operands = operands_of((args, tuple(kwargs.values())))
+        found = self.make("tensor", "call", *operands, what=(callee, args, kwargs), unique=True)
+        if self.runtime.writes(callee):
+            self.writes.append(found)
+        return found
+
+    def quote(self, symbol: Symbol) -> str:
+        """What stands for a symbol in a text until its value is asked for."""
+        self._quoted.append(symbol)
+        return f"\0{len(self._quoted) - 1}\0"
+
+    def worded(self, text: str) -> str:
+        """A text with the values of the symbols in it; shapes as lists."""
+        parts = text.split("\0")
+        return "".join(_shown(self._quoted[int(part)].value) if at % 2 else part for at, part in enumerate(parts))
+
+    def forget(self) -> None:
+        """Lets go of all symbols, which refer to this: tensors live no longer than those who use them."""
+        self._symbols.clear()
+        self._quoted.clear()
+        self.writes.clear()
+        self.way = Way([])
+
+    def write(self) -> None:
+        """Makes the calls that write, in their order."""
+        calls, self.writes = self.writes, []
+        for call in calls:
+            _ = call.value
