@@ -168,7 +168,13 @@ def bodies(text: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-@pytest.mark.parametrize("target", ["torch", "mindspore"])
+def test_torch_leaves_no_check_to_a_kernel(tmp_path: Path) -> None:
+    text = run(tmp_path, REFUSED, target="torch")[0]["ops.py"]
+    assert 'op.check(x.dtype == torch.float32, message=f"halved of {x.dtype}", error=NotImplementedError)' in text
+    assert "op.check(x.numel() <= most)" in text
+
+
+@pytest.mark.parametrize("target", ["mindspore"])
 def test_other_targets_leave_no_check_to_a_kernel(tmp_path: Path, target: str) -> None:
     files = run(tmp_path, REFUSED, target=target)[0]
     assert "kernel_refuses" not in "\n".join(files.values())

@@ -64,7 +64,7 @@ MINDTORCH = Runtime(
 )
 TORCH = Runtime(
     "import torch",
-    {"Tensor": "torch", "library": "", "npu": ""} | dict.fromkeys(_OPERATORS, "torch._ops"),
+    {"Tensor": "torch"} | dict.fromkeys(_OPERATORS, "torch._ops"),
     "_torch_definitions",
 )
 MINDSPORE = Runtime(
