@@ -107,7 +107,8 @@ def _items(text: str) -> list[str] | None:
                 found.append(text[start : mark.start()])
                 start = mark.end()
         elif word in ")]}":
-            if not open_ or open_.pop() != (word, False):
+            closer, needs_comma = open_.pop() if open_ else ("", False)
+            if closer != word or (needs_comma and text[mark.start() - 1] != ","):
                 return None
         elif len(word) == 1:  # a quote or a backslash
             return None

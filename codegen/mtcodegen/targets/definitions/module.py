@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import opschema
@@ -40,15 +41,15 @@ def plan_module(
     launchers = _launchers(file, path.resolve().parent, folder.resolve(), names)
     spelled = {key: launcher.name for key, launcher in launchers.items()}
     bases = [(schema.namespace or "", schema.name) for schema in schemas]
-    operators = []
+    overloads, operators = Counter(bases), []
     for spec, base in zip(file.ops, bases, strict=True):
-        alone = bases.count(base) == 1
+        alone = overloads[base] == 1
         overload = f"_{spec.schema.overload}" if spec.schema.overload else "_default"
         name = exports[base] if alone else names.unique(f"_{base[1]}{overload}".lower())
         operators.append(operator_view(spec, libraries[base[0]], name, imports, spelled))
     if any(not view.doc and not view.name.startswith("_") for view in operators):
         imports.exempt("D103")
-    aliases = [(name, attribute("torch.ops", *base)) for base, name in exports.items() if bases.count(base) > 1]
+    aliases = [(name, attribute("torch.ops", *base)) for base, name in exports.items() if overloads[base] > 1]
     if aliases:
         imports.module("mindtorch_v2", "torch")
     module = views.Module(

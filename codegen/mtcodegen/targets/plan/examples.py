@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import opschema
 from mtcodegen.check.kernels import is_composite, runs_on_meta
-from mtcodegen.entries.model import Example, File, Formula, OpSpec, Sample, Values, place_of
+from mtcodegen.entries.model import Example, File, Formula, OpSpec, Sample, Values
 from mtcodegen.entries.schemas import fresh_returns, tensor_arguments
 from mtcodegen.expr import Literal, Name, walk
 from mtcodegen.pycode.expressions import attribute
@@ -45,11 +45,7 @@ class Tests:
 def plan_tests(file: File, source: str, module: str) -> Tests | None:
     """The tests for the examples of ``file``; None where it has none."""
     names = Names(_USED, reserved=RESERVED)
-    found = [
-        _Planned(spec, example, f"example_{i}", names)
-        for spec in file.ops
-        for i, example in enumerate(spec.examples, start=1)
-    ]
+    found = [_Planned(spec, example, i, names) for spec in file.ops for i, example in enumerate(spec.examples, start=1)]
     if not found:
         return None
     first = found[0].op.schema
@@ -69,13 +65,13 @@ def plan_tests(file: File, source: str, module: str) -> Tests | None:
 class _Planned:
     """One example, with the names of its functions."""
 
-    def __init__(self, spec: OpSpec, example: Example, title: str, names: Names) -> None:
+    def __init__(self, spec: OpSpec, example: Example, number: int, names: Names) -> None:
         self.op = OpPlan(spec, "", names, {})
-        self.example = example
-        self.sample = self.op.private(title)
+        self.example, self.number = example, number
+        self.sample = self.op.private(f"example_{number}")
         body = ["torch.manual_seed(0)", f"return {{{self._arguments()}}}"]
         sample = Function(self.sample, (), "dict[str, Any]", body)
-        self.expected = self.op.private(f"{title}_expected") if example.expected else ""
+        self.expected = self.op.private(f"example_{number}_expected") if example.expected else ""
         self.functions = [sample, *([self._expected()] if example.expected else [])]
 
     def _arguments(self) -> str:
@@ -119,7 +115,7 @@ class _Planned:
     def _row(self, *values: str) -> str:
         schema = self.op.schema
         operator = attribute("torch.ops", schema.namespace or "", schema.name, schema.overload or "default")
-        title = f"{schema.qualname} ({place_of(self.example.node)})"
+        title = f"{schema.qualname} (example {self.number})"
         return f"pytest.param({', '.join([operator, *values])}, id={quoted(title)})"
 
     def values(self) -> Iterable[str]:

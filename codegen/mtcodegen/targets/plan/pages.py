@@ -19,7 +19,6 @@ from mtcodegen.entries.model import (
     OpSpec,
     PythonFunction,
     Variant,
-    place_of,
 )
 
 __all__ = ["Page", "plan_page"]
@@ -43,7 +42,6 @@ class Entry:
     schema: str
     doc: str
     deprecated: str
-    place: str
     facts: tuple[Row, ...]
     checks: tuple[str, ...]
     kernels: tuple[Row, ...]
@@ -73,7 +71,6 @@ def _entry(spec: OpSpec) -> Entry:
         schema=str(spec.schema),
         doc=spec.doc,
         deprecated=spec.deprecated,
-        place=spec.place,
         facts=tuple(_facts(spec)),
         checks=tuple(_text(check.condition) for check in spec.checks),
         kernels=tuple(_kernel(kernel) for kernel in spec.kernels),
@@ -99,7 +96,7 @@ def _kernel(kernel: KernelSpec) -> Row:
     conditions = [f"dtypes {', '.join(kernel.dtypes)}"] if kernel.dtypes else []
     conditions += [f"when {_text(kernel.when)}"] if kernel.when is not None else []
     form, code = _body(kernel)
-    return Row(", ".join(kernel.devices) or "every device", code, "; ".join([form, *conditions, place_of(kernel.node)]))
+    return Row(", ".join(kernel.devices) or "every device", code, "; ".join([form, *conditions]))
 
 
 def _body(kernel: KernelSpec) -> tuple[str, str]:
