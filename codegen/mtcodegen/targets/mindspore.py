@@ -8,18 +8,19 @@ from dataclasses import replace
 
 from mtcodegen.document.nodes import Mapping
 from mtcodegen.entries.formulas import composed, gradients
-from mtcodegen.entries.model import File, KernelSpec, Launch, OpSpec, evaluated
-from mtcodegen.expr import Call, Expr, Literal, Name, Operator, walk
-from mtcodegen.expr.nodes import Attribute, Index, map_children
+from mtcodegen.entries.model import File, KernelSpec, Launch, OpSpec, Variant, evaluated
+from mtcodegen.expr import Operator, walk
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Span
+from mtcodegen.targets.definitions.module import plan_module
 from mtcodegen.targets.job import Job
-from mtcodegen.targets.modules import module_of, package_with_support
-from mtcodegen.targets.render import MINDSPORE
+from mtcodegen.targets.modules import package, stub_of
+from mtcodegen.targets.render import MINDSPORE, render_definitions
 
 __all__ = ["narrowed", "of_file", "of_job"]
 
+_SUPPORT = "_mindspore_definitions"
 _DEVICES = ("cpu", "npu")
 _KEYS = {
     "autocast": "casts (MindSpore's `amp` casts whole cells)",
@@ -46,12 +47,13 @@ def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
 
 def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
     """A module whose operators are MindSpore's cells, and its stub."""
-    return module_of(file, path, folder, MINDSPORE, _spelled)
+    module = render_definitions(*plan_module(file, path, folder, f".{_SUPPORT}"))
+    return {f"{path.stem}.py": module, **stub_of(file, path, MINDSPORE)}
 
 
 def of_job(job: Job, files: MappingOf[pathlib.Path, File]) -> dict[str, str]:
     """The package, with what its modules share."""
-    return package_with_support(job, MINDSPORE)
+    return package(job, (_SUPPORT,))
 
 
 def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
@@ -99,32 +101,11 @@ def _kernel_note(what: str, node: Mapping, key: str) -> Diagnostic:
 
 
 def _called(spec: OpSpec) -> set[str]:
-    """The operators that kernels and gradients call, by their qualified names."""
+    """The operators that kernels and gradients call, and that it is a variant of, by their qualified names."""
     nodes = (node for formula in (*composed(spec), *gradients(spec)) for node in walk(formula.expr))
-    return {
+    bases = {kernel.body.base.qualname for kernel in spec.kernels if isinstance(kernel.body, Variant)}
+    return bases | {
         f"{node.namespace}::{node.name}{'.' if node.overload else ''}{node.overload}"
         for node in nodes
         if isinstance(node, Operator)
     }
-
-
-# ---------------------------------------------------------------- expressions
-
-
-def _spelled(expr: Expr) -> Expr:
-    """``expr`` with what MindSpore's tensors call otherwise: sizes, the type of a device, the size of an element."""
-    node = map_children(expr, _spelled)
-    match node:
-        case Call(function=Attribute(value=value, name="size"), arguments=()):
-            return Attribute(value, "shape")
-        case Call(function=Attribute(value=value, name="size"), arguments=(index,)):
-            return Index(Attribute(value, "shape"), index)
-        case Call(function=Attribute(value=value, name="stride"), arguments=(index,)):
-            return Index(Call(Attribute(value, "stride"), ()), index)
-        case Call(function=Attribute(value=value, name="element_size"), arguments=()):
-            return Attribute(value, "itemsize")
-        case Attribute(value=Attribute(name="device") as device, name="type"):
-            return Call(Name("npu.device_type"), (device,))  # one name, as no argument has it
-        case Attribute(name="requires_grad"):
-            return Literal(True)
-    return node

@@ -25,7 +25,7 @@ from opschema import conditions
 __all__ = ["module_of", "package", "package_with_support", "stub_of", "tests_of"]
 
 _SUPPORT = pathlib.Path(__file__).parent / "support"
-_SHARED = ("_definition", "_helpers", "_launcher", "_symbols")
+_SHARED = ("_definition", "_helpers", "_launcher", "_runtime", "_symbols", "_values")
 
 
 def module_of(

@@ -5,16 +5,21 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, ModuleType
 from typing import Any
 
 from ._conditions import expectation, names_of
 from ._helpers import Packed, Typed
 from ._launcher import KernelLauncher, c_types
-from ._symbols import DefinitionError, Runtime, Symbol, TensorSymbol, Tracer, operands_of, value_of
+from ._runtime import DefinitionError, Runtime
+from ._symbols import Symbol, TensorSymbol, Tracer, operands_of, value_of
 
-__all__ = ["Argument", "Definition", "Geometry", "OperatorBuilder", "Signature"]
+__all__ = ["Argument", "Definition", "Geometry", "OperatorBuilder", "Signature", "warn_deprecated"]
 
 _KINDS = {
     "Tensor": "tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "Scalar": "number",
@@ -108,9 +113,7 @@ class OperatorBuilder:
         name = self.signature.name
         if not isinstance(condition, Symbol):
             return f"{name}: not expected: {self.of.way}"
-        values = [(text, symbol.value) for text, symbol in names_of(condition)]
-        got = ", ".join(f"{text} = {list(v) if isinstance(v, tuple) else repr(v)}" for text, v in dict(values).items())
-        return f"{name}: expected {expectation(condition)}" + (f", got {got}" if got else "")
+        return f"{name}: expected {expectation(condition)}{_got([condition])}"
 
     def returns(self, *outputs: Any) -> Any:
         """The outputs: allocated, computed by operators, or arguments it writes to; none where functions make them."""
@@ -197,7 +200,7 @@ class OperatorBuilder:
             self._found = [value_of(output) for output in self._declared(outputs)]
         self.of.writes.clear()  # of another device
 
-    def mindspore(self, device: str | Sequence[str], primitive: str, *args: Any, **attributes: Any) -> None:
+    def mindspore(self, device: str | Sequence[str], primitive: str, /, *args: Any, **attributes: Any) -> None:
         """On a device a primitive of MindSpore, with some attributes, returns the outputs."""
         runtime, names = self.of.runtime, tuple(attributes)
 
@@ -241,10 +244,8 @@ class OperatorBuilder:
     # ---- what came of it
     def result(self) -> Any:
         """What the call returns."""
-        devices = [device for _, devices, _ in self.runs for device in devices]
-        if devices and self.key != "Meta" and not self._ran:
-            where = f" where {self.of.way}" if self.of.way.taken else ""
-            raise NotImplementedError(f"{self.signature.name}: it has no kernel for {self.key}{where}")
+        if self.key != "Meta" and not self._ran and self.definition.devices():
+            raise NotImplementedError(self._no_kernel())
         self.of.write()
         if isinstance(self._found, list):
             values = self._found
@@ -253,6 +254,24 @@ class OperatorBuilder:
         else:
             values = [value_of(output) for output in self.outputs]
         return None if not values else values[0] if len(values) == 1 else tuple(values)
+
+    def _no_kernel(self) -> str:
+        """What the error says where nothing runs on the way that the call took: what would have led elsewhere."""
+        place = "any device" if self.key == "any" else self.key
+        refused = [condition for condition, holds in self.of.way.taken.items() if not holds]
+        if not refused:
+            return f"{self.signature.name}: it has no kernel for {place}" + (
+                f" where {self.of.way}" if self.of.way.taken else ""
+            )
+        wanted = "; or ".join(dict.fromkeys(map(expectation, refused)))
+        return f"{self.signature.name}: expected arguments that a kernel for {place} takes: {wanted}{_got(refused)}"
+
+
+def _got(conditions: Sequence[Symbol]) -> str:
+    """The values of what conditions name."""
+    values = {text: symbol.value for condition in conditions for text, symbol in names_of(condition)}
+    got = ", ".join(f"{text} = {list(v) if isinstance(v, tuple) else repr(v)}" for text, v in values.items())
+    return f", got {got}" if got else ""
 
 
 def _is_given(value: Any) -> bool:
@@ -291,7 +310,7 @@ class Definition:
         taken = code.co_varnames[1 : code.co_argcount]
         if code.co_flags & inspect.CO_VARARGS or len(taken) == len(names):
             return list(range(len(names)))
-        spelled = {name: at for at, name in enumerate(names)} | {f"{name}_": at for at, name in enumerate(names)}
+        spelled = {f"{name}_": at for at, name in enumerate(names)} | {name: at for at, name in enumerate(names)}
         unknown = [name for name in taken if name not in spelled]
         if unknown:
             raise DefinitionError(f"{self.signature.name}: it takes {unknown[0]!r}, which is no argument")
@@ -317,6 +336,7 @@ class Definition:
         self._function(op, *values)
         return op
 
+    @functools.cache  # noqa: B019 - a definition lives as long as its operator
     def devices(self) -> list[str]:
         """The devices that the definition names; none where it is composed of other operators."""
         return list(dict.fromkeys(device for op in self.ways for _, devices, _ in op.runs for device in devices))
@@ -423,3 +443,13 @@ def _read(value: Any) -> Iterator[tuple[str, int]]:
     for operand in value.args:
         if not (value.step in _GEOMETRY and operand is not None and operand.step in ("arg", "output")):
             yield from _read(operand)
+
+
+def warn_deprecated(name: str, instead: str, runtime: ModuleType) -> None:
+    """Warns at the line that calls an operator: the first outside of the runtime and of this package's own files."""
+    inside = (str(Path(str(runtime.__file__)).parent), str(Path(__file__).parent / "_"))
+    frame: FrameType | None = sys._getframe()
+    depth = 0
+    while frame is not None and frame.f_code.co_filename.startswith(inside):
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(f"{name} is deprecated: {instead}", FutureWarning, stacklevel=depth + 1)

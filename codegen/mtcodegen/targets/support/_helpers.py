@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._launcher import CType, Launching, c_types, pack
-from ._symbols import DefinitionError, Shape, Symbol, TensorSymbol, Tracer, operands_of, value_of
+from ._runtime import DefinitionError
+from ._symbols import Shape, Symbol, TensorSymbol, Tracer, operands_of, value_of
 
 __all__ = [
     "Packed", "Typed", "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast", "broadcast_shapes",

@@ -7,15 +7,15 @@ to find out what there is to register and what a gradient reads.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ._conditions import text_of
-from ._launcher import Launching
+from ._runtime import DefinitionError, Runtime
+from ._values import STEPS
 
-__all__ = ["DefinitionError", "Runtime", "Symbol", "TensorSymbol", "Tracer", "Way", "operands_of", "value_of"]
+__all__ = ["Symbol", "TensorSymbol", "Tracer", "Way", "operands_of", "value_of"]
 
 _UNKNOWN = object()
 _MOST_WAYS = 64
@@ -25,88 +25,6 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "min": min, "max": max,
     "eq": operator.eq, "lt": operator.lt, "le": operator.le,
 }  # fmt: skip
-
-
-class DefinitionError(RuntimeError):
-    """A definition says what cannot be carried out; what to do instead is in the message."""
-
-
-class Runtime(Launching):
-    """What definitions are carried out with: how its tensors are asked and made, and how its operators are called."""
-
-    scratch_dtype: Any  # of memory that holds bytes
-
-    def device_type(self, device: Any) -> str:
-        """The kind of a device: ``cpu``, ``npu``, ``cuda``, ``mps`` or ``meta``."""
-        raise NotImplementedError
-
-    def is_floating(self, dtype: Any) -> bool:
-        """Whether a dtype is a floating-point one."""
-        raise NotImplementedError
-
-    def is_complex(self, dtype: Any) -> bool:
-        """Whether a dtype is a complex one."""
-        raise NotImplementedError
-
-    def is_signed(self, dtype: Any) -> bool:
-        """Whether a dtype has negative numbers."""
-        raise NotImplementedError
-
-    def itemsize(self, dtype: Any) -> int:
-        """How many bytes an element has."""
-        raise NotImplementedError
-
-    def requires_grad(self, tensor: Any) -> bool:
-        """Whether a tensor requires a gradient."""
-        raise NotImplementedError
-
-    def empty(self, shape: Sequence[int], dtype: Any, device: Any) -> Any:
-        """A new tensor."""
-        raise NotImplementedError
-
-    def broadcast_shapes(self, *shapes: Sequence[int]) -> Sequence[int]:
-        """The shape that several broadcast to."""
-        raise NotImplementedError
-
-    def result_type(self, *values: Any) -> Any:
-        """The dtype of what arithmetic makes of tensors and numbers."""
-        raise NotImplementedError
-
-    def promote_types(self, first: Any, second: Any) -> Any:
-        """The dtype to which two are promoted."""
-        raise NotImplementedError
-
-    def can_cast(self, source: Any, target: Any) -> bool:
-        """Whether values of a dtype may become another's."""
-        raise NotImplementedError
-
-    def least(self, first: Any, second: Any) -> Any:
-        """The smaller of two numbers."""
-        return min(first, second)
-
-    def greatest(self, first: Any, second: Any) -> Any:
-        """The greater of two numbers."""
-        return max(first, second)
-
-    def upload(self, data: bytes, device: Any) -> Any:
-        """Bytes as a tensor on a device."""
-        raise NotImplementedError
-
-    def primitive(self, name: str, attributes: Mapping[str, Any]) -> Callable[..., Any]:
-        """A primitive of MindSpore."""
-        raise DefinitionError(f"op.mindspore(..., {name!r}): there are no primitives of MindSpore here")
-
-    def variant(self, name: str, base: Any) -> Callable[..., Any]:
-        """What runs for the operator of a qualified name, made of another one."""
-        raise DefinitionError(f"{name}: op.variant_of({base}): there are no operators here that write to arguments")
-
-    def function(self, name: str) -> Callable[..., Any]:
-        """The operator that a method of tensors stands for."""
-        raise NotImplementedError
-
-    def writes(self, callee: Any) -> bool:
-        """Whether an operator writes to an argument."""
-        raise NotImplementedError
 
 
 # ---------------------------------------------------------------- symbols
@@ -437,90 +355,11 @@ def value_of(value: Any) -> Any:
     return type(value)(map(value_of, value)) if type(value) in (tuple, list) else value
 
 
-# ---------------------------------------------------------------- values
+# ---------------------------------------------------------------- runs
 def _shown(value: Any) -> str:
     return str(list(value) if isinstance(value, tuple) else value)
 
 
-def _size(of: Runtime, what: Any, tensor: Any, at: int) -> Any:
-    return _size_at(of, what, tensor.shape, at)
-
-
-def _size_at(of: Runtime, what: Any, shape: Sequence[int], at: int) -> Any:
-    if not -len(shape) <= at < len(shape):
-        raise IndexError(f"a dimension from {-len(shape)} to {len(shape) - 1} was expected, got {at}")
-    return shape[at]
-
-
-def _reduced(of: Runtime, what: Any, shape: Sequence[int], dims: Any, keepdim: bool) -> tuple[int, ...]:
-    gone = {at % len(shape) for at in dims or range(len(shape))} if shape else set()
-    return tuple(1 if at in gone else size for at, size in enumerate(shape) if keepdim or at not in gone)
-
-
-def _broadcast_like(of: Runtime, what: Any, a: Any, b: Any) -> Any:
-    return of.empty(of.broadcast_shapes(a.shape, b.shape), of.result_type(a, b), a.device)
-
-
-def _device(of: Runtime, place: Any) -> Any:
-    """That of a tensor, or a device itself."""
-    return getattr(place, "device", place)
-
-
-_STEPS: dict[str, Callable[..., Any]] = {
-    # of tensors
-    "shape_of": lambda of, what, t: tuple(t.shape),
-    "dtype": lambda of, what, t: t.dtype,
-    "device": lambda of, what, t: t.device,
-    "ndim": lambda of, what, t: len(t.shape),
-    "numel": lambda of, what, t: math.prod(t.shape),
-    "size": _size,
-    "stride": lambda of, what, t: tuple(t.stride()),
-    "storage_offset": lambda of, what, t: t.storage_offset(),
-    "on_device": lambda of, what, t: of.device_type(t.device) == what,
-    "requires_grad": lambda of, what, t: of.requires_grad(t),
-    "contiguous": lambda of, what, t: t.contiguous(),
-    "is_contiguous": lambda of, what, t: t.is_contiguous(),
-    "same_shape": lambda of, what, a, b: tuple(a.shape) == tuple(b.shape),
-    "result_type": lambda of, what, *values: of.result_type(*values),
-    # of shapes
-    "shape": lambda of, what, *sizes: sizes,
-    "size_at": _size_at,
-    "slice": lambda of, what, shape, start, stop: shape[start:stop],
-    "concat": lambda of, what, a, b: (*a, *b),
-    "count": lambda of, what, shape: math.prod(shape),
-    "length": lambda of, what, values: len(values),
-    "same_sizes": lambda of, what, a, b: tuple(a) == tuple(b),
-    "broadcast": lambda of, what, a, b: tuple(of.broadcast_shapes(a, b)),
-    "reduced": _reduced,
-    # of dtypes and other values
-    "is_floating": lambda of, what, dtype: of.is_floating(dtype),
-    "is_complex": lambda of, what, dtype: of.is_complex(dtype),
-    "is_signed": lambda of, what, dtype: of.is_signed(dtype),
-    "itemsize": lambda of, what, dtype: of.itemsize(dtype),
-    "device_type": lambda of, what, device: of.device_type(device),
-    "device_index": lambda of, what, device: device.index,
-    "dtype_in": lambda of, what, dtype: dtype in what,
-    "promote": lambda of, what, a, b: of.promote_types(a, b),
-    "can_cast": lambda of, what, a, b: of.can_cast(a, b),
-    "equal": lambda of, what, a, b: a == b,
-    "not": lambda of, what, a: not a,
-    # of numbers, beside the arithmetic
-    "ceildiv": lambda of, what, a, b: -(-a // b),
-    "to_float": lambda of, what, a: a * 1.0,
-    "float": lambda of, what, a: a * 1.0,
-    "min": lambda of, what, a, b: of.least(a, b),
-    "max": lambda of, what, a, b: of.greatest(a, b),
-    # what is made
-    "like": lambda of, what, t: of.empty(t.shape, t.dtype, t.device),
-    "like_as": lambda of, what, t, dtype: of.empty(t.shape, dtype, t.device),
-    "empty": lambda of, what, shape, dtype, place: of.empty(shape, dtype, _device(of, place)),
-    "broadcast_like": _broadcast_like,
-    "item": lambda of, what, values: values[what],
-    "python": lambda of, what, *values: what[0](*values),
-}
-
-
-# ---------------------------------------------------------------- runs
 class Way:
     """A run over symbols without values: the conditions that lead through it, and what it returned."""
 
@@ -585,7 +424,7 @@ class Tracer:
             first, second = symbol.args
             return value_of(second) if bool(value_of(first)) is (step == "and") else step == "or"
         values = [None if a is None else a.value for a in symbol.args]
-        found = _STEPS.get(step)
+        found = STEPS.get(step)
         if found is not None:
             return found(self.runtime, what, *values)
         return _ARITHMETIC[step.removeprefix("f") if step[1:] in _ARITHMETIC else step](*values)

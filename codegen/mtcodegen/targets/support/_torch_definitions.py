@@ -6,18 +6,14 @@ may be named before they are defined.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch as pytorch
 from torch import Tensor
 from torch._ops import OpOverload, OpOverloadPacket
 
-from ._definition import Argument, Definition, Geometry, OperatorBuilder, Signature
+from ._definition import Argument, Definition, Geometry, OperatorBuilder, Signature, warn_deprecated
 from ._helpers import (
     absolute,
     align_up,
@@ -63,7 +59,8 @@ from ._helpers import (
     workspace,
 )  # fmt: skip
 from ._launcher import KernelLauncher
-from ._symbols import DefinitionError, Runtime, operands_of
+from ._runtime import DefinitionError, Runtime
+from ._symbols import operands_of
 from ._torch_policies import autocast_kernel, bound, fallback_kernel, variant_kernel
 
 __all__ = [
@@ -254,8 +251,9 @@ class Library:
                 key = f"Autocast{_KEYS.get(device, device)}"
                 self._lib.impl(name, autocast_kernel(overload, key, policy), key)
             if fallback:
-                for device in {"NPU", "CUDA", "MPS"}.difference(definition.devices()):
-                    kernel = fallback_kernel(overload, fallback, definition.devices())
+                there = [device for device in definition.devices() if device not in ("any", "Meta")]
+                for device in {"NPU", "CUDA", "MPS"}.difference(there):
+                    kernel = fallback_kernel(overload, fallback, there)
                     self._lib.impl(name, kernel, _KEYS.get(device, device))
             return overload
 
@@ -306,22 +304,10 @@ def _kernel(overload: Any, definition: Definition, key: str, deprecated: str | N
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         if deprecated:
-            warnings.warn(f"{name} is deprecated: {deprecated}", FutureWarning, stacklevel=_depth() + 1)
+            warn_deprecated(name, deprecated, pytorch)
         return definition.call(key, bound(schema, args, kwargs))
 
     return kernel
-
-
-_INSIDE = (str(Path(pytorch.__file__).parent), str(Path(__file__).parent / "_"))
-
-
-def _depth() -> int:
-    """How many frames the caller is away from the one that calls the operator: outside of PyTorch and of this."""
-    frame: FrameType | None = sys._getframe()
-    depth = 0
-    while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
-        frame, depth = frame.f_back, depth + 1
-    return depth - 1
 
 
 # ---------------------------------------------------------------- gradients

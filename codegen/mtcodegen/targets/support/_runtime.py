@@ -1,0 +1,92 @@
+"""What definitions ask of the runtime that carries them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ._launcher import Launching
+
+__all__ = ["DefinitionError", "Runtime"]
+
+
+class DefinitionError(RuntimeError):
+    """A definition says what cannot be carried out; what to do instead is in the message."""
+
+
+class Runtime(Launching):
+    """What definitions are carried out with: how its tensors are asked and made, and how its operators are called."""
+
+    scratch_dtype: Any  # of memory that holds bytes
+
+    def device_type(self, device: Any) -> str:
+        """The kind of a device: ``cpu``, ``npu``, ``cuda``, ``mps`` or ``meta``."""
+        raise NotImplementedError
+
+    def is_floating(self, dtype: Any) -> bool:
+        """Whether a dtype is a floating-point one."""
+        raise NotImplementedError
+
+    def is_complex(self, dtype: Any) -> bool:
+        """Whether a dtype is a complex one."""
+        raise NotImplementedError
+
+    def is_signed(self, dtype: Any) -> bool:
+        """Whether a dtype has negative numbers."""
+        raise NotImplementedError
+
+    def itemsize(self, dtype: Any) -> int:
+        """How many bytes an element has."""
+        raise NotImplementedError
+
+    def requires_grad(self, tensor: Any) -> bool:
+        """Whether a tensor requires a gradient."""
+        raise NotImplementedError
+
+    def empty(self, shape: Sequence[int], dtype: Any, device: Any) -> Any:
+        """A new tensor."""
+        raise NotImplementedError
+
+    def broadcast_shapes(self, *shapes: Sequence[int]) -> Sequence[int]:
+        """The shape that several broadcast to."""
+        raise NotImplementedError
+
+    def result_type(self, *values: Any) -> Any:
+        """The dtype of what arithmetic makes of tensors and numbers."""
+        raise NotImplementedError
+
+    def promote_types(self, first: Any, second: Any) -> Any:
+        """The dtype to which two are promoted."""
+        raise NotImplementedError
+
+    def can_cast(self, source: Any, target: Any) -> bool:
+        """Whether values of a dtype may become another's."""
+        raise NotImplementedError
+
+    def least(self, first: Any, second: Any) -> Any:
+        """The smaller of two numbers."""
+        return min(first, second)
+
+    def greatest(self, first: Any, second: Any) -> Any:
+        """The greater of two numbers."""
+        return max(first, second)
+
+    def upload(self, data: bytes, device: Any) -> Any:
+        """Bytes as a tensor on a device."""
+        raise NotImplementedError
+
+    def primitive(self, name: str, attributes: Mapping[str, Any]) -> Callable[..., Any]:
+        """A primitive of MindSpore."""
+        raise DefinitionError(f"op.mindspore(..., {name!r}): there are no primitives of MindSpore here")
+
+    def variant(self, name: str, base: Any) -> Callable[..., Any]:
+        """What runs for the operator of a qualified name, made of another one."""
+        raise DefinitionError(f"{name}: op.variant_of({base}): there are no operators here that write to arguments")
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """The operator that a method of tensors stands for."""
+        raise NotImplementedError
+
+    def writes(self, callee: Any) -> bool:
+        """Whether an operator writes to an argument."""
+        raise NotImplementedError
