@@ -184,13 +184,6 @@ REASONS = (
         ),
     ),
     Reason(
-        "as_subclass gives the same tensor of another class, which is no view of it",
-        _kinds("value"),
-        lambda call, ours, theirs: (
-            "as_subclass" in call.source() and _name(call) in ("torch.Tensor._base", "torch.Tensor._is_view")
-        ),
-    ),
-    Reason(
         "NumPy 2 calls with `copy`, `context` and `return_scalar`, which PyTorch does not know yet",
         _kinds("accepted"),
         lambda call, ours, theirs: (

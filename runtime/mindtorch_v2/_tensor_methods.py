@@ -109,7 +109,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
         array: np.ndarray[Any, Any] = _left_the_trace("NumPy array", lambda: numpy(self, force=force))
         return array
     source = self.detach().cpu() if force else self
-    if source.requires_grad and _core.is_grad_enabled():
+    if source.requires_grad and _core.is_grad_enabled() and not source.is_meta:  # a meta tensor has no values at all
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return np.asarray(_core.as_memoryview(source))
 

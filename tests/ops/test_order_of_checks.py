@@ -101,6 +101,18 @@ REFUSED: dict[str, Case] = {
     "nll_loss's gradient: several weights": lambda torch: torch.ops.aten.nll_loss_backward.default(
         torch.zeros(0), torch.zeros(0), torch.zeros(0, dtype=torch.int64), None, 0, -100, ones(torch)
     ),
+    "nll_loss's gradient: a gradient a target": lambda torch: torch.ops.aten.nll_loss_backward.default(
+        ones(torch), ones(torch), torch.zeros(3, dtype=torch.int64), None, 1, -100, torch.tensor(1.0)
+    ),
+    "nll_loss's gradient: fewer gradients than rows": lambda torch: torch.ops.aten.nll_loss_backward.default(
+        torch.zeros(3), torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64), None, 0, -100, torch.tensor(1.0)
+    ),
+    "a mask on meta": lambda torch: torch.empty(3, device="meta")[torch.empty(3, dtype=torch.bool, device="meta")],
+    "nonzero on meta": lambda torch: torch.nonzero(torch.empty(3, device="meta")),
+    "numpy of a meta tensor that requires grad": lambda torch: ones(torch, device="meta", requires_grad=True).numpy(),
+    "+ of bools": lambda torch: +ones(torch, "bool"),
+    "+ of no bools": lambda torch: +torch.zeros(0, dtype=torch.bool, device="meta"),
+    "del of an item": lambda torch: ones(torch).__delitem__(0),
     "nll_loss: a target of no rows": lambda torch: torch.ops.aten.nll_loss.default(
         torch.zeros(0), torch.zeros(0, dtype=torch.int64)
     ),
@@ -158,6 +170,10 @@ GIVEN: dict[str, Case] = {
     "nll_loss of one row": lambda torch: torch.ops.aten.nll_loss_forward.default(
         torch.tensor([1.0, 2.0]), torch.tensor([1]), None, 0, -100
     )[0],
+    "nll_loss's gradient of one row": lambda torch: torch.ops.aten.nll_loss_backward.default(
+        torch.tensor([2.0]), torch.zeros(3), torch.tensor([1, 0, 2]), None, 2, -100, torch.tensor(1.0)
+    ),
+    "+ of integers": lambda torch: +ones(torch, "int64"),
     "linspace of complex numbers": lambda torch: torch.linspace(1j, 1, 3),
     "randint with dtype=None": lambda torch: torch.ops.aten.randint.default(1, [2], dtype=None),
     "torch.randint with dtype=None": lambda torch: torch.randint(1, [2], dtype=None),

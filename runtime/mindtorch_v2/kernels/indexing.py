@@ -288,7 +288,7 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def index_fake(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """The result of `index` without its values; what a mask selects depends on its values."""
     if any(index is not None and index.dtype in (_BOOL, _U8) for index in indices):
-        raise RuntimeError(
+        raise NotImplementedError(
             "aten::index: how many elements a mask selects is data-dependent, and a fake rule has no data"
         )
     if len(indices) > self.dim():
@@ -303,7 +303,9 @@ def index_fake(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 def nonzero_fake(self: Tensor) -> Tensor:
     """Always an error: how many elements are not 0 depends on their values."""
-    raise RuntimeError("aten::nonzero: how many elements are not 0 is data-dependent, and a fake rule has no data")
+    raise NotImplementedError(
+        "aten::nonzero: how many elements are not 0 is data-dependent, and a fake rule has no data"
+    )
 
 
 def _nonzero_rows(truth: Any) -> Any:

@@ -20,25 +20,28 @@ def _check(self: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise RuntimeError("input tensor should be 1D or 2D")
     if target.dim() > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if self.dim() == 1 and target.dim() == 1 and target.shape[0] != 1:
-        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
     if self.dim() == 2 and tuple(target.shape) != tuple(self.shape[:1]):
         raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
     _check_weight(self, weight, self.shape[-1])
+
+
+def _check_single(self: Tensor, target: Tensor) -> None:
+    """Refuses several targets for one row of scores."""
+    if self.dim() == 1 and target.dim() == 1 and target.shape[0] != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
 
 
 def _rows(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Scores as (N, classes) and targets as (N,); a single row stands for a batch of one. Checks the scores' dtype."""
     if not self.is_floating_point():
         raise NotImplementedError(f'"nll_loss_out_frame" not implemented for {self.dtype}')
-    return (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.reshape((1,)))
+    return (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.reshape((-1,))[:1])
 
 
 def _arrays(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Any, Any, Any]:
     """Targets, a weight for each row (0 where ignored), and row numbers, as NumPy arrays."""
     import numpy as np
 
-    _check(self, target, weight)
     scores, targets = _rows(self, target)
     labels = targets.numpy()
     kept = labels != ignore_index
@@ -72,6 +75,7 @@ def nll_loss_fake(
 ) -> tuple[Tensor, Tensor]:
     """Shapes of `nll_loss_forward`."""
     _check(self, target, weight)
+    _check_single(self, target)
     shape = target.shape if reduction == NONE and self.dim() == 2 else ()
     return _core.alloc(shape, self.dtype, self.device), _core.alloc((), self.dtype, self.device)
 
@@ -82,12 +86,12 @@ def nll_loss_forward(
     """Minus the score of each row's target times its class weight; and the weights' sum, which a mean is taken by."""
     import numpy as np
 
+    output, total_weight = nll_loss_fake(self, target, weight, reduction, ignore_index)
     labels, weights, rows = _arrays(self, target, weight, ignore_index)
     scores = _float64(_rows(self, target)[0])
     losses = -scores[rows, labels] * weights
     losses[weights == 0] = 0
     total = weights.sum()
-    output, total_weight = nll_loss_fake(self, target, weight, reduction, ignore_index)
     with np.errstate(invalid="ignore"):
         value = losses if reduction == NONE else losses.sum() / (total if reduction == MEAN else 1)
     output.copy_(_wrap(np.asarray(value, "float64")).reshape(output.shape))
@@ -112,10 +116,15 @@ def nll_loss_backward(
             f"expected total_weight to be a single element tensor, got: {list(total_weight.shape)} "
             f"({total_weight.numel()} elements)"
         )
+    _check(self, target, weight)
+    if reduction == NONE and self.dim() == 2:
+        if tuple(grad_output.shape) != tuple(target.shape):
+            raise RuntimeError(
+                f"Expected grad_output of shape {list(target.shape)}, a number a row, but got {list(grad_output.shape)}"
+            )
+    elif grad_output.dim() > 1 or grad_output.numel() != 1:
+        raise RuntimeError(f"Expected a single element grad_output tensor, but got: {list(grad_output.shape)}")
     labels, weights, rows = _arrays(self, target, weight, ignore_index)
-    expected = tuple(target.shape) if reduction == NONE and self.dim() == 2 else ()
-    if tuple(grad_output.shape) != expected:
-        raise RuntimeError(f"Expected grad_output of shape {list(expected)}, but got {list(grad_output.shape)}")
     grad = _float64(grad_output).reshape(-1)
     if reduction == MEAN:
         with np.errstate(divide="ignore", invalid="ignore"):
