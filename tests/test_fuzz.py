@@ -42,6 +42,10 @@ def is_row(x):
     if x.dim() != 1:
         raise IndexError("x must have one dimension")
     return True
+def is_float(x):
+    if not x.is_floating_point():
+        raise ValueError("x must have a dtype of floating-point numbers")
+    return True
 def fits(scale, error=ValueError):
     if scale < 0:
         raise error("scale must not be negative")
@@ -57,6 +61,7 @@ library.impl("refuses", refuses, "CPU")
 define("order", lambda x, scale=1.0, dims=(): x * scale if is_row(x) and fits(scale) else None)
 define("kind", lambda x, scale=1.0, dims=(): x * scale if is_row(x) and fits(scale) else None)
 define("alone", lambda x, scale=1.0, dims=(): x * scale if is_row(x) else None)
+define("tensor", lambda x, scale=1.0, dims=(): x * scale if is_row(x) and is_float(x) else None)
 define("rule", lambda x, scale=1.0, dims=(): x * scale if fits(scale) else None)
 define("strict", lambda x, scale=1.0, dims=(): x * scale)
 for name in ("rule", "strict"):
@@ -81,6 +86,7 @@ library.impl("refuses", lambda x: x.clone(), "CPU")
 define("order", lambda x, scale=1.0, dims=(): x * scale if fits(scale) and is_row(x) else None)
 define("kind", lambda x, scale=1.0, dims=(): x * scale if fits(scale, KeyError) and is_row(x) else None)
 define("alone", lambda x, scale=1.0, dims=(): x * scale if fits(scale) and is_row(x) else None)
+define("tensor", lambda x, scale=1.0, dims=(): x * scale if is_float(x) and is_row(x) else None)
 for name in ("rule", "strict"):
     define(name, lambda x, scale=1.0, dims=(): x * scale if fits(scale) else None)
     library.impl(name, lambda x, scale=1.0, dims=(): x * scale if fits(scale) else None, "Meta")
@@ -201,6 +207,12 @@ def test_a_meta_call_may_raise_what_pytorchs_kernel_raises(lane: Lane, name: str
     call = Call(planted(name).target, (Argument(TensorValue((2,), device="meta")), Argument(PlainValue("-1.0"))))
     finding = lane.found(0, call, *lane.outcomes(call), set())
     assert (finding and finding.finding.kind) == found
+
+
+def test_a_tensor_may_have_two_faults(lane: Lane) -> None:
+    call = Call(planted("tensor").target, (Argument(TensorValue((2, 2), "int64")),))
+    assert lane.check(call) is not None
+    assert lane.found(0, call, *lane.outcomes(call), set()) is None
 
 
 def test_the_same_two_faults_are_judged_alike_again(lane: Lane) -> None:

@@ -261,7 +261,7 @@ class _Spoiling:
         if how == "number":
             return PlainValue(rng.choice(ODD_NUMBERS), ("1", "None", "2.5"))
         if how == "huge":
-            return PlainValue(rng.choice(HUGE), ("torch.ones(1).expand(2**40)",))
+            return PlainValue(rng.choice(HUGE), ("torch.ones(1).expand(2**40)", "torch.empty((3,), device='meta')"))
         return replace(value, layout=rng.choice(LAYOUTS))
 
     def _list(self, place: int, value: ListValue) -> Value:

@@ -12,7 +12,7 @@ another argument, so that PyTorch tells none; and that one alone, so that PyTorc
 
 Where there is no such square the difference is a finding. To mend is to leave an argument out, or to put in its place
 one that is drawn as fitting ones are, or a simpler one; how many are tried is bounded, and they depend on the call
-alone.
+alone. A tensor's dtype and its layout, say, are mended by themselves: one tensor may have two faults.
 
 Of a call on meta tensors PyTorch asks other code than its kernels, with classes of errors of its own; ours has one
 check for both. That it raises what the kernels raise is shown by the same call on the CPU.
@@ -21,15 +21,16 @@ check for both. That it raises what the kernels raise is shown by the same call 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import Any
 
 from benchmarks.fuzz.arguments import fitting
 from benchmarks.fuzz.judge import normal
 from benchmarks.fuzz.outcome import Outcome, Raised, Returned
 from benchmarks.fuzz.program import Argument, Call
-from benchmarks.fuzz.values import AliasValue, Value
+from benchmarks.fuzz.values import AliasValue, TensorValue, Value
 
 __all__ = ["are_both_right"]
 
@@ -37,7 +38,31 @@ MENDS = 20  # values that are tried in an argument's place
 GONE_ON = 6  # calls without the first fault that a second one is looked for in
 
 Make = Callable[[Sequence[Call]], list[tuple[Outcome, Outcome | None]]]
-Mend = tuple[int, Argument | None]  # a place, and what comes there; None: nothing
+
+
+@dataclass(frozen=True)
+class Mend:
+    """What is done at an argument's place: it is replaced, or left out, or fields of a tensor are."""
+
+    place: int
+    argument: Argument | None = None
+    fields: tuple[tuple[str, Any], ...] = ()
+
+    def is_apart_from(self, other: Mend) -> bool:
+        """Whether the two mend different things, so that both may be done."""
+        if self.place != other.place:
+            return True
+        mine, others = dict(self.fields), dict(other.fields)
+        return bool(mine and others) and not mine.keys() & others.keys()
+
+    def done(self, arguments: Mapping[int, Argument]) -> Mapping[int, Argument]:
+        """The arguments, mended."""
+        if self.fields:
+            there = arguments[self.place]
+            assert isinstance(there.value, TensorValue)
+            return {**arguments, self.place: replace(there, value=replace(there.value, **dict(self.fields)))}
+        rest = {place: argument for place, argument in arguments.items() if place != self.place}
+        return rest if self.argument is None else {**rest, self.place: self.argument}
 
 
 def are_both_right(call: Call, ours: Outcome, theirs: Outcome | None, make: Make) -> bool:
@@ -69,7 +94,7 @@ def _tell_the_same(before: Raised, ours: Outcome, theirs: Outcome | None) -> boo
 
 def _ends_square(call: Call, first: Mend, mends: Sequence[Mend], theirs: Raised, make: Make) -> bool:
     """Whether there is a second mend that ends all errors, and that by itself leaves PyTorch's first one."""
-    seconds = [mend for mend in mends if mend[0] != first[0]]
+    seconds = [mend for mend in mends if mend.is_apart_from(first)]
     both = make([_mended(call, first, second) for second in seconds])
     seconds = [mend for mend, (_, other) in zip(seconds, both, strict=True) if isinstance(other, Returned)]
     alone = make([_mended(call, second) for second in seconds])
@@ -77,18 +102,28 @@ def _ends_square(call: Call, first: Mend, mends: Sequence[Mend], theirs: Raised,
 
 
 def _mended(call: Call, *mends: Mend) -> Call:
-    new = dict(mends)
-    arguments = (new.get(place, argument) for place, argument in enumerate(call.arguments))
-    return replace(call, arguments=tuple(argument for argument in arguments if argument is not None))
+    arguments: Mapping[int, Argument] = dict(enumerate(call.arguments))
+    for mend in mends:
+        arguments = mend.done(arguments)
+    return replace(call, arguments=tuple(arguments[place] for place in sorted(arguments)))
 
 
 def _mends(call: Call) -> Iterator[Mend]:
     """What may be done to each argument."""
     for place, argument in enumerate(call.arguments):
         if _may_be_left_out(call, place):
-            yield place, None
+            yield Mend(place)
         for value in islice(_values(call, place), MENDS):
-            yield place, replace(argument, value=value)
+            fields = _changed(argument.value, value)
+            yield Mend(place, fields=fields) if fields else Mend(place, replace(argument, value=value))
+
+
+def _changed(before: Value, after: Value) -> tuple[tuple[str, Any], ...]:
+    """In what one tensor differs from another; nothing, where one is none."""
+    if not isinstance(before, TensorValue) or not isinstance(after, TensorValue):
+        return ()
+    old, new = vars(before), vars(after)
+    return tuple((name, new[name]) for name in new if new[name] != old[name])
 
 
 def _may_be_left_out(call: Call, place: int) -> bool:
