@@ -92,6 +92,17 @@ def _picked(self: Tensor, keys: Sequence[Any]) -> tuple[int, ...]:
     return (*rest[:place], *together, *rest[place:])
 
 
+def _picks_nothing(self: Tensor, keys: Sequence[Any]) -> bool:
+    """Whether there is nothing at the indices, which then may be any. Raises IndexError where none could be right."""
+    arrays = {d: key for d, key in enumerate(keys) if not isinstance(key, slice)}
+    if self.numel() and all(array.size for array in arrays.values()):  # the usual case
+        return False
+    picked = _picked(self, keys)
+    if 0 in picked and all(array.size for array in arrays.values()) and any(not self.shape[d] for d in arrays):
+        raise IndexError("index is out of bounds for dimension with size 0")
+    return 0 in picked
+
+
 def _check_range(self: Tensor, keys: Sequence[Any]) -> None:
     for d, key in enumerate(keys):
         if not isinstance(key, slice):
@@ -121,6 +132,8 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     if not indices:
         raise IndexError("at least one index must be provided")
     keys = _keys(self, indices)
+    if _picks_nothing(self, keys):
+        return _core.alloc(_picked(self, keys), self.dtype, self.device)
     _check_range(self, keys)
     return _from_array(_bits(self)[keys], self)
 
@@ -143,7 +156,6 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
             f"Index put requires the source and destination dtypes match, got {self.dtype} for the destination and "
             f"{values.dtype} for the source."
         )
-    target = _bits(self)
     picked = _picked(self, keys)
     given = tuple(values.shape)
     while len(given) > len(picked) and given[0] == 1:
@@ -153,6 +165,9 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
             f"result of shape {list(picked)}"
         )
+    if _picks_nothing(self, keys):
+        return self
+    target = _bits(self)
     _check_range(self, keys)
     if accumulate and self.dtype is _BF16:
         wide = self.float()
@@ -185,6 +200,8 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     _check_indices(order, d, self.shape[d] if self.dim() else 1)
     if len(order) and order.min() < 0:
         raise IndexError("index out of range in self")
+    if not self.numel() and not len(order):
+        return _core.alloc(_selected(self, d, 0), self.dtype, self.device)
     array = _bits(self)
     return _from_array(
         (array.reshape(1) if self.dim() == 0 else array).take(order, axis=d).reshape(_selected(self, d, len(order))),
