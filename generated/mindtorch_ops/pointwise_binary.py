@@ -2817,21 +2817,59 @@ _lib.register_autograd(
     setup_context=_bitwise_and_scalar_setup,
     source="pointwise_binary.yaml:716",
 )
+
+
+# ---------------------------------------------------------------- bitwise_and.Scalar_Tensor (pointwise_binary.yaml:717)
+_lib.define(
+    "bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+    doc="`bitwise_and` of a number and a tensor.",
+    tags=("pointwise",),
+    variants=("function",),
+    source="pointwise_binary.yaml:717",
+)
+_bitwise_and_scalar_tensor_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_and_of")
+
+
+@library.register(_lib, "bitwise_and.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:720")
+def _bitwise_and_scalar_tensor_fake(self: float, other: Tensor) -> Tensor:
+    return npu.alloc(other.shape, torch.result_type(other, self), other.device)
+
+
+@library.register(_lib, "bitwise_and.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:722")
+def _bitwise_and_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
+    result: Tensor = _bitwise_and_scalar_tensor_kernel_python(self, other)
+    return result
+
+
+def _bitwise_and_scalar_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.mark_non_differentiable(output)
+
+
+def _bitwise_and_scalar_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+    return None, None
+
+
+_lib.register_autograd(
+    "bitwise_and.Scalar_Tensor",
+    _bitwise_and_scalar_tensor_backward,
+    setup_context=_bitwise_and_scalar_tensor_setup,
+    source="pointwise_binary.yaml:723",
+)
 bitwise_and = torch.ops.aten.bitwise_and
 
 
-# ---------------------------------------------------------------- bitwise_and_.Scalar (pointwise_binary.yaml:717)
+# ---------------------------------------------------------------- bitwise_and_.Scalar (pointwise_binary.yaml:724)
 _lib.define(
     "bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_and` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:717",
+    source="pointwise_binary.yaml:724",
 )
 
 
-@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:725")
+@library.register(_lib, "bitwise_and_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:732")
 def _bitwise_and__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -2841,7 +2879,7 @@ def _bitwise_and__scalar_kernel(self: Tensor, other: float) -> Tensor:
     return self
 
 
-# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:726)
+# ---------------------------------------------------------------- bitwise_and_.Tensor (pointwise_binary.yaml:733)
 _lib.define(
     "bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_and` in place.",
@@ -2849,12 +2887,12 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:726",
+    source="pointwise_binary.yaml:733",
 )
 _bitwise_and__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_and", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:726")
+@library.register(_lib, "bitwise_and_.Tensor", "Meta", source="pointwise_binary.yaml:733")
 def _bitwise_and__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -2863,7 +2901,7 @@ def _bitwise_and__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:734")
+@library.register(_lib, "bitwise_and_.Tensor", "CPU", source="pointwise_binary.yaml:741")
 def _bitwise_and__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -2885,29 +2923,29 @@ _lib.register_autograd(
     "bitwise_and_.Tensor",
     _bitwise_and__tensor_backward,
     setup_context=_bitwise_and__tensor_setup,
-    source="pointwise_binary.yaml:737",
+    source="pointwise_binary.yaml:744",
 )
 bitwise_and_ = torch.ops.aten.bitwise_and_
 
 
-# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:738)
+# ---------------------------------------------------------------- bitwise_or.Tensor (pointwise_binary.yaml:745)
 _lib.define(
     "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`or` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:738",
+    source="pointwise_binary.yaml:745",
 )
 _bitwise_or_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:742")
+@library.register(_lib, "bitwise_or.Tensor", "Meta", source="pointwise_binary.yaml:749")
 def _bitwise_or_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:744")
+@library.register(_lib, "bitwise_or.Tensor", "CPU", source="pointwise_binary.yaml:751")
 def _bitwise_or_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _bitwise_or_tensor_cpu(self, other, out)
@@ -2926,27 +2964,27 @@ _lib.register_autograd(
     "bitwise_or.Tensor",
     _bitwise_or_tensor_backward,
     setup_context=_bitwise_or_tensor_setup,
-    source="pointwise_binary.yaml:747",
+    source="pointwise_binary.yaml:754",
 )
 
 
-# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:748)
+# ---------------------------------------------------------------- bitwise_or.Scalar (pointwise_binary.yaml:755)
 _lib.define(
     "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_or` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:748",
+    source="pointwise_binary.yaml:755",
 )
 _bitwise_or_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_or")
 
 
-@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:752")
+@library.register(_lib, "bitwise_or.Scalar", "Meta", source="pointwise_binary.yaml:759")
 def _bitwise_or_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:754")
+@library.register(_lib, "bitwise_or.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:761")
 def _bitwise_or_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_or_scalar_kernel_python(self, other)
     return result
@@ -2964,23 +3002,61 @@ _lib.register_autograd(
     "bitwise_or.Scalar",
     _bitwise_or_scalar_backward,
     setup_context=_bitwise_or_scalar_setup,
-    source="pointwise_binary.yaml:755",
+    source="pointwise_binary.yaml:762",
+)
+
+
+# ---------------------------------------------------------------- bitwise_or.Scalar_Tensor (pointwise_binary.yaml:763)
+_lib.define(
+    "bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+    doc="`bitwise_or` of a number and a tensor.",
+    tags=("pointwise",),
+    variants=("function",),
+    source="pointwise_binary.yaml:763",
+)
+_bitwise_or_scalar_tensor_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_or_of")
+
+
+@library.register(_lib, "bitwise_or.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:766")
+def _bitwise_or_scalar_tensor_fake(self: float, other: Tensor) -> Tensor:
+    return npu.alloc(other.shape, torch.result_type(other, self), other.device)
+
+
+@library.register(_lib, "bitwise_or.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:768")
+def _bitwise_or_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
+    result: Tensor = _bitwise_or_scalar_tensor_kernel_python(self, other)
+    return result
+
+
+def _bitwise_or_scalar_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.mark_non_differentiable(output)
+
+
+def _bitwise_or_scalar_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+    return None, None
+
+
+_lib.register_autograd(
+    "bitwise_or.Scalar_Tensor",
+    _bitwise_or_scalar_tensor_backward,
+    setup_context=_bitwise_or_scalar_tensor_setup,
+    source="pointwise_binary.yaml:769",
 )
 bitwise_or = torch.ops.aten.bitwise_or
 
 
-# ---------------------------------------------------------------- bitwise_or_.Scalar (pointwise_binary.yaml:756)
+# ---------------------------------------------------------------- bitwise_or_.Scalar (pointwise_binary.yaml:770)
 _lib.define(
     "bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_or` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:756",
+    source="pointwise_binary.yaml:770",
 )
 
 
-@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:764")
+@library.register(_lib, "bitwise_or_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:778")
 def _bitwise_or__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -2990,7 +3066,7 @@ def _bitwise_or__scalar_kernel(self: Tensor, other: float) -> Tensor:
     return self
 
 
-# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:765)
+# ---------------------------------------------------------------- bitwise_or_.Tensor (pointwise_binary.yaml:779)
 _lib.define(
     "bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_or` in place.",
@@ -2998,12 +3074,12 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:765",
+    source="pointwise_binary.yaml:779",
 )
 _bitwise_or__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_or", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:765")
+@library.register(_lib, "bitwise_or_.Tensor", "Meta", source="pointwise_binary.yaml:779")
 def _bitwise_or__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -3012,7 +3088,7 @@ def _bitwise_or__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:773")
+@library.register(_lib, "bitwise_or_.Tensor", "CPU", source="pointwise_binary.yaml:787")
 def _bitwise_or__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -3034,29 +3110,29 @@ _lib.register_autograd(
     "bitwise_or_.Tensor",
     _bitwise_or__tensor_backward,
     setup_context=_bitwise_or__tensor_setup,
-    source="pointwise_binary.yaml:776",
+    source="pointwise_binary.yaml:790",
 )
 bitwise_or_ = torch.ops.aten.bitwise_or_
 
 
-# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:777)
+# ---------------------------------------------------------------- bitwise_xor.Tensor (pointwise_binary.yaml:791)
 _lib.define(
     "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="`xor` of the bits of two integers, or of two bools.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_binary.yaml:777",
+    source="pointwise_binary.yaml:791",
 )
 _bitwise_xor_tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:781")
+@library.register(_lib, "bitwise_xor.Tensor", "Meta", source="pointwise_binary.yaml:795")
 def _bitwise_xor_tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return npu.alloc_broadcast(self, other)
 
 
-@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:783")
+@library.register(_lib, "bitwise_xor.Tensor", "CPU", source="pointwise_binary.yaml:797")
 def _bitwise_xor_tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc_broadcast(self, other)
     _bitwise_xor_tensor_cpu(self, other, out)
@@ -3075,27 +3151,27 @@ _lib.register_autograd(
     "bitwise_xor.Tensor",
     _bitwise_xor_tensor_backward,
     setup_context=_bitwise_xor_tensor_setup,
-    source="pointwise_binary.yaml:786",
+    source="pointwise_binary.yaml:800",
 )
 
 
-# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:787)
+# ---------------------------------------------------------------- bitwise_xor.Scalar (pointwise_binary.yaml:801)
 _lib.define(
     "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="`bitwise_xor` with a number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_binary.yaml:787",
+    source="pointwise_binary.yaml:801",
 )
 _bitwise_xor_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_xor")
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:791")
+@library.register(_lib, "bitwise_xor.Scalar", "Meta", source="pointwise_binary.yaml:805")
 def _bitwise_xor_scalar_fake(self: Tensor, other: float) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, other), self.device)
 
 
-@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:793")
+@library.register(_lib, "bitwise_xor.Scalar", "CompositeExplicitAutograd", source="pointwise_binary.yaml:807")
 def _bitwise_xor_scalar_kernel(self: Tensor, other: float) -> Tensor:
     result: Tensor = _bitwise_xor_scalar_kernel_python(self, other)
     return result
@@ -3113,23 +3189,61 @@ _lib.register_autograd(
     "bitwise_xor.Scalar",
     _bitwise_xor_scalar_backward,
     setup_context=_bitwise_xor_scalar_setup,
-    source="pointwise_binary.yaml:794",
+    source="pointwise_binary.yaml:808",
+)
+
+
+# ---------------------------------------------------------------- bitwise_xor.Scalar_Tensor (pointwise_binary.yaml:809)
+_lib.define(
+    "bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+    doc="`bitwise_xor` of a number and a tensor.",
+    tags=("pointwise",),
+    variants=("function",),
+    source="pointwise_binary.yaml:809",
+)
+_bitwise_xor_scalar_tensor_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:bitwise_xor_of")
+
+
+@library.register(_lib, "bitwise_xor.Scalar_Tensor", "Meta", source="pointwise_binary.yaml:812")
+def _bitwise_xor_scalar_tensor_fake(self: float, other: Tensor) -> Tensor:
+    return npu.alloc(other.shape, torch.result_type(other, self), other.device)
+
+
+@library.register(_lib, "bitwise_xor.Scalar_Tensor", "CompositeExplicitAutograd", source="pointwise_binary.yaml:814")
+def _bitwise_xor_scalar_tensor_kernel(self: float, other: Tensor) -> Tensor:
+    result: Tensor = _bitwise_xor_scalar_tensor_kernel_python(self, other)
+    return result
+
+
+def _bitwise_xor_scalar_tensor_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.mark_non_differentiable(output)
+
+
+def _bitwise_xor_scalar_tensor_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+    return None, None
+
+
+_lib.register_autograd(
+    "bitwise_xor.Scalar_Tensor",
+    _bitwise_xor_scalar_tensor_backward,
+    setup_context=_bitwise_xor_scalar_tensor_setup,
+    source="pointwise_binary.yaml:815",
 )
 bitwise_xor = torch.ops.aten.bitwise_xor
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Scalar (pointwise_binary.yaml:795)
+# ---------------------------------------------------------------- bitwise_xor_.Scalar (pointwise_binary.yaml:816)
 _lib.define(
     "bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     doc="`bitwise_xor` with a number, in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:795",
+    source="pointwise_binary.yaml:816",
 )
 
 
-@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:803")
+@library.register(_lib, "bitwise_xor_.Scalar", "CompositeImplicitAutograd", source="pointwise_binary.yaml:824")
 def _bitwise_xor__scalar_kernel(self: Tensor, other: float) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -3139,7 +3253,7 @@ def _bitwise_xor__scalar_kernel(self: Tensor, other: float) -> Tensor:
     return self
 
 
-# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:804)
+# ---------------------------------------------------------------- bitwise_xor_.Tensor (pointwise_binary.yaml:825)
 _lib.define(
     "bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     doc="`bitwise_xor` in place.",
@@ -3147,12 +3261,12 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_binary.yaml:804",
+    source="pointwise_binary.yaml:825",
 )
 _bitwise_xor__tensor_cpu = _libmindtorch_cpu.bind("mt_bitwise_xor", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:804")
+@library.register(_lib, "bitwise_xor_.Tensor", "Meta", source="pointwise_binary.yaml:825")
 def _bitwise_xor__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -3161,7 +3275,7 @@ def _bitwise_xor__tensor_fake(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:812")
+@library.register(_lib, "bitwise_xor_.Tensor", "CPU", source="pointwise_binary.yaml:833")
 def _bitwise_xor__tensor_cpu_kernel(self: Tensor, other: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, other), self.dtype):
         raise library.failed_check(
@@ -3183,6 +3297,6 @@ _lib.register_autograd(
     "bitwise_xor_.Tensor",
     _bitwise_xor__tensor_backward,
     setup_context=_bitwise_xor__tensor_setup,
-    source="pointwise_binary.yaml:815",
+    source="pointwise_binary.yaml:836",
 )
 bitwise_xor_ = torch.ops.aten.bitwise_xor_

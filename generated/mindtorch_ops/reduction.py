@@ -635,28 +635,63 @@ def _any_dim_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd("any.dim", _any_dim_backward, setup_context=_any_dim_setup, source="reduction.yaml:165")
+
+
+# ---------------------------------------------------------------- any.dims (reduction.yaml:166)
+_lib.define(
+    "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    doc="Whether any of the elements is true, along dimensions; all of them for None, none of them for none.",
+    tags=(),
+    variants=("function", "method"),
+    source="reduction.yaml:166",
+)
+_any_dims_fake_python = library.python_function("mindtorch_v2.kernels.reduction:any_dims")
+_any_dims_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:any_dims")
+
+
+@library.register(_lib, "any.dims", "Meta", source="reduction.yaml:169")
+def _any_dims_fake(self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
+    result: Tensor = _any_dims_fake_python(self, dim, keepdim)
+    return result
+
+
+@library.register(_lib, "any.dims", "CPU", source="reduction.yaml:171")
+def _any_dims_cpu_kernel(self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
+    result: Tensor = _any_dims_cpu_python(self, dim, keepdim)
+    return result
+
+
+def _any_dims_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.mark_non_differentiable(output)
+
+
+def _any_dims_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+    return None, None, None
+
+
+_lib.register_autograd("any.dims", _any_dims_backward, setup_context=_any_dims_setup, source="reduction.yaml:173")
 any = torch.ops.aten.any
 
 
-# ---------------------------------------------------------------- all (reduction.yaml:166)
+# ---------------------------------------------------------------- all (reduction.yaml:174)
 _lib.define(
     "all(Tensor self) -> Tensor",
     doc="Whether all elements are true.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:166",
+    source="reduction.yaml:174",
 )
 _all_fake_python = library.python_function("mindtorch_v2.kernels.reduction:all_all")
 _all_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:all_all")
 
 
-@library.register(_lib, "all", "Meta", source="reduction.yaml:169")
+@library.register(_lib, "all", "Meta", source="reduction.yaml:177")
 def _all_fake(self: Tensor) -> Tensor:
     result: Tensor = _all_fake_python(self)
     return result
 
 
-@library.register(_lib, "all", "CPU", source="reduction.yaml:171")
+@library.register(_lib, "all", "CPU", source="reduction.yaml:179")
 def _all_cpu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _all_cpu_python(self)
     return result
@@ -670,28 +705,28 @@ def _all_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("all", _all_backward, setup_context=_all_setup, source="reduction.yaml:173")
+_lib.register_autograd("all", _all_backward, setup_context=_all_setup, source="reduction.yaml:181")
 
 
-# ---------------------------------------------------------------- all.dim (reduction.yaml:174)
+# ---------------------------------------------------------------- all.dim (reduction.yaml:182)
 _lib.define(
     "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
     doc="Whether all elements are true, along a dimension.",
     tags=(),
     variants=("function", "method"),
-    source="reduction.yaml:174",
+    source="reduction.yaml:182",
 )
 _all_dim_fake_python = library.python_function("mindtorch_v2.kernels.reduction:all_dim")
 _all_dim_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:all_dim")
 
 
-@library.register(_lib, "all.dim", "Meta", source="reduction.yaml:177")
+@library.register(_lib, "all.dim", "Meta", source="reduction.yaml:185")
 def _all_dim_fake(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     result: Tensor = _all_dim_fake_python(self, dim, keepdim)
     return result
 
 
-@library.register(_lib, "all.dim", "CPU", source="reduction.yaml:179")
+@library.register(_lib, "all.dim", "CPU", source="reduction.yaml:187")
 def _all_dim_cpu_kernel(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     result: Tensor = _all_dim_cpu_python(self, dim, keepdim)
     return result
@@ -705,29 +740,64 @@ def _all_dim_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None, None
 
 
-_lib.register_autograd("all.dim", _all_dim_backward, setup_context=_all_dim_setup, source="reduction.yaml:181")
+_lib.register_autograd("all.dim", _all_dim_backward, setup_context=_all_dim_setup, source="reduction.yaml:189")
+
+
+# ---------------------------------------------------------------- all.dims (reduction.yaml:190)
+_lib.define(
+    "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    doc="Whether all elements are true, along dimensions; all of them for None, none of them for none.",
+    tags=(),
+    variants=("function", "method"),
+    source="reduction.yaml:190",
+)
+_all_dims_fake_python = library.python_function("mindtorch_v2.kernels.reduction:all_dims")
+_all_dims_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:all_dims")
+
+
+@library.register(_lib, "all.dims", "Meta", source="reduction.yaml:193")
+def _all_dims_fake(self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
+    result: Tensor = _all_dims_fake_python(self, dim, keepdim)
+    return result
+
+
+@library.register(_lib, "all.dims", "CPU", source="reduction.yaml:195")
+def _all_dims_cpu_kernel(self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
+    result: Tensor = _all_dims_cpu_python(self, dim, keepdim)
+    return result
+
+
+def _all_dims_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.mark_non_differentiable(output)
+
+
+def _all_dims_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+    return None, None, None
+
+
+_lib.register_autograd("all.dims", _all_dims_backward, setup_context=_all_dims_setup, source="reduction.yaml:197")
 all = torch.ops.aten.all
 
 
-# ---------------------------------------------------------------- sum_to_size (reduction.yaml:182)
+# ---------------------------------------------------------------- sum_to_size (reduction.yaml:198)
 _lib.define(
     "sum_to_size(Tensor self, SymInt[] size) -> Tensor",
     doc="Sums over leading dimensions, and over those that are 1 in `size`.",
     tags=(),
     variants=("method",),
-    source="reduction.yaml:182",
+    source="reduction.yaml:198",
 )
 _sum_to_size_fake_python = library.python_function("mindtorch_v2.kernels.reduction:sum_to_size")
 _sum_to_size_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:sum_to_size")
 
 
-@library.register(_lib, "sum_to_size", "Meta", source="reduction.yaml:185")
+@library.register(_lib, "sum_to_size", "Meta", source="reduction.yaml:201")
 def _sum_to_size_fake(self: Tensor, size: Sequence[int]) -> Tensor:
     result: Tensor = _sum_to_size_fake_python(self, size)
     return result
 
 
-@library.register(_lib, "sum_to_size", "CPU", source="reduction.yaml:187")
+@library.register(_lib, "sum_to_size", "CPU", source="reduction.yaml:203")
 def _sum_to_size_cpu_kernel(self: Tensor, size: Sequence[int]) -> Tensor:
     result: Tensor = _sum_to_size_cpu_python(self, size)
     return result
@@ -745,26 +815,26 @@ def _sum_to_size_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "sum_to_size", _sum_to_size_backward, setup_context=_sum_to_size_setup, source="reduction.yaml:189"
+    "sum_to_size", _sum_to_size_backward, setup_context=_sum_to_size_setup, source="reduction.yaml:205"
 )
 sum_to_size = torch.ops.aten.sum_to_size.default
 
 
-# ---------------------------------------------------------------- equal (reduction.yaml:191)
+# ---------------------------------------------------------------- equal (reduction.yaml:207)
 _lib.define(
     "equal(Tensor self, Tensor other) -> bool",
     doc="Whether two tensors have the same size and the same elements.",
     tags=(),
     variants=("function", "method"),
     device_check="ExactSame",
-    source="reduction.yaml:191",
+    source="reduction.yaml:207",
 )
 _equal_cpu_python = library.python_function("mindtorch_v2.kernels.reduction:equal")
 
 
-@library.register(_lib, "equal", "CPU", source="reduction.yaml:195")
-@library.register(_lib, "equal", "NPU", source="reduction.yaml:195")
-@library.register(_lib, "equal", "Meta", source="reduction.yaml:195")
+@library.register(_lib, "equal", "CPU", source="reduction.yaml:211")
+@library.register(_lib, "equal", "NPU", source="reduction.yaml:211")
+@library.register(_lib, "equal", "Meta", source="reduction.yaml:211")
 def _equal_cpu_npu_meta_kernel(self: Tensor, other: Tensor) -> bool:
     result: bool = _equal_cpu_python(self, other)
     return result
@@ -774,5 +844,5 @@ def _equal_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return None, None
 
 
-_lib.register_autograd("equal", _equal_backward, source="reduction.yaml:197")
+_lib.register_autograd("equal", _equal_backward, source="reduction.yaml:213")
 equal = torch.ops.aten.equal.default

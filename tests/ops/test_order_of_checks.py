@@ -233,6 +233,31 @@ def test_given_as_by_pytorch(name: str) -> None:
     agree(GIVEN[name])
 
 
+@pytest.mark.parametrize("numbers", [(1, "int64"), (True, "int64"), (1, "bool"), (True, "bool"), (2**40, "int32")])
+@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor"])
+def test_bits_of_a_number_and_a_tensor(name: str, numbers: tuple[int, str]) -> None:
+    number, dtype = numbers
+    agree(lambda torch: getattr(torch, name)(number, torch.tensor([1, 0], dtype=getattr(torch, dtype))))
+    agree(lambda torch: getattr(torch.ops.aten, name).Scalar_Tensor(number, torch.tensor([1], device="meta")).is_meta)
+    refused_alike(lambda torch: getattr(torch, name)(number, torch.ones(2)))
+    refused_alike(lambda torch: getattr(torch, name)(number, number))
+
+
+@pytest.mark.parametrize("dims", [None, (), (0,), [1, 0], (-1,), (0, 0), (5,)])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float32"])
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_truth_along_several_dimensions(name: str, dtype: str, dims: Any) -> None:
+    def case(torch: Any) -> Any:
+        x = torch.tensor([[1, 0, 1], [1, 0, 0]], dtype=getattr(torch, dtype))
+        on_meta = getattr(x.to("meta"), name)(dims, True)
+        return getattr(torch, name)(x, dim=dims), getattr(x, name)(dims, keepdim=True), list(on_meta.shape)
+
+    if dims in ((0, 0), (5,)):
+        refused_alike(case)
+    else:
+        agree(case)
+
+
 GRADIENTS = ("threshold_backward", "sigmoid_backward", "tanh_backward", "silu_backward", "gelu_backward")
 
 
