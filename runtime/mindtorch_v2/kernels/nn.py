@@ -6,8 +6,17 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._ops import ops
 
-__all__ = ["nll_loss_backward", "nll_loss_fake", "nll_loss_forward"]
+__all__ = [
+    "nll_loss_backward",
+    "nll_loss_backward_setup",
+    "nll_loss_fake",
+    "nll_loss_forward",
+    "nll_loss_gradient",
+    "nll_loss_second_gradient",
+    "nll_loss_setup",
+]
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -133,6 +142,47 @@ def nll_loss_backward(
     result[rows, labels] = -weights * grad
     output: Tensor = _core.alloc(self.shape, self.dtype, self.device).copy_(_wrap(result).reshape(self.shape))
     return output
+
+
+def nll_loss_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the call; there is no gradient for the weights."""
+    self, target, weight, ctx.reduction, ctx.ignore_index = inputs
+    _refuse_gradients("nll_loss_forward", weight=weight)
+    ctx.mark_non_differentiable(output[1])
+    ctx.save_for_backward(self, target, weight, output[1])
+
+
+def nll_loss_gradient(ctx: Any, grad: Tensor | None, _grad_total_weight: Tensor | None) -> tuple[Any, ...]:
+    """The gradient of the scores; total_weight is a count."""
+    self, target, weight, total_weight = ctx.saved_tensors
+    if grad is None:
+        return None, None, None, None, None
+    found = ops.aten.nll_loss_backward(grad, self, target, weight, ctx.reduction, ctx.ignore_index, total_weight)
+    return found, None, None, None, None
+
+
+def nll_loss_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the call; there is no gradient for the weights and their sum."""
+    _, _, target, weight, ctx.reduction, ctx.ignore_index, total_weight = inputs
+    _refuse_gradients("nll_loss_backward", weight=weight, total_weight=total_weight)
+    ctx.save_for_backward(target, weight)
+
+
+def nll_loss_second_gradient(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """The gradient of the gradient of the loss, which is linear in that, and zeros for the scores."""
+    target, weight = ctx.saved_tensors
+    of_grad, of_self = ctx.needs_input_grad[:2]
+    loss = ops.aten.nll_loss(grad, target, weight, ctx.reduction, ctx.ignore_index) if of_grad else None
+    return loss, ops.aten.zeros_like(grad) if of_self else None, None, None, None, None, None
+
+
+def _refuse_gradients(operator: str, **constants: Tensor | None) -> None:
+    for name, tensor in constants.items():
+        if tensor is not None and tensor.requires_grad:  # a tangent is taken, and is one of 0
+            raise RuntimeError(
+                f"The function '{operator}' is not differentiable with respect to argument '{name}'. This input cannot "
+                f"have requires_grad True: pass {name}.detach()."
+            )
 
 
 def _wrap(array: Any) -> Tensor:
