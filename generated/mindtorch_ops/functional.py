@@ -429,16 +429,10 @@ _lib.define(
 _as_strided_scatter_cpu_python = library.python_function("mindtorch_v2.kernels.functional:as_strided_scatter")
 
 
-@library.register(_lib, "as_strided_scatter", "Meta", source="functional.yaml:91")
-def _as_strided_scatter_fake(
-    self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
-) -> Tensor:
-    return npu.alloc_like(self)
-
-
-@library.register(_lib, "as_strided_scatter", "CPU", source="functional.yaml:93")
-@library.register(_lib, "as_strided_scatter", "NPU", source="functional.yaml:93")
-def _as_strided_scatter_cpu_npu_kernel(
+@library.register(_lib, "as_strided_scatter", "CPU", source="functional.yaml:92")
+@library.register(_lib, "as_strided_scatter", "NPU", source="functional.yaml:92")
+@library.register(_lib, "as_strided_scatter", "Meta", source="functional.yaml:92")
+def _as_strided_scatter_cpu_npu_meta_kernel(
     self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
 ) -> Tensor:
     result: Tensor = _as_strided_scatter_cpu_python(self, src, size, stride, storage_offset)
@@ -480,38 +474,38 @@ _lib.register_autograd(
     "as_strided_scatter",
     _as_strided_scatter_backward,
     setup_context=_as_strided_scatter_setup,
-    source="functional.yaml:95",
+    source="functional.yaml:94",
 )
 as_strided_scatter = torch.ops.aten.as_strided_scatter.default
 
 
-# ---------------------------------------------------------------- fill.Scalar (functional.yaml:100)
+# ---------------------------------------------------------------- fill.Scalar (functional.yaml:99)
 _lib.define(
     "fill.Scalar(Tensor self, Scalar value) -> Tensor",
     doc="A copy with every element set to a number.",
     tags=(),
     variants=("function",),
-    source="functional.yaml:100",
+    source="functional.yaml:99",
 )
 
 
-@library.register(_lib, "fill.Scalar", "CompositeImplicitAutograd", source="functional.yaml:103")
+@library.register(_lib, "fill.Scalar", "CompositeImplicitAutograd", source="functional.yaml:102")
 def _fill_scalar_kernel(self: Tensor, value: float) -> Tensor:
     result: Tensor = self.clone().fill_(value)
     return result
 
 
-# ---------------------------------------------------------------- fill.Tensor (functional.yaml:104)
+# ---------------------------------------------------------------- fill.Tensor (functional.yaml:103)
 _lib.define(
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
     doc="A copy with every element set to the value of a tensor without dimensions.",
     tags=(),
     variants=("function",),
-    source="functional.yaml:104",
+    source="functional.yaml:103",
 )
 
 
-@library.register(_lib, "fill.Tensor", "CompositeImplicitAutograd", source="functional.yaml:107")
+@library.register(_lib, "fill.Tensor", "CompositeImplicitAutograd", source="functional.yaml:106")
 def _fill_tensor_kernel(self: Tensor, value: Tensor) -> Tensor:
     result: Tensor = self.clone().fill_(value)
     return result
@@ -520,17 +514,17 @@ def _fill_tensor_kernel(self: Tensor, value: Tensor) -> Tensor:
 fill = torch.ops.aten.fill
 
 
-# ---------------------------------------------------------------- zero (functional.yaml:108)
+# ---------------------------------------------------------------- zero (functional.yaml:107)
 _lib.define(
     "zero(Tensor self) -> Tensor",
     doc="A copy with every element set to 0.",
     tags=(),
     variants=("function",),
-    source="functional.yaml:108",
+    source="functional.yaml:107",
 )
 
 
-@library.register(_lib, "zero", "CompositeImplicitAutograd", source="functional.yaml:111")
+@library.register(_lib, "zero", "CompositeImplicitAutograd", source="functional.yaml:110")
 def _zero_kernel(self: Tensor) -> Tensor:
     result: Tensor = self.clone().zero_()
     return result
@@ -539,17 +533,17 @@ def _zero_kernel(self: Tensor) -> Tensor:
 zero = torch.ops.aten.zero.default
 
 
-# ---------------------------------------------------------------- copy (functional.yaml:112)
+# ---------------------------------------------------------------- copy (functional.yaml:111)
 _lib.define(
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     doc="`src`, broadcast and converted to self's shape, dtype and device.",
     tags=(),
     variants=("function",),
-    source="functional.yaml:112",
+    source="functional.yaml:111",
 )
 
 
-@library.register(_lib, "copy", "CompositeImplicitAutograd", source="functional.yaml:115")
+@library.register(_lib, "copy", "CompositeImplicitAutograd", source="functional.yaml:114")
 def _copy_kernel(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     result: Tensor = self.clone().copy_(src, non_blocking)
     return result

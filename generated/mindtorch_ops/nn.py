@@ -135,7 +135,12 @@ def _softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, i
             dim,
             error=IndexError,
         )
-    return npu.alloc_like(grad_output)
+    return npu.alloc_like(
+        grad_output,
+        dtype=grad_output.dtype
+        if input_dtype == grad_output.dtype or input_dtype != torch.float16 or grad_output.dtype != torch.float32
+        else torch.float16,
+    )
 
 
 @library.register(_lib, "_softmax_backward_data", "CPU", source="nn.yaml:40")
@@ -149,7 +154,12 @@ def _softmax_backward_data_cpu_kernel(
             grad_output.shape,
             output.shape,
         )
-    out = npu.alloc_like(grad_output)
+    out = npu.alloc_like(
+        grad_output,
+        dtype=grad_output.dtype
+        if input_dtype == grad_output.dtype or input_dtype != torch.float16 or grad_output.dtype != torch.float32
+        else torch.float16,
+    )
     _softmax_backward_data_cpu(grad_output, output, out, dim)
     return out
 
@@ -283,14 +293,24 @@ def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: in
             dim,
             error=IndexError,
         )
-    return npu.alloc_like(grad_output)
+    return npu.alloc_like(
+        grad_output,
+        dtype=grad_output.dtype
+        if input_dtype == grad_output.dtype or input_dtype != torch.float16 or grad_output.dtype != torch.float32
+        else torch.float16,
+    )
 
 
 @library.register(_lib, "_log_softmax_backward_data", "CPU", source="nn.yaml:76")
 def _log_softmax_backward_data_cpu_kernel(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype
 ) -> Tensor:
-    out = npu.alloc_like(grad_output)
+    out = npu.alloc_like(
+        grad_output,
+        dtype=grad_output.dtype
+        if input_dtype == grad_output.dtype or input_dtype != torch.float16 or grad_output.dtype != torch.float32
+        else torch.float16,
+    )
     _log_softmax_backward_data_cpu(grad_output, output, out, dim)
     return out
 
@@ -381,31 +401,16 @@ def _nll_loss_forward_cpu_kernel(
     return result
 
 
-def _nll_loss_forward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    self, target, weight, reduction, ignore_index = inputs
-    ctx.save_for_backward(self, target, weight, output[1])
-    ctx.reduction = reduction
-    ctx.ignore_index = ignore_index
-
-
-def _nll_loss_forward_backward(ctx: Any, grad0: Tensor, grad1: Tensor) -> tuple[Any, ...]:
-    needs_self, _, _, _, _ = ctx.needs_input_grad
-    self, target, weight, total_weight = ctx.saved_tensors
-    grad_self = (
-        torch.ops.aten.nll_loss_backward(grad0, self, target, weight, ctx.reduction, ctx.ignore_index, total_weight)
-        if needs_self
-        else None
-    )
-    return grad_self, None, None, None, None
-
-
 _lib.register_autograd(
-    "nll_loss_forward", _nll_loss_forward_backward, setup_context=_nll_loss_forward_setup, source="nn.yaml:98"
+    "nll_loss_forward",
+    library.python_function("mindtorch_v2.kernels.nn:nll_loss_gradient"),
+    setup_context=library.python_function("mindtorch_v2.kernels.nn:nll_loss_setup"),
+    source="nn.yaml:98",
 )
 nll_loss_forward = torch.ops.aten.nll_loss_forward.default
 
 
-# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:102)
+# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:101)
 _lib.define(
     "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
     "ignore_index, Tensor total_weight) -> Tensor",
@@ -413,12 +418,12 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:102",
+    source="nn.yaml:101",
 )
 _nll_loss_backward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_backward")
 
 
-@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:104")
+@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:103")
 def _nll_loss_backward_fake(
     grad_output: Tensor,
     self: Tensor,
@@ -431,7 +436,7 @@ def _nll_loss_backward_fake(
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:106")
+@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:105")
 def _nll_loss_backward_cpu_kernel(
     grad_output: Tensor,
     self: Tensor,
@@ -447,41 +452,26 @@ def _nll_loss_backward_cpu_kernel(
     return result
 
 
-def _nll_loss_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    _, _, target, weight, reduction, ignore_index, _ = inputs
-    needs_grad_output, _, _, _, _, _, _ = ctx.needs_input_grad
-    ctx.save_for_backward(target if needs_grad_output else None, weight if needs_grad_output else None)
-    ctx.reduction = reduction
-    ctx.ignore_index = ignore_index
-
-
-def _nll_loss_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    needs_grad_output, needs_self, _, _, _, _, _ = ctx.needs_input_grad
-    target, weight = ctx.saved_tensors
-    grad_grad_output = (
-        torch.ops.aten.nll_loss(grad, target, weight, ctx.reduction, ctx.ignore_index) if needs_grad_output else None
-    )
-    grad_self = torch.ops.aten.zeros_like(grad) if needs_self else None
-    return grad_grad_output, grad_self, None, None, None, None, None
-
-
 _lib.register_autograd(
-    "nll_loss_backward", _nll_loss_backward_backward, setup_context=_nll_loss_backward_setup, source="nn.yaml:108"
+    "nll_loss_backward",
+    library.python_function("mindtorch_v2.kernels.nn:nll_loss_second_gradient"),
+    setup_context=library.python_function("mindtorch_v2.kernels.nn:nll_loss_backward_setup"),
+    source="nn.yaml:107",
 )
 nll_loss_backward = torch.ops.aten.nll_loss_backward.default
 
 
-# ---------------------------------------------------------------- nll_loss (nn.yaml:114)
+# ---------------------------------------------------------------- nll_loss (nn.yaml:110)
 _lib.define(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor",
     doc="The negative of each row's element at its target, weighted and reduced.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:114",
+    source="nn.yaml:110",
 )
 
 
-@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:117")
+@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:113")
 def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     result: Tensor = torch.ops.aten.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
     return result
@@ -490,17 +480,17 @@ def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduct
 nll_loss = torch.ops.aten.nll_loss.default
 
 
-# ---------------------------------------------------------------- linear (nn.yaml:120)
+# ---------------------------------------------------------------- linear (nn.yaml:116)
 _lib.define(
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     doc="input @ weight.T + bias",
     tags=(),
     variants=("function",),
-    source="nn.yaml:120",
+    source="nn.yaml:116",
 )
 
 
-@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:123")
+@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:119")
 def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     result: Tensor = (
         torch.ops.aten.matmul(input, weight.t())
@@ -517,7 +507,7 @@ def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
 linear = torch.ops.aten.linear.default
 
 
-# ---------------------------------------------------------------- embedding (nn.yaml:124)
+# ---------------------------------------------------------------- embedding (nn.yaml:120)
 _lib.define(
     "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
     "sparse=False) -> Tensor",
@@ -525,12 +515,12 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:124",
+    source="nn.yaml:120",
 )
 _embedding_cpu_python = library.python_function("mindtorch_v2.kernels.embedding:embedding")
 
 
-@library.register(_lib, "embedding", "Meta", source="nn.yaml:134")
+@library.register(_lib, "embedding", "Meta", source="nn.yaml:130")
 def _embedding_fake(
     weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
@@ -545,7 +535,7 @@ def _embedding_fake(
     return npu.alloc((*indices.shape, weight.size(1)), weight.dtype, weight.device)
 
 
-@library.register(_lib, "embedding", "CPU", source="nn.yaml:136")
+@library.register(_lib, "embedding", "CPU", source="nn.yaml:132")
 def _embedding_cpu_kernel(
     weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
@@ -565,22 +555,22 @@ _lib.register_autograd(
     "embedding",
     library.python_function("mindtorch_v2.kernels.embedding:embedding_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.embedding:embedding_setup"),
-    source="nn.yaml:138",
+    source="nn.yaml:134",
 )
 embedding = torch.ops.aten.embedding.default
 
 
-# ---------------------------------------------------------------- dropout (nn.yaml:141)
+# ---------------------------------------------------------------- dropout (nn.yaml:137)
 _lib.define(
     "dropout(Tensor input, float p, bool train) -> Tensor",
     doc="With `train`, elements zeroed with probability p and the rest scaled by 1 / (1 - p).",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="nn.yaml:141",
+    source="nn.yaml:137",
 )
 
 
-@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:150")
+@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:146")
 def _dropout_kernel(input: Tensor, p: float, train: bool) -> Tensor:
     if not 0 <= p <= 1:
         raise library.failed_check("dropout probability has to be between 0 and 1, but got {}", p)

@@ -225,9 +225,9 @@ def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) 
 
 def gather_fake(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """The result of `gather` without its values."""
-    wrap_dim(dim, self.dim())
-    if index.numel() and _lifted(index).dim() != _lifted(self).dim():
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    d = wrap_dim(dim, self.dim())
+    if index.numel():
+        _check_places(_lifted(self), d, _lifted(index))
     return _core.alloc(index.shape, self.dtype, self.device)
 
 
@@ -237,10 +237,8 @@ def _lifted(tensor: Tensor) -> Tensor:
     return result
 
 
-def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
-    """For each element of ``index``, the coordinates in self that it stands for."""
-    import numpy as np
-
+def _check_places(self: Tensor, d: int, index: Tensor) -> None:
+    """Refuses what is no index, and one that reaches beyond self's other dimensions."""
     if index.dim() != self.dim():
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     if index.dtype not in (_I32, _I64):
@@ -251,6 +249,13 @@ def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
                 f"Size does not match at dimension {k} expected index {list(index.shape)} to be no larger than self "
                 f"{list(self.shape)} apart from dimension {d}"
             )
+
+
+def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
+    """For each element of ``index``, the coordinates in self that it stands for."""
+    import numpy as np
+
+    _check_places(self, d, index)
     array = _bits(index)
     if array.size and (array.min() < 0 or array.max() >= self.shape[d]):
         wrong = array[(array < 0) | (array >= self.shape[d])].flat[0]
@@ -310,6 +315,9 @@ def index_fake(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         )
     if len(indices) > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
+    if any(index is not None and index.dtype not in (_I32, _I64) for index in indices):
+        # The kernel's error is an IndexError: PyTorch has two classes for it.
+        raise RuntimeError("tensors used as indices must be long, int, byte or bool tensors")
     given = [d for d, index in enumerate(indices) if index is not None]
     picked = _core.broadcast_shapes(*(index.shape for index in indices if index is not None))
     together = bool(given) and given == list(range(given[0], given[-1] + 1))
