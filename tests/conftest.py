@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -16,11 +15,6 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 ROOT = Path(__file__).resolve().parents[1]
-
-# A shell starts what it runs in the background with Ctrl-C ignored, and ignored it stays through every exec: what
-# tests Ctrl-C would then wait for ever, here and in child processes.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Child processes run in folders of their own: what PYTHONPATH names has to be found from there too.
 if os.environ.get("PYTHONPATH"):

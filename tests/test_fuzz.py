@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,10 @@ import pytest
 
 from benchmarks import sanitized
 from benchmarks.fuzz.arguments import Pool, draw
+from benchmarks.fuzz.faults import are_both_right
 from benchmarks.fuzz.judge import Finding, difference, judge
 from benchmarks.fuzz.minimise import minimise
-from benchmarks.fuzz.outcome import Died, Raised, Returned
+from benchmarks.fuzz.outcome import Died, Outcome, Raised, Returned
 from benchmarks.fuzz.pair import Limits
 from benchmarks.fuzz.program import Argument, Call
 from benchmarks.fuzz.reasons import LEFT_OUT, REASONS
@@ -37,6 +38,18 @@ library = torch.library.Library("planted", "DEF")
 def define(name, function):
     library.define(name + "(Tensor x, float scale=1.0, int[] dims=[]) -> Tensor")
     library.impl(name, function, "CPU")
+def is_row(x):
+    if x.dim() != 1:
+        raise IndexError("x must have one dimension")
+    return True
+def is_float(x):
+    if not x.is_floating_point():
+        raise ValueError("x must have a dtype of floating-point numbers")
+    return True
+def fits(scale, error=ValueError):
+    if scale < 0:
+        raise error("scale must not be negative")
+    return True
 """
 SOUND = """
 for name in ("value", "error", "accepts", "hang", "text", "dies", "overflow"):
@@ -45,6 +58,14 @@ library.define("refuses(Tensor x) -> Tensor")
 def refuses(x):
     raise IndexError("never")
 library.impl("refuses", refuses, "CPU")
+define("order", lambda x, scale=1.0, dims=(): x * scale if is_row(x) and fits(scale) else None)
+define("kind", lambda x, scale=1.0, dims=(): x * scale if is_row(x) and fits(scale) else None)
+define("alone", lambda x, scale=1.0, dims=(): x * scale if is_row(x) else None)
+define("tensor", lambda x, scale=1.0, dims=(): x * scale if is_row(x) and is_float(x) else None)
+define("rule", lambda x, scale=1.0, dims=(): x * scale if fits(scale) else None)
+define("strict", lambda x, scale=1.0, dims=(): x * scale)
+for name in ("rule", "strict"):
+    library.impl(name, lambda x, scale=1.0, dims=(): x * scale if fits(scale, KeyError) else None, "Meta")
 """
 BROKEN = """
 def fail(error):
@@ -62,6 +83,13 @@ define("dies", lambda x, scale=1.0, dims=(): os.abort())
 define("overflow", overflow)
 library.define("refuses(Tensor x) -> Tensor")
 library.impl("refuses", lambda x: x.clone(), "CPU")
+define("order", lambda x, scale=1.0, dims=(): x * scale if fits(scale) and is_row(x) else None)
+define("kind", lambda x, scale=1.0, dims=(): x * scale if fits(scale, KeyError) and is_row(x) else None)
+define("alone", lambda x, scale=1.0, dims=(): x * scale if fits(scale) and is_row(x) else None)
+define("tensor", lambda x, scale=1.0, dims=(): x * scale if is_float(x) and is_row(x) else None)
+for name in ("rule", "strict"):
+    define(name, lambda x, scale=1.0, dims=(): x * scale if fits(scale) else None)
+    library.impl(name, lambda x, scale=1.0, dims=(): x * scale if fits(scale) else None, "Meta")
 """
 
 
@@ -152,6 +180,55 @@ def test_calls_that_change_the_process_share_a_child_until_one_ends_it(alone: La
     assert dead.signal == signal.SIGABRT
     assert isinstance(after, Raised)
     assert after.bases[0] == "AttributeError"
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "scale", "found"),
+    [
+        ("order", (2, 2), "-1.0", None),  # both raise: IndexError for x there, ValueError for the scale here
+        ("order", (2,), "-1.0", None),  # one fault, of one class
+        ("kind", (2,), "-1.0", "error"),  # one fault, of two classes
+        ("kind", (2, 2), "-1.0", "error"),  # beside another one
+        ("alone", (2,), "-1.0", "refused"),
+        ("alone", (2, 2), "-1.0", "error"),  # a fault that only ours sees, beside one
+    ],
+)
+def test_of_two_faults_another_may_be_told_first_if_it_is_one_for_pytorch_too(
+    lane: Lane, name: str, shape: tuple[int, ...], scale: str, found: str | None
+) -> None:
+    arguments = (Argument(TensorValue(shape)), Argument(PlainValue(scale)))
+    call = Call(planted(name).target, arguments)
+    finding = lane.found(0, call, *lane.outcomes(call), set())
+    assert (finding and finding.finding.kind) == found
+
+
+@pytest.mark.parametrize(("name", "found"), [("rule", None), ("strict", "error")])
+def test_a_meta_call_may_raise_what_pytorchs_kernel_raises(lane: Lane, name: str, found: str | None) -> None:
+    call = Call(planted(name).target, (Argument(TensorValue((2,), device="meta")), Argument(PlainValue("-1.0"))))
+    finding = lane.found(0, call, *lane.outcomes(call), set())
+    assert (finding and finding.finding.kind) == found
+
+
+def test_a_tensor_may_have_two_faults(lane: Lane) -> None:
+    call = Call(planted("tensor").target, (Argument(TensorValue((2, 2), "int64")),))
+    assert lane.check(call) is not None
+    assert lane.found(0, call, *lane.outcomes(call), set()) is None
+
+
+def test_the_same_two_faults_are_judged_alike_again(lane: Lane) -> None:
+    call = Call(planted("order").target, (Argument(TensorValue((2, 2))), Argument(PlainValue("-1.0"))))
+    ours, theirs = lane.outcomes(call)
+    asked: list[list[str]] = []
+
+    def make(calls: Sequence[Call]) -> list[tuple[Outcome, Outcome | None]]:
+        asked[-1] += [other.source() for other in calls]
+        return [lane.outcomes(other) for other in calls]
+
+    for _ in range(2):
+        asked.append([])
+        assert are_both_right(call, ours, theirs, make)
+    assert asked[0] == asked[1]
+    assert len(asked[0]) < 100
 
 
 def test_a_finding_is_printed_as_lines_that_reproduce_it(lane: Lane) -> None:

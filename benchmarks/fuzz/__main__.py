@@ -16,11 +16,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import sanitized
 from benchmarks.fuzz.arguments import Pool, draw
-from benchmarks.fuzz.judge import judge, judge_alone
-from benchmarks.fuzz.minimise import minimise
 from benchmarks.fuzz.pair import ROOT, Limits, WorkerError
 from benchmarks.fuzz.report import Totals, section, text_of
-from benchmarks.fuzz.search import BATCH, Found, Lane
+from benchmarks.fuzz.search import BATCH, Lane
 from benchmarks.report import REPORT, write_section
 
 __all__ = ["main"]
@@ -91,11 +89,10 @@ def run_one(lane: Lane, pool: Pool, seed: int, number: int, console: Console) ->
     call = draw(pool, seed, number)
     ours, theirs = lane.outcomes(call)
     console.print(f"{call.source()}\n\nours: {ours}\n\nPyTorch: {theirs}", markup=False, highlight=False)
-    finding = judge(call, ours, theirs) if lane.theirs else judge_alone(call, ours)
-    if finding is None:
+    found = lane.found(number, call, ours, theirs, set())
+    if found is None:
         return 0
-    call, finding = minimise(call, finding, lane.check, lane.tries)
-    console.print(f"\n{text_of(Found(number, call, finding))}", markup=False, highlight=False)
+    console.print(f"\n{text_of(found)}", markup=False, highlight=False)
     return 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from benchmarks.fuzz.odd import (
@@ -22,9 +22,9 @@ from benchmarks.fuzz.odd import (
 )
 from benchmarks.fuzz.program import Argument, Call
 from benchmarks.fuzz.targets import Parameter, Target
-from benchmarks.fuzz.values import AliasValue, ListValue, PlainValue, TensorValue, Value, dtype_kind
+from benchmarks.fuzz.values import AliasValue, ListValue, PlainValue, TensorValue, Value, dtype_kind, tensors_in
 
-__all__ = ["Pool", "draw"]
+__all__ = ["Pool", "draw", "fitting"]
 
 # Square ones fit most of what wants a matrix; the last two are for what is empty and what has no dimension.
 SHAPES = ((3,), (2, 3), (3, 3), (3, 3), (2, 3, 3), (2, 1, 3), (4,), (2, 2, 3, 3), (0,), (2, 0), ())
@@ -44,6 +44,7 @@ DIM_NAMES = frozenset(
 )
 WINDOWS = ("", "[:-1]", "[1:]", "[:1]", ".t()", ".reshape(-1)")
 ODD_SHAPES = (*SHAPES, (5,), (1,), (7, 2), (1, 1, 1, 1, 1, 2), (3, 0, 2), (0, 0))
+DRAWN = 6  # values of a type, where they are to fit another argument
 SPOILS = ("dtype", "layout", "shape", "device", "content", "grad", "subclass", "alias", "number", "huge")
 
 
@@ -66,6 +67,21 @@ def draw(pool: Pool, seed: int, number: int) -> Call:
     for _ in range(rng.choices((0, 1, 2), (35, 45, 20))[0]):
         call = _Spoiling(rng, call).spoiled()
     return call
+
+
+def fitting(call: Call, place: int, rng: random.Random) -> Iterator[Value]:
+    """Values for an argument: of its parameter's type, and tensors of the shape and the dtype of another one."""
+    parameter = call.parameter(place)
+    if parameter is None:
+        return
+    if parameter.type == "any":
+        yield from (TensorValue((3,)), ListValue((TensorValue((3,)),)))
+    drawing = _Drawing(rng)
+    others = [tensor for i, a in enumerate(call.arguments) if i != place for tensor in tensors_in(a.value)]
+    for tensor in others or [TensorValue((3,))]:
+        drawing.shape, drawing.dtype, drawing.device = tensor.shape, tensor.dtype, tensor.device
+        for _ in range(DRAWN):
+            yield drawing.value(parameter)
 
 
 _WEIGHTS = {"operators": 30.0, "methods": 30.0, "functions": 15.0, "nn.functional": 5.0, "func": 3.0, "objects": 3.0}
@@ -193,6 +209,8 @@ class _Spoiling:
     def _value(self, place: int, value: Value) -> Value:
         rng = self.rng
         owner = place == 0 and self.call.target.form in ("method", "property", "setter")
+        if owner and isinstance(value, PlainValue):
+            return value  # a tensor, made huge: a method of something else is another matter
         if not owner and rng.random() < 0.12:
             return PlainValue(rng.choice(ODD_ANYTHING), ("None", "1", "'x'", "object()"))
         if isinstance(value, TensorValue):
@@ -243,7 +261,7 @@ class _Spoiling:
         if how == "number":
             return PlainValue(rng.choice(ODD_NUMBERS), ("1", "None", "2.5"))
         if how == "huge":
-            return PlainValue(rng.choice(HUGE), ("torch.ones(1).expand(2**40)",))
+            return PlainValue(rng.choice(HUGE), ("torch.ones(1).expand(2**40)", "torch.empty((3,), device='meta')"))
         return replace(value, layout=rng.choice(LAYOUTS))
 
     def _list(self, place: int, value: ListValue) -> Value:

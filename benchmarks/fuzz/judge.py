@@ -12,7 +12,7 @@ from benchmarks.fuzz.outcome import Died, Outcome, Raised, Returned
 from benchmarks.fuzz.program import Call
 from benchmarks.fuzz.reasons import reason
 
-__all__ = ["Finding", "judge", "judge_alone"]
+__all__ = ["Finding", "judge", "judge_alone", "normal"]
 
 # Texts of the interpreter's, of NumPy's or of ours that say how something is made, not what is wrong with an argument.
 INTERNAL = re.compile(
@@ -79,14 +79,14 @@ def _death(call: Call, ours: Died, theirs: Outcome | None) -> Finding | None:
 
 def _raised(call: Call, ours: Raised, theirs: Outcome | None) -> Finding | None:
     said = f"{ours.bases[0]}: {ours.message} ({', '.join(ours.frames)})"
-    short = _normal(ours.message)
+    short = normal(ours.message)
     if isinstance(theirs, Returned):
         what = f"PyTorch gives {theirs.value!r:.300}\nours {said}"
         return _finding(call, "refused", f"{ours.bases[0]}: {short}", what)
     if isinstance(theirs, Raised):
         if ours.making and not theirs.making:
             return _finding(call, "refused", f"an argument: {short}", f"PyTorch makes the arguments; ours {said}")
-        if theirs.bases[0] not in ours.bases and not set(theirs.bases[:1]) & set(ours.bases):
+        if not ours.is_of_class(theirs):
             what = f"PyTorch raises {theirs.bases[0]}: {theirs.message:.300}\nours {said}"
             return _finding(call, "error", f"{ours.bases[0]} for {theirs.bases[0]}: {short}", what)
     expected = theirs.bases[:1] if isinstance(theirs, Raised) else ()  # gradcheck's AssertionErrors are its interface
@@ -100,7 +100,7 @@ def _raised(call: Call, ours: Raised, theirs: Outcome | None) -> Finding | None:
     return None
 
 
-def _normal(message: str) -> str:
+def normal(message: str) -> str:
     """A message without what differs from call to call."""
     line = message.splitlines()[0] if message else ""
     return re.sub(r"0x[0-9a-f]+|-?\d[\d.e+]*|\[[^\]]*\]|\([^)]*\)|'[^']*'", "_", line)[:90]
@@ -109,7 +109,7 @@ def _normal(message: str) -> str:
 def _returned(call: Call, ours: Returned, theirs: Outcome | None) -> Finding | None:
     if isinstance(theirs, Raised):
         what = f"PyTorch raises {theirs.bases[0]}: {theirs.message:.300}\nours gives {ours.value!r:.300}"
-        return _finding(call, "accepted", f"{theirs.bases[0]}: {_normal(theirs.message)}", what)
+        return _finding(call, "accepted", f"{theirs.bases[0]}: {normal(theirs.message)}", what)
     if isinstance(theirs, Returned):
         differs = difference(ours.value, theirs.value)
         if differs:

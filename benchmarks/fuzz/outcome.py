@@ -30,6 +30,10 @@ class Raised:
     frames: tuple[str, ...]
     making: bool = False
 
+    def is_of_class(self, other: Raised) -> bool:
+        """Whether what catches the other one catches this."""
+        return other.bases[0] in self.bases
+
 
 @dataclass(frozen=True)
 class Died:

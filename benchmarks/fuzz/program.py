@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from benchmarks.fuzz.targets import Target
+from benchmarks.fuzz.targets import Parameter, Target
 from benchmarks.fuzz.values import CLASSES, AliasValue, ListValue, PlainValue, TensorValue, Value, tensors_in
 
 __all__ = ["Argument", "Call"]
@@ -78,6 +78,13 @@ class Call:
             return f"{owner}.{path} = {texts[1] if len(texts) > 1 else None}\nresult = {owner}"
         return f"result = {owner}.{path}({', '.join(texts[1:])})"
 
+    def parameter(self, place: int) -> Parameter | None:
+        """What an argument is for; None where there is no such parameter."""
+        parameters, name = self.target.parameters, self.arguments[place].name
+        if name is not None:
+            return next((parameter for parameter in parameters if parameter.name == name), None)
+        return parameters[place] if place < len(parameters) else None
+
     def tensors(self) -> Iterator[TensorValue]:
         """All tensors among the arguments."""
         for argument in self.arguments:
@@ -90,6 +97,11 @@ class Call:
             if isinstance(argument.value, PlainValue):
                 found |= {name for name in ("npu", "meta") if name in argument.value.text}
         return found
+
+    def moved(self, before: str, after: str) -> Call:
+        """The call with its tensors, and what names a device, on another one."""
+        arguments = (replace(argument, value=argument.value.moved(before, after)) for argument in self.arguments)
+        return replace(self, arguments=tuple(arguments))
 
     def simpler(self) -> Iterator[Call]:
         """Calls without one of the arguments, then with a simpler one."""

@@ -111,11 +111,11 @@ def _by_name(call: Call) -> bool:
 
 # What the interpreter, or NumPy, says where code goes on with an object of another type.
 _PYTHONS_WORDS = re.compile(
-    r"^(?:type object )?'[^']+' object has no attribute|^type object '[^']+' has no attribute|"
+    r"^(?:type object )?'[^']+'(?: '[^']*')? object has no attribute|^type object '[^']+' has no attribute|"
     r"^'[^']+' object is not (?:callable|iterable|subscriptable|an iterator)|^object of type '[^']+' has no len\(\)|"
     r"^'[^']+' object cannot be interpreted|not supported between instances of|^unsupported operand|^bad operand type|"
     r"^can't multiply sequence|^cannot unpack non-iterable|^'[^']+' object does not support|"
-    r"^only integers, slices"
+    r"^only integers, slices|^unhashable type"
 )
 _CONSIDERED = {"TypeError", "ValueError", "RuntimeError", "IndexError"}
 
@@ -143,7 +143,7 @@ def _written_over(call: Call) -> bool:
 
 
 # Of these PyTorch reads a size of one tensor that the rank of another promises.
-_READS_SIZES = re.compile(r"\.(baddbmm|mv|scatter_add_?|nll_loss\w*)$")
+_READS_SIZES = re.compile(r"\.(baddbmm|embedding|mv|scatter_add_?|nll_loss\w*)$")
 
 
 def _message(outcome: Outcome | None) -> str:
@@ -181,13 +181,6 @@ REASONS = (
         _kinds("value"),
         lambda call, ours, theirs: (
             "npu" in call.devices() and re.search(r"\.(is_cpu|is_npu|get_device|type)$", _name(call)) is not None
-        ),
-    ),
-    Reason(
-        "as_subclass gives the same tensor of another class, which is no view of it",
-        _kinds("value"),
-        lambda call, ours, theirs: (
-            "as_subclass" in call.source() and _name(call) in ("torch.Tensor._base", "torch.Tensor._is_view")
         ),
     ),
     Reason(
@@ -260,17 +253,13 @@ REASONS = (
         lambda call, ours, theirs: _name(call).endswith(".next_functions"),
     ),
     Reason(
-        "PyTorch's rules for meta tensors are other code than its kernels; ours raises for meta what the kernels raise",
+        "PyTorch's rules for meta tensors assert, or there is none; ours says what its kernels say",
         _kinds("error"),
         lambda call, ours, theirs: (
             "meta" in call.devices()
-            and isinstance(theirs, Raised)
-            and (
-                theirs.bases[0] in ("AssertionError", "ValueError", "NotImplementedError")
-                or _name(call).startswith("torch.nn.functional.")
-            )
+            and (_raises(theirs, "AssertionError") or "no fake impl or Meta kernel" in _message(theirs))
             and isinstance(ours, Raised)
-            and bool(_CONSIDERED & set(ours.bases))
+            and "RuntimeError" in ours.bases
         ),
     ),
     Reason(
@@ -388,21 +377,13 @@ REASONS = (
         ),
     ),
     Reason(
-        "no kernel for the dtype there, and something else is wrong too: ours tells that, as a RuntimeError still",
-        _kinds("error"),
-        lambda call, ours, theirs: (
-            _raises(theirs, "NotImplementedError")
-            and "not implemented for '" in _message(theirs)
-            and isinstance(ours, Raised)
-            and "RuntimeError" in ours.bases
-        ),
-    ),
-    Reason(
         "an assertion of PyTorch's own failed, or a library that it hands the call to cannot do it",
         _kinds("accepted error"),
         lambda call, ours, theirs: (
             re.search(
-                "INTERNAL ASSERT FAILED|primitive descriptor|itensor_view_from_dense|undefined Tensor", _message(theirs)
+                "INTERNAL ASSERT FAILED|primitive descriptor|itensor_view_from_dense|undefined Tensor|"
+                "^unknown parameter type$",
+                _message(theirs),
             )
             is not None
         ),
@@ -422,9 +403,22 @@ REASONS = (
         ),
     ),
     Reason(
+        "the empty string has no item that is no number, and is a list of none for PyTorch's operators",
+        _kinds("refused"),
+        lambda call, ours, theirs: re.search("must be .* of ints, not str", _message(ours)) is not None,
+    ),
+    Reason(
+        "what has a __torch_function__, as torch.Tensor and what has every attribute, stands for any argument there",
+        _kinds("refused"),
+        lambda call, ours, theirs: re.search("must be bool, not (Anything|type)$", _message(ours)) is not None,
+    ),
+    Reason(
         "both had no memory",
         _kinds("text error"),
-        lambda call, ours, theirs: _raises(ours, "MemoryError") and _raises(theirs, "MemoryError"),
+        lambda call, ours, theirs: (
+            _raises(ours, "MemoryError")
+            and (_raises(theirs, "MemoryError") or NO_MEMORY.search(_message(theirs)) is not None)
+        ),
     ),
     Reason(
         "a list that says it is longer than memory: PyTorch believes it",

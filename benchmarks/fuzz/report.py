@@ -78,6 +78,8 @@ def section(totals: Totals, seconds: float, command: str, sanitized: bool = Fals
         if alone
         else "each beside the same call of PyTorch where that has the name: the value, or the class of the error. "
         f"Where a difference is meant, `benchmarks/fuzz/reasons.py` says why: {len(REASONS)} reasons. "
+        "Two classes of errors may both be right: of two faults each library tells one first. That PyTorch raises ours "
+        "for the other, once its own is mended, calls with arguments mended show; else it is a finding. "
     )
     text = (
         f"{totals.calls:,} calls of what is public in `mindtorch_v2`{under} in {seconds:.0f} s "

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.fuzz.arguments import Pool, draw
+from benchmarks.fuzz.faults import are_both_right
 from benchmarks.fuzz.judge import Finding, judge, judge_alone
 from benchmarks.fuzz.minimise import minimise
 from benchmarks.fuzz.outcome import Outcome
@@ -78,26 +79,42 @@ class Lane:
         """Make the calls of these numbers; findings of groups in ``seen``, which grows, are not made small."""
         for start in range(0, len(numbers), BATCH):
             batch = [(n, draw(pool, seed, n)) for n in numbers[start : start + BATCH]]
-            for number, call, finding in self._findings(batch):
-                if finding.group not in seen:
-                    seen.add(finding.group)
-                    call, finding = minimise(call, finding, self.check, self.tries)
-                yield Found(number, call, finding)
+            for number, call, ours, theirs in self._made(batch):
+                found = self.found(number, call, ours, theirs, seen)
+                if found is not None:
+                    yield found
+
+    def found(self, number: int, call: Call, ours: Outcome, theirs: Outcome | None, seen: set[str]) -> Found | None:
+        """The finding that came of a call, if any, made small unless its group is in ``seen``, where it is added.
+
+        The small call has no faults but those that matter: whether both libraries are right is asked of it, too.
+        """
+        finding = self._judge(call, ours, theirs)
+        if finding is None or self._both_right(call, finding, ours, theirs):
+            return None
+        if finding.group not in seen:
+            call, finding = minimise(call, finding, self.check, self.tries)
+            if self._both_right(call, finding, *self.outcomes(call)):
+                return None
+            seen.add(finding.group)
+        return Found(number, call, finding)
 
     def check(self, call: Call) -> Finding | None:
-        """Make one call, and judge it."""
-        return next((finding for _, _, finding in self._findings([(0, call)])), None)
+        """Make one call, and judge it by itself."""
+        return self._judge(call, *self.outcomes(call))
 
     def outcomes(self, call: Call) -> tuple[Outcome, Outcome | None]:
         """Make one call, and give what came of it under both libraries."""
-        (_, _, ours, theirs), *_ = self._made([(0, call)])
-        return ours, theirs
+        return self._outcomes([call])[0]
 
-    def _findings(self, batch: Sequence[tuple[int, Call]]) -> Iterator[tuple[int, Call, Finding]]:
-        for number, call, ours, theirs in self._made(batch):
-            finding = judge(call, ours, theirs) if self.theirs else judge_alone(call, ours)
-            if finding is not None:
-                yield number, call, finding
+    def _outcomes(self, calls: Sequence[Call]) -> list[tuple[Outcome, Outcome | None]]:
+        return [(ours, theirs) for _, _, ours, theirs in self._made(list(enumerate(calls)))]
+
+    def _judge(self, call: Call, ours: Outcome, theirs: Outcome | None) -> Finding | None:
+        return judge(call, ours, theirs) if self.theirs else judge_alone(call, ours)
+
+    def _both_right(self, call: Call, finding: Finding, ours: Outcome, theirs: Outcome | None) -> bool:
+        return finding.kind == "error" and are_both_right(call, ours, theirs, self._outcomes)
 
     def _made(self, batch: Sequence[tuple[int, Call]]) -> Iterator[tuple[int, Call, Outcome, Outcome | None]]:
         """The libraries make the calls at the same time."""

@@ -7,6 +7,7 @@ the call, and so that another argument can be a window of its memory.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -36,6 +37,10 @@ class PlainValue:
     text: str
     simpler_texts: tuple[str, ...] = ()
 
+    def moved(self, before: str, after: str) -> PlainValue:
+        """On another device, where it is on, or is, that one."""
+        return replace(self, text=re.sub(rf"\b{before}(?=[:'])", after, self.text))
+
     def simpler(self) -> Iterator[Value]:
         """Values to try in its place, the simplest first."""
         for text in self.simpler_texts:
@@ -54,6 +59,10 @@ class TensorValue:
     content: str = "ramp"  # or special, zero, index
     grad: str = ""  # or leaf, nonleaf
     subclass: bool = False
+
+    def moved(self, before: str, after: str) -> TensorValue:
+        """On another device, where it is on that one."""
+        return replace(self, device=after) if self.device == before else self
 
     def simpler(self) -> Iterator[Value]:
         """Tensors to try in its place, the simplest first."""
@@ -165,6 +174,10 @@ class AliasValue:
     of: int  # the argument's place
     window: str
 
+    def moved(self, before: str, after: str) -> AliasValue:
+        """Itself: it is where the other argument is."""
+        return self
+
     def simpler(self) -> Iterator[Value]:
         """The whole tensor; and one of its own."""
         if self.window:
@@ -179,6 +192,10 @@ class ListValue:
     items: tuple[Value, ...]
     opening: str = "["
     closing: str = "]"
+
+    def moved(self, before: str, after: str) -> ListValue:
+        """With what is in it on another device."""
+        return replace(self, items=tuple(item.moved(before, after) for item in self.items))
 
     def simpler(self) -> Iterator[Value]:
         """Shorter lists, then lists of simpler items."""

@@ -168,8 +168,7 @@ def slice_scatter(op, self, src, dim, start, end, step):
 )
 def as_strided_scatter(op, self, src, size, stride, storage_offset):
     """`src` where `as_strided` would show it in a copy."""
-    op.returns(like(self))
-    op.python("mindtorch_v2.kernels.functional:as_strided_scatter", device=("CPU", "NPU"))
+    op.python("mindtorch_v2.kernels.functional:as_strided_scatter", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):

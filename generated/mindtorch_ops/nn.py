@@ -62,7 +62,7 @@ def _softmax(op, self, dim, half_to_float):
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     device_check="ExactSame",
 )
-def _softmax_backward_data(op, grad_output, output, dim):
+def _softmax_backward_data(op, grad_output, output, dim, input_dtype):
     """The gradient of `softmax` from its output."""
     op.check(
         grad_output.shape == output.shape,
@@ -82,7 +82,16 @@ def _softmax_backward_data(op, grad_output, output, dim):
         ),
         error=IndexError,
     )
-    out = op.returns(like(grad_output))
+    out = op.returns(
+        like(
+            grad_output,
+            grad_output.dtype
+            if any_of(
+                input_dtype == grad_output.dtype, input_dtype != torch.float16, grad_output.dtype != torch.float32
+            )
+            else torch.float16,
+        )
+    )
     op.launch("CPU", _libmindtorch_cpu["mt_softmax_backward"], desc(grad_output), desc(output), desc(out), i64(dim))
 
     @op.gradient
@@ -128,7 +137,7 @@ def _log_softmax(op, self, dim, half_to_float):
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     device_check="ExactSame",
 )
-def _log_softmax_backward_data(op, grad_output, output, dim):
+def _log_softmax_backward_data(op, grad_output, output, dim, input_dtype):
     """The gradient of `log_softmax` from its output."""
     op.check(
         any_of(
@@ -141,7 +150,16 @@ def _log_softmax_backward_data(op, grad_output, output, dim):
         ),
         error=IndexError,
     )
-    out = op.returns(like(grad_output))
+    out = op.returns(
+        like(
+            grad_output,
+            grad_output.dtype
+            if any_of(
+                input_dtype == grad_output.dtype, input_dtype != torch.float16, grad_output.dtype != torch.float32
+            )
+            else torch.float16,
+        )
+    )
     op.launch("CPU", _libmindtorch_cpu["mt_log_softmax_backward"], desc(grad_output), desc(output), desc(out), i64(dim))
 
     @op.gradient
@@ -174,19 +192,11 @@ def mse_loss(op, self, target, reduction):
     "output, Tensor total_weight)",
     device_check="ExactSame",
 )
-def nll_loss_forward(op, self, target, weight, reduction, ignore_index):
+def nll_loss_forward(op):
     """The negative of each row's element at its target, weighted and reduced; and the weights' sum."""
-    _output, total_weight = op.returns()
     op.python("mindtorch_v2.kernels.nn:nll_loss_forward")
     op.python("mindtorch_v2.kernels.nn:nll_loss_fake", device="Meta")
-
-    @op.gradient
-    def _(grad_output, grad_total_weight):
-        return {
-            self: torch.ops.aten.nll_loss_backward(
-                grad_output, self, target, weight, reduction, ignore_index, total_weight
-            )
-        }
+    op.backward("mindtorch_v2.kernels.nn:nll_loss_gradient", setup_context="mindtorch_v2.kernels.nn:nll_loss_setup")
 
 
 @_lib.operator(
@@ -194,17 +204,14 @@ def nll_loss_forward(op, self, target, weight, reduction, ignore_index):
     "ignore_index, Tensor total_weight) -> Tensor",
     device_check="ExactSame",
 )
-def nll_loss_backward(op, grad_output, self, target, weight, reduction, ignore_index):
+def nll_loss_backward(op, self):
     """The gradient of `nll_loss`."""
     op.returns(like(self))
     op.python("mindtorch_v2.kernels.nn:nll_loss_backward")
-
-    @op.gradient
-    def _(grad):
-        return {
-            grad_output: torch.ops.aten.nll_loss(grad, target, weight, reduction, ignore_index),
-            self: torch.ops.aten.zeros_like(grad),
-        }
+    op.backward(
+        "mindtorch_v2.kernels.nn:nll_loss_second_gradient",
+        setup_context="mindtorch_v2.kernels.nn:nll_loss_backward_setup",
+    )
 
 
 @_lib.operator(

@@ -1040,6 +1040,14 @@ def _bitwise_and_scalar(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator("bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
+def _bitwise_and_scalar_tensor(op, self, other):
+    """`bitwise_and` of a number and a tensor."""
+    op.returns(empty(other.shape, result_type(other, self), other))
+    op.python("mindtorch_v2.kernels.numbers:bitwise_and_of", device="any")
+    op.not_differentiable()
+
+
 @_lib.operator(
     "bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     tags="pointwise",
@@ -1096,6 +1104,14 @@ def _bitwise_or_scalar(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator("bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
+def _bitwise_or_scalar_tensor(op, self, other):
+    """`bitwise_or` of a number and a tensor."""
+    op.returns(empty(other.shape, result_type(other, self), other))
+    op.python("mindtorch_v2.kernels.numbers:bitwise_or_of", device="any")
+    op.not_differentiable()
+
+
 @_lib.operator(
     "bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
     tags="pointwise",
@@ -1149,6 +1165,14 @@ def _bitwise_xor_scalar(op, self, other):
     """`bitwise_xor` with a number."""
     op.returns(empty(self.shape, result_type(self, other), self))
     op.python("mindtorch_v2.kernels.numbers:bitwise_xor", device="any")
+    op.not_differentiable()
+
+
+@_lib.operator("bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
+def _bitwise_xor_scalar_tensor(op, self, other):
+    """`bitwise_xor` of a number and a tensor."""
+    op.returns(empty(other.shape, result_type(other, self), other))
+    op.python("mindtorch_v2.kernels.numbers:bitwise_xor_of", device="any")
     op.not_differentiable()
 
 

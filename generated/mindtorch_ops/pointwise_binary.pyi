@@ -626,9 +626,14 @@ class _BitwiseAndScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`bitwise_and` with a number."""
 
+class _BitwiseAndScalarTensor(OpOverload):
+    def __call__(op, self: float, other: Tensor) -> Tensor:
+        """`bitwise_and` of a number and a tensor."""
+
 class _BitwiseAndOverloads(OpOverloadPacket):
     Tensor: _BitwiseAndTensor
     Scalar: _BitwiseAndScalar
+    Scalar_Tensor: _BitwiseAndScalarTensor
 
 class _BitwiseAnd(_BitwiseAndOverloads):
     @overload
@@ -637,6 +642,9 @@ class _BitwiseAnd(_BitwiseAndOverloads):
     @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`bitwise_and` with a number."""
+    @overload
+    def __call__(op, self: float, other: Tensor) -> Tensor:
+        """`bitwise_and` of a number and a tensor."""
 
 bitwise_and: _BitwiseAnd
 
@@ -670,9 +678,14 @@ class _BitwiseOrScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`bitwise_or` with a number."""
 
+class _BitwiseOrScalarTensor(OpOverload):
+    def __call__(op, self: float, other: Tensor) -> Tensor:
+        """`bitwise_or` of a number and a tensor."""
+
 class _BitwiseOrOverloads(OpOverloadPacket):
     Tensor: _BitwiseOrTensor
     Scalar: _BitwiseOrScalar
+    Scalar_Tensor: _BitwiseOrScalarTensor
 
 class _BitwiseOr(_BitwiseOrOverloads):
     @overload
@@ -681,6 +694,9 @@ class _BitwiseOr(_BitwiseOrOverloads):
     @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`bitwise_or` with a number."""
+    @overload
+    def __call__(op, self: float, other: Tensor) -> Tensor:
+        """`bitwise_or` of a number and a tensor."""
 
 bitwise_or: _BitwiseOr
 
@@ -714,9 +730,14 @@ class _BitwiseXorScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`bitwise_xor` with a number."""
 
+class _BitwiseXorScalarTensor(OpOverload):
+    def __call__(op, self: float, other: Tensor) -> Tensor:
+        """`bitwise_xor` of a number and a tensor."""
+
 class _BitwiseXorOverloads(OpOverloadPacket):
     Tensor: _BitwiseXorTensor
     Scalar: _BitwiseXorScalar
+    Scalar_Tensor: _BitwiseXorScalarTensor
 
 class _BitwiseXor(_BitwiseXorOverloads):
     @overload
@@ -725,6 +746,9 @@ class _BitwiseXor(_BitwiseXorOverloads):
     @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`bitwise_xor` with a number."""
+    @overload
+    def __call__(op, self: float, other: Tensor) -> Tensor:
+        """`bitwise_xor` of a number and a tensor."""
 
 bitwise_xor: _BitwiseXor
 

@@ -217,6 +217,14 @@ def _any_dim(op):
     op.not_differentiable()
 
 
+@_lib.operator("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", variants=("function", "method"))
+def _any_dims(op):
+    """Whether any of the elements is true, along dimensions; all of them for None, none of them for none."""
+    op.python("mindtorch_v2.kernels.reduction:any_dims")
+    op.python("mindtorch_v2.kernels.reduction:any_dims", device="Meta")
+    op.not_differentiable()
+
+
 @_lib.operator("all(Tensor self) -> Tensor", variants=("function", "method"))
 def _all_default(op):
     """Whether all elements are true."""
@@ -230,6 +238,14 @@ def _all_dim(op):
     """Whether all elements are true, along a dimension."""
     op.python("mindtorch_v2.kernels.reduction:all_dim")
     op.python("mindtorch_v2.kernels.reduction:all_dim", device="Meta")
+    op.not_differentiable()
+
+
+@_lib.operator("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", variants=("function", "method"))
+def _all_dims(op):
+    """Whether all elements are true, along dimensions; all of them for None, none of them for none."""
+    op.python("mindtorch_v2.kernels.reduction:all_dims")
+    op.python("mindtorch_v2.kernels.reduction:all_dims", device="Meta")
     op.not_differentiable()
 
 

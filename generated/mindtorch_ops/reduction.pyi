@@ -190,9 +190,14 @@ class _AnyDim(OpOverload):
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor:
         """Whether any of the elements is true, along a dimension."""
 
+class _AnyDims(OpOverload):
+    def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+        """Whether any of the elements is true, along dimensions; all of them for None, none of them for none."""
+
 class _AnyOverloads(OpOverloadPacket):
     default: _AnyDefault
     dim: _AnyDim
+    dims: _AnyDims
 
 class _Any(_AnyOverloads):
     @overload
@@ -201,6 +206,9 @@ class _Any(_AnyOverloads):
     @overload
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor:
         """Whether any of the elements is true, along a dimension."""
+    @overload
+    def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+        """Whether any of the elements is true, along dimensions; all of them for None, none of them for none."""
 
 any: _Any
 
@@ -212,9 +220,14 @@ class _AllDim(OpOverload):
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor:
         """Whether all elements are true, along a dimension."""
 
+class _AllDims(OpOverload):
+    def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+        """Whether all elements are true, along dimensions; all of them for None, none of them for none."""
+
 class _AllOverloads(OpOverloadPacket):
     default: _AllDefault
     dim: _AllDim
+    dims: _AllDims
 
 class _All(_AllOverloads):
     @overload
@@ -223,6 +236,9 @@ class _All(_AllOverloads):
     @overload
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor:
         """Whether all elements are true, along a dimension."""
+    @overload
+    def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+        """Whether all elements are true, along dimensions; all of them for None, none of them for none."""
 
 all: _All
 

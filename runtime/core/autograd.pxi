@@ -351,6 +351,8 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         if key <= KEY_BACKEND_SELECT:                     # above, Python code answers for what it does
             check_aliases(op, bound, result)
             check_unchanged(op, bound, start)
+            if mt_state.last_bump > start:
+                begin_versions(<PyObject*>result)
         if op.mutates:
             bump_mutated(op, bound, start)
         if record and op.setup_function is not None:

@@ -52,6 +52,7 @@ cdef struct ArgSpec:
     bint optional
     bint symbolic          # a SymInt, or a list of them
     bint refuses_bool      # a number of additions and subtractions that is no bool, but for results that are
+    bint is_factor         # one of them that is of a kind that the result's dtype has
     int list_size          # of `int[2]`: one int stands for that many; 0 elsewhere
 
 
@@ -104,6 +105,7 @@ cdef class Signature:
         for i, argument in enumerate(schema.arguments):
             self.args[i] = arg_spec(argument.type)
             self.args[i].refuses_bool = argument.name in REFUSED_BOOLS.get(qualname.partition(".")[0].rstrip("_"), ())
+            self.args[i].is_factor = self.args[i].refuses_bool and argument.name == "alpha"
             if self.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST):
                 self.has_lists = True
             if self.args[i].kind == ARG_TENSOR:
@@ -125,7 +127,7 @@ cdef ArgSpec arg_spec(object type):
     text = str(type)
     spec.list_size = 0
     spec.symbolic = text.startswith("SymInt")
-    spec.refuses_bool = False
+    spec.refuses_bool = spec.is_factor = False
     spec.optional = text.endswith("?")
     if spec.optional:
         text = text.removesuffix("?")
@@ -296,15 +298,15 @@ cdef inline bint fits_as_given(ArgSpec* spec, PyObject* value) noexcept:
         return PyLong_CheckExact(<object>value) and not is_wide(value)       # bools are a kind of int
     if spec.kind == ARG_SCALAR and PyLong_Check(<object>value):
         return not is_wide(value) and not (spec.refuses_bool and PyBool_Check(<object>value))
-    return True
+    return not spec.is_factor
 
 
 cdef int accept(Signature sig, int at, Bound* bound, bint explain) except -1:
     """1 where what was given for an argument fits it, 0 where it does not; raises as `bind` does."""
     cdef int found = fit(&sig.args[at], &bound.slots[at], bound)
     if found == FITS:
-        if sig.args[at].refuses_bool and PyBool_Check(<object>bound.slots[at]):
-            refuse_bool(sig, at, bound)
+        if sig.args[at].refuses_bool:
+            check_factor(sig, at, bound)
         return 1
     if found == TOO_WIDE:
         raise IntegerOverflow(f"{sig.qualname}(): argument '{sig.names[at]}' (position {at + 1}): Overflow when unpacking long long: "

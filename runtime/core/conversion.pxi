@@ -180,19 +180,31 @@ cdef object guarded_items(object value):
         return None
 
 
-# ---- bools that are no numbers
+# ---- numbers of a kind that the result does not have
 
 # Of these operators the arguments that must not be True or False: a factor, where the result is no bool, and what is subtracted.
 cdef dict REFUSED_BOOLS = {"aten::add": ("alpha",), "aten::sub": ("alpha", "other"), "aten::rsub": ("alpha", "other")}
 
 
-cdef int refuse_bool(Signature sig, int at, Bound* bound) except -1:
-    """Raises for a bool that stands for a number at an argument that refuses it; its operator's tensors come before it."""
+cdef int check_factor(Signature sig, int at, Bound* bound) except -1:
+    """Raises for a number that its argument refuses by its kind; the operator's tensors come before it."""
+    cdef object value = <object>bound.slots[at]
+    cdef dtype found
     cdef int i
     if sig.names[at] == "other":
-        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
-                           f"use the `~` or `logical_not()` operator instead: {sig.qualname}() got {<object>bound.slots[at]}")
-    operands = [<object>bound.slots[i] for i in range(at) if bound.slots[i] != NULL]
-    if result_type(*operands) is not dtype_bool:
-        raise RuntimeError(f"Boolean alpha only supported for Boolean results: {sig.qualname}() got alpha={<object>bound.slots[at]}")
+        if PyBool_Check(value):
+            raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                               f"use the `~` or `logical_not()` operator instead: {sig.qualname}() got {value}")
+        return 0
+    if PyFloat_Check(value) and is_tensor(bound.slots[0]) and (<Tensor>bound.slots[0]).dt.category == CATEGORY_FLOAT:
+        return 0                                          # as nearly always
+    found = common_dtype(*[<object>bound.slots[i] for i in range(at) if bound.slots[i] != NULL])
+    if PyBool_Check(value) and found is not dtype_bool:
+        raise RuntimeError(f"Boolean alpha only supported for Boolean results: {sig.qualname}() got alpha={value}")
+    if PyFloat_Check(value) and found.category < CATEGORY_FLOAT:
+        raise RuntimeError(f"For integral input tensors, argument alpha must not be a floating point number: {sig.qualname}() "
+                           f"got alpha={value}")
+    if PyComplex_Check(value) and found.category < CATEGORY_COMPLEX:
+        raise RuntimeError(f"For non-complex input tensors, argument alpha must not be a complex number: {sig.qualname}() "
+                           f"got alpha={value}")
     return 0

@@ -206,6 +206,7 @@ cdef extern from *:
     object PyNumber_Index(object value)
     object PyList_GetSlice(object value, Py_ssize_t first, Py_ssize_t end)
     Py_ssize_t PyList_GET_SIZE(object value)
+    PyObject* PyList_GET_ITEM(object value, Py_ssize_t index)
     bint PyLong_Check(object value)
     bint PyLong_CheckExact(object value)
     bint PyFloat_Check(object value)

@@ -449,6 +449,8 @@ cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
     check_types(op, result)
     check_aliases(op, bound, result)
     check_unchanged(op, bound, start)
+    if mt_state.last_bump > start:
+        begin_versions(<PyObject*>result)
     if op.mutates:
         bump_mutated(op, bound, start)                    # called by a kernel: its own operator finds out by this
     return result

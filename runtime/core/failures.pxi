@@ -10,6 +10,7 @@ no check in Python.
 cdef extern from "mindtorch_kernel.h":
     enum:
         MT_ERROR_DTYPE, MT_ERROR_SHAPE, MT_ERROR_DIVISION, MT_ERROR_INDEX, MT_ERROR_MEMORY, MT_ERROR_FACTOR
+        MT_ERROR_OVERFLOW
 
 cdef extern from *:
     """
@@ -26,6 +27,7 @@ cdef dict C_STATUS = {
     MT_ERROR_INDEX: "an index outside its dimension",
     MT_ERROR_MEMORY: "no memory for a temporary",
     MT_ERROR_FACTOR: "a factor with a fraction, for integers",
+    MT_ERROR_OVERFLOW: "a number that its dtype cannot hold",
 }
 
 # PyTorch's names of dtypes in what its kernels say.
@@ -111,7 +113,11 @@ cdef int explain_kernel_failure(OpOverload op, Bound* bound) except -1:
 cdef object status_error(OpOverload op, Bound* bound, int status, list given):
     """PyTorch's error for a status of mindtorch_kernel.h."""
     if status == MT_ERROR_DTYPE:
+        if "pointwise" in op.tags:
+            common_dtype(*tensors_given(op, bound))       # raises, where the operands have none
         return not_implemented(op, given)
+    if status == MT_ERROR_OVERFLOW:
+        return RuntimeError(number_that_does_not_fit(op, bound))
     if status == MT_ERROR_SHAPE:
         return RuntimeError(shapes_that_do_not_fit(op, bound))
     if status == MT_ERROR_DIVISION:
@@ -122,6 +128,16 @@ cdef object status_error(OpOverload op, Bound* bound, int status, list given):
         return IndexError(f"{op.sig.qualname}: index out of range: {listed_shapes(op, bound)}")
     return MemoryError(f"{op.sig.qualname}: out of memory: no room for a temporary of the size of its arguments: "
                        f"{listed_shapes(op, bound)}")
+
+
+cdef list tensors_given(OpOverload op, Bound* bound):
+    return [<object>bound.slots[i] for i in range(op.sig.count) if is_tensor(bound.slots[i])]
+
+
+cdef str number_that_does_not_fit(OpOverload op, Bound* bound):
+    numbers = [f"{op.sig.names[i]}={<object>bound.slots[i]}" for i in range(op.sig.count) if op.sig.args[i].kind == ARG_SCALAR]
+    return (f"value cannot be converted to type {common_dtype(*tensors_given(op, bound)).name} without overflow: "
+            f"{op.sig.qualname}() got {', '.join(numbers)}")
 
 
 cdef str scalar_type(dtype dt):
@@ -138,7 +154,7 @@ cdef object not_implemented(OpOverload op, list given):
 cdef int check_broadcasts_into(OpOverload op, Bound* bound) except -1:
     """Raises where the arguments of an operator that works element by element do not fit what it writes to."""
     cdef int i
-    cdef list shapes = [(<Tensor>bound.slots[i]).shape for i in range(op.sig.count) if is_tensor(bound.slots[i])]
+    cdef list shapes = [(<Tensor>t).shape for t in tensors_given(op, bound)]
     whole = broadcast_shapes(*shapes)
     for i in range(op.sig.count):
         if op.aliases[i].written and is_tensor(bound.slots[i]) and whole != (<Tensor>bound.slots[i]).shape:
@@ -162,7 +178,7 @@ cdef int check_casts_into(OpOverload op, Bound* bound) except -1:
 cdef str shapes_that_do_not_fit(OpOverload op, Bound* bound):
     """As PyTorch says it of operands that are broadcast against one another, and into one that is written to."""
     cdef int i
-    cdef list shapes = [(<Tensor>bound.slots[i]).shape for i in range(op.sig.count) if is_tensor(bound.slots[i])]
+    cdef list shapes = [(<Tensor>t).shape for t in tensors_given(op, bound)]
     for i in range(op.sig.count):
         if op.aliases[i].written and is_tensor(bound.slots[i]):
             try:

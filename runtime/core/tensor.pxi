@@ -407,7 +407,10 @@ cdef class Tensor:
         if self.dt.category >= CATEGORY_FLOAT:
             raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
         return call1(aten("bitwise_not"), self)
-    def __pos__(self): return self
+    def __pos__(self):
+        if self.dt.category == CATEGORY_BOOL:
+            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+        return self
     def __rfloordiv__(self, other): return reflected("floor_divide", self, other)
 
     # ---- Python protocols, answered by small modules that are loaded with the package
@@ -429,6 +432,9 @@ cdef class Tensor:
             overrides().handle_attribute(Tensor.__setitem__, self, index, value)
         else:
             indexing().setitem(self, index, value)
+
+    def __delitem__(self, index):
+        raise TypeError("Tensor does not support deleting items")
 
     def __iter__(self):
         if self.nd == 0:

@@ -52,6 +52,23 @@ cdef int refuse_mutation(OpOverload op, Bound* bound, int at) except -1:
                        f"it. Declare it (`Tensor(a!) {op.sig.names[at]}`), or change a copy.\n  schema: {op._schema}")
 
 
+cdef void begin_versions(PyObject* result) noexcept:
+    """Tensors that a kernel made begin at version 0, whatever it did to fill them: nobody else has seen one.
+
+    `result` is what it returned, a tensor, or a list or tuple of them, to which the call has the only reference.
+    """
+    cdef Py_ssize_t i
+    if is_tensor(result):
+        if Py_REFCNT(result) == 1 and Py_REFCNT(<PyObject*>(<Tensor>result).storage) == 1:
+            (<Tensor>result).storage.version = 0
+    elif PyTuple_Check(<object>result):
+        for i in range(PyTuple_GET_SIZE(<object>result)):
+            begin_versions(<PyObject*>PyTuple_GET_ITEM(<object>result, i))
+    elif PyList_Check(<object>result):
+        for i in range(PyList_GET_SIZE(<object>result)):
+            begin_versions(PyList_GET_ITEM(<object>result, i))
+
+
 cdef list tensors_of(object value):
     if isinstance(value, Tensor):
         return [value]

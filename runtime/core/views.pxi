@@ -160,12 +160,18 @@ def shallow_detach(Tensor t not None):
 
 
 def change_class(Tensor t not None, cls):
-    """The same tensor, history and tangents included, as an object of a subclass of Tensor."""
-    cdef Tensor result = <Tensor?>Tensor._make_subclass(cls, t)
-    result.wants_grad, result.base_, result.seen_version, result.grad_ = t.wants_grad, t.base_, t.seen_version, t.grad_
-    result.grad_fn_, result.output_nr_ = t.grad_fn_, t.output_nr_
+    """A view of the whole tensor, history and tangents included, as an object of a subclass of Tensor."""
+    cdef uint64_t outside = mt_state.excluded
+    cdef Tensor view, result = <Tensor?>Tensor._make_subclass(cls, t)
+    mt_state.excluded = outside | TORCH_FUNCTION          # the class of what is viewed is not asked
+    try:
+        view = <Tensor?>call1(aten("alias"), t)
+    finally:
+        mt_state.excluded = outside
+    result.wants_grad, result.base_, result.seen_version, result.made = view.wants_grad, view.base_, view.seen_version, view.made
+    result.grad_fn_, result.output_nr_ = view.grad_fn_, view.output_nr_
     if forward_levels:
-        result.tangents = tangents_of(t)
+        result.tangents = tangents_of(view)
     return result
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from . import _core
 from ._core import Tensor
 
-__all__ = ["check_flag", "checks_types", "names_wrong_types", "types_come_first"]
+__all__ = ["check_flag", "check_number", "checks_types", "names_wrong_types", "types_come_first"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,6 +82,14 @@ def check_flag(function: str, name: str, value: object) -> None:
     """Raises TypeError for an argument that is neither True nor False, where it would only count as one of them."""
     if not isinstance(value, bool):
         raise TypeError(f"{function}(): argument '{name}' must be bool, not {type(value).__name__}")
+
+
+def check_number(function: str, name: str, place: int, value: object) -> None:
+    """Raises TypeError for an argument that is no number, and no tensor that stands for one without a gradient."""
+    is_one = value.dim() == 0 and not value.requires_grad if isinstance(value, Tensor) else isinstance(value, Number)
+    if not is_one:
+        got = type(value).__name__
+        raise TypeError(f"{function}(): argument '{name}' (position {place}) must be Number, not {got}")
 
 
 def _wrong(

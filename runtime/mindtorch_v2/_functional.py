@@ -173,11 +173,12 @@ def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False, *, 
         raise TypeError(
             f"norm(): argument 'p' (position 2) must be Number, None or 'fro', not {type(p).__name__} {p!r}"
         )
-    if dtype is not None:
-        input = input.to(dtype)
-    order = float(p) if isinstance(p, Real) else 2.0
     if not input.is_floating_point() and not input.is_complex():
         raise RuntimeError(f"norm(): Expected a floating point or complex tensor as input. Got {input.dtype}")
+    if dtype is not None:
+        _check_widens(input.dtype, dtype)
+        input = input.to(dtype)
+    order = float(p) if isinstance(p, Real) else 2.0
     dims = _dims(input, dim)
     result: Tensor
     if math.isinf(order):
@@ -191,6 +192,20 @@ def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False, *, 
     else:
         result = input.abs().pow(order).sum(dims, keepdim).pow(1 / order)
     return result
+
+
+def _check_widens(given: DType, dtype: DType) -> None:
+    """Refuses a dtype that a norm is not computed in: another kind of number, or one that loses digits of the input."""
+    if not dtype.is_floating_point and not dtype.is_complex:
+        raise RuntimeError(f"norm(): dtype should be floating point or complex, but got {dtype}")
+    if dtype.is_complex != given.is_complex:
+        kind = "complex" if given.is_complex else "real"
+        raise RuntimeError(f"norm(): dtype should be {kind} for {kind} inputs, but got {dtype}")
+    if _core.promote_types(given, dtype) is not dtype:
+        raise RuntimeError(
+            f"norm(): the dtype of the input ({given}) should be convertible without narrowing to the specified dtype "
+            f"({dtype})"
+        )
 
 
 for _function in (allclose, isclose, norm, std, var):

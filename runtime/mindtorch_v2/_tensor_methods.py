@@ -109,7 +109,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
         array: np.ndarray[Any, Any] = _left_the_trace("NumPy array", lambda: numpy(self, force=force))
         return array
     source = self.detach().cpu() if force else self
-    if source.requires_grad and _core.is_grad_enabled():
+    if source.requires_grad and _core.is_grad_enabled() and not source.is_meta:  # a meta tensor has no values at all
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return np.asarray(_core.as_memoryview(source))
 
@@ -118,8 +118,15 @@ def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers; a number for a tensor without dimensions."""
     if _core.is_tracing():
         return _left_the_trace("list", lambda: tolist(self))
+    if self.numel() == 0 and not self.is_meta:
+        return _empty_lists(tuple(self.shape))
     source = self.detach().cpu()
     return (source.float() if source.dtype is _core.dtypes["bfloat16"] else source).numpy().tolist()
+
+
+def _empty_lists(shape: tuple[int, ...]) -> list[Any]:
+    """Lists nested as a tensor without elements is; NumPy makes no array of some of its shapes."""
+    return [_empty_lists(shape[1:]) for _ in range(shape[0])]
 
 
 def _left_the_trace(what: str, read: Callable[[], Any]) -> Any:

@@ -226,7 +226,7 @@ def _is_default(argument: Any, value: Any) -> bool:
 
 
 def as_subclass(self: Tensor, cls: type) -> Any:
-    """The same tensor, history included, as an object of ``cls``, a subclass of Tensor."""
+    """A view of the whole tensor, history included, as an object of ``cls``, a subclass of Tensor."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "

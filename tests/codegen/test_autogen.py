@@ -379,16 +379,24 @@ def test_a_variant_that_is_declared_too(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "code", "message"),
     [
-        (("device: cpu, ", ""), "a kernel runs on every device, so nothing falls back"),
-        (("device: cpu", "device: npu"), "there is no kernel for cpu to fall back to"),
-        (("Tensor x)", "Tensor x, Device? device=None)"), "the device does not follow from a tensor argument alone"),
+        (("device: cpu, ", ""), "MT310", "a kernel runs on every device, so nothing falls back"),
+        (("device: cpu", "device: npu"), "MT320", "there is no kernel for cpu to fall back to"),
+        (
+            ("Tensor x)", "Tensor x, Device? device=None)"),
+            "MT325",
+            "the device does not follow from a tensor argument alone",
+        ),
+        (
+            ("f(Tensor x) -> Tensor", "f(Tensor(a) x) -> Tensor(a)"),
+            "MT326",
+            "the output is a view, which cannot be of a copy on cpu",
+        ),
     ],
 )
-def test_a_fallback_that_cannot_work(tmp_path, change, message):
+def test_a_fallback_that_cannot_work(tmp_path, change, code, message):
     text = FAULT.replace(*change) + "  fallback: cpu\n"
-    code = "MT310" if "nothing falls back" in message else "MT320"
     line = next(line for line in findings(tmp_path, text).splitlines() if code in line)
     assert line == f"ops.yaml:7:3: error[{code}]: {message}"
 

@@ -190,7 +190,7 @@ def test_the_tests_are_formatted_and_lint_free(tmp_path, repo_root, target):
                |
             10 |   - args: {x: [1.0, 2.0], z: [3, 4.5]}
                |     ^ add `y:`
-            ops.yaml:10:27: error[MT140]: `z` is not an argument of codegen_examples::scaled
+            ops.yaml:10:27: error[MT141]: `z` is not an argument of codegen_examples::scaled
                |
             10 |   - args: {x: [1.0, 2.0], z: [3, 4.5]}
                |                           ^
@@ -199,7 +199,7 @@ def test_the_tests_are_formatted_and_lint_free(tmp_path, repo_root, target):
         (
             ("[4, 5, -6]", "[4, 5]"),
             """\
-            ops.yaml:8:35: error[MT140]: not numbers in lists of one length at each level
+            ops.yaml:8:35: error[MT144]: not numbers in lists of one length at each level
               |
             8 |   - args: {x: 'randn([2, 3])', y: [[1.0, 2.0, 3.0], [4, 5]], scale: 2.0}
               |                                   ^ write `[[1, 2], [3, 4]]`
@@ -208,7 +208,7 @@ def test_the_tests_are_formatted_and_lint_free(tmp_path, repo_root, target):
         (
             ("scale: 2.0", "scale: [2.0]"),
             """\
-            ops.yaml:8:73: error[MT140]: a list is not float
+            ops.yaml:8:73: error[MT143]: a list is not float
               |
             8 |   - args: {x: 'randn([2, 3])', y: [[1.0, 2.0, 3.0], [4, 5, -6]], scale: [2.0]}
               |                                                                         ^
@@ -235,7 +235,7 @@ def test_the_tests_are_formatted_and_lint_free(tmp_path, repo_root, target):
         (
             ("expect: [[0.5, 6.0], [true, false]]", "expect: [[0.5, 6.0]]"),
             """\
-            ops.yaml:20:5: error[MT140]: 1 value for 2 outputs
+            ops.yaml:20:5: error[MT142]: 1 value for 2 outputs
                |
             20 |     expect: [[0.5, 6.0]]
                |     ^^^^^^ give a list with one an output

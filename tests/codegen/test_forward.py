@@ -234,7 +234,7 @@ FAULTS = [
         TWO,
         "{values: x_t, result1: x_t, result2: x_t}",
         40,
-        "MT420",
+        "MT427",
         "`result2` has no tangent: `output_differentiability` says so",
         7,
         "remove it",
@@ -243,8 +243,8 @@ FAULTS = [
         TWO,
         "{values: x_t, result1: x_t, result3: x_t}",
         40,
-        "MT420",
-        "`result3` is int, which has no tangent",
+        "MT427",
+        "`result3` has no tangent: it is int",
         7,
         "remove it",
     ),
@@ -296,10 +296,10 @@ def test_where_nothing_asks_for_tangents(tmp_path):
     """
     found = findings(tmp_path, textwrap.dedent(text))
     assert [line.partition(": error")[2] for line in found.splitlines() if "error[" in line] == [
-        "[MT420]: tangents go through the operators that this one is made of",
-        "[MT420]: my::rank has no differentiable argument",
+        "[MT428]: nothing asks for tangents: they go through the operators that this one is made of",
+        "[MT428]: nothing asks for tangents: my::rank has no differentiable argument",
         "[MT416]: an out variant has no tangent",
-        "[MT420]: my::log has no differentiable output",
+        "[MT428]: nothing asks for tangents: my::log has no differentiable output",
     ]
 
 

@@ -58,7 +58,7 @@ def test_one_name_needs_no_list(tmp_path):
         (
             "layout",
             """\
-            ops.yaml:6:19: error[MT312]: `layout` cannot be updated in a captured graph: it is str; numbers, lists of \
+            ops.yaml:6:19: error[MT321]: `layout` cannot be updated in a captured graph: it is str; numbers, lists of \
 numbers and tensors on the host can
               |
             6 |   graph: {update: layout}
@@ -68,7 +68,7 @@ numbers and tensors on the host can
         (
             "[s, n, s]",
             """\
-            ops.yaml:6:23: error[MT312]: `n` decides what an output looks like, whose memory a captured graph keeps
+            ops.yaml:6:23: error[MT322]: `n` decides what an output looks like, whose memory a captured graph keeps
               |
             6 |   graph: {update: [s, n, s]}
               |                       ^ remove it, or give the output's shape without it
@@ -76,7 +76,7 @@ numbers and tensors on the host can
               |
             5 |   fake: {shape: '[n, len(seq_lens)]'}
               |         ^
-            ops.yaml:6:26: error[MT312]: `s` is there twice
+            ops.yaml:6:26: error[MT323]: `s` is there twice
               |
             6 |   graph: {update: [s, n, s]}
               |                          ^ remove one of them
@@ -127,7 +127,7 @@ def test_without_a_kernel_for_npu_there_is_nothing_to_capture(tmp_path):
     text = findings(tmp_path, DECODE.replace("device: npu", "device: cuda, abi: ascendc"))
     assert text == textwrap.dedent(
         """\
-        ops.yaml:6:3: error[MT312]: there is no kernel for npu, whose launch a graph captures
+        ops.yaml:6:3: error[MT324]: there is no kernel for npu, whose launch a graph captures
           |
         6 |   graph: {update: [s, seq_lens, lens]}
           |   ^^^^^ add one

@@ -82,18 +82,18 @@ def _two(output_differentiability: str, backward: str) -> str:
         (
             "[true]",
             "{x: 'grads[0]'}",
-            "ops.yaml:6:3: error[MT417]: `output_differentiability` has 1 entry for 2 outputs",
+            "ops.yaml:6:3: error[MT424]: `output_differentiability` has 1 entry for 2 outputs",
         ),
         (
             "[true, true]",
             "{x: 'grads[0]'}",
-            "ops.yaml:6:3: error[MT417]: `output_differentiability` is true for all outputs, as without it",
+            "ops.yaml:6:3: error[MT425]: `output_differentiability` changes nothing: it is true for all",
         ),
-        ("[false, false]", "{x: 'grads[0]'}", "ops.yaml:6:3: error[MT417]: no output is differentiable"),
+        ("[false, false]", "{x: 'grads[0]'}", "ops.yaml:6:3: error[MT426]: no output is differentiable"),
         (
             "[false, true]",
             "not_differentiable",
-            "ops.yaml:6:3: error[MT417]: `output_differentiability` does nothing without gradient formulas",
+            "ops.yaml:6:3: error[MT425]: `output_differentiability` changes nothing: there are no formulas",
         ),
         (
             "[true, 1]",

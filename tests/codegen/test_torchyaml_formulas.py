@@ -112,6 +112,7 @@ def test_nodes_know_their_place() -> None:
         ("a ? b«»", "expected `:`"),
         ("a «=» b", "a formula assigns nothing"),
         ("a «b»", "`b` is not expected here"),
+        ("a «b» $", "`b` is not expected here"),  # the first fault, though `$` is one, too
         ("a.«(»b)", "expected a name after `.`"),
         ("a::«(»b)", "expected a name"),
         ("«$»a", "`$` is not part of the language"),

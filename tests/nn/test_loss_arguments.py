@@ -13,6 +13,8 @@ pytorch = pytest.importorskip("torch")
 
 import mindtorch_v2 as ours  # noqa: E402
 from tests.ops.both import agree, raised  # noqa: E402
+from tests.runtime.both import agree as agree_quietly  # noqa: E402
+from tests.runtime.both import fresh_namespace  # noqa: E402
 
 rng = np.random.default_rng(5)
 X, Y = rng.standard_normal((2, 3, 4)).astype("f4")
@@ -157,3 +159,58 @@ def test_shapes_are_refused_on_meta_too() -> None:
     scores, classes = ours.ones(3, device="meta"), ours.ones(2, dtype=ours.int64, device="meta")
     with pytest.raises(ValueError, match="1D target must have size 1"):
         ours.nn.functional.nll_loss(scores, classes)
+
+
+CONSTANTS = {
+    "weight": lambda t, a, y, w: t.ops.aten.nll_loss(a, y, w, 1, -100),
+    "weight alone": lambda t, a, y, w: t.ops.aten.nll_loss_forward(a.detach(), y, w, 0, -100),
+    "weight of backward": lambda t, a, y, w: t.ops.aten.nll_loss_backward(t.ones(()), a, y, w, 1, -100, t.ones(())),
+    "total_weight": lambda t, a, y, w: t.ops.aten.nll_loss_backward(t.ones(()), a, y, None, 1, -100, w.sum()),
+    "weight of nll_loss": lambda t, a, y, w: t.nn.functional.nll_loss(a, y, w),
+    "weight of cross_entropy": lambda t, a, y, w: t.nn.functional.cross_entropy(a, y, w),
+    "weight under grad": lambda t, a, y, w: t.func.grad(lambda w: t.nn.functional.nll_loss(a, y, w))(w.detach()),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_class_weights_have_no_gradient(name: str) -> None:
+    def call(t: Any) -> Any:
+        return CONSTANTS[name](t, t.ones(2, 3, requires_grad=True), t.tensor([0, 1]), t.ones(3, requires_grad=True))
+
+    mine, theirs = raised(call)
+    assert isinstance(mine, type(theirs))
+    assert str(theirs).removesuffix(".") in str(mine)
+    if "grad" not in name:
+        for torch in (ours, pytorch):
+            with torch.no_grad():
+                call(torch)
+
+
+def test_class_weights_inside_a_kernel() -> None:
+    """There nothing is recorded, so that they may require gradients."""
+
+    def case(t: Any, x: Any, y: Any) -> Any:
+        namespace = fresh_namespace()
+        t.library.define(f"{namespace}::loss", "(Tensor x, Tensor y, Tensor w) -> Tensor")
+        t.library.impl(f"{namespace}::loss", "cpu", t.nn.functional.nll_loss)
+        t.library.register_autograd(f"{namespace}::loss", lambda ctx, grad: (grad, None, None))
+        return getattr(t.ops, namespace).loss(x, y, t.ones(4, requires_grad=True)).detach()
+
+    agree(case, {"x": X, "y": CLASSES}, grad=False)
+
+
+def test_gradients_of_nll_loss_and_its_gradient() -> None:
+    def case(t: Any, x: Any, y: Any) -> Any:
+        loss = t.nn.functional.nll_loss(x * x, y, t.arange(4.0))
+        (first,) = t.autograd.grad(loss, x, create_graph=True)
+        return [loss, (first * first).sum()]
+
+    agree(case, {"x": X, "y": CLASSES}, grad=True)
+
+
+def test_the_tangent_of_class_weights_is_zero() -> None:
+    def case(t: Any) -> Any:
+        x, y = t.tensor([[1.0, 2.0], [3.0, 5.0]]), t.tensor([0, 1])
+        return t.func.jvp(lambda w: t.nn.functional.nll_loss(x, y, w), (t.ones(2),), (t.ones(2),))
+
+    agree_quietly(case)

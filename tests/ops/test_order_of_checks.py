@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import pytest
 import torch as pytorch
 
@@ -101,6 +102,30 @@ REFUSED: dict[str, Case] = {
     "nll_loss's gradient: several weights": lambda torch: torch.ops.aten.nll_loss_backward.default(
         torch.zeros(0), torch.zeros(0), torch.zeros(0, dtype=torch.int64), None, 0, -100, ones(torch)
     ),
+    "nll_loss's gradient: a gradient a target": lambda torch: torch.ops.aten.nll_loss_backward.default(
+        ones(torch), ones(torch), torch.zeros(3, dtype=torch.int64), None, 1, -100, torch.tensor(1.0)
+    ),
+    "nll_loss's gradient: fewer gradients than rows": lambda torch: torch.ops.aten.nll_loss_backward.default(
+        torch.zeros(3), torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64), None, 0, -100, torch.tensor(1.0)
+    ),
+    "a mask on meta": lambda torch: torch.empty(3, device="meta")[torch.empty(3, dtype=torch.bool, device="meta")],
+    "nonzero on meta": lambda torch: torch.nonzero(torch.empty(3, device="meta")),
+    "numpy of a meta tensor that requires grad": lambda torch: ones(torch, device="meta", requires_grad=True).numpy(),
+    "an index of no rows": lambda torch: torch.ops.aten.index.Tensor(torch.zeros(0, 2), [torch.tensor([0])]),
+    "index_put at no rows": lambda torch: torch.zeros(0, 2).index_put([torch.tensor([0])], torch.tensor(1.0)),
+    "leaky_relu: a slope of two": lambda torch: torch.nn.functional.leaky_relu(torch.zeros(0), torch.tensor([1, 2])),
+    "leaky_relu: a slope that requires grad": lambda torch: torch.nn.functional.leaky_relu(
+        torch.zeros(0), torch.tensor(0.5, requires_grad=True)
+    ),
+    "autocast's dtype on meta": lambda torch: torch.get_autocast_dtype("meta"),
+    "whether autocast is on on meta": lambda torch: torch.is_autocast_enabled("meta"),
+    "a tangent's level of 64 bits": lambda torch: torch.autograd.forward_ad.unpack_dual(ones(torch), level=2**63),
+    "a dual tensor's level of 64 bits": lambda torch: torch.autograd.forward_ad.make_dual(
+        ones(torch), ones(torch), level=2**64 + 3
+    ),
+    "+ of bools": lambda torch: +ones(torch, "bool"),
+    "+ of no bools": lambda torch: +torch.zeros(0, dtype=torch.bool, device="meta"),
+    "del of an item": lambda torch: ones(torch).__delitem__(0),
     "nll_loss: a target of no rows": lambda torch: torch.ops.aten.nll_loss.default(
         torch.zeros(0), torch.zeros(0, dtype=torch.int64)
     ),
@@ -158,6 +183,35 @@ GIVEN: dict[str, Case] = {
     "nll_loss of one row": lambda torch: torch.ops.aten.nll_loss_forward.default(
         torch.tensor([1.0, 2.0]), torch.tensor([1]), None, 0, -100
     )[0],
+    "nll_loss's gradient of one row": lambda torch: torch.ops.aten.nll_loss_backward.default(
+        torch.tensor([2.0]), torch.zeros(3), torch.tensor([1, 0, 2]), None, 2, -100, torch.tensor(1.0)
+    ),
+    "an index beyond, of nothing": lambda torch: torch.ops.aten.index.Tensor(
+        torch.zeros(2, 0), [torch.zeros(0, dtype=torch.int64), torch.tensor(1)]
+    ),
+    "an index beyond, of empty rows": lambda torch: torch.zeros(2, 0)[torch.tensor([5])],
+    "index_put beyond, of nothing": lambda torch: torch.zeros(2, 3).index_put(
+        [torch.zeros(0, dtype=torch.int64), torch.tensor(5)], torch.tensor(1.0)
+    ),
+    "index_put beyond, of empty rows": lambda torch: torch.zeros(2, 0).index_put(
+        [torch.tensor([5])], torch.tensor(1.0), accumulate=True
+    ),
+    "an index of much nothing": lambda torch: list(torch.empty(0, 2**62)[torch.zeros(0, dtype=torch.int64)].shape),
+    "index_select of much nothing": lambda torch: list(
+        torch.empty(0, 2**62).index_select(0, torch.zeros(0, dtype=torch.int64)).shape
+    ),
+    "tolist of much nothing": lambda torch: torch.empty(0, 2**62).tolist(),
+    "tolist of nothing": lambda torch: torch.empty(2, 0, 3).tolist(),
+    "rand of much nothing": lambda torch: list(torch.rand(2**62, 0).shape),
+    "randint of much nothing": lambda torch: list(torch.randint(3, (2**62, 0)).shape),
+    "leaky_relu: a slope of one": lambda torch: torch.nn.functional.leaky_relu(-ones(torch), torch.tensor(0.5)),
+    "a tangent at a level as NumPy's number": lambda torch: torch.autograd.forward_ad.unpack_dual(
+        ones(torch), level=numpy.int64(1)
+    )[1],
+    "a tangent at a level as a tensor": lambda torch: torch.autograd.forward_ad.unpack_dual(
+        ones(torch), level=torch.tensor(1)
+    )[1],
+    "+ of integers": lambda torch: +ones(torch, "int64"),
     "linspace of complex numbers": lambda torch: torch.linspace(1j, 1, 3),
     "randint with dtype=None": lambda torch: torch.ops.aten.randint.default(1, [2], dtype=None),
     "torch.randint with dtype=None": lambda torch: torch.randint(1, [2], dtype=None),
@@ -177,6 +231,31 @@ GIVEN: dict[str, Case] = {
 @pytest.mark.parametrize("name", GIVEN)
 def test_given_as_by_pytorch(name: str) -> None:
     agree(GIVEN[name])
+
+
+@pytest.mark.parametrize("numbers", [(1, "int64"), (True, "int64"), (1, "bool"), (True, "bool"), (2**40, "int32")])
+@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor"])
+def test_bits_of_a_number_and_a_tensor(name: str, numbers: tuple[int, str]) -> None:
+    number, dtype = numbers
+    agree(lambda torch: getattr(torch, name)(number, torch.tensor([1, 0], dtype=getattr(torch, dtype))))
+    agree(lambda torch: getattr(torch.ops.aten, name).Scalar_Tensor(number, torch.tensor([1], device="meta")).is_meta)
+    refused_alike(lambda torch: getattr(torch, name)(number, torch.ones(2)))
+    refused_alike(lambda torch: getattr(torch, name)(number, number))
+
+
+@pytest.mark.parametrize("dims", [None, (), (0,), [1, 0], (-1,), (0, 0), (5,)])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float32"])
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_truth_along_several_dimensions(name: str, dtype: str, dims: Any) -> None:
+    def case(torch: Any) -> Any:
+        x = torch.tensor([[1, 0, 1], [1, 0, 0]], dtype=getattr(torch, dtype))
+        on_meta = getattr(x.to("meta"), name)(dims, True)
+        return getattr(torch, name)(x, dim=dims), getattr(x, name)(dims, keepdim=True), list(on_meta.shape)
+
+    if dims in ((0, 0), (5,)):
+        refused_alike(case)
+    else:
+        agree(case)
 
 
 GRADIENTS = ("threshold_backward", "sigmoid_backward", "tanh_backward", "silu_backward", "gelu_backward")

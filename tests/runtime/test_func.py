@@ -554,3 +554,42 @@ def test_linearize_of_what_is_no_tensor() -> None:
         return output, push(torch.ones(2))[0]
 
     agree(case)
+
+
+# ---------------------------------------------------------------- what is outside of a transform keeps its history
+LINEARIZED: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "the primal": lambda t, a, b: t.func.linearize(lambda x: x.sin() * x, a)[0],
+    "another tensor": lambda t, a, b: t.func.linearize(lambda x: x * b, a.detach())[0],
+    "the derivative": lambda t, a, b: t.func.linearize(lambda x: x.sin() * x, a)[1](b.detach()),
+    "the tangent": lambda t, a, b: t.func.linearize(lambda x: x.sin(), a.detach())[1](b),
+    "each output": lambda t, a, b: t.func.linearize(lambda x, y: [x * 2, y * 2], a, b.detach())[0],
+    "nothing": lambda t, a, b: t.func.linearize(lambda x: x * 2, a)[1](b.detach()),
+    "no elements": lambda t, a, b: t.func.linearize(t.sin, a[:0])[0],
+}
+
+
+@pytest.mark.parametrize("name", LINEARIZED)
+def test_linearize_can_be_differentiated(name: str) -> None:
+    agree(lambda t: LINEARIZED[name](t, v(t).requires_grad_(), (v(t) * 2).requires_grad_()))
+
+
+def test_gradients_through_linearize() -> None:
+    def by_autograd(t: Any) -> Any:
+        a = v(t).requires_grad_()
+        t.func.linearize(lambda x: x.sin() * x, a)[0].sum().backward()
+        return a.grad
+
+    agree(by_autograd)
+    agree(lambda t: t.func.grad(lambda a: t.func.linearize(lambda x: x**3, a)[0].sum())(v(t)))
+    push = mindtorch_v2.func.linearize  # PyTorch's derivative is cut off from the primals: it gives zeros
+    of_push = mindtorch_v2.func.grad(lambda a: push(lambda x: x**3, a)[1](mindtorch_v2.ones(2)).sum())(v(mindtorch_v2))
+    assert of_push.tolist() == pytest.approx((6 * v(mindtorch_v2)).tolist())
+
+
+@pytest.mark.parametrize("name", ["sin", "relu", "exp"])
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (2,)])
+def test_transforms_of_no_elements_keep_the_history(name: str, shape: tuple[int, ...]) -> None:
+    for transform in ("jacfwd", "jacrev", "hessian"):
+        if (transform, name) != ("hessian", "relu"):  # of which PyTorch records the second derivative, a constant
+            agree(lambda t, tr=transform: getattr(t.func, tr)(getattr(t, name))(t.zeros(shape, requires_grad=True)))
+    agree(lambda t: t.func.vmap(lambda a: a.clone() * 2)(t.zeros(0, *shape, 1, requires_grad=True)))

@@ -190,6 +190,8 @@ def impl_forms(torch: Any, form: str) -> Any:
         "register_kernel decorator": lambda: torch.library.register_kernel(name, "cpu")(double),
         "register_kernel, every device": lambda: torch.library.register_kernel(name, None, double),
         "register_kernel of an overload": lambda: torch.library.register_kernel(ops.f.default, "cpu", double),
+        "register_kernel at a key": lambda: torch.library.register_kernel(name, "CPU", double),
+        "register_kernel at keys": lambda: torch.library.register_kernel(name, ["Meta", "cpu"], double),
     }
     forms[form]()
     return ops.f(torch.ones(2))
@@ -211,6 +213,8 @@ def impl_forms(torch: Any, form: str) -> Any:
         "register_kernel decorator",
         "register_kernel, every device",
         "register_kernel of an overload",
+        "register_kernel at a key",
+        "register_kernel at keys",
     ],
 )
 def test_forms_of_impl(form: str) -> None:
@@ -249,6 +253,8 @@ def test_without_a_key_a_kernel_is_composite() -> None:
         (lambda torch: torch.library.impl("add", "cpu", add), "namespace"),
         (lambda torch: torch.library.register_kernel("add", "cpu", add), "namespace"),
         (lambda torch: torch.library.register_kernel(3, "cpu", add), "got unexpected type for op: <class 'int'>"),
+        (lambda torch: torch.library.register_kernel("aten::sin", ["cpu", 3], add), "(): "),
+        (lambda torch: torch.library.CustomOpDef(3, "sum", "CPU", add), "(): "),
         (lambda torch: torch.library.register_fake(3, add), "got unexpected type for op: <class 'int'>"),
         (lambda torch: torch.library.register_autograd(3, add), "got unexpected type for op: <class 'int'>"),
         (lambda torch: torch.library.register_fake("lib_nothing::f", add), "operator lib_nothing::f does not exist"),

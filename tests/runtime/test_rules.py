@@ -454,3 +454,36 @@ def test_no_overload_that_fits_is_an_error() -> None:
         lib.define("f.two(Tensor x, Tensor y) -> Tensor")
         with pytest.raises(RuntimeError, match=r"f\(|f\.two"):
             getattr(torch.ops, lib.ns).f(3)
+
+
+MAKERS: dict[str, Callable[[Any, str], Any]] = {
+    "zeros": lambda t, device: t.zeros(3, device=device),
+    "full": lambda t, device: t.full((3,), 2.0, device=device),
+    "eye": lambda t, device: t.eye(3, device=device),
+    "scalar_tensor": lambda t, device: t.scalar_tensor(1.0, device=device),
+    "new_ones": lambda t, device: t.empty(2, device=device).new_ones(3),
+    "rand_like": lambda t, device: t.rand_like(t.ones(3, device=device)),
+    "contiguous": lambda t, device: t.ones(2, 3, device=device).t().contiguous(),
+    "cat": lambda t, device: t.cat([t.ones(3, device=device)] * 2),
+    "stack": lambda t, device: t.stack([t.ones(3, device=device)] * 2),
+    "select_scatter": lambda t, device: t.select_scatter(t.ones(2, 3, device=device), t.ones(3, device=device), 0, 1),
+    "two of max": lambda t, device: t.max(t.ones(2, 3, device=device), 1)[0],
+    "a part of unbind": lambda t, device: t.ones(2, 3, device=device).mul_(2).unbind()[0],
+    "what is written to": lambda t, device: t.ones(3, device=device).fill_(3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("device", ["cpu", "npu", "meta"])
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_new_tensor_is_at_version_0(name: str, device: str) -> None:
+    """However its kernel filled it; but what others have seen keeps its count."""
+    agree(lambda t: MAKERS[name](t, "cpu" if t.__name__ == "torch" and device == "npu" else device)._version)
+
+
+def test_a_tensor_that_a_kernel_keeps_counts_on() -> None:
+    kept = mindtorch_v2.ones(2)
+    namespace = fresh_namespace()
+    mindtorch_v2.library.define(f"{namespace}::kept", "(Tensor x) -> Tensor")
+    mindtorch_v2.library.impl(f"{namespace}::kept", "cpu", lambda x: kept.add_(x))
+    assert getattr(mindtorch_v2.ops, namespace).kept(mindtorch_v2.ones(2)) is kept
+    assert kept._version == 1

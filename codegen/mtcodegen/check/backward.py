@@ -49,14 +49,14 @@ def _check_outputs(spec: OpSpec, scope: OpScope) -> None:
     if len(flags) != len(spec.schema.returns):
         entries = "1 entry" if len(flags) == 1 else f"{len(flags)} entries"
         outputs = "1 output" if len(spec.schema.returns) == 1 else f"{len(spec.schema.returns)} outputs"
-        scope.fault(Code.MT417, f"`output_differentiability` has {entries} for {outputs}", span)
+        scope.fault(Code.MT424, f"`output_differentiability` has {entries} for {outputs}", span)
     elif spec.backward is None or spec.backward.marker:
         hint = "remove it, or give `backward` formulas"
-        scope.fault(Code.MT417, "`output_differentiability` does nothing without gradient formulas", span, hint)
+        scope.fault(Code.MT425, "`output_differentiability` changes nothing: there are no formulas", span, hint)
     elif all(flags):
-        scope.fault(Code.MT417, "`output_differentiability` is true for all outputs, as without it", span, "remove it")
+        scope.fault(Code.MT425, "`output_differentiability` changes nothing: it is true for all", span, "remove it")
     elif not any(flags):
-        scope.fault(Code.MT417, "no output is differentiable", span, "write `backward: not_differentiable`")
+        scope.fault(Code.MT426, "no output is differentiable", span, "write `backward: not_differentiable`")
     else:
         _check_unused(spec, scope)
 

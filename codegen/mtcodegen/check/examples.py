@@ -32,7 +32,7 @@ def _resolve(example: Example, scope: OpScope) -> Example:
             values[name] = _sample(sample, arguments[name].type, scope, Purpose.SAMPLE)
         else:
             message = f"`{name}` is not an argument of {scope.schema.qualname}"
-            scope.fault(Code.MT140, message, _key_span(example, name, sample), suggest(name, arguments))
+            scope.fault(Code.MT141, message, _key_span(example, name, sample), suggest(name, arguments))
     for argument in arguments.values():
         if argument.name not in example.arguments and not argument.has_default:
             scope.fault(
@@ -42,7 +42,7 @@ def _resolve(example: Example, scope: OpScope) -> Example:
     if example.expected and len(example.expected) != len(returns):
         span = example.node.entries["expect"][0].span
         count = f"{len(example.expected)} value{'' if len(example.expected) == 1 else 's'}"
-        scope.fault(Code.MT140, f"{count} for {len(returns)} outputs", span, "give a list with one an output")
+        scope.fault(Code.MT142, f"{count} for {len(returns)} outputs", span, "give a list with one an output")
         return replace(example, arguments=values)
     pairs = zip(example.expected, returns, strict=False)
     expected = tuple(_sample(sample, ret.type, scope, Purpose.EXPECT) for sample, ret in pairs)
@@ -61,10 +61,10 @@ def _sample(sample: Sample, type_: opschema.Type, scope: OpScope, purpose: Purpo
     if isinstance(bare, opschema.ListType):
         return replace(sample, items=tuple(_sample(item, bare.elem, scope, purpose) for item in sample.items))
     if opschema.base_of(bare).name != "Tensor":
-        scope.fault(Code.MT140, f"a list is not {bare}", sample.node.span)
+        scope.fault(Code.MT143, f"a list is not {bare}", sample.node.span)
     elif not is_nested_numbers(sample):
         scope.fault(
-            Code.MT140, "not numbers in lists of one length at each level", sample.node.span, "write `[[1, 2], [3, 4]]`"
+            Code.MT144, "not numbers in lists of one length at each level", sample.node.span, "write `[[1, 2], [3, 4]]`"
         )
     return sample
 

@@ -58,13 +58,15 @@ def _is_useless(spec: OpSpec, scope: OpScope, differentiable: list[str], outputs
     if spec.schema.kind is opschema.SchemaKind.OUT:
         scope.fault(Code.MT416, "an out variant has no tangent", key.span, "remove `forward`")
     elif not differentiable or (spec.backward and spec.backward.marker == "not_differentiable"):
-        message = f"{spec.schema.qualname} has no differentiable argument"
-        scope.fault(Code.MT420, message, key.span, "remove `forward`")
+        message = f"nothing asks for tangents: {spec.schema.qualname} has no differentiable argument"
+        scope.fault(Code.MT428, message, key.span, "remove `forward`")
     elif not outputs:
-        scope.fault(Code.MT420, f"{spec.schema.qualname} has no differentiable output", key.span, "remove `forward`")
+        message = f"nothing asks for tangents: {spec.schema.qualname} has no differentiable output"
+        scope.fault(Code.MT428, message, key.span, "remove `forward`")
     elif spec.backward is None and is_composite(spec):
         hint = "remove `forward`, or give formulas in `backward`, too"
-        scope.fault(Code.MT420, "tangents go through the operators that this one is made of", key.span, hint)
+        message = "nothing asks for tangents: they go through the operators that this one is made of"
+        scope.fault(Code.MT428, message, key.span, hint)
     else:
         return False
     return True
@@ -94,10 +96,10 @@ def _by_output(
             message = f"`{name}` is not an output of {spec.schema.qualname}"
             scope.fault(Code.MT420, message, span, hint or f"its outputs are {_listed(known)}")
         elif opschema.base_of(known[name].type).name != "Tensor":
-            scope.fault(Code.MT420, f"`{name}` is {known[name].type}, which has no tangent", span, "remove it")
+            scope.fault(Code.MT427, f"`{name}` has no tangent: it is {known[name].type}", span, "remove it")
         else:
             message = f"`{name}` has no tangent: `output_differentiability` says so"
-            scope.fault(Code.MT420, message, span, "remove it")
+            scope.fault(Code.MT427, message, span, "remove it")
     for name in outputs:
         if name not in given:
             hint = f"add `{name}: <formula>`, `{name}: not_differentiable` or `{name}: not_implemented`"

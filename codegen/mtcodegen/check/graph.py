@@ -21,7 +21,7 @@ def check_graph(spec: OpSpec, scope: OpScope) -> None:
         return
     if not any("npu" in kernel.devices for kernel in spec.kernels):
         span = spec.node.entries["graph"][0].span
-        scope.fault(Code.MT312, "there is no kernel for npu, whose launch a graph captures", span, "add one")
+        scope.fault(Code.MT324, "there is no kernel for npu, whose launch a graph captures", span, "add one")
     known = {argument.name: argument for argument in spec.schema.arguments}
     deciding = {name: rule for rule in spec.fakes for name in _read_by(rule)}
     given: dict[str, Scalar] = {}
@@ -33,14 +33,14 @@ def check_graph(spec: OpSpec, scope: OpScope) -> None:
             hint = suggest(name, updatable)
             scope.fault(Code.MT312, f"`{name}` is not an argument of {spec.schema.qualname}", node.span, hint)
         elif fault is not None:
-            scope.fault(Code.MT312, fault, node.span, "remove it")
+            scope.fault(Code.MT321, fault, node.span, "remove it")
         elif name in given:
             first = Related(given[name].span, "the first is here")
-            scope.fault(Code.MT312, f"`{name}` is there twice", node.span, "remove one of them", first)
+            scope.fault(Code.MT323, f"`{name}` is there twice", node.span, "remove one of them", first)
         elif name in deciding:
             message = f"`{name}` decides what an output looks like, whose memory a captured graph keeps"
             rule = Related(deciding[name].node.span, "this rule reads it")
-            scope.fault(Code.MT312, message, node.span, "remove it, or give the output's shape without it", rule)
+            scope.fault(Code.MT322, message, node.span, "remove it, or give the output's shape without it", rule)
         given.setdefault(name, node)
 
 

@@ -191,10 +191,10 @@ def _check_fallback(spec: OpSpec, scope: OpScope) -> None:
         )
     elif not tensor_arguments(spec.schema) or "Device" in types:
         hint = "write `fallback: error`"
-        scope.fault(Code.MT320, "the device does not follow from a tensor argument alone", span, hint)
+        scope.fault(Code.MT325, "the device does not follow from a tensor argument alone", span, hint)
     elif views:
         scope.fault(
-            Code.MT320, "the output is a view, which cannot be of a copy on cpu", span, "write `fallback: error`"
+            Code.MT326, "the output is a view, which cannot be of a copy on cpu", span, "write `fallback: error`"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -19,12 +19,14 @@ __all__ = [
     "ListExpr",
     "Literal",
     "Name",
+    "Node",
     "Operator",
     "Slice",
     "Starred",
     "Unary",
     "Unread",
     "children",
+    "descend",
     "map_children",
     "walk",
     "with_parts",
@@ -210,14 +212,19 @@ def children(node: Expr) -> tuple[Expr, ...]:
 
 def walk(node: Expr) -> Iterator[Expr]:
     """``node`` and every node below it, parents first, from left to right."""
+    return descend(node, children)
+
+
+N = TypeVar("N", bound=Node)
+
+
+def descend(node: N, below: Callable[[N], Sequence[N]]) -> Iterator[N]:
+    """``node`` and what is ``below`` it, and below that: any tree, parents first, from left to right."""
     stack = [node]
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(children(current)))
-
-
-N = TypeVar("N", bound=Node)
+        stack.extend(reversed(below(current)))
 
 
 def with_parts(node: N, **parts: Any) -> N:

@@ -1,4 +1,4 @@
-"""Tokens -> syntax tree, by operator precedence (Pratt)."""
+"""Text of an expression -> syntax tree."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import re
 
 from mtcodegen.expr.errors import ExpressionError
-from mtcodegen.expr.lexer import Token, TokenKind, tokenize
+from mtcodegen.expr.lexer import tokenize
 from mtcodegen.expr.nodes import (
     Attribute,
     Binary,
@@ -25,6 +25,8 @@ from mtcodegen.expr.nodes import (
     Unary,
     children,
 )
+from mtcodegen.expr.pratt import PrattParser
+from mtcodegen.expr.tokens import Token, TokenKind
 from mtcodegen.findings.codes import Code
 
 __all__ = ["MAX_DEPTH", "parse_expression"]
@@ -49,6 +51,7 @@ _INFIX = (
     | dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "is", "in", "not"), COMPARISON)
     | {"and": AND, "or": OR, "if": CONDITIONAL, ".": POSTFIX, "(": POSTFIX, "[": POSTFIX}
 )
+_CLOSING = {"(": ")", "[": "]"}
 _CONSTANTS = {"None": None, "True": True, "False": False}
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|.)", re.DOTALL)
@@ -65,120 +68,57 @@ def _character(escape: re.Match[str]) -> str | None:
 @functools.lru_cache(maxsize=4096)  # a tree is a value, and many operators say `x.numel()`
 def parse_expression(text: str) -> Expr:
     """Parse one expression. Raises ExpressionError (MT200, MT201, MT202) with the place of the first fault."""
-    parser = _Parser(text)
-    tree = parser.expression(0)
-    parser.expect_end()
-    if parser.count > MAX_DEPTH:  # no level of a tree is without a token of its own
-        _check_depth(tree)
-    return tree
+    return _Parser(text, tokenize(text)).parse()
 
 
-def _check_depth(tree: Expr) -> None:
-    level: list[Expr] = [tree]
-    for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in children(node)]
-        if not level:
-            return
-    raise _too_deep(level[0].offset)
+class _Parser(PrattParser[Expr]):
+    powers = _INFIX
+    closing = _CLOSING
+    max_depth = MAX_DEPTH
+    noun = "expression"
+    advice = "declare an operator for a part of it"
 
+    def children(self, node: Expr) -> tuple[Expr, ...]:
+        return children(node)
 
-def _too_deep(offset: int) -> ExpressionError:
-    hint = "declare an operator for a part of it"
-    return ExpressionError(f"the expression is nested more than {MAX_DEPTH} levels deep", offset, 1, hint, Code.MT202)
-
-
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = tokenize(text)
-        self.count = 0  # of tokens so far
-        self.last_end = 0
-        self.depth = 0
-        self.token = next(self.tokens)
-
-    def expression(self, binding: int) -> Expr:
-        """An expression of operators that bind tighter than ``binding``."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise _too_deep(self.token.offset)
-        start = self.token.offset  # of a parenthesis too, which no node has: what follows one begins with it
-        left = self._prefix()
-        while (power := _INFIX.get(self.token.text, 0)) > binding:
-            left = self._infix(left, power, start)
-        self.depth -= 1
-        return left
-
-    def expect_end(self) -> None:
-        if self.token.kind is TokenKind.END:
-            return
+    def unexpected(self) -> ExpressionError:
         if self.token.text == "=":
-            raise self._error("`=` is not a comparison", "write `==`")
-        self._refuse_scope()
-        raise self._error(f"`{self.token.text[:40]}` is not expected here")
+            return self.error("`=` is not a comparison", "write `==`")
+        self.refuse_foreign()
+        return self.error(f"`{self.token.text[:40]}` is not expected here")
 
-    def _refuse_scope(self) -> None:
+    def refuse_foreign(self) -> None:
         """``fused::op`` is how schemas write what is ``fused.op`` here; between brackets it is a slice."""
         offset = self.token.offset
         if self.text.startswith("::", offset):
             hint = "write `.`, as in `fused.op(x)`"
             raise ExpressionError("`::` is not part of the language", offset, 2, hint, Code.MT201)
 
-    def _error(self, message: str, hint: str | None = None) -> ExpressionError:
-        return ExpressionError(message, self.token.offset, len(self.token.text), hint)
-
-    def _advance(self) -> Token:
-        token = self.token
-        self.last_end = token.offset + len(token.text)
-        self.token = next(self.tokens)
-        self.count += 1
-        return token
-
-    def _at(self, text: str) -> bool:
-        """Whether an operator or a keyword comes next: names are none, and strings have quotes."""
-        return self.token.text == text
-
-    def _accept(self, text: str) -> bool:
-        if self.token.text == text:
-            self._advance()
-            return True
-        return False
-
-    def _close(self, text: str, opening: Token) -> None:
-        if self._accept(text):
-            return
-        if self.token.kind is TokenKind.END:
-            raise ExpressionError(f"`{opening.text}` is never closed", opening.offset, 1)
-        self._refuse_scope()
-        raise self._error(f"expected `{text}` before `{self.token.text[:40]}`")
-
     # ------------------------------------------------------------ what starts an expression
 
-    def _prefix(self) -> Expr:
+    def prefix(self) -> Expr:
         token = self.token
         kind = token.kind
         if kind is TokenKind.NAME:
-            self._advance()
+            self.advance()
             return Name(token.text, offset=token.offset, length=len(token.text))
         if kind is TokenKind.NUMBER:
             return self._number()
         if kind is TokenKind.STRING:
             return self._string()
         if token.text in _CONSTANTS:
-            self._advance()
+            self.advance()
             return Literal(_CONSTANTS[token.text], token.text, offset=token.offset, length=len(token.text))
-        if kind is TokenKind.END:
-            message = "the expression is empty" if self.last_end == 0 else "the expression ends too early"
-            raise ExpressionError(message, self.last_end, 1)
         if token.text in ("-", "+", "not"):
-            self._advance()
+            self.advance()
             operand = self.expression(NOT - 1 if token.text == "not" else SIGN - 1)
             return Unary(token.text, operand, offset=token.offset, length=self.last_end - token.offset)
         if token.text in ("(", "["):
             return self._group()
-        raise self._error(f"expected a value before `{token.text}`")
+        raise self.no_value()
 
     def _number(self) -> Expr:
-        token = self._advance()
+        token = self.advance()
         text = token.text
         is_float = text[:2] not in ("0x", "0X") and not text.isdigit()
         value = float(text) if is_float else int(text, 16 if "x" in text.lower() else 10)
@@ -187,7 +127,7 @@ class _Parser:
         return Literal(value, text, offset=token.offset, length=len(text))
 
     def _string(self) -> Expr:
-        token = self._advance()
+        token = self.advance()
         for escape in _ESCAPE.finditer(token.text):
             if _character(escape) is None:
                 message = f"`{escape.group()}` is not an escape"
@@ -196,30 +136,30 @@ class _Parser:
         return Literal(value, offset=token.offset, length=len(token.text))
 
     def _group(self) -> Expr:
-        opening = self._advance()
-        closing = ")" if opening.text == "(" else "]"
+        opening = self.advance()
+        closing = _CLOSING[opening.text]
         items: list[Expr] = []
         comma = False
-        while not self._at(closing):
+        while not self.at(closing):
             items.append(self._item())
-            comma = self._accept(",")
+            comma = self.accept(",")
             if not comma:
                 break
-        self._close(closing, opening)
+        self.close(opening)
         if opening.text == "(" and len(items) == 1 and not comma and not isinstance(items[0], Starred):
             return items[0]
         return ListExpr(tuple(items), offset=opening.offset, length=self.last_end - opening.offset)
 
     def _item(self) -> Expr:
         star = self.token
-        if not self._accept("*"):
+        if not self.accept("*"):
             return self.expression(0)
         value = self.expression(0)
         return Starred(value, offset=star.offset, length=self.last_end - star.offset)
 
     # ------------------------------------------------------------ what continues one
 
-    def _infix(self, left: Expr, power: int, start: int) -> Expr:
+    def infix(self, left: Expr, power: int, start: int) -> Expr:
         text = self.token.text
         if power == POSTFIX:
             return self._postfix(left, start)
@@ -229,14 +169,14 @@ class _Parser:
             return self._conditional(left, start)
         if text in ("and", "or"):
             return self._bool_op(left, text, power, start)
-        self._advance()
+        self.advance()
         # `**` binds to the right, and its exponent may have a sign: `2 ** -x ** y`.
         right = self.expression(SIGN - 1 if text == "**" else power)
         return Binary(text, left, right, offset=start, length=self.last_end - start)
 
     def _bool_op(self, left: Expr, text: str, power: int, start: int) -> Expr:
         values = [left]
-        while self._accept(text):
+        while self.accept(text):
             values.append(self.expression(power))
         return BoolOp(text, tuple(values), offset=start, length=self.last_end - start)
 
@@ -248,69 +188,69 @@ class _Parser:
         return Compare(left, tuple(rest), offset=start, length=self.last_end - start)
 
     def _comparison_operator(self) -> str:
-        op = self._advance().text
-        if op == "is" and self._accept("not"):
+        op = self.advance().text
+        if op == "is" and self.accept("not"):
             return "is not"
         if op == "not":
-            if not self._accept("in"):
-                raise self._error("expected `in` after `not`")
+            if not self.accept("in"):
+                raise self.error("expected `in` after `not`")
             return "not in"
         return op
 
     def _conditional(self, body: Expr, start: int) -> Expr:
-        self._advance()
+        self.advance()
         condition = self.expression(CONDITIONAL)
-        if not self._accept("else"):
-            raise self._error("expected `else`", "write `a if condition else b`")
+        if not self.accept("else"):
+            raise self.error("expected `else`", "write `a if condition else b`")
         orelse = self.expression(CONDITIONAL - 1)
         return Conditional(condition, body, orelse, offset=start, length=self.last_end - start)
 
     def _postfix(self, left: Expr, start: int) -> Expr:
-        opening = self._advance()
+        opening = self.advance()
         if opening.text == ".":
             name = self.token
             if name.kind is not TokenKind.NAME:
-                raise self._error("expected a name after `.`")
-            self._advance()
+                raise self.error("expected a name after `.`")
+            self.advance()
             return Attribute(left, name.text, name.offset, offset=start, length=self.last_end - start)
         if opening.text == "(":
             return self._call(left, opening, start)
         index = self._index(opening)
-        self._close("]", opening)
+        self.close(opening)
         return Index(left, index, offset=start, length=self.last_end - start)
 
     def _call(self, function: Expr, opening: Token, start: int) -> Expr:
         arguments: list[Expr] = []
         keywords: list[Keyword] = []
-        while not self._at(")"):
+        while not self.at(")"):
             item = self._item()
-            if self._at("="):
+            if self.at("="):
                 keywords.append(self._keyword(item))
             elif keywords:
                 message = "a positional argument follows a keyword one"
                 raise ExpressionError(message, item.offset, item.length, None, Code.MT207)
             else:
                 arguments.append(item)
-            if not self._accept(","):
+            if not self.accept(","):
                 break
-        self._close(")", opening)
+        self.close(opening)
         length = self.last_end - start
         return Call(function, tuple(arguments), tuple(keywords), offset=start, length=length)
 
     def _keyword(self, name: Expr) -> Keyword:
         if not isinstance(name, Name):
-            raise self._error("`=` is not a comparison", "write `==`")
-        self._advance()
+            raise self.error("`=` is not a comparison", "write `==`")
+        self.advance()
         value = self.expression(0)
         return Keyword(name.id, value, offset=name.offset, length=self.last_end - name.offset)
 
     def _index(self, opening: Token) -> Expr:
-        if self._at("]"):
+        if self.at("]"):
             raise ExpressionError("an index is missing", opening.offset, self.token.offset + 1 - opening.offset)
         items = [self._slice()]
         comma = False
-        while comma := self._accept(","):
-            if self._at("]"):
+        while comma := self.accept(","):
+            if self.at("]"):
                 break
             items.append(self._slice())
         if len(items) == 1 and not comma:
@@ -320,10 +260,10 @@ class _Parser:
     def _slice(self) -> Expr:
         start = self.token.offset
         parts: list[Expr | None] = [None]
-        if not self._at(":"):
+        if not self.at(":"):
             parts[0] = self.expression(0)
-        while len(parts) < 3 and self._accept(":"):
-            empty = self._at(":") or self._at("]") or self._at(",")
+        while len(parts) < 3 and self.accept(":"):
+            empty = self.at(":") or self.at("]") or self.at(",")
             parts.append(None if empty else self.expression(0))
         if len(parts) == 1 and parts[0] is not None:
             return parts[0]

@@ -101,9 +101,25 @@ class Code(Enum):
         "A method is called on the argument that is named `self`, or else on the first one: that is one tensor.",
     )
     MT140 = (
-        "an example that does not call the operator",
-        "Each argument without a default has a value, and there are no others. A tensor is an expression of "
-        "operators, such as `randn([2, 3])`, or nested lists of numbers, all of one length at each level.",
+        "an example without a value for an argument",
+        "An example calls the operator: each argument without a default has a value.",
+    )
+    MT141 = (
+        "an example with a value for no argument",
+        "Keys of an example's `args` are arguments of the operator.",
+    )
+    MT142 = (
+        "a number of expected values that is not that of the outputs",
+        "`expect` has one value, or, where the operator has several outputs, a list with a value for each.",
+    )
+    MT143 = (
+        "a list in an example where no list can be",
+        "Nested lists of numbers are tensors, and a list of values is a list. Any other value is an expression.",
+    )
+    MT144 = (
+        "a list in an example that is no tensor",
+        "A tensor is an expression of operators, such as `randn([2, 3])`, or nested lists of numbers, all of one "
+        "length at each level.",
     )
     MT150 = (
         "a schema that does not parse",
@@ -224,11 +240,9 @@ class Code(Enum):
         "widest of theirs. An operator that writes to an argument cannot cast that.",
     )
     MT312 = (
-        "a `graph` that cannot be updated",
+        "an update of something that is not an argument",
         "A captured graph replays its launches on the memory that it was captured with. `update` names the arguments "
-        "whose values the host reads at a launch and that may change from one replay to the next: numbers, lists of "
-        "numbers, tensors on the host. They cannot decide the shape or dtype of an output, and there must be a kernel "
-        "for npu.",
+        "whose values the host reads at a launch, and that may change from one replay to the next.",
     )
     MT313 = (
         "a number of expressions that is not that of the outputs",
@@ -258,9 +272,31 @@ class Code(Enum):
         "`upload(tiling)` copies the packed struct to the device. Tensors are there already, and scalars have C types.",
     )
     MT320 = (
-        "a fallback that cannot work",
-        "`fallback: cpu` copies tensors to cpu, runs the kernel there, and copies results back. It needs that kernel, "
-        "a tensor argument that says where the results belong, and outputs that are no views.",
+        "a fallback to a device without a kernel",
+        "`fallback: cpu` copies tensors to cpu, runs the kernel there, and copies results back.",
+    )
+    MT321 = (
+        "an argument that cannot be updated in a captured graph",
+        "What the host reads at a launch can: numbers, lists of numbers, tensors on the host.",
+    )
+    MT322 = (
+        "an update that would change an output's memory",
+        "A captured graph keeps the memory of its outputs, so that no argument that decides their shape or dtype can "
+        "change from one replay to the next.",
+    )
+    MT323 = "an argument that is updated twice", "`update` names each argument once."
+    MT324 = (
+        "a `graph` without a launch to capture",
+        "Graphs are captured on npu, so that the operator needs a kernel for it.",
+    )
+    MT325 = (
+        "a fallback that does not know the device to come back to",
+        "`fallback: cpu` copies results back to the device of the tensor arguments. An operator without one, or with "
+        "a device among its arguments, needs a kernel for each device.",
+    )
+    MT326 = (
+        "a fallback whose result is a view",
+        "`fallback: cpu` runs on copies of the tensors: a view would be one of a copy.",
     )
     MT401 = (
         "an operator without a fake rule",
@@ -313,9 +349,8 @@ class Code(Enum):
         "As in PyTorch, functions with `out=` arguments do not support autograd, backward or forward.",
     )
     MT417 = (
-        "an `output_differentiability` that does not hold",
-        "It has `true` or `false` for each output, in order. An output without a gradient never requires grad, and no "
-        "formula may read its gradient.",
+        "a formula that reads a gradient which there is not",
+        "An output that `output_differentiability` says `false` of never requires grad, and has no gradient.",
     )
     MT418 = (
         "a forward-mode formula in `backward`",
@@ -323,10 +358,8 @@ class Code(Enum):
         "stand in `backward`, and tangents in `forward`.",
     )
     MT420 = (
-        "a tangent of something that has none",
-        "Keys of `forward` are the operator's differentiable outputs: `result`, `result0` and so on, or their names. "
-        "Where nothing is differentiable, or gradients go through the operators that it is made of, nothing would ask "
-        "for a tangent.",
+        "a tangent of something that is not an output",
+        "Keys of `forward` are the operator's differentiable outputs: `result`, `result0` and so on, or their names.",
     )
     MT421 = (
         "an output without a tangent",
@@ -342,6 +375,28 @@ class Code(Enum):
         "an `auto_element_wise` that cannot be made",
         "Where each element of the output depends on the same element of the arguments, the gradients' formulas on "
         "the tangents give the tangent. It needs one output, and in `backward` one formula for each argument.",
+    )
+    MT424 = (
+        "an `output_differentiability` for another number of outputs",
+        "It has `true` or `false` for each output, in order.",
+    )
+    MT425 = (
+        "an `output_differentiability` that changes nothing",
+        "It says which outputs have no gradient, to the formulas of `backward`. Without a `false`, or without "
+        "formulas, it says nothing.",
+    )
+    MT426 = (
+        "an `output_differentiability` without a differentiable output",
+        "`backward: not_differentiable` says the same of the whole operator.",
+    )
+    MT427 = (
+        "a tangent of an output that has none",
+        "Only tensors have tangents, and of those not the ones that `output_differentiability` says `false` of.",
+    )
+    MT428 = (
+        "a `forward` that nothing asks for",
+        "Where no argument or no output is differentiable, or gradients go through the operators that this one is made "
+        "of, nothing asks for the tangents.",
     )
     MT501 = (
         "a file name that cannot be a module's",

@@ -46,7 +46,15 @@ EXAMPLES: dict[Code, str] = {
     Code.MT122: "namespace: my\nops:\n- func: __class__(Tensor x) -> Tensor\n" + _TAIL,
     Code.MT130: _op("  autogen: double.output\n" + _TAIL),
     Code.MT131: _op("  variants: method\n" + _TAIL, func="double(int n, Tensor x) -> Tensor"),
-    Code.MT140: _op(_TAIL + "  examples: [{args: {y: [1.0, 2.0]}}]\n"),
+    Code.MT140: _op(_TAIL + "  examples: [{args: {}}]\n"),
+    Code.MT141: _op(_TAIL + "  examples: [{args: {x: [1.0, 2.0], y: 1.0}}]\n"),
+    Code.MT142: _op(
+        f"{_TWO_TAIL}  backward: not_differentiable\n  examples: [{{args: {{x: [1.0]}}, expect: [[1.0]]}}]\n", _TWO
+    ),
+    Code.MT143: _op(
+        _TAIL + "  examples: [{args: {x: [1.0], scale: [2.0]}}]\n", "double(Tensor x, *, float scale=2.0) -> Tensor"
+    ),
+    Code.MT144: _op(_TAIL + "  examples: [{args: {x: [[1.0, 2.0], [3.0]]}}]\n"),
     Code.MT150: _op(_TAIL, func="double(Tensor x, int dim=hello) -> Tensor"),
     Code.MT200: _formula("grad *"),
     Code.MT201: _formula("grad * 1x"),
@@ -92,6 +100,22 @@ EXAMPLES: dict[Code, str] = {
     Code.MT318: _op(_TAIL.replace("symbol: double", "symbol: double, workspace: 1024")),
     Code.MT319: _op(_TAIL.replace("args: [x,", "args: [upload(x),")),
     Code.MT320: _op("  fallback: cpu\n" + _TAIL.replace("device: cpu", "device: npu, block_dim: 1")),
+    Code.MT321: _op("  graph: {update: [mode]}\n" + _NPU_TAIL, func="decode(Tensor x, str mode) -> Tensor"),
+    Code.MT322: _op(
+        "  graph: {update: [n]}\n" + _NPU_TAIL.replace("{like: x}", "{shape: '[n]'}"),
+        func="decode(Tensor x, int n) -> Tensor",
+    ),
+    Code.MT323: _op("  graph: {update: [lens, lens]}\n" + _NPU_TAIL, func="decode(Tensor x, int[] lens) -> Tensor"),
+    Code.MT324: _op("  graph: {update: [n]}\n" + _TAIL, func="double(Tensor x, int n) -> Tensor"),
+    Code.MT325: _op(
+        "  fallback: cpu\n  fake: {shape: '[n]', dtype: float32, device: device}\n"
+        "  kernels:\n  - {device: cpu, python: 'm:f'}\n",
+        func="fresh(int n, *, Device? device=None) -> Tensor",
+    ),
+    Code.MT326: _op(
+        "  fallback: cpu\n  kernels:\n  - {device: cpu, python: 'm:f'}\n  backward: not_differentiable\n",
+        func="view(Tensor(a) x) -> Tensor(a)",
+    ),
     Code.MT401: _op(_KERNEL + "  backward: not_differentiable\n"),
     Code.MT402: _op(_TAIL.replace("{like: x}", "[{like: x}, {like: x}]")),
     Code.MT403: _op(
@@ -126,4 +150,13 @@ EXAMPLES: dict[Code, str] = {
     Code.MT421: _op(f"{_TWO_TAIL}  backward: {{x: 'grads[0] + grads[1]'}}\n  forward: {{result0: x_t}}\n", _TWO),
     Code.MT422: _op(_TAIL.replace("not_differentiable", "{x: grad * 2}\n  forward: {result: x * 2}")),
     Code.MT423: _op(_TAIL.replace("not_differentiable", "not_implemented\n  forward: auto_element_wise")),
+    Code.MT424: _op(f"{_TWO_TAIL}  output_differentiability: [true]\n  backward: {{x: 'grads[0]'}}\n", _TWO),
+    Code.MT425: _op(f"{_TWO_TAIL}  output_differentiability: [true, true]\n  backward: {{x: 'grads[0]'}}\n", _TWO),
+    Code.MT426: _op(f"{_TWO_TAIL}  output_differentiability: [false, false]\n  backward: {{x: 'grads[0]'}}\n", _TWO),
+    Code.MT427: _op(
+        f"{_TWO_TAIL}  output_differentiability: [true, false]\n  backward: {{x: 'grads[0]'}}\n"
+        "  forward: {result0: x_t, result1: x_t}\n",
+        _TWO,
+    ),
+    Code.MT428: _op("  kernels: [{compute: x * 2}]\n  forward: {result: x_t * 2}\n"),
 }

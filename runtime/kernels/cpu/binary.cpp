@@ -230,13 +230,15 @@ int compare_scalar(const mt_tensor* self, double number, const mt_tensor* out) {
   MT_EXPORT int mt_##name(TENSOR_TENSOR) { OPERANDS return mt::compare<mt::Name>(operands); } \
   MT_EXPORT int mt_##name##_scalar(TENSOR_SCALAR) { return mt::compare_scalar<mt::Name>(self, number, out); }
 
-// out = self + alpha * other; half precision rounds the numbers first, integers take no fraction
+// out = self + alpha * other; half precision rounds the numbers first, integers take no fraction, truth values no count
 MT_EXPORT int mt_add(TENSOR_TENSOR, double alpha) {
   if (mt::compute_dtype(out->dtype) == MT_I64 && alpha != std::floor(alpha)) return MT_ERROR_FACTOR;
-  alpha = mt::rounded_number(alpha, out->dtype);
+  if (!mt::holds(out->dtype, alpha)) return MT_ERROR_OVERFLOW;
+  alpha = out->dtype == MT_BOOL ? alpha != 0 : mt::rounded_number(alpha, out->dtype);
   OPERANDS return mt::arithmetic<mt::Add, 2, false>(operands, &alpha);
 }
 MT_EXPORT int mt_add_scalar(TENSOR_SCALAR, double alpha) {
+  if (!mt::holds(out->dtype, alpha)) return MT_ERROR_OVERFLOW;
   alpha = mt::rounded_number(alpha, out->dtype);
   number = mt::rounded_number(number, out->dtype);
   SCALAR_OPERANDS return mt::arithmetic<mt::Add, 2, false>(operands, &alpha);
@@ -244,11 +246,13 @@ MT_EXPORT int mt_add_scalar(TENSOR_SCALAR, double alpha) {
 // out = self - alpha * other; truth values have no difference
 MT_EXPORT int mt_sub(TENSOR_TENSOR, double alpha) {
   if (self->dtype == MT_BOOL || other->dtype == MT_BOOL) return MT_ERROR_DTYPE;
-  return mt_add(self, other, out, -alpha);
+  const bool wraps = out->dtype == MT_I64 && alpha == -0x1p63;  // as -(-2^63) does, in 64 bits
+  return mt_add(self, other, out, wraps ? alpha : -alpha);
 }
 MT_EXPORT int mt_sub_scalar(TENSOR_SCALAR, double alpha) { return mt_add_scalar(self, number, out, -alpha); }
 // out = number - alpha * self
 MT_EXPORT int mt_rsub_scalar(TENSOR_SCALAR, double alpha) {
+  if (!mt::holds(out->dtype, alpha)) return MT_ERROR_OVERFLOW;
   alpha = mt::rounded_number(-alpha, out->dtype);
   number = mt::rounded_number(number, out->dtype);
   const mt_tensor scalar = mt::scalar_operand(&number);
@@ -257,7 +261,7 @@ MT_EXPORT int mt_rsub_scalar(TENSOR_SCALAR, double alpha) {
 }
 
 EXPORT_PAIR(mul, (mt::arithmetic<mt::Mul, 2, false>))
-EXPORT_PAIR(div, (mt::arithmetic<mt::Div, 2, true>))
+EXPORT_PAIR(div, mt::true_division<mt::Div>)
 EXPORT_PAIR(div_floor, mt::rounded_division<mt::FloorDivide>)
 EXPORT_PAIR(div_trunc, mt::rounded_division<mt::DivTrunc>)
 EXPORT_PAIR(remainder, mt::division<mt::Remainder>)
@@ -265,7 +269,7 @@ EXPORT_PAIR(fmod, mt::division<mt::Fmod>)
 EXPORT_PAIR(pow, (mt::arithmetic_of_numbers<mt::Pow, 2, false>))
 EXPORT_PAIR(maximum, (mt::arithmetic<mt::Maximum, 2, false>))
 EXPORT_PAIR(minimum, (mt::arithmetic<mt::Minimum, 2, false>))
-EXPORT_PAIR(atan2, (mt::arithmetic<mt::Atan2, 2, true>))
+EXPORT_PAIR(atan2, mt::true_division<mt::Atan2>)
 EXPORT_PAIR(bitwise_and, mt::bitwise<mt::BitwiseAnd>)
 EXPORT_PAIR(bitwise_or, mt::bitwise<mt::BitwiseOr>)
 EXPORT_PAIR(bitwise_xor, mt::bitwise<mt::BitwiseXor>)
@@ -300,5 +304,7 @@ EXPORT_GRADIENT(gelu_tanh_backward, GeluTanhBackward)
 MT_EXPORT int mt_threshold_backward(const mt_tensor* grad, const mt_tensor* self, const mt_tensor* out,
                                     double threshold) {
   const mt_tensor* operands[] = {out, grad, self};
+  if (!mt::holds_factor(out->dtype, threshold)) return MT_ERROR_OVERFLOW;
+  if (out->dtype == MT_U8 && threshold < 0) threshold += 256;
   return mt::arithmetic<mt::ThresholdBackward, 2, false>(operands, &threshold);
 }

@@ -1,5 +1,6 @@
 // Conversion between any two dtypes, by runs of strided elements.
 #include <complex>
+#include <limits>
 #include <type_traits>
 
 #include "half.h"
@@ -11,6 +12,26 @@ template <class T>
 struct IsComplex : std::false_type {};
 template <class T>
 struct IsComplex<std::complex<T>> : std::true_type {};
+
+// A number without its fraction; what I cannot hold, and NaN, is I's least number, as in PyTorch on x86.
+template <class I, class F>
+MT_INLINE I whole(F v) {
+  constexpr F limit = F(uint64_t(1) << (8 * sizeof(I) - 1));
+  return v > -limit - F(1) && v < limit ? static_cast<I>(v) : std::numeric_limits<I>::min();
+}
+
+// By way of the signed integer that PyTorch's conversion takes: narrow types keep its low bits, uint64 has two halves.
+template <class D, class F>
+MT_INLINE D to_integer(F v) {
+  if constexpr (std::is_same_v<D, uint64_t>) {
+    constexpr F half = F(uint64_t(1) << 63);
+    return v >= half ? uint64_t(whole<int64_t>(v - half)) ^ uint64_t(1) << 63 : uint64_t(whole<int64_t>(v));
+  } else if constexpr (sizeof(D) == 8 || std::is_same_v<D, uint32_t> || std::is_same_v<D, uint8_t>) {
+    return static_cast<D>(whole<int64_t>(v));
+  } else {
+    return static_cast<D>(whole<int32_t>(v));
+  }
+}
 
 template <class D, class S>
 MT_INLINE D convert(S v) {
@@ -32,8 +53,8 @@ MT_INLINE D convert(S v) {
     return D(convert<typename D::value_type>(v));
   } else if constexpr (std::is_same_v<D, bool>) {
     return v != S(0);
-  } else if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D> && sizeof(D) < 8) {
-    return static_cast<D>(static_cast<int64_t>(v));  // wraps, where a direct conversion would be undefined
+  } else if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D>) {
+    return to_integer<D>(v);
   } else {
     return static_cast<D>(v);
   }

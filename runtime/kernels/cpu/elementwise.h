@@ -266,6 +266,12 @@ int arithmetic(const mt_tensor* const* operands, const double* params = nullptr)
   return elementwise<Arity + 1>(operands, dtypes, fn, params);
 }
 
+// As `arithmetic` with floating-point results, of integers too: these must have a common dtype nevertheless.
+template <class Op>
+int true_division(const mt_tensor* const* operands) {
+  return have_common_dtype(operands[1], operands[2]) ? arithmetic<Op, 2, true>(operands) : int(MT_ERROR_DTYPE);
+}
+
 // As `arithmetic`, of functions that truth values do not have.
 template <class Op, int Arity, bool FloatOnly>
 int arithmetic_of_numbers(const mt_tensor* const* operands, const double* params = nullptr) {

@@ -271,6 +271,7 @@ MT_EXPORT int mt_matmul(const mt_tensor* self, const mt_tensor* mat2, const mt_t
 MT_EXPORT int mt_addmm(const mt_tensor* self, const mt_tensor* mat1, const mt_tensor* mat2, const mt_tensor* out,
                        double beta, double alpha) {
   if (int status = mt::check(mat1, mat2, out)) return status;
+  if (!mt::holds_factor(out->dtype, beta) || !mt::holds_factor(out->dtype, alpha)) return MT_ERROR_OVERFLOW;
   const int status = beta == 0 ? mt_fill(out, 0) : (beta == 1 ? mt_copy(self, out) : mt_mul_scalar(self, beta, out));
   if (status) return status;
   return mt::accumulate(mat1, mat2, out, alpha);

@@ -185,6 +185,13 @@ int along(const mt_tensor* const* operands, int count, int64_t dim) {
                                              : rows<Row, float>(operands, count, dim);
 }
 
+template <template <class> class Row>
+int along_one_dtype(const mt_tensor* const* operands, int count, int64_t dim) {
+  for (int k = 1; k < count; ++k)
+    if (operands[k]->dtype != operands[0]->dtype) return MT_ERROR_DTYPE;
+  return along<Row>(operands, count, dim);
+}
+
 }  // namespace
 }  // namespace mt
 
@@ -198,10 +205,10 @@ MT_EXPORT int mt_log_softmax(const mt_tensor* self, const mt_tensor* out, int64_
 }
 MT_EXPORT int mt_softmax_backward(const mt_tensor* grad, const mt_tensor* output, const mt_tensor* out, int64_t dim) {
   const mt_tensor* operands[] = {out, grad, output};
-  return mt::along<mt::SoftmaxBackward>(operands, 3, dim);
+  return mt::along_one_dtype<mt::SoftmaxBackward>(operands, 3, dim);
 }
 MT_EXPORT int mt_log_softmax_backward(const mt_tensor* grad, const mt_tensor* output, const mt_tensor* out,
                                       int64_t dim) {
   const mt_tensor* operands[] = {out, grad, output};
-  return mt::along<mt::LogSoftmaxBackward>(operands, 3, dim);
+  return mt::along_one_dtype<mt::LogSoftmaxBackward>(operands, 3, dim);
 }

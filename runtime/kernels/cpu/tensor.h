@@ -1,8 +1,10 @@
 // Descriptors, dtypes and instruction sets: what every kernel file starts from.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "mindtorch_kernel.h"
@@ -67,6 +69,39 @@ inline int32_t compute_dtype(int32_t dtype) {
   return is_complex(dtype) ? -1 : int32_t(MT_I64);
 }
 
+// Whether a dtype holds a number that an operator computes with: a factor, a limit. As in PyTorch, infinity and NaN fit
+// every floating-point type, a fraction is dropped, and unsigned integers take the negatives of what they hold.
+inline bool holds(int32_t dtype, double number) {
+  const auto within = [number](double least, double largest) { return number >= least && number <= largest; };
+  switch (dtype) {
+    case MT_F32:
+      return std::fabs(number) <= std::numeric_limits<float>::max() || !std::isfinite(number);
+    case MT_F16:
+      return std::fabs(number) <= 65504 || !std::isfinite(number);
+    case MT_BF16:
+      return std::fabs(number) <= 0x1.fep127 || !std::isfinite(number);
+    case MT_U8:
+    case MT_I8:
+      return dtype == MT_U8 ? within(-0xff, 0xff) : within(-0x80, 0x7f);
+    case MT_U16:
+    case MT_I16:
+      return dtype == MT_U16 ? within(-0xffff, 0xffff) : within(-0x8000, 0x7fff);
+    case MT_U32:
+    case MT_I32:
+      return dtype == MT_U32 ? within(-0xffffffffp0, 0xffffffffp0) : within(-0x1p31, 0x7fffffffp0);
+    case MT_U64:
+    case MT_I64:  // the largest numbers are no doubles: the next one after them is
+      return dtype == MT_U64 ? std::fabs(number) < 0x1p64 : number >= -0x1p63 && number < 0x1p63;
+    default:
+      return true;
+  }
+}
+
+// Half precision computes with factors in float32; only the sums of `add` and the limits of `clamp` take them as halves.
+inline bool holds_factor(int32_t dtype, double number) {
+  return holds(dtype == MT_F16 || dtype == MT_BF16 ? int32_t(MT_F32) : dtype, number);
+}
+
 // Arithmetic in which integers wrap, as PyTorch's do, where plain C++ would be undefined.
 template <class T>
 MT_INLINE T wrap_add(T a, T b) {
@@ -79,12 +114,21 @@ MT_INLINE T wrap_mul(T a, T b) {
   return a * b;
 }
 
+// Whether two operands have a common dtype: uint16, uint32 and uint64 have one with floating-point types only. One
+// without dimensions gives way to one with dimensions, but for an integer beside truth values.
+inline bool have_common_dtype(const mt_tensor* a, const mt_tensor* b) {
+  if (a->dtype == b->dtype || (a->dtype < MT_U16 && b->dtype < MT_U16)) return true;
+  if (is_floating(a->dtype) || is_floating(b->dtype)) return true;
+  if ((a->ndim == 0) == (b->ndim == 0) || is_complex(a->dtype) || is_complex(b->dtype)) return false;
+  return (a->ndim == 0 ? b : a)->dtype != MT_BOOL;
+}
+
 // The dtype two operands are compared in: PyTorch's promotion, in which a tensor without dimensions gives way to one
-// with dimensions of the same category.
+// with dimensions of the same category. -1: there is none.
 inline int32_t promote_for_comparison(const mt_tensor* a, const mt_tensor* b) {
   const bool fa = is_floating(a->dtype), fb = is_floating(b->dtype);
   const int32_t ca = compute_dtype(a->dtype), cb = compute_dtype(b->dtype);
-  if (ca < 0 || cb < 0) return -1;
+  if (ca < 0 || cb < 0 || !have_common_dtype(a, b)) return -1;
   if (fa != fb) return fa ? ca : cb;
   if ((a->ndim == 0) != (b->ndim == 0)) return a->ndim == 0 ? cb : ca;
   return ca > cb ? ca : cb;  // MT_I64 < MT_F32 < MT_F64

@@ -88,7 +88,8 @@ int clamp(const mt_tensor* self, const mt_tensor* low, const mt_tensor* high, co
   MT_EXPORT int mt_##name(const mt_tensor* self, const mt_tensor* tensor1, const mt_tensor* tensor2,       \
                           const mt_tensor* out, double value) {                                            \
     const mt_tensor* operands[] = {out, self, tensor1, tensor2};                                           \
-    return mt::arithmetic_of_numbers<mt::Name, 3, FloatOnly>(operands, &value);                                       \
+    if (!mt::holds_factor(out->dtype, value)) return MT_ERROR_OVERFLOW;                                    \
+    return mt::arithmetic_of_numbers<mt::Name, 3, FloatOnly>(operands, &value);                            \
   }
 EXPORT_TERNARY(addcmul, Addcmul, false)
 EXPORT_TERNARY(addcdiv, Addcdiv, true)
@@ -100,6 +101,7 @@ MT_EXPORT int mt_lerp(const mt_tensor* self, const mt_tensor* end, const mt_tens
 }
 
 MT_EXPORT int mt_lerp_scalar(const mt_tensor* self, const mt_tensor* end, double weight, const mt_tensor* out) {
+  if (mt::is_floating(out->dtype) && !mt::holds_factor(out->dtype, weight)) return MT_ERROR_OVERFLOW;
   const mt_tensor scalar = mt::scalar_operand(&weight);
   return mt_lerp(self, end, &scalar, out);
 }
@@ -115,6 +117,7 @@ MT_EXPORT int mt_where(const mt_tensor* condition, const mt_tensor* self, const 
 // out = value where mask, else self
 MT_EXPORT int mt_masked_fill(const mt_tensor* self, const mt_tensor* mask, double value, const mt_tensor* out) {
   if (mask->dtype != MT_BOOL) return MT_ERROR_DTYPE;
+  if (!mt::holds(out->dtype, value)) return MT_ERROR_OVERFLOW;
   const mt_tensor scalar = mt::scalar_operand(&value);
   const mt_tensor* operands[] = {out, mask, &scalar, self};
   return mt::where(operands);
@@ -127,6 +130,7 @@ MT_EXPORT int mt_clamp(const mt_tensor* self, const mt_tensor* low, const mt_ten
 
 MT_EXPORT int mt_clamp_scalar(const mt_tensor* self, int32_t has_low, double low, int32_t has_high, double high,
                               const mt_tensor* out) {
+  if ((has_low && !mt::holds(out->dtype, low)) || (has_high && !mt::holds(out->dtype, high))) return MT_ERROR_OVERFLOW;
   const mt_tensor l = mt::scalar_operand(&low), h = mt::scalar_operand(&high);
   return mt::clamp(self, has_low ? &l : nullptr, has_high ? &h : nullptr, out);
 }

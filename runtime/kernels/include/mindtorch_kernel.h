@@ -48,7 +48,8 @@ enum mt_status {
   MT_ERROR_INDEX = 4,     /* an index outside its dimension */
   MT_ERROR_MEMORY = 5,    /* no memory for a temporary */
   MT_ERROR_INTERRUPTED = 6, /* mt_interrupted() said so */
-  MT_ERROR_FACTOR = 7     /* a factor with a fraction, for integers */
+  MT_ERROR_FACTOR = 7,    /* a factor with a fraction, for integers */
+  MT_ERROR_OVERFLOW = 8   /* a number that its dtype cannot hold */
 };
 
 /* Ctrl-C in a kernel that runs for long: between blocks of some milliseconds of work,

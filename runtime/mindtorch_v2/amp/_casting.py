@@ -12,10 +12,10 @@ AUTOCAST_KEYS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA", "npu": "AutocastN
 
 
 def autocast_key(device_type: str) -> str:
-    """A device type's Autocast key. Raises RuntimeError for an unknown type, ValueError for one without autocast."""
+    """A device type's Autocast key. Raises RuntimeError for an unknown type, and for one without autocast."""
     kind = device(device_type).type
     if kind not in AUTOCAST_KEYS:
-        raise ValueError(f"Device type '{device_type}' does not support autocast.")
+        raise RuntimeError(f"Device type '{device_type}' does not support autocast.")
     return AUTOCAST_KEYS[kind]
 
 

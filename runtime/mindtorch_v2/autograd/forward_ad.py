@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from .. import _core
@@ -90,9 +92,12 @@ def _number(function: str, level: int | None) -> int:
     """The number of a level, -1 where it is left out and none is open."""
     if level is None:
         return len(_open) - 1
-    if type(level) is not int:
+    if isinstance(level, bool) or not isinstance(level, (Integral, Tensor)):
         raise TypeError(f"{function}(): argument 'level' must be int, not {type(level).__name__}")
-    return level
+    number = operator.index(level)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{function}(): argument 'level': Overflow when unpacking long long: {number}")
+    return number
 
 
 def open_level() -> ForwardLevel:

@@ -266,6 +266,8 @@ def sample_at(tree: Any, level: int, index: int, apart: bool = False) -> Any:
         inner, dim = unbatch(value, level)
         if dim is None:
             return value
+        if inner.shape[dim] == 0 and inner.is_floating_point():
+            return ops.aten.sum(inner, [dim])  # zeros that have the history of what there is none of
         if inner.shape[dim] == 0:
             return ops.aten.new_zeros(inner, [n for i, n in enumerate(inner.shape) if i != dim])
         sample = ops.aten.select(inner, dim, index)

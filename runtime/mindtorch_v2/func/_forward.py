@@ -11,7 +11,7 @@ from .._ops import ops
 from ..autograd._levels import differentiating, next_level, recording
 from ..autograd.forward_ad import close_level, make_dual_at, open_level
 from ..utils._pytree import tree_leaves, tree_map, tree_map_only
-from ._inputs import only_tensors, split_aux, structure, tracked, untracked
+from ._inputs import depends_on_others, only_tensors, recorded_outside, split_aux, structure, tracked, untracked
 
 __all__ = ["jvp", "linearize"]
 
@@ -53,17 +53,20 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """``func(*primals)``, and the function from tangents of the primals to the derivative of the output.
 
     That function does not run func again: it differentiates the recorded backward pass, which is linear in the
-    gradients that it starts from.
+    gradients that it starts from. Both can be differentiated by what the output depends on outside.
     """
-    with differentiating(next_level()), autograd.enable_grad():
-        inputs = [tracked(p) for p in primals]
+    outer, number, recorded = recorded_outside(), next_level(), autograd.is_grad_enabled()
+    with differentiating(number), autograd.enable_grad():
+        inputs = [tracked(p, outer) for p in primals]
         output = func(*inputs)
-        reached = [o for o in tree_leaves(output) if isinstance(o, Tensor) and o.requires_grad]
+        outputs = [o for o in tree_leaves(output) if isinstance(o, Tensor)]
+        reached = [o for o in outputs if o.requires_grad]
         starts = [_core.leaf(ops.aten.ones_like(o)) for o in reached]
         leaves = tree_leaves(inputs)
         pulled: tuple[Tensor, ...] = ()
         if reached and leaves:
             pulled = autograd.grad(reached, leaves, starts, create_graph=True, materialize_grads=True)
+        kept = {id(o) for o in outputs if outer and recorded and depends_on_others([o], leaves, number)[0]}
 
     def push_forward(*tangents: Any) -> Any:
         if structure(tangents) != structure(primals):
@@ -74,11 +77,15 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         pairs = [(g, t) for g, t in zip(pulled, tree_leaves(tangents), strict=True) if g.requires_grad]
         found: list[Tensor] = []
         if pairs:
+            gradients, directions = [g for g, _ in pairs], [t for _, t in pairs]
+            others, samples = depends_on_others([*gradients, *directions], leaves, number)
+            history = autograd.is_grad_enabled() and recorded_outside() and others
             with recording():
                 pushed = autograd.grad(
-                    [g for g, _ in pairs], starts, [t for _, t in pairs], retain_graph=True, materialize_grads=True
-                )
-            found = list(pushed)
+                    gradients, starts, directions, retain_graph=True, materialize_grads=True,
+                    create_graph=history or (autograd.is_grad_enabled() and samples),
+                )  # fmt: skip
+            found = list(pushed if history else untracked(pushed))
         by_output = iter(found)
         return tree_map_only(
             Tensor,
@@ -86,7 +93,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             output,
         )
 
-    return untracked(output), push_forward
+    return tree_map(lambda o: o if id(o) in kept else untracked(o), output), push_forward
 
 
 def _require_tensors(tree: Any, name: str) -> None:

@@ -275,6 +275,8 @@ def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """Self where it is contiguous, else a contiguous copy."""
     if self.is_contiguous():
         return self
+    if memory_format == "preserve_format":
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     result: Tensor = self.new_empty(self.shape).copy_(self)
     return result
 

@@ -40,7 +40,7 @@ def detach_copy(self: Tensor) -> Tensor:
 
 def _with_storage_copied(self: Tensor) -> Tensor:
     """A copy with self's strides and offset; a contiguous one where elements of self share memory."""
-    if self.is_meta or any(step == 0 and size > 1 for size, step in zip(self.shape, self.stride(), strict=True)):
+    if any(step == 0 and size > 1 for size, step in zip(self.shape, self.stride(), strict=True)):
         return ops.aten.clone(self)  # type: ignore[no-any-return]
     count = self.untyped_storage().nbytes() // self.element_size()
     whole = ops.aten.as_strided(self, (count,), (1,), 0).clone()

@@ -92,6 +92,17 @@ def _picked(self: Tensor, keys: Sequence[Any]) -> tuple[int, ...]:
     return (*rest[:place], *together, *rest[place:])
 
 
+def _picks_nothing(self: Tensor, keys: Sequence[Any]) -> bool:
+    """Whether there is nothing at the indices, which then may be any. Raises IndexError where none could be right."""
+    arrays = {d: key for d, key in enumerate(keys) if not isinstance(key, slice)}
+    if self.numel() and all(array.size for array in arrays.values()):  # the usual case
+        return False
+    picked = _picked(self, keys)
+    if 0 in picked and all(array.size for array in arrays.values()) and any(not self.shape[d] for d in arrays):
+        raise IndexError("index is out of bounds for dimension with size 0")
+    return 0 in picked
+
+
 def _check_range(self: Tensor, keys: Sequence[Any]) -> None:
     for d, key in enumerate(keys):
         if not isinstance(key, slice):
@@ -121,6 +132,8 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     if not indices:
         raise IndexError("at least one index must be provided")
     keys = _keys(self, indices)
+    if _picks_nothing(self, keys):
+        return _core.alloc(_picked(self, keys), self.dtype, self.device)
     _check_range(self, keys)
     return _from_array(_bits(self)[keys], self)
 
@@ -143,7 +156,6 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
             f"Index put requires the source and destination dtypes match, got {self.dtype} for the destination and "
             f"{values.dtype} for the source."
         )
-    target = _bits(self)
     picked = _picked(self, keys)
     given = tuple(values.shape)
     while len(given) > len(picked) and given[0] == 1:
@@ -153,6 +165,9 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
             f"result of shape {list(picked)}"
         )
+    if _picks_nothing(self, keys):
+        return self
+    target = _bits(self)
     _check_range(self, keys)
     if accumulate and self.dtype is _BF16:
         wide = self.float()
@@ -185,6 +200,8 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     _check_indices(order, d, self.shape[d] if self.dim() else 1)
     if len(order) and order.min() < 0:
         raise IndexError("index out of range in self")
+    if not self.numel() and not len(order):
+        return _core.alloc(_selected(self, d, 0), self.dtype, self.device)
     array = _bits(self)
     return _from_array(
         (array.reshape(1) if self.dim() == 0 else array).take(order, axis=d).reshape(_selected(self, d, len(order))),
@@ -208,9 +225,9 @@ def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) 
 
 def gather_fake(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """The result of `gather` without its values."""
-    wrap_dim(dim, self.dim())
-    if index.numel() and _lifted(index).dim() != _lifted(self).dim():
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    d = wrap_dim(dim, self.dim())
+    if index.numel():
+        _check_places(_lifted(self), d, _lifted(index))
     return _core.alloc(index.shape, self.dtype, self.device)
 
 
@@ -220,10 +237,8 @@ def _lifted(tensor: Tensor) -> Tensor:
     return result
 
 
-def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
-    """For each element of ``index``, the coordinates in self that it stands for."""
-    import numpy as np
-
+def _check_places(self: Tensor, d: int, index: Tensor) -> None:
+    """Refuses what is no index, and one that reaches beyond self's other dimensions."""
     if index.dim() != self.dim():
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     if index.dtype not in (_I32, _I64):
@@ -234,6 +249,13 @@ def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
                 f"Size does not match at dimension {k} expected index {list(index.shape)} to be no larger than self "
                 f"{list(self.shape)} apart from dimension {d}"
             )
+
+
+def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
+    """For each element of ``index``, the coordinates in self that it stands for."""
+    import numpy as np
+
+    _check_places(self, d, index)
     array = _bits(index)
     if array.size and (array.min() < 0 or array.max() >= self.shape[d]):
         wrong = array[(array < 0) | (array >= self.shape[d])].flat[0]
@@ -288,11 +310,14 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def index_fake(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """The result of `index` without its values; what a mask selects depends on its values."""
     if any(index is not None and index.dtype in (_BOOL, _U8) for index in indices):
-        raise RuntimeError(
+        raise NotImplementedError(
             "aten::index: how many elements a mask selects is data-dependent, and a fake rule has no data"
         )
     if len(indices) > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
+    if any(index is not None and index.dtype not in (_I32, _I64) for index in indices):
+        # The kernel's error is an IndexError: PyTorch has two classes for it.
+        raise RuntimeError("tensors used as indices must be long, int, byte or bool tensors")
     given = [d for d, index in enumerate(indices) if index is not None]
     picked = _core.broadcast_shapes(*(index.shape for index in indices if index is not None))
     together = bool(given) and given == list(range(given[0], given[-1] + 1))
@@ -303,7 +328,9 @@ def index_fake(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 def nonzero_fake(self: Tensor) -> Tensor:
     """Always an error: how many elements are not 0 depends on their values."""
-    raise RuntimeError("aten::nonzero: how many elements are not 0 is data-dependent, and a fake rule has no data")
+    raise NotImplementedError(
+        "aten::nonzero: how many elements are not 0 is data-dependent, and a fake rule has no data"
+    )
 
 
 def _nonzero_rows(truth: Any) -> Any:

@@ -6,8 +6,17 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._ops import ops
 
-__all__ = ["nll_loss_backward", "nll_loss_fake", "nll_loss_forward"]
+__all__ = [
+    "nll_loss_backward",
+    "nll_loss_backward_setup",
+    "nll_loss_fake",
+    "nll_loss_forward",
+    "nll_loss_gradient",
+    "nll_loss_second_gradient",
+    "nll_loss_setup",
+]
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -20,25 +29,28 @@ def _check(self: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise RuntimeError("input tensor should be 1D or 2D")
     if target.dim() > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if self.dim() == 1 and target.dim() == 1 and target.shape[0] != 1:
-        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
     if self.dim() == 2 and tuple(target.shape) != tuple(self.shape[:1]):
         raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
     _check_weight(self, weight, self.shape[-1])
+
+
+def _check_single(self: Tensor, target: Tensor) -> None:
+    """Refuses several targets for one row of scores."""
+    if self.dim() == 1 and target.dim() == 1 and target.shape[0] != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
 
 
 def _rows(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Scores as (N, classes) and targets as (N,); a single row stands for a batch of one. Checks the scores' dtype."""
     if not self.is_floating_point():
         raise NotImplementedError(f'"nll_loss_out_frame" not implemented for {self.dtype}')
-    return (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.reshape((1,)))
+    return (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.reshape((-1,))[:1])
 
 
 def _arrays(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Any, Any, Any]:
     """Targets, a weight for each row (0 where ignored), and row numbers, as NumPy arrays."""
     import numpy as np
 
-    _check(self, target, weight)
     scores, targets = _rows(self, target)
     labels = targets.numpy()
     kept = labels != ignore_index
@@ -72,6 +84,7 @@ def nll_loss_fake(
 ) -> tuple[Tensor, Tensor]:
     """Shapes of `nll_loss_forward`."""
     _check(self, target, weight)
+    _check_single(self, target)
     shape = target.shape if reduction == NONE and self.dim() == 2 else ()
     return _core.alloc(shape, self.dtype, self.device), _core.alloc((), self.dtype, self.device)
 
@@ -82,12 +95,12 @@ def nll_loss_forward(
     """Minus the score of each row's target times its class weight; and the weights' sum, which a mean is taken by."""
     import numpy as np
 
+    output, total_weight = nll_loss_fake(self, target, weight, reduction, ignore_index)
     labels, weights, rows = _arrays(self, target, weight, ignore_index)
     scores = _float64(_rows(self, target)[0])
     losses = -scores[rows, labels] * weights
     losses[weights == 0] = 0
     total = weights.sum()
-    output, total_weight = nll_loss_fake(self, target, weight, reduction, ignore_index)
     with np.errstate(invalid="ignore"):
         value = losses if reduction == NONE else losses.sum() / (total if reduction == MEAN else 1)
     output.copy_(_wrap(np.asarray(value, "float64")).reshape(output.shape))
@@ -112,10 +125,15 @@ def nll_loss_backward(
             f"expected total_weight to be a single element tensor, got: {list(total_weight.shape)} "
             f"({total_weight.numel()} elements)"
         )
+    _check(self, target, weight)
+    if reduction == NONE and self.dim() == 2:
+        if tuple(grad_output.shape) != tuple(target.shape):
+            raise RuntimeError(
+                f"Expected grad_output of shape {list(target.shape)}, a number a row, but got {list(grad_output.shape)}"
+            )
+    elif grad_output.dim() > 1 or grad_output.numel() != 1:
+        raise RuntimeError(f"Expected a single element grad_output tensor, but got: {list(grad_output.shape)}")
     labels, weights, rows = _arrays(self, target, weight, ignore_index)
-    expected = tuple(target.shape) if reduction == NONE and self.dim() == 2 else ()
-    if tuple(grad_output.shape) != expected:
-        raise RuntimeError(f"Expected grad_output of shape {list(expected)}, but got {list(grad_output.shape)}")
     grad = _float64(grad_output).reshape(-1)
     if reduction == MEAN:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -124,6 +142,47 @@ def nll_loss_backward(
     result[rows, labels] = -weights * grad
     output: Tensor = _core.alloc(self.shape, self.dtype, self.device).copy_(_wrap(result).reshape(self.shape))
     return output
+
+
+def nll_loss_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the call; there is no gradient for the weights."""
+    self, target, weight, ctx.reduction, ctx.ignore_index = inputs
+    _refuse_gradients("nll_loss_forward", weight=weight)
+    ctx.mark_non_differentiable(output[1])
+    ctx.save_for_backward(self, target, weight, output[1])
+
+
+def nll_loss_gradient(ctx: Any, grad: Tensor | None, _grad_total_weight: Tensor | None) -> tuple[Any, ...]:
+    """The gradient of the scores; total_weight is a count."""
+    self, target, weight, total_weight = ctx.saved_tensors
+    if grad is None:
+        return None, None, None, None, None
+    found = ops.aten.nll_loss_backward(grad, self, target, weight, ctx.reduction, ctx.ignore_index, total_weight)
+    return found, None, None, None, None
+
+
+def nll_loss_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the call; there is no gradient for the weights and their sum."""
+    _, _, target, weight, ctx.reduction, ctx.ignore_index, total_weight = inputs
+    _refuse_gradients("nll_loss_backward", weight=weight, total_weight=total_weight)
+    ctx.save_for_backward(target, weight)
+
+
+def nll_loss_second_gradient(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """The gradient of the gradient of the loss, which is linear in that, and zeros for the scores."""
+    target, weight = ctx.saved_tensors
+    of_grad, of_self = ctx.needs_input_grad[:2]
+    loss = ops.aten.nll_loss(grad, target, weight, ctx.reduction, ctx.ignore_index) if of_grad else None
+    return loss, ops.aten.zeros_like(grad) if of_self else None, None, None, None, None, None
+
+
+def _refuse_gradients(operator: str, **constants: Tensor | None) -> None:
+    for name, tensor in constants.items():
+        if tensor is not None and tensor.requires_grad:  # a tangent is taken, and is one of 0
+            raise RuntimeError(
+                f"The function '{operator}' is not differentiable with respect to argument '{name}'. This input cannot "
+                f"have requires_grad True: pass {name}.detach()."
+            )
 
 
 def _wrap(array: Any) -> Tensor:

@@ -22,8 +22,11 @@ __all__ = [
     "add_",
     "baddbmm",
     "bitwise_and",
+    "bitwise_and_of",
     "bitwise_or",
+    "bitwise_or_of",
     "bitwise_xor",
+    "bitwise_xor_of",
     "clamp",
     "div",
     "div_",
@@ -87,6 +90,22 @@ floor_divide = _with_number("floor_divide")
 eq, ne, lt = _with_number("eq"), _with_number("ne"), _with_number("lt")
 le, gt, ge = _with_number("le"), _with_number("gt"), _with_number("ge")
 bitwise_and, bitwise_or, bitwise_xor = (_with_number(f"bitwise_{name}") for name in ("and", "or", "xor"))
+
+
+def _of_number(name: str) -> Callable[..., Tensor]:
+    """``aten::<name>``, which is the same the other way round, of a number and a tensor."""
+    packet = getattr(torch.ops.aten, name)
+
+    def function(self: Any, other: Tensor) -> Tensor:
+        result: Tensor = packet(other, self)
+        return result
+
+    function.__name__ = function.__qualname__ = f"{name}_of"
+    function.__doc__ = f"``{name}`` of a number and a tensor."
+    return function
+
+
+bitwise_and_of, bitwise_or_of, bitwise_xor_of = (_of_number(f"bitwise_{name}") for name in ("and", "or", "xor"))
 
 
 def sub(self: Tensor, other: Any, alpha: Any) -> Tensor:

@@ -84,7 +84,7 @@ _core.set_generator_type(Generator)
 def _draw(size: Sequence[int], target: dtype, where: device | None, draw: Any) -> Tensor:
     """A tensor whose values ``draw(generator)`` gives as a NumPy array of the right size."""
     wanted = where or _core.get_default_device()
-    if wanted.type == "meta":
+    if wanted.type == "meta" or 0 in size:  # NumPy makes no array of some sizes that have no elements
         return _core.alloc(size, target, wanted)
     result = _write(_core.alloc(size, target, _core.device("cpu")), draw(default_generator.numpy))
     return result if wanted.type == "cpu" else to_copy(result, device=wanted)

@@ -16,12 +16,14 @@ __all__ = [
     "Extremes",
     "all_all",
     "all_dim",
+    "all_dims",
     "amax",
     "amax_backward",
     "amax_setup",
     "amin",
     "any_all",
     "any_dim",
+    "any_dims",
     "argmax",
     "argmin",
     "equal",
@@ -73,8 +75,11 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 
 def _reduce(name: str, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool, target: dtype) -> Tensor:
-    """Runs a reduction of libmindtorch_cpu over dimensions into a new tensor."""
-    dims = wrap_dims(dim, self.dim())
+    """Runs a reduction of libmindtorch_cpu over dimensions, all where none is given, into a new tensor."""
+    return _reduce_over(name, self, wrap_dims(dim, self.dim()), keepdim, target)
+
+
+def _reduce_over(name: str, self: Tensor, dims: Sequence[int], keepdim: bool, target: dtype) -> Tensor:
     out = _core.alloc(_reduced_shape(self, dims, keepdim), target, self.device)
     if not self.is_meta:
         native(f"mt_{name}", "desc", "desc", "u64")(self, out, sum(1 << d for d in dims))
@@ -236,6 +241,16 @@ def any_dim(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     return _reduce("any", self, dim, keepdim, _truth_dtype(self))
 
 
+def any_dims(self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
+    """Whether any element along dimensions is true."""
+    return _truth("any", self, dim, keepdim)
+
+
+def _truth(name: str, self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
+    dims = wrap_dims(dim, self.dim()) if dim is None or len(dim) else ()  # no dimension: of each element
+    return _reduce_over(name, self, dims, keepdim, _truth_dtype(self))
+
+
 def all_all(self: Tensor) -> Tensor:
     """Whether all elements are true."""
     return _reduce("all", self, None, False, _truth_dtype(self))
@@ -244,6 +259,11 @@ def all_all(self: Tensor) -> Tensor:
 def all_dim(self: Tensor, dim: int, keepdim: bool) -> Tensor:
     """Whether all elements along a dimension are true."""
     return _reduce("all", self, dim, keepdim, _truth_dtype(self))
+
+
+def all_dims(self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
+    """Whether all elements along dimensions are true."""
+    return _truth("all", self, dim, keepdim)
 
 
 def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:

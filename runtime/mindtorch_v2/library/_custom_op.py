@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 from opschema import Schema, SchemaKind, base_of
 
 from .. import _ops
-from .._argument_types import names_wrong_types
+from .._argument_types import names_wrong_types, types_come_first
 from .._core import OpOverload, device
 from ._inference import infer_schema
 from ._library import Library, caller, parse
@@ -43,7 +43,7 @@ class CustomOpHandle:
     same handle the new definition. Made by itself it has no kernel until one is registered.
     """
 
-    @names_wrong_types
+    @types_come_first
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable[..., Any], tags: Tags = None) -> None:
         self._lib: Library
         self._opoverload: OpOverload

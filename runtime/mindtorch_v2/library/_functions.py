@@ -14,7 +14,6 @@ from .._dispatch_keys import DispatchKey
 from ._custom_op import (
     CustomOpHandle,
     device_key,
-    device_keys,
     find_handle,
     require_functional,
     require_positional_tensors,
@@ -79,7 +78,7 @@ def impl(
     """
     if isinstance(qualname, Library):
         return _impl_decorator(qualname, str(types), "" if func is None else str(func))
-    keys = _keys(types)
+    keys = _keys(types, "impl", "types")
     if func is None:
         return lambda function: impl(qualname, types, function, lib=lib)
     overload = _resolve(qualname, "impl")
@@ -100,7 +99,7 @@ def register_kernel(
     Raises RuntimeError for an operator or a device type that does not exist.
     """
     _require_operator(op, "register_kernel")
-    keys = device_keys(device_types)
+    keys = _keys("default" if device_types is None else device_types, "register_kernel", "device_types")
     if func is None:
         return lambda function: register_kernel(op, device_types, function, lib=lib)
     overload = _resolve(op, "register_kernel")
@@ -240,12 +239,14 @@ def _register_kernels(overload: OpOverload, keys: Sequence[str], func: Any, lib:
     return func
 
 
-def _keys(types: str | Sequence[str]) -> list[str]:
+def _keys(types: str | Sequence[str], function: str, argument: str) -> list[str]:
     """Dispatch keys of device types (``"cpu"``), or of keys themselves (``"CPU"``)."""
     names = (types,) if isinstance(types, str) else tuple(types)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"impl(): argument 'types' must be str or a sequence of str, not of {type(name).__name__}")
+            raise TypeError(
+                f"{function}(): argument '{argument}' must be str or a sequence of str, not of {type(name).__name__}"
+            )
     return [name if name in DispatchKey.__members__ else device_key(name) for name in names]
 
 

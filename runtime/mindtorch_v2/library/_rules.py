@@ -13,10 +13,15 @@ __all__ = ["register_autocast_rule", "register_batching_rule", "register_dispatc
 
 
 def register_autocast_rule(lib: Library, op: OpOverload, device_type: str, cast_inputs: Any) -> None:
-    """Under autocast of a device type, the operator's floating inputs on it are cast to the dtype ``cast_inputs``."""
-    from ..amp import autocast_key, cast  # imported here: amp registers its fallbacks through this package
+    """Under autocast of a device type, the operator's floating inputs on it are cast to the dtype ``cast_inputs``.
 
-    key = autocast_key(device_type)
+    Raises ValueError for a device type without autocast.
+    """
+    from ..amp import AUTOCAST_KEYS, cast  # imported here: amp registers its fallbacks through this package
+
+    key = AUTOCAST_KEYS.get(_core.device(device_type).type)
+    if key is None:
+        raise ValueError(f"Device type '{device_type}' does not support autocast.")
     mask = _core.key_mask(key)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 from .._argument_types import types_come_first
 from .._core import Tensor
 from .._ops import ops
-from ..autograd import is_grad_enabled
 from ._reduction import reduced
 
 __all__ = ["cross_entropy_loss", "nll_loss_nd"]
@@ -23,11 +22,6 @@ def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction:
         batch = input.shape[0]
         found = 0 if target.dim() == 0 and batch else target.size(0)  # an IndexError where neither has a size
         raise ValueError(f"Expected input batch_size ({batch}) to match target batch_size ({found}).")
-    if weight is not None and weight.requires_grad and is_grad_enabled():
-        raise RuntimeError(
-            "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
-            "cannot have requires_grad True: pass weight.detach()."
-        )
     if input.dim() <= 2:
         result: Tensor = ops.aten.nll_loss(input, target, weight, reduction, ignore_index)
         return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from .._argument_types import names_wrong_types, types_come_first
+from .._argument_types import check_number, names_wrong_types, types_come_first
 from .._core import Tensor
 from .._core import dtype as DType
 from .._functional import broadcast_tensors
@@ -49,6 +49,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     """x where it is positive, else ``negative_slope * x``."""
     if not input.is_floating_point():
         raise NotImplementedError(f"leaky_relu(): not implemented for {input.dtype}")
+    check_number("leaky_relu", "negative_slope", 2, negative_slope)
     result: Tensor = ops.aten.where(input > 0, input, input * negative_slope)
     return input.copy_(result) if inplace else result
 

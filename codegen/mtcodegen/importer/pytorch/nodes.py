@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from mtcodegen.expr.nodes import Literal, Name, Node
+from mtcodegen.expr.nodes import Literal, Name, Node, descend
 
 __all__ = [
     "Braces",
@@ -195,11 +195,7 @@ def children(node: CppExpr) -> tuple[CppExpr, ...]:
 
 def walk(node: CppExpr) -> Iterator[CppExpr]:
     """``node`` and every node below it, parents first, from left to right."""
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        yield current
-        stack.extend(reversed(children(current)))
+    return descend(node, children)
 
 
 def unwrapped(node: CppExpr) -> CppExpr:

@@ -1,13 +1,15 @@
-"""Tokens of a C++ formula -> syntax tree, by operator precedence (Pratt)."""
+"""Text of a C++ formula -> syntax tree."""
 
 from __future__ import annotations
 
 import functools
 import re
+from itertools import islice
 
 from mtcodegen.expr.errors import ExpressionError
-from mtcodegen.findings.codes import Code
-from mtcodegen.importer.pytorch.lexer import Token, TokenKind, tokenize
+from mtcodegen.expr.pratt import PrattParser
+from mtcodegen.expr.tokens import Token, TokenKind
+from mtcodegen.importer.pytorch.lexer import tokenize
 from mtcodegen.importer.pytorch.nodes import (
     Braces,
     Call,
@@ -61,7 +63,7 @@ _INFIX = {
     "{": POSTFIX,
 }
 _PREFIX = frozenset("-+!~*&")
-_OPENING = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 # Types whose names no value can have: after `(double)` comes the operand of a cast.
 _BUILT_IN = frozenset({"bool", "char", "double", "float", "int", "int64_t", "long", "size_t", "unsigned"})
 _TYPE_OPERATORS = frozenset({"<", ">", "::", ",", "*", "&"})
@@ -72,119 +74,57 @@ _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uUlL]*)")
 @functools.lru_cache(maxsize=4096)  # a tree is a value, and many operators say `zeros_like(grad)`
 def parse_formula(text: str) -> CppExpr:
     """Parse one C++ expression. Raises ExpressionError (MT200, MT201, MT202) with the place of the first fault."""
-    parser = _Parser(tokenize(text))
-    tree = parser.expression(0)
-    parser.expect_end()
-    if len(parser.tokens) > MAX_DEPTH:  # no level of a tree is without a token of its own
-        _check_depth(tree)
-    return tree
+    return _Parser(text, tokenize(text)).parse()
 
 
-def _check_depth(tree: CppExpr) -> None:
-    level: list[CppExpr] = [tree]
-    for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in children(node)]
-        if not level:
-            return
-    raise _too_deep(level[0].offset)
+class _Parser(PrattParser[CppExpr]):
+    powers = _INFIX
+    closing = _CLOSING
+    max_depth = MAX_DEPTH
+    noun = "formula"
+    advice = "write a function for a part of it"
 
+    def children(self, node: CppExpr) -> tuple[CppExpr, ...]:
+        return children(node)
 
-def _too_deep(offset: int) -> ExpressionError:
-    hint = "write a function for a part of it"
-    return ExpressionError(f"the formula is nested more than {MAX_DEPTH} levels deep", offset, 1, hint, Code.MT202)
-
-
-class _Parser:
-    def __init__(self, tokens: list[Token]) -> None:
-        self.tokens = tokens
-        self.position = 0
-        self.token = tokens[0]
-        self.last_end = 0
-        self.depth = 0
-
-    def expression(self, binding: int) -> CppExpr:
-        """An expression of operators that bind tighter than ``binding``."""
-        self._enter()
-        left = self._prefix()
-        while (power := self._infix_power()) > binding:
-            left = self._infix(left, power)
-        self.depth -= 1
-        return left
-
-    def _enter(self) -> None:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise _too_deep(self.token.offset)
-
-    def _infix_power(self) -> int:
-        text = self.token.text
-        if text == ">" and self.tokens[self.position + 1][1:] == (">", self.token.offset + 1):
-            return SHIFT
-        return _INFIX.get(text, 0)
-
-    def expect_end(self) -> None:
-        if self.token.kind is TokenKind.END:
-            return
+    def unexpected(self) -> ExpressionError:
         if self.token.text in (")", "]", "}"):
-            raise self._error(f"`{self.token.text}` closes nothing")
+            return self.error(f"`{self.token.text}` closes nothing")
         if self.token.text == "=":
-            raise self._error("a formula assigns nothing", "write `==` to compare")
-        raise self._error(f"`{self.token.text[:40]}` is not expected here")
+            return self.error("a formula assigns nothing", "write `==` to compare")
+        return self.error(f"`{self.token.text[:40]}` is not expected here")
 
-    def _error(self, message: str, hint: str | None = None) -> ExpressionError:
-        return ExpressionError(message, self.token.offset, len(self.token.text), hint)
+    def power(self) -> int:
+        return SHIFT if self.token.text == ">" and self._is_right_shift() else super().power()
 
-    def _advance(self) -> Token:
-        token = self.token
-        self.last_end = token.offset + len(token.text)
-        self.position += 1
-        self.token = self.tokens[self.position]
-        return token
-
-    def _at(self, text: str) -> bool:
-        """Whether an operator comes next: no other token is like one, strings have quotes."""
-        return self.token.text == text
-
-    def _accept(self, text: str) -> bool:
-        if self.token.text == text:
-            self._advance()
-            return True
-        return False
-
-    def _close(self, opening: Token) -> None:
-        wanted = _OPENING[opening.text]
-        if self._accept(wanted):
-            return
-        if self.token.kind is TokenKind.END:
-            raise ExpressionError(f"`{opening.text}` is never closed", opening.offset, 1)
-        raise self._error(f"expected `{wanted}` before `{self.token.text[:40]}`")
+    def _is_right_shift(self) -> bool:
+        """Whether the ``>`` that comes next is the first half of ``>>``."""
+        first, second = islice(self.ahead(), 2)
+        return second.text == ">" and second.offset == first.offset + 1
 
     def _expect(self, text: str) -> None:
-        if not self._accept(text):
-            raise self._error(f"expected `{text}`")
+        if not self.accept(text):
+            raise self.error(f"expected `{text}`")
 
     # ------------------------------------------------------------ what starts an expression
 
-    def _prefix(self) -> CppExpr:
+    def prefix(self) -> CppExpr:
         token = self.token
         kind = token.kind
         if kind is TokenKind.NAME or token.text == "::":
             return self._name()
         if kind is TokenKind.NUMBER:
-            self._advance()
+            self.advance()
             return Literal(_number(token), token.text, offset=token.offset, length=len(token.text))
         if kind is TokenKind.STRING:
-            self._advance()
+            self.advance()
             return Literal(token.text[1:-1], token.text, offset=token.offset, length=len(token.text))
         if kind is TokenKind.COMMENT:
-            self._advance()
+            self.advance()
             value = self.expression(PREFIX - 1)
             return Comment(token.text[2:-2], value, offset=token.offset, length=self.last_end - token.offset)
-        if kind is TokenKind.END:
-            message = "the formula is empty" if self.position == 0 else "the formula ends too early"
-            raise ExpressionError(message, self.last_end, 1)
         if token.text in _PREFIX:
-            self._advance()
+            self.advance()
             operand = self.expression(PREFIX - 1)
             return Prefix(token.text, operand, offset=token.offset, length=self.last_end - token.offset)
         if token.text == "(":
@@ -194,7 +134,7 @@ class _Parser:
             return Braces(None, items, offset=token.offset, length=self.last_end - token.offset)
         if token.text == "[":
             return self._lambda()
-        raise self._error(f"expected a value before `{token.text}`")
+        raise self.no_value()
 
     def _name(self) -> CppExpr:
         name = self._scoped_name()
@@ -205,65 +145,65 @@ class _Parser:
     def _scoped_name(self) -> Name | Scoped:
         first = self.token
         if first.kind is TokenKind.NAME:
-            self._advance()
+            self.advance()
         elif first.text != "::":
-            raise self._error("expected a name")
+            raise self.error("expected a name")
         if self.token.text != "::":
             return Name(first.text, offset=first.offset, length=len(first.text))
         parts = [first.text if first.kind is TokenKind.NAME else ""]
-        while self._accept("::"):
+        while self.accept("::"):
             parts.append(self._identifier())
         return Scoped(tuple(parts), offset=first.offset, length=self.last_end - first.offset)
 
     def _identifier(self) -> str:
         if self.token.kind is not TokenKind.NAME:
-            raise self._error("expected a name")
-        return self._advance().text
+            raise self.error("expected a name")
+        return self.advance().text
 
     def _opens_template(self) -> bool:
         """Whether ``<`` opens template arguments: they close, and a call follows. Such a comparison means nothing."""
         depth = 0
-        for i in range(self.position, min(self.position + _LONGEST_TEMPLATE, len(self.tokens) - 1)):
-            token = self.tokens[i]
+        tokens = islice(self.ahead(), _LONGEST_TEMPLATE)
+        for token in tokens:
             depth += (token.text == "<") - (token.text == ">")
             if depth == 0:
-                return self.tokens[i + 1].text in ("(", "{")
+                return next(tokens, token).text in ("(", "{")
             if token.kind is TokenKind.OPERATOR and token.text not in _TYPE_OPERATORS:
                 return False
         return False
 
     def _template(self, name: Name | Scoped) -> Template:
-        opening = self._advance()
+        opening = self.advance()
         arguments = [self._type()]
-        while self._accept(","):
+        while self.accept(","):
             arguments.append(self._type())
-        self._close(opening)
+        self.close(opening)
         return Template(name, tuple(arguments), offset=name.offset, length=self.last_end - name.offset)
 
     def _type(self) -> CppExpr:
         """A type, or a number among template arguments."""
-        self._enter()
+        self.enter()
         start = self.token.offset
         before = ("const",) if self.token.text == "const" else ()
         if before:
-            self._advance()
+            self.advance()
         if self.token.kind is TokenKind.NUMBER:
-            type_ = self._prefix()
+            type_ = self.prefix()
         else:
             name = self._scoped_name()
-            type_ = self._template(name) if self._at("<") else name
+            type_ = self._template(name) if self.at("<") else name
         after: list[str] = []
-        while self._at("&") or self._at("*"):
-            after.append(self._advance().text)
-        self.depth -= 1
+        while self.at("&") or self.at("*"):
+            after.append(self.advance().text)
+        self.leave()
         if not before and not after:
             return type_
         return Qualified(before, type_, tuple(after), offset=start, length=self.last_end - start)
 
     def _group(self) -> CppExpr:
-        opening = self._advance()
+        opening = self.advance()
         value = self.expression(0)
-        self._close(opening)
+        self.close(opening)
         if isinstance(value, Name) and value.id in _BUILT_IN:
             operand = self.expression(PREFIX - 1)
             return Cast(value, operand, offset=opening.offset, length=self.last_end - opening.offset)
@@ -271,80 +211,80 @@ class _Parser:
 
     def _items(self) -> tuple[CppExpr, ...]:
         """What stands between the brackets that open here, with commas between."""
-        opening = self._advance()
+        opening = self.advance()
         items: list[CppExpr] = []
-        if not self._at(_OPENING[opening.text]):
+        if not self.at(self.closing[opening.text]):
             items.append(self.expression(0))
-            while self._accept(","):
+            while self.accept(","):
                 items.append(self.expression(0))
-        self._close(opening)
+        self.close(opening)
         return tuple(items)
 
     def _lambda(self) -> Lambda:
-        opening = self._advance()
-        capture = self._advance().text if self._at("&") or self._at("=") else ""
-        self._close(opening)
+        opening = self.advance()
+        capture = self.advance().text if self.at("&") or self.at("=") else ""
+        self.close(opening)
         parameters: list[tuple[CppExpr, str]] = []
         opening = self.token
         self._expect("(")
-        while not self._at(")"):
+        while not self.at(")"):
             parameters.append((self._type(), self._identifier()))
-            if not self._accept(","):
+            if not self.accept(","):
                 break
-        self._close(opening)
+        self.close(opening)
         opening_brace = self.token
         self._expect("{")
         if self.token.text != "return":
-            raise self._error("expected `return`", "a lambda in a formula is one expression")
-        self._advance()
+            raise self.error("expected `return`", "a lambda in a formula is one expression")
+        self.advance()
         body = self.expression(0)
         self._expect(";")
-        self._close(opening_brace)
+        self.close(opening_brace)
         return Lambda(capture, tuple(parameters), body, offset=opening.offset, length=self.last_end - opening.offset)
 
     # ------------------------------------------------------------ what continues one
 
-    def _infix(self, left: CppExpr, power: int) -> CppExpr:
+    def infix(self, left: CppExpr, power: int, start: int) -> CppExpr:
         token = self.token
         match token.text:
             case "(":
-                return Call(left, self._items(), offset=left.offset, length=self.last_end - left.offset)
+                return Call(left, self._items(), offset=start, length=self.last_end - start)
             case "{":
                 return self._initialiser(left)
             case "." | "->":
                 return self._member(left)
             case "[":
-                self._advance()
+                self.advance()
                 index = self.expression(0)
-                self._close(token)
-                return Subscript(left, index, offset=left.offset, length=self.last_end - left.offset)
+                self.close(token)
+                return Subscript(left, index, offset=start, length=self.last_end - start)
             case "?":
                 return self._ternary(left)
-        self._advance()
-        op = token.text + (self._advance().text if power == SHIFT and token.text == ">" else "")
+        self.advance()
+        op = token.text + (self.advance().text if power == SHIFT and token.text == ">" else "")
         right = self.expression(power)
-        return Infix(op, left, right, offset=left.offset, length=self.last_end - left.offset)
+        return Infix(op, left, right, offset=start, length=self.last_end - start)
 
     def _initialiser(self, type_: CppExpr) -> Braces:
         if not isinstance(type_, (Name, Scoped, Template)):
-            raise self._error("`{` follows something that is not a type")
+            raise self.error("`{` follows something that is not a type")
         items = self._items()
         return Braces(type_, items, offset=type_.offset, length=self.last_end - type_.offset)
 
     def _member(self, value: CppExpr) -> Member:
-        arrow = self._advance().text == "->"
+        arrow = self.advance().text == "->"
         name = self.token
         if name.kind is not TokenKind.NAME:
-            raise self._error(f"expected a name after `{'->' if arrow else '.'}`")
-        self._advance()
+            raise self.error(f"expected a name after `{'->' if arrow else '.'}`")
+        self.advance()
         length = self.last_end - value.offset
         return Member(value, name.text, arrow, name.offset, offset=value.offset, length=length)
 
     def _ternary(self, condition: CppExpr) -> Ternary:
-        self._advance()
+        self.advance()
         body = self.expression(0)
-        if not self._accept(":"):
-            raise self._error("expected `:`", "write `condition ? a : b`")
+        if not self.accept(":"):
+            raise self.error("expected `:`", "write `condition ? a : b`")
         orelse = self.expression(TERNARY - 1)
         length = self.last_end - condition.offset
         return Ternary(condition, body, orelse, offset=condition.offset, length=length)
