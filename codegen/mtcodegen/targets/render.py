@@ -75,7 +75,9 @@ MINDSPORE = Runtime(
 
 def render_definitions(module: views.Module, imports: Imports) -> str:
     """The text of a module of definitions."""
-    names = {"Library": imports.name("mindtorch_v2.library", "Library"), "KernelLauncher": ""}
+    names = {}
+    if module.libraries:
+        names["Library"] = imports.name("mindtorch_v2.library", "Library")
     if module.launchers:
         names["KernelLauncher"] = imports.name("mindtorch_v2.npu", "KernelLauncher")
     values = {"module": module, "names": names, "header": _header(module.source), "imports": imports.groups()}
@@ -123,8 +125,6 @@ def _header(source: str) -> str:
 
 def _render(name: str, values: dict[str, Any]) -> str:
     text: str = _environment().get_template(name).render(values)
-    while "\n\n\n\n" in text:  # two empty lines at most
-        text = text.replace("\n\n\n\n", "\n\n\n")
     return text.rstrip("\n") + "\n"
 
 
