@@ -472,7 +472,7 @@ def refused(lib: Library, function: Callable[..., Any], schema: str = "op(Tensor
         (lambda op, x, scale: op.returns(like(x), like(x)), "the schema declares 1 outputs, got 2"),
         (lambda op, x, scale: op.returns(3), "expected like(...), empty(...), broadcast(...) or a tensor, got 3"),
         (lambda op, x, scale: op.returns(x) if x.sum() else None, "the value of sum("),
-        (lambda op, x, scale: op.returns(x[0]), "call select, slice or index"),
+        (lambda op, x, scale: op.returns(x + torch.tensor([1.0])), "(x, a tensor that is there already)"),
         (lambda op, x, scale: op.returns(x.add("text")), "no overload of it takes (x, 'text')"),
         (lambda op, x, scale: op.returns(*[x for _ in x.shape]), "x.shape has no length before the operator is called"),
         (lambda op, x, scale: op.launch("TPU", _cpu["failing"], x), "'TPU' is no device that kernels run on"),

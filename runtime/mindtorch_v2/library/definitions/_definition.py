@@ -19,7 +19,7 @@ from ..._core import OpOverload, Plan, Program
 from ...errors import CheckError, check_error
 from .._references import python_function
 from ._by_hand import Backward, not_differentiable, tangents
-from ._gradient import Formulas, together
+from ._gradient import Formulas
 from ._helpers import Allocated, Typed
 from ._listed import listed_gradient
 from ._lowering import Lowering
@@ -41,6 +41,10 @@ _KINDS = {
     "Tensor": "tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "Scalar": "number",
     "str": "str", "ScalarType": "dtype", "Device": "device",
 }  # fmt: skip
+_LISTS = {
+    "int": "shape", "SymInt": "shape", "Tensor": "tensors", "Tensor?": "tensors", "float": "floats", "bool": "bools",
+    "Scalar": "numbers", "str": "strs",
+}  # fmt: skip
 
 
 class OperatorBuilder:
@@ -61,8 +65,7 @@ class OperatorBuilder:
     def _argument(self, argument: Any) -> Symbol:
         text = str(argument.type).removesuffix("?")
         element, bracket, _ = text.partition("[")
-        listed = {"int": "shape", "SymInt": "shape", "Tensor": "tensors", "Tensor?": "tensors"}
-        kind = listed.get(element, "object") if bracket else _KINDS.get(text, "object")
+        kind = _LISTS.get(element, "object") if bracket else _KINDS.get(text, "object")
         symbol: Symbol = self._of.make(kind, "arg", what=(argument.name, text))
         return symbol
 
@@ -120,9 +123,9 @@ class OperatorBuilder:
 
     def _output(self, output: Any, text: str) -> Symbol:
         if isinstance(output, Allocated):
-            return output.tensor
+            return output.tensor(self._of)
         if isinstance(output, (list, tuple)):
-            listed: Symbol = together(self._of, [self._output(item, "Tensor") for item in output])
+            listed: Symbol = self._of.together([self._output(item, "Tensor") for item in output])
             return listed
         if text != "Tensor" and (output is None or isinstance(output, (bool, int, float, str))):
             constant: Symbol = self._of.lift(output)
@@ -171,6 +174,8 @@ class OperatorBuilder:
         symbol = self._of.lift(value)
         if isinstance(symbol, TensorSymbol):
             return "tensor", symbol
+        if symbol.kind == "stream" and argument.ctype.name == "ptr":
+            return "object", symbol
         if argument.ctype.name in ("ptr", "desc"):
             raise DefinitionError(f"op.launch(...): {symbol!r} has no C type: write f32(...), i64(...) or another")
         if symbol.step == "arg" or symbol.kind in ("bytes", "number") or isinstance(symbol.what, bytes):
