@@ -557,6 +557,19 @@ def test_a_way_that_runs_nothing_at_all_says_what_others_take(lib: Library) -> N
         assert str(caught.value).rpartition(", got mode")[0] == head + words
 
 
+def test_ways_that_are_composed_beside_ways_that_run_something(lib: Library) -> None:
+    @lib.operator("op(Tensor x, int n) -> Tensor")
+    def op(op: Any, x: Any, n: Any) -> None:
+        if n > 2:
+            op.returns(x * n)
+        else:
+            op.returns(like(x))
+            op.python(lambda x, n: x - n, device="any")
+
+    assert op(torch.ones(1), 3).tolist() == [3.0]
+    assert op(torch.ones(1), 2).tolist() == [-1.0]
+
+
 def test_dtypes_are_judged_of_an_argument_that_may_be_missing(lib: Library) -> None:
     @lib.operator("op(Tensor x, Tensor? y=None) -> Tensor")
     def op(op: Any, x: Any, y: Any) -> None:

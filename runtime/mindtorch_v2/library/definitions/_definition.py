@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Definition", "OperatorBuilder"]
 
 _DEVICES = ("CPU", "NPU", "CUDA", "MPS")
+_ALLOCATED = ("like", "like_as", "empty", "broadcast_like")
 _RUNS = ("launch", "python", "compute")
 _COMPOSED = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")  # the keys of what runs on any device
 _KINDS = {
@@ -494,8 +495,9 @@ class Definition:
         outputs: Sequence[Symbol] = way.result[0]
         device = _device_of(key)
         runs = [event for event in way.events if event[0] in _RUNS]
-        if key != "Meta" and self.devices() and not any(event[1] == device for event in runs):
-            message = no_kernel(self.overload.name(), device, way, self._with_kernel(device), self.ways)
+        if key != "Meta" and self.devices() and not _runs_on(way, device):
+            taken = [way for way in self.ways if _runs_on(way, device)]
+            message = no_kernel(self.overload.name(), device, way, taken, self.ways)
             low.emit("fail", [self.builder._failure(NotImplementedError, message)])
             return []
         for event in runs:
@@ -506,10 +508,6 @@ class Definition:
                 if replaced is not None:
                     return replaced
         return list(outputs)
-
-    def _with_kernel(self, device: str) -> list[Trace]:
-        """The ways on which something runs on a device."""
-        return [way for way in self.ways if any(e[0] in _RUNS and e[1] == device for e in way.events)]
 
     def _returned(self, event: tuple[Any, ...], outputs: Sequence[Symbol], key: str) -> list[Symbol] | None:
         """The outputs that a Python function gave; None where they are those that were declared."""
@@ -526,7 +524,7 @@ class Definition:
         outputs = way.result[0]
         if any(event[0] in ("python", "compute") and event[1] == _device_of(key) for event in way.events):
             return False
-        made = all(output.step in ("like", "like_as", "empty", "broadcast_like") for output in outputs)
+        made = all(output.step in _ALLOCATED for output in outputs)
         return made and len(set(outputs)) == len(outputs)
 
     # ---- errors
@@ -564,6 +562,14 @@ def _require_device(device: str, *others: str) -> None:
 def _device_of(key: str) -> str:
     """What `launch` and `python` call the device of a dispatch key."""
     return "any" if key in _COMPOSED else key
+
+
+def _runs_on(way: Trace, device: str) -> bool:
+    """Whether something makes what a way returns on a device: what is said of it, or else operators alone."""
+    devices = [event[1] for event in way.events if event[0] in _RUNS]
+    writes = any(event[0] == "do" for event in way.events)
+    given = any(output.step in (*_ALLOCATED, "arg", "output") for output in way.result[0])
+    return device in devices or (not devices and (writes or not given))
 
 
 def _is_returned(result: Symbol, outputs: Sequence[Symbol]) -> bool:
