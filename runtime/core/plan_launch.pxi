@@ -58,6 +58,8 @@ cdef int launch_step(Program p, Frame* f, Step* s) except -1:
             word[0] = <uint64_t>f.words[operand[1]].i
         elif how == BY_NOTHING:
             word[0] = 0
+        elif k.kinds[i] == C_PTR:                   # a stream
+            return launch_boxed(p, f, s, k)
         else:
             value = operand_value(k, i, f, how, operand[1])
             status = convert_scalar(k.kinds[i], value, word)

@@ -118,7 +118,7 @@ def _said(condition: Step) -> list[tuple[str, str]]:
     if step == "same_shape":
         return [(f"{text_of(operands[0])} and {text_of(operands[1])}", "to have the same shape")]
     if step == "dtype_in":
-        return [(text_of(operands[0]), f"to be one of {text_of(condition)[:-1].partition(', ')[2]}")]
+        return [(text_of(operands[0]), f"to be one of {_choices(condition)}")]
     if step in _EQUAL:
         return [_equal(*operands)]
     if step.removeprefix("f") in _WORDS:
@@ -139,10 +139,17 @@ def _denied(condition: Step) -> list[tuple[str, str]]:
     operands = [operand for operand in condition.args if operand is not None]
     if step in _WORDS:
         return [_ordered(step, operands[0], operands[1], _OPPOSITE, _MIRRORED_OPPOSITE)]
+    if step == "dtype_in":
+        return [(text_of(operands[0]), f"to be none of {_choices(condition)}")]
     if condition.step in _EQUAL or step == "same_shape":
         first, second = (f"{text_of(o)}.shape" if step == "same_shape" else text_of(o) for o in operands)
         return [(first, f"not to be {second}" if operands[1].step == "const" else f"to differ from {second}")]
     return [(text_of(condition), "to be False")]
+
+
+def _choices(condition: Step) -> str:
+    """The dtypes that a condition asks for: ``one_of(x.dtype, a, b)``."""
+    return text_of(condition)[:-1].partition(", ")[2]
 
 
 def _both(first: Step, second: Step) -> tuple[str, str]:

@@ -126,6 +126,14 @@ def test_what_is_imported_is_what_is_read(tmp_path):
     assert imported(found["ops.pyi"]) == {"Tensor": "mindtorch_v2", "OpOverload": "mindtorch_v2._ops"}
 
 
+def test_a_file_of_no_operator_imports_nothing(tmp_path):
+    found, shown = run(tmp_path, "namespace: my\nops: []\n")
+    assert shown == ""
+    assert imported(found["ops.py"]) == {"annotations": "__future__"}
+    assert ast.get_docstring(ast.parse(found["ops.py"])) == "Operators declared in ops.yaml."
+    assert imported(found["ops.pyi"]) == {}
+
+
 def imported(text: str) -> dict[str, str | None]:
     tree = ast.parse(text)
     froms = [node for node in tree.body if isinstance(node, ast.ImportFrom)]

@@ -30,3 +30,7 @@ def no_tensor(x: torch.Tensor) -> int:
 
 def halves(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return x / 2, x / 4
+
+
+def made(size: list[int], *, dtype: torch.dtype | None, device: torch.device | None) -> torch.Tensor:
+    return torch.ones(size, dtype=dtype, device=device)

@@ -476,7 +476,7 @@ def refused(lib: Library, function: Callable[..., Any], schema: str = "op(Tensor
         (lambda op, x, scale: op.returns(like(x), like(x)), "the schema declares 1 outputs, got 2"),
         (lambda op, x, scale: op.returns(3), "expected like(...), empty(...), broadcast(...) or a tensor, got 3"),
         (lambda op, x, scale: op.returns(x) if x.sum() else None, "the value of sum("),
-        (lambda op, x, scale: op.returns(x[0]), "call select, slice or index"),
+        (lambda op, x, scale: op.returns(x + torch.tensor([1.0])), "(x, a tensor that is there already)"),
         (lambda op, x, scale: op.returns(x.add("text")), "no overload of it takes (x, 'text')"),
         (lambda op, x, scale: op.returns(*[x for _ in x.shape]), "x.shape has no length before the operator is called"),
         (lambda op, x, scale: op.launch("TPU", _cpu["failing"], x), "'TPU' is no device that kernels run on"),
@@ -559,6 +559,19 @@ def test_a_way_that_runs_nothing_at_all_says_what_others_take(lib: Library) -> N
         with pytest.raises(NotImplementedError) as caught:
             op(x, y, n=n, mode=mode)
         assert str(caught.value).rpartition(", got mode")[0] == head + words
+
+
+def test_ways_that_are_composed_beside_ways_that_run_something(lib: Library) -> None:
+    @lib.operator("op(Tensor x, int n) -> Tensor")
+    def op(op: Any, x: Any, n: Any) -> None:
+        if n > 2:
+            op.returns(x * n)
+        else:
+            op.returns(like(x))
+            op.python(lambda x, n: x - n, device="any")
+
+    assert op(torch.ones(1), 3).tolist() == [3.0]
+    assert op(torch.ones(1), 2).tolist() == [-1.0]
 
 
 def test_dtypes_are_judged_of_an_argument_that_may_be_missing(lib: Library) -> None:

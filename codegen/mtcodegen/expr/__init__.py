@@ -5,7 +5,7 @@
     table = OperatorTable(schemas)                                  # once a run: "ns::name.overload" -> Schema
     scope = scope_for(schema, Purpose.BACKWARD, table)              # schema with its namespace filled in
     checked = analyze(parse_expression(text), scope, TENSOR)        # .errors, .type, and .expr with names resolved
-    saved = SavedValues([checked.expr, ...], schema)                # .items are what setup_context saves
+    found = reads(checked.expr)                                     # what a gradient reads is what is saved for it
 
 Later stages take resolved expressions (``analyze(...).expr`` or ``resolve(expr, scope)``): only the scope knows that
 ``scaled_add_grad(...)`` or ``fused.scaled_add_grad(...)`` is an operator.
@@ -16,7 +16,7 @@ from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import HELPERS, Purpose, Signature
 from mtcodegen.expr.nodes import Call, Expr, Literal, Name, Operator, Unread, walk
 from mtcodegen.expr.parser import parse_expression
-from mtcodegen.expr.saved import Read, Saved, SavedKind, SavedValues, reads, saved_names
+from mtcodegen.expr.reads import Read, reads
 from mtcodegen.expr.scope import OperatorTable, Scope, gradient_names, output_names, scope_for, tangent_scope
 from mtcodegen.expr.types import (
     ANY,
@@ -69,9 +69,6 @@ __all__ = [
     "OperatorTable",
     "Purpose",
     "Read",
-    "Saved",
-    "SavedKind",
-    "SavedValues",
     "Scope",
     "Signature",
     "Unread",
@@ -84,7 +81,6 @@ __all__ = [
     "parse_expression",
     "reads",
     "resolve",
-    "saved_names",
     "scope_for",
     "tangent_scope",
     "value_type",

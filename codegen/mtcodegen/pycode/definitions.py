@@ -98,6 +98,8 @@ class DefinitionEmitter(Emitter):
             return self._folded(_EXTREMA[name], items), POSTFIX
         if name in _SAME:
             return self._called(name, arguments), POSTFIX
+        if name == "tuple":  # a list that is compared: of definitions, shapes are
+            return self._emit(arguments[0])
         if name in C_TYPES:
             return self._called("bool_" if name == "bool" else name, arguments), POSTFIX
         if name == "prod":
@@ -132,7 +134,7 @@ class DefinitionEmitter(Emitter):
 
     def _folded(self, name: str, items: tuple[Expr, ...]) -> str:
         """A function of two, of many."""
-        text = self.text(items[0])
+        text = self.text(items[0]) if len(items) > 1 else self._called(name, items)
         for item in items[1:]:
             text = f"{self.helper(name)}({text}, {self.text(item)})"
         return text
@@ -147,6 +149,9 @@ class DefinitionEmitter(Emitter):
         match node.first, op, second:
             case Attribute(value=Attribute(value=of, name="device"), name="type"), "==", Literal(value=str() as kind):
                 return f"{self._base(of)}.is_{kind}", POSTFIX
+            case first, "is" | "is not", Literal(value=None) if not isinstance(first, Name):
+                self.imports.exempt("E711")  # what is no argument is a symbol whatever its value is
+                return f"{self.emit(first, COMPARISON + 1)} {'==' if op == 'is' else '!='} None", COMPARISON
             case first, "in" | "not in", ListExpr(items=items):
                 text = self._membership(first, items)
                 return (text if op == "in" else f"{self.helper('none_of')}({text})"), POSTFIX

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from mtcodegen.pycode.pretty import INDENT, WIDTH, render
 from mtcodegen.pycode.statements import LONGEST, statement
 
-__all__ = ["bracketed", "conditional", "wrap"]
+__all__ = ["bracketed", "wrap"]
 
 
 def bracketed(head: str, items: Sequence[str], tail: str = "", indent: int = 0) -> str:
@@ -22,19 +22,6 @@ def bracketed(head: str, items: Sequence[str], tail: str = "", indent: int = 0) 
     if len(line) <= WIDTH:
         return line
     return _broken(f"{head}(", text, items, f"){tail}", indent) or line
-
-
-def conditional(target: str, value: str, condition: str, otherwise: str, indent: int) -> list[str]:
-    """The lines of ``target = value if condition else otherwise`` as `wrap` would leave them, where it need not."""
-    choice = f"{value} if {condition} else {otherwise}"
-    line = f"{target} = {choice}"
-    if indent + len(line) <= WIDTH:
-        return [line]
-    room = WIDTH - indent - INDENT
-    parts = [choice] if len(choice) <= room else [value, f"if {condition}", f"else {otherwise}"]
-    if max(map(len, [*parts, target])) > room:
-        return [line]
-    return [f"{target} = (", *[f"{' ' * INDENT}{part}" for part in parts], ")"]
 
 
 def wrap(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from mtcodegen.entries.model import File
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.targets.job import Job
-from mtcodegen.targets.plan.pages import plan_page
+from mtcodegen.targets.pages import plan_page
 from mtcodegen.targets.render import render_page, render_site
 
 __all__ = ["narrowed", "of_file", "of_job"]

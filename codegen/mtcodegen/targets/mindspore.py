@@ -13,14 +13,12 @@ from mtcodegen.expr import Operator, walk
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Span
-from mtcodegen.targets.definitions.module import plan_module
 from mtcodegen.targets.job import Job
-from mtcodegen.targets.modules import package, stub_of
-from mtcodegen.targets.render import MINDSPORE, render_definitions
+from mtcodegen.targets.modules import module_of, package_of
+from mtcodegen.targets.render import MINDSPORE
 
 __all__ = ["narrowed", "of_file", "of_job"]
 
-_SUPPORT = "_mindspore_definitions"
 _DEVICES = ("cpu", "npu")
 _KEYS = {
     "autocast": "casts (MindSpore's `amp` casts whole cells)",
@@ -47,13 +45,12 @@ def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
 
 def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
     """A module whose operators are MindSpore's cells, and its stub."""
-    module = render_definitions(*plan_module(file, path, folder, f".{_SUPPORT}"))
-    return {f"{path.stem}.py": module, **stub_of(file, path, MINDSPORE)}
+    return module_of(file, path, folder, MINDSPORE)
 
 
 def of_job(job: Job, files: MappingOf[pathlib.Path, File]) -> dict[str, str]:
     """The package, with what its modules share."""
-    return package(job, (_SUPPORT,))
+    return package_of(job, MINDSPORE)
 
 
 def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 
 from mtcodegen.entries.model import File
 from mtcodegen.findings.diagnostics import Diagnostic
-from mtcodegen.targets.definitions.module import plan_module
 from mtcodegen.targets.job import Job
-from mtcodegen.targets.modules import stub_of, tests_of
-from mtcodegen.targets.render import MINDTORCH, render_definitions, render_package
+from mtcodegen.targets.modules import module_of, tests_of
+from mtcodegen.targets.render import MINDTORCH, render_package
 
 __all__ = ["narrowed", "of_file", "of_job"]
 
@@ -22,8 +21,7 @@ def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
 
 def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
     """A module, its stub, and the tests of its examples."""
-    module = render_definitions(*plan_module(file, path, folder))
-    return {f"{path.stem}.py": module, **stub_of(file, path, MINDTORCH), **tests_of(file, path, MINDTORCH)}
+    return {**module_of(file, path, folder, MINDTORCH), **tests_of(file, path, MINDTORCH)}
 
 
 def of_job(job: Job, files: Mapping[pathlib.Path, File]) -> dict[str, str]:

@@ -110,7 +110,7 @@ def _template_names(
     stubs: Sequence[Stub], are_objects: bool, named: Callable[[str], str], imports: Imports
 ) -> dict[str, str]:
     found = {}
-    if are_objects:
+    if are_objects and stubs:
         found["OpOverload"] = named("OpOverload")
     if are_objects and any(stub.overloads for stub in stubs):
         found["OpOverloadPacket"] = named("OpOverloadPacket")

@@ -16,14 +16,12 @@ from mtcodegen.entries.variants import is_variant
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Span
-from mtcodegen.targets.definitions.module import plan_module
 from mtcodegen.targets.job import Job
-from mtcodegen.targets.modules import package, stub_of, tests_of
-from mtcodegen.targets.render import TORCH, render_definitions
+from mtcodegen.targets.modules import module_of, package_of, tests_of
+from mtcodegen.targets.render import TORCH
 
 __all__ = ["narrowed", "of_file", "of_job"]
 
-_SUPPORT = "_torch_definitions"
 # Of Python's keywords those that are TorchScript's, whose lexer reads schemas.
 _WORDS = frozenset(
     [
@@ -75,13 +73,12 @@ def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
 
 def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
     """A module that registers with PyTorch itself, its stub, and the tests of its examples."""
-    module = render_definitions(*plan_module(file, path, folder, f".{_SUPPORT}"))
-    return {f"{path.stem}.py": module, **stub_of(file, path, TORCH), **tests_of(file, path, TORCH)}
+    return {**module_of(file, path, folder, TORCH), **tests_of(file, path, TORCH)}
 
 
 def of_job(job: Job, files: MappingOf[pathlib.Path, File]) -> dict[str, str]:
     """The package, with what its modules share."""
-    return package(job, (_SUPPORT, "_torch_policies"))
+    return package_of(job, TORCH)
 
 
 def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:

@@ -141,6 +141,8 @@ def _launch(
         fields = ", ".join(by_name(f, _typed(emitter, arg, where)) for f, arg in body.tiling.items())
         found.append((name, f"{helper('struct')}({fields})"))
         emitter.rename = {**emitter.rename, "tiling": name}
+    if any(node == Name("stream") for arg in body.args for node in walk(arg.value.expr)):
+        emitter.rename = {"stream": f"{helper('stream')}({where})", **emitter.rename}
     key = launcher_key(body)
     arguments = tuple(_typed(emitter, arg, where) for arg in body.args)
     options = []

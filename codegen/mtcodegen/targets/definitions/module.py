@@ -72,8 +72,8 @@ def _noqa(schemas: Sequence[opschema.Schema], exempted: set[str]) -> tuple[str, 
 
 def _docstring(namespaces: Sequence[str], source: str) -> str:
     names = [f"``{name}``" for name in namespaces]
-    spaces = f"the namespace{'s' if len(names) > 1 else ''} {' and '.join(names)}, " if names else ""
-    text = f"Operators of {spaces}declared in {source}."
+    spaces = f"of the namespace{'s' if len(names) > 1 else ''} {' and '.join(names)}, " if names else ""
+    text = f"Operators {spaces}declared in {source}."
     return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
 

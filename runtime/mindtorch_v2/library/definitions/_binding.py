@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._core import OpOverload
@@ -30,6 +30,7 @@ def bind(of: Tracer, overload: OpOverload, args: tuple[Any, ...], kwargs: Mappin
     """The arguments in schema order, None where they do not fit."""
     arguments = overload._schema.arguments
     positional = [a for a in arguments if not a.kwarg_only]
+    args = _with_listed_rest(positional, args)
     if len(args) > len(positional) or not set(kwargs) <= {a.name for a in arguments}:
         return None
     given = dict(zip([a.name for a in positional], args, strict=False)) | dict(kwargs)
@@ -45,6 +46,20 @@ def bind(of: Tracer, overload: OpOverload, args: tuple[Any, ...], kwargs: Mappin
             return None
         found.append(symbol)
     return found
+
+
+def _with_listed_rest(positional: Sequence[Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``x.reshape(2, 3)``: the last positional argument, a list of ints, takes all ints that are left."""
+    at = len(positional) - 1
+    if len(args) > at >= 0 and _is_int(args[at]):
+        text = str(positional[at].type)
+        if text.partition("[")[0] in ("int", "SymInt") and (len(args) > at + 1 or text.endswith("[]")):
+            return (*args[:at], list(args[at:]))
+    return args
+
+
+def _is_int(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, Number) and value.kind == "int")
 
 
 def _default(of: Tracer, overload: OpOverload, argument: Any) -> Symbol | None:
@@ -63,6 +78,8 @@ def _fitted(of: Tracer, text: str, value: Any) -> Symbol | None:
     base = text.removesuffix("?")
     if base.split("[")[0] in ("int", "SymInt") and "[" in base:
         return _fitted_ints(of, value)
+    if base in ("Tensor[]", "Tensor?[]"):
+        return _fitted_tensors(of, base, value)
     if isinstance(value, (list, tuple)):
         return None
     symbol = of.lift(value)
@@ -76,12 +93,22 @@ def _fitted(of: Tracer, text: str, value: Any) -> Symbol | None:
     return symbol
 
 
+def _fitted_tensors(of: Tracer, base: str, value: Any) -> Symbol | None:
+    if isinstance(value, (list, tuple)):
+        optional = base == "Tensor?[]"
+        if not all((v is None and optional) or (isinstance(v, Symbol) and v.kind == "tensor") for v in value):
+            return None
+        listed: Symbol = of.together(value)
+        return listed
+    return value if isinstance(value, Symbol) and value.kind == "tensors" else None
+
+
 def _fitted_ints(of: Tracer, value: Any) -> Symbol | None:
     symbol: Symbol
     if isinstance(value, (Shape, list, tuple)):
         symbol = of.shape(value)
         return symbol
-    if (isinstance(value, Number) and value.kind == "int") or type(value) is int:
+    if _is_int(value):
         symbol = of.shape([value])
         return symbol
     return None

@@ -19,7 +19,7 @@ from ..._core import OpOverload, Plan, Program
 from ...errors import CheckError, check_error
 from .._references import python_function
 from ._by_hand import Backward, not_differentiable, tangents
-from ._gradient import Formulas, together
+from ._gradient import Formulas
 from ._helpers import Allocated, Typed
 from ._listed import listed_gradient
 from ._lowering import Lowering
@@ -35,11 +35,16 @@ if TYPE_CHECKING:
 __all__ = ["Definition", "OperatorBuilder"]
 
 _DEVICES = ("CPU", "NPU", "CUDA", "MPS")
+_ALLOCATED = ("like", "like_as", "empty", "broadcast_like")
 _RUNS = ("launch", "python", "compute")
 _COMPOSED = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")  # the keys of what runs on any device
 _KINDS = {
     "Tensor": "tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "Scalar": "number",
     "str": "str", "ScalarType": "dtype", "Device": "device",
+}  # fmt: skip
+_LISTS = {
+    "int": "shape", "SymInt": "shape", "Tensor": "tensors", "Tensor?": "tensors", "float": "floats", "bool": "bools",
+    "Scalar": "numbers", "str": "strs",
 }  # fmt: skip
 
 
@@ -61,8 +66,7 @@ class OperatorBuilder:
     def _argument(self, argument: Any) -> Symbol:
         text = str(argument.type).removesuffix("?")
         element, bracket, _ = text.partition("[")
-        listed = {"int": "shape", "SymInt": "shape", "Tensor": "tensors", "Tensor?": "tensors"}
-        kind = listed.get(element, "object") if bracket else _KINDS.get(text, "object")
+        kind = _LISTS.get(element, "object") if bracket else _KINDS.get(text, "object")
         symbol: Symbol = self._of.make(kind, "arg", what=(argument.name, text))
         return symbol
 
@@ -120,9 +124,9 @@ class OperatorBuilder:
 
     def _output(self, output: Any, text: str) -> Symbol:
         if isinstance(output, Allocated):
-            return output.tensor
+            return output.tensor(self._of)
         if isinstance(output, (list, tuple)):
-            listed: Symbol = together(self._of, [self._output(item, "Tensor") for item in output])
+            listed: Symbol = self._of.together([self._output(item, "Tensor") for item in output])
             return listed
         if text != "Tensor" and (output is None or isinstance(output, (bool, int, float, str))):
             constant: Symbol = self._of.lift(output)
@@ -171,6 +175,8 @@ class OperatorBuilder:
         symbol = self._of.lift(value)
         if isinstance(symbol, TensorSymbol):
             return "tensor", symbol
+        if symbol.kind == "stream" and argument.ctype.name == "ptr":
+            return "object", symbol
         if argument.ctype.name in ("ptr", "desc"):
             raise DefinitionError(f"op.launch(...): {symbol!r} has no C type: write f32(...), i64(...) or another")
         if symbol.step == "arg" or symbol.kind in ("bytes", "number") or isinstance(symbol.what, bytes):
@@ -489,8 +495,9 @@ class Definition:
         outputs: Sequence[Symbol] = way.result[0]
         device = _device_of(key)
         runs = [event for event in way.events if event[0] in _RUNS]
-        if key != "Meta" and self.devices() and not any(event[1] == device for event in runs):
-            message = no_kernel(self.overload.name(), device, way, self._with_kernel(device), self.ways)
+        if key != "Meta" and self.devices() and not _runs_on(way, device):
+            taken = [way for way in self.ways if _runs_on(way, device)]
+            message = no_kernel(self.overload.name(), device, way, taken, self.ways)
             low.emit("fail", [self.builder._failure(NotImplementedError, message)])
             return []
         for event in runs:
@@ -501,10 +508,6 @@ class Definition:
                 if replaced is not None:
                     return replaced
         return list(outputs)
-
-    def _with_kernel(self, device: str) -> list[Trace]:
-        """The ways on which something runs on a device."""
-        return [way for way in self.ways if any(e[0] in _RUNS and e[1] == device for e in way.events)]
 
     def _returned(self, event: tuple[Any, ...], outputs: Sequence[Symbol], key: str) -> list[Symbol] | None:
         """The outputs that a Python function gave; None where they are those that were declared."""
@@ -521,7 +524,7 @@ class Definition:
         outputs = way.result[0]
         if any(event[0] in ("python", "compute") and event[1] == _device_of(key) for event in way.events):
             return False
-        made = all(output.step in ("like", "like_as", "empty", "broadcast_like") for output in outputs)
+        made = all(output.step in _ALLOCATED for output in outputs)
         return made and len(set(outputs)) == len(outputs)
 
     # ---- errors
@@ -559,6 +562,14 @@ def _require_device(device: str, *others: str) -> None:
 def _device_of(key: str) -> str:
     """What `launch` and `python` call the device of a dispatch key."""
     return "any" if key in _COMPOSED else key
+
+
+def _runs_on(way: Trace, device: str) -> bool:
+    """Whether something makes what a way returns on a device: what is said of it, or else operators alone."""
+    devices = [event[1] for event in way.events if event[0] in _RUNS]
+    writes = any(event[0] == "do" for event in way.events)
+    given = any(output.step in (*_ALLOCATED, "arg", "output") for output in way.result[0])
+    return device in devices or (not devices and (writes or not given))
 
 
 def _is_returned(result: Symbol, outputs: Sequence[Symbol]) -> bool:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from ..._core import Formula, Gradient, Program
 from ._lowering import Lowering
 from ._symbols import DefinitionError, Symbol, TensorList, TensorSymbol
-from ._tracer import Trace, Tracer
+from ._tracer import Trace
 
 Parts = tuple[Any, Program, int, int, tuple[bool, ...]]
 
 if TYPE_CHECKING:
     from ._definition import Definition
 
-__all__ = ["Formulas", "together"]
+__all__ = ["Formulas"]
 
 
 class Formulas:
@@ -94,11 +94,13 @@ class Formulas:
         """What the function returned, by the tensor arguments; None where none is asked for or given."""
         if not isinstance(found, dict):
             raise DefinitionError(f"the gradient returns {{argument: its gradient}}, got {type(found).__name__}")
-        found = {argument: together(argument.of, value) for argument, value in _each(found)}
+        found = {argument: argument.of.together(value) for argument, value in _each(found)}
         for argument, value in found.items():
             if not any(argument is self.arguments[i] for i in self.differentiable):
                 raise DefinitionError(f"the gradient is of {argument!r}, which is no tensor argument")
-            listed = isinstance(argument, TensorList) and isinstance(value, Symbol) and value.kind == "object"
+            listed = (
+                isinstance(argument, TensorList) and isinstance(value, Symbol) and value.kind in ("tensors", "object")
+            )
             if value is not None and value is not NotImplemented and not (listed or isinstance(value, TensorSymbol)):
                 raise DefinitionError(f"the gradient of {argument!r} must be a tensor, got {value!r}")
         asked = [found.get(self.arguments[i]) if mask >> i & 1 else None for i in self.differentiable]
@@ -124,17 +126,6 @@ def _each(found: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
     for key, value in found.items():
         pairs = zip(key, value, strict=True) if isinstance(key, tuple) else [(key, value)]
         yield from ((argument, gradient) for argument, gradient in pairs if argument is not None)
-
-
-def together(of: Tracer, value: Any) -> Any:
-    """A list of tensors as one symbol."""
-    if not isinstance(value, (list, tuple)):
-        return value
-    return of.make("object", "python", *map(of.lift, value), what=(_list_of, ()))
-
-
-def _list_of(*values: Any) -> list[Any]:
-    return list(values)
 
 
 def _read(trace: Trace) -> list[Symbol]:
@@ -164,7 +155,7 @@ def _saved(value: Symbol, named: dict[Symbol, None]) -> Iterator[Symbol]:
 
 def _is_computed(value: Symbol) -> bool:
     """Whether operators are called for a value: they are called in backward then, and their operands saved."""
-    return value.kind in ("tensor", "several", "object") or any(
+    return value.kind in ("tensor", "tensors", "several", "object") or any(
         a is not None and _is_computed_by(a) for a in value.args
     )
 

@@ -47,6 +47,7 @@ __all__ = [
     "reduced_shape",
     "result_type",
     "sqrt",
+    "stream",
     "struct",
     "to_float",
     "to_int",
@@ -64,28 +65,34 @@ __all__ = [
 class Allocated:
     """An output that the operator allocates: for ``op.returns``."""
 
-    def __init__(self, tensor: Symbol) -> None:
-        self.tensor = tensor
+    def __init__(self, tensor: Callable[[Tracer], Symbol]) -> None:
+        self.tensor = tensor  # of the operator that is being defined
 
 
 def like(t: Any, dtype: Any = None) -> Allocated:
     """A tensor of the shape and device of another, and of its dtype unless one is given."""
-    of: Tracer = t.of
     if dtype is None:
-        return Allocated(of.make("tensor", "like", t, unique=True))
-    return Allocated(of.make("tensor", "like_as", t, of.lift(dtype), unique=True))
+        return Allocated(lambda of: of.make("tensor", "like", t, unique=True))
+    return Allocated(lambda of: of.make("tensor", "like_as", t, of.lift(dtype), unique=True))
 
 
 def empty(shape: Any, dtype: Any, device: Any) -> Allocated:
-    """A tensor of a shape and dtype; ``device`` is the tensor on whose device it lies, or a device."""
-    of = _tracer_of(shape, dtype, device)
-    return Allocated(of.make("tensor", "empty", of.shape(shape), of.lift(dtype), of.lift(device), unique=True))
+    """A tensor of a shape and dtype; ``device`` is the tensor on whose device it lies, or a device.
+
+    None is the default dtype, and the default device, of the call.
+    """
+
+    def tensor(of: Tracer) -> Symbol:
+        kind = of.make("dtype", "python", what=(_core.get_default_dtype, ())) if dtype is None else of.lift(dtype)
+        made: Symbol = of.make("tensor", "empty", of.shape(shape), kind, of.lift(device), unique=True)
+        return made
+
+    return Allocated(tensor)
 
 
 def broadcast(a: Any, b: Any) -> Allocated:
     """A tensor of the shape that two tensors broadcast to and of their result type, on the first one's device."""
-    of: Tracer = a.of
-    return Allocated(of.make("tensor", "broadcast_like", a, b, unique=True))
+    return Allocated(lambda of: of.make("tensor", "broadcast_like", a, b, unique=True))
 
 
 # ---------------------------------------------------------------- arguments of launches
@@ -136,18 +143,26 @@ def upload(value: Typed, device: Any) -> Any:
 
 def workspace(nbytes: Any, device: Any) -> Any:
     """Scratch memory of a launch on a tensor's device; freed when the stream has passed the launch."""
-    return empty([nbytes], _core.dtypes["uint8"], device).tensor
+    return empty([nbytes], _core.dtypes["uint8"], device).tensor(device.of)
+
+
+def stream(device: Any) -> Any:
+    """The stream on which kernels for a tensor's device are queued, for one that queues work itself."""
+    from ...npu.streams import current_stream
+
+    of: Tracer = device.of
+    return of.make("stream", "python", device.device, what=(current_stream, ()))
 
 
 # ---------------------------------------------------------------- numbers
-def minimum(a: Any, b: Any) -> Any:
-    """The smaller of two numbers; of tensors the operator."""
-    return _of_two("min", "minimum", min, a, b)
+def minimum(a: Any, b: Any = None) -> Any:
+    """The smaller of two numbers, or the smallest size in a shape; of tensors the operator."""
+    return _of_shape(min, a) if b is None else _of_two("min", "minimum", min, a, b)
 
 
-def maximum(a: Any, b: Any) -> Any:
-    """The greater of two numbers; of tensors the operator."""
-    return _of_two("max", "maximum", max, a, b)
+def maximum(a: Any, b: Any = None) -> Any:
+    """The greater of two numbers, or the greatest size in a shape; of tensors the operator."""
+    return _of_shape(max, a) if b is None else _of_two("max", "maximum", max, a, b)
 
 
 def ceil_div(a: Any, b: Any) -> Any:
@@ -275,6 +290,11 @@ def _of_two(step: str, packet: str, function: Callable[[Any, Any], Any], a: Any,
     if isinstance(a, Shape) or isinstance(b, Shape):
         raise DefinitionError(f"{packet} of {a!r} and {b!r}: it is for numbers")
     return of.arithmetic(step, a, b)
+
+
+def _of_shape(function: Callable[[Any], Any], shape: Any) -> Any:
+    of = _tracer_in(shape) if isinstance(shape, Symbol) else None
+    return function(shape) if of is None else of.make("int", "python", shape, what=(function, ()))
 
 
 def _joined(step: str, conditions: tuple[Any, ...]) -> Any:

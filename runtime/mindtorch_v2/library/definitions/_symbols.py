@@ -6,7 +6,8 @@ operands and what kind of value it stands for. Equal ones are one object, so tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opschema.conditions import text_of
@@ -15,6 +16,7 @@ from ... import _core
 from ..._core import OpOverload
 from ..._core import dtype as DType
 from ...errors import RegistrationError
+from ._indices import indexed
 
 if TYPE_CHECKING:
     from ._tracer import Tracer
@@ -97,6 +99,12 @@ class Number(Symbol):
     def __neg__(self) -> Any:
         return self.of.arithmetic("neg", self)
 
+    def __pow__(self, other: Any) -> Any:
+        return self.of.power(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self.of.power(other, self)
+
     def __eq__(self, other: object) -> Any:
         return self.of.compare("eq", self, other)
 
@@ -131,23 +139,42 @@ class Property(Symbol):
     def __ne__(self, other: object) -> Any:
         return self.of.negation(self == other)
 
+    def _require(self, kind: str) -> None:
+        if self.kind != kind:
+            raise AttributeError(f"{self!r} is a {self.kind}, no {kind}")
+
+    def _is_one(self, dtypes: Iterable[DType]) -> Any:
+        return self.of.make("bool", "dtype_in", self, what=sum(1 << DTYPES.index(d) for d in dtypes))
+
     @property
     def is_floating_point(self) -> Any:
-        if self.kind != "dtype":
-            raise AttributeError(f"{self!r} is a {self.kind}, no dtype")
+        self._require("dtype")
         return self.of.make("bool", "is_floating", self)
 
     @property
     def is_complex(self) -> Any:
-        if self.kind != "dtype":
-            raise AttributeError(f"{self!r} is a {self.kind}, no dtype")
-        return self.of.make("bool", "dtype_in", self, what=sum(1 << i for i, d in enumerate(DTYPES) if d.is_complex))
+        self._require("dtype")
+        return self._is_one(d for d in DTYPES if d.is_complex)
+
+    @property
+    def is_signed(self) -> Any:
+        self._require("dtype")
+        return self._is_one(d for d in DTYPES if d.is_signed)
 
     @property
     def itemsize(self) -> Any:
-        if self.kind != "dtype":
-            raise AttributeError(f"{self!r} is a {self.kind}, no dtype")
-        return self.of.make("int", "python", self, what=(_itemsize, ()))
+        self._require("dtype")
+        return self.of.make("int", "python", self, what=(_ITEMSIZE, ()))
+
+    @property
+    def type(self) -> Any:
+        self._require("device")
+        return self.of.make("str", "python", self, what=(_TYPE, ()))
+
+    @property
+    def index(self) -> Any:
+        self._require("device")
+        return self.of.make("object", "python", self, what=(_INDEX, ()))
 
 
 class Shape(Symbol):
@@ -179,6 +206,9 @@ class Shape(Symbol):
     def __radd__(self, other: Any) -> Any:
         return self.of.make("shape", "concat", self.of.shape(other), self)
 
+    def __contains__(self, size: Any) -> bool:
+        return bool(self.of.make("bool", "python", self, self.of.lift(size), what=(operator.contains, ())))
+
     def numel(self) -> Any:
         """The product of the sizes."""
         return self.of.make("int", "count", self)
@@ -201,20 +231,39 @@ class Several(Symbol):
         return iter([self[i] for i in range(self.of.returns_of(self))])
 
 
-class TensorList(Symbol):
-    """A list of tensors, whose length is known in the call."""
+class Listed(Property):
+    """A list of tensors or other values, whose length is known in the call."""
 
     __slots__ = ()
     __hash__ = Symbol.__hash__
 
-    def __getitem__(self, at: int) -> Any:
-        if not isinstance(at, int):
-            raise DefinitionError(f"{self!r}[{at!r}]: a list's tensors are taken by a number that is known")
-        return self.of.make("tensor", "item", self, what=at)
+    def __getitem__(self, at: Any) -> Any:
+        kind = _ELEMENTS[self.kind]
+        if isinstance(at, int):
+            return self.of.make(kind, "item", self, what=at)
+        if isinstance(at, Number) and at.kind == "int":
+            return self.of.make(kind, "python", self, at, what=(operator.getitem, ()))
+        raise DefinitionError(f"{self!r}[{at!r}]: a list's items are taken by number")
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.of.make("bool", "python", self, self.of.lift(value), what=(operator.contains, ())))
 
     def rank(self) -> Any:
-        """How many tensors there are; ``len`` would have to be a number now."""
+        """How many items there are; ``len`` would have to be a number now."""
         return self.of.make("int", "python", self, what=(len, ()))
+
+
+class TensorList(Listed):
+    """A list of tensors."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    def __add__(self, other: Any) -> Any:
+        return self.of.make("tensors", "python", self, self.of.together(other), what=(_joined, ()))
+
+    def __radd__(self, other: Any) -> Any:
+        return self.of.make("tensors", "python", self.of.together(other), self, what=(_joined, ()))
 
 
 class TensorSymbol(Symbol):
@@ -289,7 +338,19 @@ class TensorSymbol(Symbol):
 
     @property
     def requires_grad(self) -> Any:
-        return self.of.make("bool", "python", self, what=(_requires_grad, ()))
+        return self.of.make("bool", "python", self, what=(_REQUIRES_GRAD, ()))
+
+    @property
+    def nbytes(self) -> Any:
+        return self.numel() * self.itemsize
+
+    @property
+    def T(self) -> Any:  # noqa: N802  (PyTorch's name)
+        return self.of.make("tensor", "python", self, what=(_TRANSPOSED, ()))
+
+    @property
+    def mT(self) -> Any:  # noqa: N802  (PyTorch's name)
+        return self.of.make("tensor", "python", self, what=(_MATRIX_TRANSPOSED, ()))
 
     def stride(self, dim: Any = None) -> Any:
         if dim is None:
@@ -305,7 +366,7 @@ class TensorSymbol(Symbol):
         )
 
     def __getitem__(self, at: Any) -> Any:
-        raise DefinitionError(f"{self!r}[...]: of a tensor's symbol, call select, slice or index")
+        return indexed(self, at)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__") or not self.of.has_packet(name):
@@ -324,9 +385,11 @@ class TensorSymbol(Symbol):
     def __rtruediv__(self, other: Any) -> Any:
         return self.of.call("mul", (self.of.call("reciprocal", (self,), {}), other), {})
 
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self.of.make("tensor", "python", self.of.lift(other), self, what=(operator.floordiv, ()))
 
-def _requires_grad(tensor: Any) -> Any:
-    return tensor.requires_grad
+    def __rmod__(self, other: Any) -> Any:
+        return self.of.make("tensor", "python", self.of.lift(other), self, what=(operator.mod, ()))
 
 
 def _stride(tensor: Any, *dims: Any) -> Any:
@@ -337,8 +400,14 @@ def _storage_offset(tensor: Any) -> Any:
     return tensor.storage_offset()
 
 
-def _itemsize(dtype: Any) -> Any:
-    return dtype.itemsize
+def _joined(first: Any, second: Any) -> list[Any]:
+    return [*first, *second]
+
+
+_REQUIRES_GRAD, _ITEMSIZE = operator.attrgetter("requires_grad"), operator.attrgetter("itemsize")
+_TYPE, _INDEX = operator.attrgetter("type"), operator.attrgetter("index")
+_TRANSPOSED, _MATRIX_TRANSPOSED = operator.attrgetter("T"), operator.attrgetter("mT")
+_ELEMENTS = {"tensors": "tensor", "floats": "float", "bools": "bool", "numbers": "number", "strs": "str"}
 
 
 def _operator(name: str, *, reflected: bool = False) -> Callable[[TensorSymbol, Any], Any]:
@@ -360,6 +429,7 @@ for _name, _packet in {
     setattr(TensorSymbol, f"__{_name}__", _operator(_packet))
 for _name, _packet in {"radd": "add", "rmul": "mul", "rsub": "rsub"}.items():
     setattr(TensorSymbol, f"__{_name}__", _operator(_packet))
+TensorSymbol.__rpow__ = _operator("pow", reflected=True)  # type: ignore[attr-defined]
 for _name, _step in {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod",
 }.items():  # fmt: skip
@@ -367,8 +437,8 @@ for _name, _step in {
     setattr(Number, f"__r{_name}__", _arithmetic(_step, reflected=True))
 
 _CLASSES: dict[str, type[Symbol]] = {
-    "tensor": TensorSymbol, "several": Several, "tensors": TensorList, "shape": Shape, "int": Number, "float": Number,
-    "bool": Number, "number": Number,
+    "tensor": TensorSymbol, "several": Several, "shape": Shape, "int": Number, "float": Number, "bool": Number,
+    "number": Number, "tensors": TensorList, "floats": Listed, "bools": Listed, "numbers": Listed, "strs": Listed,
 }  # fmt: skip
 
 

@@ -7,15 +7,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import _core
-from ..._core import OpOverload
+from ..._core import OpOverload, OpOverloadPacket, Tensor
 from ..._core import dtype as DType
+from ..._modes import TorchFunctionMode
 from ._binding import bind
-from ._symbols import DefinitionError, Shape, Symbol, TensorSymbol, make_symbol
+from ._symbols import DefinitionError, Shape, Symbol, TensorSymbol, make_symbol, operands_of
 
 __all__ = ["Trace", "Tracer"]
 
 _MOST_WAYS = 64
 _CONSTANTS = {bool: "bool", int: "int", float: "float", str: "str"}
+_RETURNED = {
+    "Tensor": "tensor", "Tensor[]": "tensors", "Scalar": "number", "float": "float", "int": "int", "SymInt": "int",
+    "bool": "bool",
+}  # fmt: skip
 _DEVICES = {"cpu": 0, "cuda": 1, "mps": 2, "npu": 3, "meta": 4}  # by their codes in the core
 _OF_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
@@ -36,6 +41,19 @@ class Trace:
     def __str__(self) -> str:
         """The conditions that lead here."""
         return " and ".join(f"{'' if way else 'not '}({condition!r})" for condition, way in self.known.items())
+
+
+class _EveryCall(TorchFunctionMode):
+    """Calls without a symbol among their arguments, ``torch.zeros(3)``, become steps too: each call makes its own."""
+
+    def __init__(self, of: Tracer) -> None:
+        self.of = of
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if isinstance(func, (OpOverload, OpOverloadPacket)) or _has_symbols((args, tuple(kwargs.values()))):
+            return self.of.call(func, args, kwargs)
+        return func(*args, **kwargs)  # of tensors that are there already, which no step takes
 
 
 class Tracer:
@@ -68,6 +86,12 @@ class Tracer:
     def shape(self, value: Any) -> Any:
         """A shape, from a list of numbers too."""
         return value if isinstance(value, Shape) else self.make("shape", "shape", *map(self.lift, value))
+
+    def together(self, value: Any) -> Any:
+        """A list of tensors as one symbol."""
+        if not isinstance(value, (list, tuple)):
+            return value
+        return self.make("tensors", "python", *map(self.lift, value), what=(_list_of, ()))
 
     def on_device(self, tensor: Symbol, name: str) -> Any:
         """Whether a tensor is on a kind of device."""
@@ -116,6 +140,15 @@ class Tracer:
                 raise DefinitionError(f"{name} of floats: {values[0]!r} and {values[1]!r}")
             return self.make("float", "f" + name, *map(self.as_float, values))
         return self.make("int", name, *values)
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """``base ** exponent`` of numbers: an int where it is one whatever the numbers are."""
+        if isinstance(base, TensorSymbol) or isinstance(exponent, TensorSymbol):
+            return NotImplemented
+        first, second = self.lift(base), self.lift(exponent)
+        whole = first.kind == "int" and second.step == "const" and type(second.what) is int and second.what >= 0
+        kind = "int" if whole else "float" if "float" in (first.kind, second.kind) else "number"
+        return self.make(kind, "python", first, second, what=(operator.pow, ()))
 
     def as_float(self, value: Symbol) -> Any:
         """A number as a float."""
@@ -169,7 +202,8 @@ class Tracer:
             outside, self.trace, self._serial = self.trace, Trace(decisions, known or {}), 0
             trace = self.trace
             try:
-                trace.result = function()
+                with _EveryCall(self):
+                    trace.result = function()
             finally:
                 self.trace = outside
             found.append(trace)
@@ -187,25 +221,22 @@ class Tracer:
         """The result of an operator, a packet or the name of a built-in one, as a symbol."""
         if isinstance(callee, str):
             callee = _core.builtin_packet(callee)
+        if not isinstance(callee, (OpOverload, OpOverloadPacket)):
+            name = getattr(callee, "__name__", repr(callee))
+            raise DefinitionError(f"{name} is no operator: call it in op.python(...)")
         overloads = [callee] if isinstance(callee, OpOverload) else [getattr(callee, n) for n in callee.overloads()]
         for overload in overloads:
             bound = bind(self, overload, args, kwargs)
             if bound is None:
                 continue
             returns = overload._schema.returns
-            kind = (
-                "several"
-                if len(returns) > 1
-                else "tensor"
-                if returns and str(returns[0].type) == "Tensor"
-                else "object"
-            )
+            kind = "several" if len(returns) > 1 else _RETURNED.get(str(returns[0].type) if returns else "", "object")
             writes = any(a.is_write for a in overload._schema.arguments)
             found = self.make(kind, "call", *bound, what=overload, unique=writes)
             if writes:
                 self.note("do", found)
             return found
-        given = ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())])
+        given = ", ".join([*map(_shown, args), *(f"{name}={_shown(value)}" for name, value in kwargs.items())])
         raise DefinitionError(f"{callee}: no overload of it takes ({given}) in a definition")
 
     def returns_of(self, several: Symbol) -> int:
@@ -213,6 +244,18 @@ class Tracer:
         if isinstance(several.what, OpOverload):
             return len(several.what._schema.returns)
         raise DefinitionError(f"{several!r}: how many outputs it has is not known; take them by number")
+
+
+def _has_symbols(values: Any) -> bool:
+    return next(operands_of(values), None) is not None
+
+
+def _shown(value: Any) -> str:
+    return "a tensor that is there already" if isinstance(value, Tensor) else repr(value)
+
+
+def _list_of(*values: Any) -> list[Any]:
+    return list(values)
 
 
 def _identity(what: Any) -> Any:

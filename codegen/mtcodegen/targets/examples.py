@@ -9,12 +9,11 @@ import opschema
 from mtcodegen.check.kernels import is_composite, runs_on_meta
 from mtcodegen.entries.model import Example, File, Formula, OpSpec, Sample, Values
 from mtcodegen.entries.schemas import fresh_returns, tensor_arguments
-from mtcodegen.expr import Literal, Name, walk
-from mtcodegen.pycode.expressions import attribute
+from mtcodegen.expr import Expr, Literal, Name, walk
+from mtcodegen.pycode.expressions import attribute, to_python
+from mtcodegen.pycode.layout import bracketed
 from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import RESERVED, Names
-from mtcodegen.targets.plan.function import Function
-from mtcodegen.targets.plan.kernels import OpPlan
 
 __all__ = ["Tests", "plan_tests"]
 
@@ -25,6 +24,20 @@ _USED = frozenset(
     }
 )
 _DOUBLE = "float64"
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of a test module: its text is ``str()``."""
+
+    name: str
+    parameters: Sequence[str]
+    returns: str
+    body: Sequence[str]
+
+    def __str__(self) -> str:
+        head = bracketed(f"def {self.name}", self.parameters, f" -> {self.returns}:")
+        return "\n".join([head, *[f"    {line}" for line in self.body]])
 
 
 @dataclass(frozen=True)
@@ -48,7 +61,7 @@ def plan_tests(file: File, source: str, module: str) -> Tests | None:
     found = [_Planned(spec, example, i, names) for spec in file.ops for i, example in enumerate(spec.examples, start=1)]
     if not found:
         return None
-    first = found[0].op.schema
+    first = found[0].schema
     return Tests(
         source=source,
         module=module,
@@ -66,23 +79,30 @@ class _Planned:
     """One example, with the names of its functions."""
 
     def __init__(self, spec: OpSpec, example: Example, number: int, names: Names) -> None:
-        self.op = OpPlan(spec, "", names, {})
-        self.example, self.number = example, number
-        self.sample = self.op.private(f"example_{number}")
+        self.spec, self.schema, self.example, self.number = spec, spec.schema, example, number
+        self.local = Names(reserved=RESERVED)
+        self.spelled = self.local.each([argument.name for argument in spec.schema.arguments])
+        overload = f"_{spec.schema.overload}" if spec.schema.overload else ""
+        stem = f"{spec.schema.name}{overload}".strip("_").lower()
+        self.sample = names.unique(f"_{stem}_example_{number}")
         body = ["torch.manual_seed(0)", f"return {{{self._arguments()}}}"]
         sample = Function(self.sample, (), "dict[str, Any]", body)
-        self.expected = self.op.private(f"example_{number}_expected") if example.expected else ""
+        self.expected = names.unique(f"{self.sample}_expected") if example.expected else ""
         self.functions = [sample, *([self._expected()] if example.expected else [])]
 
     def _arguments(self) -> str:
         given = self.example.arguments
-        types = {argument.name: argument.type for argument in self.op.schema.arguments}
+        types = {argument.name: argument.type for argument in self.schema.arguments}
         return ", ".join(f"{quoted(name)}: {self._value(sample, types[name])}" for name, sample in given.items())
+
+    def _python(self, expr: Expr) -> str:
+        # Not `torch.add`: the top level has functions of its own, and lacks operators that are only methods.
+        return to_python(expr, self.spelled, {}, "torch.ops.aten")
 
     def _value(self, sample: Sample, type_: opschema.Type) -> str:
         bare = type_.elem if isinstance(type_, opschema.OptionalType) else type_
         if isinstance(sample, Formula):
-            code = self.op.python(sample.expr)
+            code = self._python(sample.expr)
             is_named_device = bare == opschema.BaseType("Device") and isinstance(sample.expr, Literal)
             return f"torch.device({code})" if is_named_device and sample.expr != Literal(None) else code
         if isinstance(bare, opschema.ListType):
@@ -92,19 +112,19 @@ class _Planned:
     def _numbers(self, sample: Sample) -> str:
         if isinstance(sample, Values):
             return f"[{', '.join(map(self._numbers, sample.items))}]"
-        return self.op.python(sample.expr)
+        return self._python(sample.expr)
 
     def _expected(self) -> Function:
         """What is expected, from a sample."""
         formulas = [sample for sample in self.example.expected if isinstance(sample, Formula)]
         read = {node.id for formula in formulas for node in walk(formula.expr) if isinstance(node, Name)}
-        name = self.op.parameters.local_names().unique("sample")
+        name = self.local.unique("sample")
         lines = [
-            f"{self.op.parameters.spelled[argument.name]} = {_taken(argument, name)}"
-            for argument in self.op.schema.arguments
+            f"{self.spelled[argument.name]} = {_taken(argument, name)}"
+            for argument in self.schema.arguments
             if argument.name in read
         ]
-        pairs = zip(self.example.expected, self.op.schema.returns, strict=True)
+        pairs = zip(self.example.expected, self.schema.returns, strict=True)
         values = [self._value(sample, ret.type) for sample, ret in pairs]
         lines.append(f"return [{', '.join(values)}]")
         parameter = f"{name}: dict[str, Any]" if lines[:-1] else "_sample: dict[str, Any]"
@@ -113,7 +133,7 @@ class _Planned:
     # ------------------------------------------------------------ rows of the tables
 
     def _row(self, *values: str) -> str:
-        schema = self.op.schema
+        schema = self.schema
         operator = attribute("torch.ops", schema.namespace or "", schema.name, schema.overload or "default")
         title = f"{schema.qualname} (example {self.number})"
         return f"pytest.param({', '.join([operator, *values])}, id={quoted(title)})"
@@ -125,21 +145,21 @@ class _Planned:
 
     def devices(self) -> Iterable[str]:
         """Kernels of other devices agree with that for cpu."""
-        devices = dict.fromkeys(device for kernel in self.op.spec.kernels for device in kernel.devices)
-        for device in devices if _runs_on_cpu(self.op.spec) else ():
+        devices = dict.fromkeys(device for kernel in self.spec.kernels for device in kernel.devices)
+        for device in devices if _runs_on_cpu(self.spec) else ():
             if device not in ("cpu", "meta"):
                 yield self._row(self.sample, quoted(device), repr(self.example.tolerance))
 
     def fakes(self) -> Iterable[str]:
         """The fake rule gives the shapes and dtypes of the real result."""
-        spec = self.op.spec
+        spec = self.spec
         has_rule = "fake" in spec.node.entries or runs_on_meta(spec) or not fresh_returns(spec.schema)
         if has_rule and tensor_arguments(spec.schema) and spec.schema.returns and _runs_on_cpu(spec):
             yield self._row(self.sample)
 
     def gradients(self) -> Iterable[str]:
         """Gradients are the numerical ones."""
-        spec = self.op.spec
+        spec = self.spec
         names = [name for name in _differentiated(spec) if name in self.example.arguments]
         if not names or spec.schema.kind is not opschema.SchemaKind.FUNCTIONAL or not _runs_on_cpu(spec):
             return
@@ -149,7 +169,7 @@ class _Planned:
 
     def tangents(self) -> Iterable[str]:
         """Tangents agree with gradients, where both are given."""
-        forward = self.op.spec.forward
+        forward = self.spec.forward
         has_rule = forward is not None and all(item.marker != "not_implemented" for item in forward.tangents)
         return self.gradients() if has_rule else ()
 
