@@ -12,16 +12,7 @@ from collections.abc import Sequence
 from mtcodegen.pycode.pretty import INDENT, WIDTH, render
 from mtcodegen.pycode.statements import LONGEST, statement
 
-__all__ = ["bracketed", "wrap"]
-
-
-def bracketed(head: str, items: Sequence[str], tail: str = "", indent: int = 0) -> str:
-    """``head(items)tail`` as `wrap` would leave it, which would have to find the items again."""
-    text = ", ".join(items)
-    line = f"{' ' * indent}{head}({text}){tail}"
-    if len(line) <= WIDTH:
-        return line
-    return _broken(f"{head}(", text, items, f"){tail}", indent) or line
+__all__ = ["wrap"]
 
 
 def wrap(text: str) -> str:

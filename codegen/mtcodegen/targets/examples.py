@@ -11,7 +11,6 @@ from mtcodegen.entries.model import Example, File, Formula, OpSpec, Sample, Valu
 from mtcodegen.entries.schemas import fresh_returns, tensor_arguments
 from mtcodegen.expr import Expr, Literal, Name, walk
 from mtcodegen.pycode.expressions import attribute, to_python
-from mtcodegen.pycode.layout import bracketed
 from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import RESERVED, Names
 
@@ -27,32 +26,46 @@ _DOUBLE = "float64"
 
 
 @dataclass(frozen=True, eq=False)
-class Function:
-    """A function of a test module: its text is ``str()``."""
+class Expected:
+    """The function that says what a sample results in; ``locals`` are the arguments that it reads of ``parameter``."""
 
     name: str
-    parameters: Sequence[str]
-    returns: str
-    body: Sequence[str]
-
-    def __str__(self) -> str:
-        head = bracketed(f"def {self.name}", self.parameters, f" -> {self.returns}:")
-        return "\n".join([head, *[f"    {line}" for line in self.body]])
+    parameter: str
+    locals: tuple[tuple[str, str], ...]
+    values: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """The function that makes an example's arguments, by their names as text."""
+
+    name: str
+    arguments: tuple[tuple[str, str], ...]
+    expected: Expected | None
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A row of a test's table: an operator, what the test takes, and what the row is called."""
+
+    operator: str
+    values: tuple[str, ...]
+    title: str
+
+
+@dataclass(frozen=True, eq=False)
 class Tests:
     """A test module: functions that make samples, and the rows of each test's table."""
 
     source: str
     module: str
     probe: tuple[str, str]  # an operator that is there once the module has been imported: where, and its name
-    functions: tuple[Function, ...]
-    values: tuple[str, ...]  # operator, sample, expected, tolerance
-    devices: tuple[str, ...]  # operator, sample, device, tolerance
-    fakes: tuple[str, ...]  # operator, sample
-    gradients: tuple[str, ...]  # operator, sample, names of the arguments, dtype
-    tangents: tuple[str, ...]  # the same, of operators with forward-mode formulas
+    samples: tuple[Sampled, ...]
+    values: tuple[Row, ...]  # sample, expected, tolerance
+    devices: tuple[Row, ...]  # sample, device, tolerance
+    fakes: tuple[Row, ...]  # sample
+    gradients: tuple[Row, ...]  # sample, names of the arguments, dtype
+    tangents: tuple[Row, ...]  # the same, of operators with forward-mode formulas
 
 
 def plan_tests(file: File, source: str, module: str) -> Tests | None:
@@ -66,7 +79,7 @@ def plan_tests(file: File, source: str, module: str) -> Tests | None:
         source=source,
         module=module,
         probe=(attribute("torch.ops", first.namespace or ""), first.name),
-        functions=tuple(function for item in found for function in item.functions),
+        samples=tuple(item.sampled for item in found),
         values=tuple(row for item in found for row in item.values()),
         devices=tuple(row for item in found for row in item.devices()),
         fakes=tuple(row for item in found for row in item.fakes()),
@@ -85,15 +98,13 @@ class _Planned:
         overload = f"_{spec.schema.overload}" if spec.schema.overload else ""
         stem = f"{spec.schema.name}{overload}".strip("_").lower()
         self.sample = names.unique(f"_{stem}_example_{number}")
-        body = ["torch.manual_seed(0)", f"return {{{self._arguments()}}}"]
-        sample = Function(self.sample, (), "dict[str, Any]", body)
         self.expected = names.unique(f"{self.sample}_expected") if example.expected else ""
-        self.functions = [sample, *([self._expected()] if example.expected else [])]
+        self.sampled = Sampled(self.sample, tuple(self._arguments()), self._expected() if example.expected else None)
 
-    def _arguments(self) -> str:
-        given = self.example.arguments
+    def _arguments(self) -> Iterable[tuple[str, str]]:
         types = {argument.name: argument.type for argument in self.schema.arguments}
-        return ", ".join(f"{quoted(name)}: {self._value(sample, types[name])}" for name, sample in given.items())
+        for name, sample in self.example.arguments.items():
+            yield quoted(name), self._value(sample, types[name])
 
     def _python(self, expr: Expr) -> str:
         # Not `torch.add`: the top level has functions of its own, and lacks operators that are only methods.
@@ -114,50 +125,47 @@ class _Planned:
             return f"[{', '.join(map(self._numbers, sample.items))}]"
         return self._python(sample.expr)
 
-    def _expected(self) -> Function:
+    def _expected(self) -> Expected:
         """What is expected, from a sample."""
         formulas = [sample for sample in self.example.expected if isinstance(sample, Formula)]
         read = {node.id for formula in formulas for node in walk(formula.expr) if isinstance(node, Name)}
         name = self.local.unique("sample")
-        lines = [
-            f"{self.spelled[argument.name]} = {_taken(argument, name)}"
+        variables = tuple(
+            (self.spelled[argument.name], _taken(argument, name))
             for argument in self.schema.arguments
             if argument.name in read
-        ]
+        )
         pairs = zip(self.example.expected, self.schema.returns, strict=True)
-        values = [self._value(sample, ret.type) for sample, ret in pairs]
-        lines.append(f"return [{', '.join(values)}]")
-        parameter = f"{name}: dict[str, Any]" if lines[:-1] else "_sample: dict[str, Any]"
-        return Function(self.expected, (parameter,), "list[Any]", lines)
+        values = tuple(self._value(sample, ret.type) for sample, ret in pairs)
+        return Expected(self.expected, name if variables else "_sample", variables, values)
 
     # ------------------------------------------------------------ rows of the tables
 
-    def _row(self, *values: str) -> str:
+    def _row(self, *values: str) -> Row:
         schema = self.schema
         operator = attribute("torch.ops", schema.namespace or "", schema.name, schema.overload or "default")
-        title = f"{schema.qualname} (example {self.number})"
-        return f"pytest.param({', '.join([operator, *values])}, id={quoted(title)})"
+        return Row(operator, values, quoted(f"{schema.qualname} (example {self.number})"))
 
-    def values(self) -> Iterable[str]:
+    def values(self) -> Iterable[Row]:
         """The result is the expected one."""
         if self.example.expected:
             yield self._row(self.sample, self.expected, repr(self.example.tolerance))
 
-    def devices(self) -> Iterable[str]:
+    def devices(self) -> Iterable[Row]:
         """Kernels of other devices agree with that for cpu."""
         devices = dict.fromkeys(device for kernel in self.spec.kernels for device in kernel.devices)
         for device in devices if _runs_on_cpu(self.spec) else ():
             if device not in ("cpu", "meta"):
                 yield self._row(self.sample, quoted(device), repr(self.example.tolerance))
 
-    def fakes(self) -> Iterable[str]:
+    def fakes(self) -> Iterable[Row]:
         """The fake rule gives the shapes and dtypes of the real result."""
         spec = self.spec
         has_rule = "fake" in spec.node.entries or runs_on_meta(spec) or not fresh_returns(spec.schema)
         if has_rule and tensor_arguments(spec.schema) and spec.schema.returns and _runs_on_cpu(spec):
             yield self._row(self.sample)
 
-    def gradients(self) -> Iterable[str]:
+    def gradients(self) -> Iterable[Row]:
         """Gradients are the numerical ones."""
         spec = self.spec
         names = [name for name in _differentiated(spec) if name in self.example.arguments]
@@ -167,7 +175,7 @@ class _Planned:
         if dtype:
             yield self._row(self.sample, f"[{', '.join(map(quoted, names))}]", f"torch.{dtype}")
 
-    def tangents(self) -> Iterable[str]:
+    def tangents(self) -> Iterable[Row]:
         """Tangents agree with gradients, where both are given."""
         forward = self.spec.forward
         has_rule = forward is not None and all(item.marker != "not_implemented" for item in forward.tangents)

@@ -317,11 +317,12 @@ def _arithmetic(name: str, *, reflected: bool = False) -> Callable[[Number, Any]
     return lambda self, other: self.of.arithmetic(name, self, other)
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
-    setattr(TensorSymbol, f"__{_name}__", _operator(getattr(operator, _name)))
-    setattr(TensorSymbol, f"__r{_name}__", _operator(getattr(operator, _name), reflected=True))
-for _name in ("lt", "le", "gt", "ge"):
-    setattr(TensorSymbol, f"__{_name}__", _operator(getattr(operator, _name)))
+_BINARY = operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow
+for _function in (*_BINARY, operator.matmul):
+    setattr(TensorSymbol, f"__{_function.__name__}__", _operator(_function))
+    setattr(TensorSymbol, f"__r{_function.__name__}__", _operator(_function, reflected=True))
+for _function in (operator.lt, operator.le, operator.gt, operator.ge):
+    setattr(TensorSymbol, f"__{_function.__name__}__", _operator(_function))
 for _name, _step in {
     "add": "add",
     "sub": "sub",
