@@ -235,6 +235,31 @@ def test_expressions_that_call_declared_operators(tmp_path):
         mindspore.grad(lambda x: theirs.lost(x).sum())(x)
 
 
+LACKING = """\
+namespace: codegen_lacking
+ops:
+- func: strided(Tensor x) -> Tensor
+  kernels: [{compute: 'x.as_strided([1], [1], 0)'}]
+- func: double(Tensor x) -> Tensor
+  kernels: [{compute: x * 2}]
+"""
+
+
+def test_an_operator_that_mindspore_lacks_is_an_error_of_the_call(tmp_path):
+    """Not of the import: the other operators of the module are there."""
+    files, _ = made(tmp_path, LACKING, "mindspore")
+    write(tmp_path / "codegen_lacking_mindspore", files)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        theirs = importlib.import_module("codegen_lacking_mindspore.ops")
+    finally:
+        sys.path.remove(str(tmp_path))
+    x = Numbers.tensor(np.float32([1, 2]))
+    assert theirs.double(x).tolist() == [2.0, 4.0]
+    with pytest.raises(AttributeError, match="MindSpore has no operator 'as_strided' under PyTorch's name"):
+        theirs.strided(x)
+
+
 def test_mistakes(modules):
     theirs, ours = modules
     x = Numbers.tensor(np.float32([1, 2]))

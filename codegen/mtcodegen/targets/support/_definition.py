@@ -44,7 +44,7 @@ class Argument:
         """Whether it may be None."""
         return self.type.endswith("?")
 
-    @property
+    @functools.cached_property
     def kind(self) -> str:
         """What kind of symbol stands for it."""
         text = self.type.removesuffix("?")
@@ -250,7 +250,7 @@ class OperatorBuilder:
         if isinstance(self._found, list):
             values = self._found
         elif self._found is not None:
-            return self._found.value
+            return value_of(self._found)
         else:
             values = [value_of(output) for output in self.outputs]
         return None if not values else values[0] if len(values) == 1 else tuple(values)
@@ -269,7 +269,7 @@ class OperatorBuilder:
 
 def _got(conditions: Sequence[Symbol]) -> str:
     """The values of what conditions name."""
-    values = {text: symbol.value for condition in conditions for text, symbol in names_of(condition)}
+    values = {text: value_of(symbol) for condition in conditions for text, symbol in names_of(condition)}
     got = ", ".join(f"{text} = {list(v) if isinstance(v, tuple) else repr(v)}" for text, v in values.items())
     return f", got {got}" if got else ""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ._launcher import CType, Launching, c_types, pack
 from ._runtime import DefinitionError
-from ._symbols import Shape, Symbol, TensorSymbol, Tracer, operands_of, value_of
+from ._symbols import Method, Shape, Symbol, TensorSymbol, Tracer, operands_of, value_of
 
 __all__ = [
     "Packed", "Typed", "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast", "broadcast_shapes",
@@ -216,7 +216,7 @@ def _of_two(step: str, name: str, function: Callable[[Any, Any], Any], a: Any, b
     if of is None:
         return function(a, b)
     if isinstance(a, TensorSymbol) or isinstance(b, TensorSymbol):
-        return of.call(of.runtime.function(name), (a, b), {})
+        return of.call(Method(of.runtime, name), (a, b), {})
     if isinstance(a, Shape) or isinstance(b, Shape):
         raise DefinitionError(f"{name} of {a!r} and {b!r}: it is for numbers")
     return of.arithmetic(step, a, b)

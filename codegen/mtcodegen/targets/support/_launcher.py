@@ -114,6 +114,7 @@ class KernelLauncher:
         beside = Path(relative_to).parent / path
         self._path = str(beside) if beside.is_file() or "/" in path else path
         self._sources: list[Path] = []
+        self._functions: dict[Any, Any] = {}
 
     @classmethod
     def from_source(cls, name: str, sources: Sequence[str], relative_to: str) -> KernelLauncher:
@@ -154,6 +155,13 @@ class KernelLauncher:
                 made.replace(built)
         return built
 
+    def _function(self, name: str, types: tuple[Any, ...]) -> Any:
+        """A function of the library, of its own for each list of types: another thread may call it with others."""
+        function = self.handle[name]
+        function.argtypes = types
+        self._functions[name, types] = function
+        return function
+
     def launch(
         self,
         of: Launching,
@@ -176,11 +184,11 @@ class KernelLauncher:
             if allowed is not None and value.dtype not in allowed:
                 raise RuntimeError(f"{symbol}: expected {' or '.join(map(str, allowed))}, got {value.dtype}")
         name, leading = of.blocked(symbol, abi, blocks)
-        function = self.handle[name]
-        function.argtypes = [*_LEADING[: len(leading)], *(ctype.ctype for ctype, _ in arguments)]
+        types = (*_LEADING[: len(leading)], *[ctype.ctype for ctype, _ in arguments])
+        function = self._functions.get((name, types)) or self._function(name, types)
         status = function(*leading, *(ctype.convert(of, value) for ctype, value in arguments))
         if status:
             raise RuntimeError(f"{symbol}: returned {status}")
 
 
-_LEADING: list[Any] = [ctypes.c_uint32, ctypes.c_void_p]  # of an AscendC kernel: the number of blocks, the stream
+_LEADING: tuple[Any, ...] = (ctypes.c_uint32, ctypes.c_void_p)  # of an AscendC kernel: the number of blocks, the stream

@@ -15,7 +15,7 @@ from ._conditions import text_of
 from ._runtime import DefinitionError, Runtime
 from ._values import STEPS
 
-__all__ = ["Symbol", "TensorSymbol", "Tracer", "Way", "operands_of", "value_of"]
+__all__ = ["Method", "Symbol", "TensorSymbol", "Tracer", "Way", "operands_of", "value_of"]
 
 _UNKNOWN = object()
 _MOST_WAYS = 64
@@ -29,21 +29,14 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
 
 # ---------------------------------------------------------------- symbols
 class Symbol:
-    """A value of a call. ``step`` says of what kind it is, as in the words of `text_of`."""
+    """A value of a call. ``step`` says how it is made, as `text_of` has it; ``known`` is for `value_of` alone."""
 
-    __slots__ = ("_value", "args", "kind", "of", "step", "what")
+    __slots__ = ("args", "kind", "known", "of", "step", "what")
 
     def __init__(
         self, of: Tracer, kind: str, step: str, args: tuple[Symbol | None, ...], what: Any, value: Any
     ) -> None:
-        self.of, self.kind, self.step, self.args, self.what, self._value = of, kind, step, args, what, value
-
-    @property
-    def value(self) -> Any:
-        """What the symbol stands for, computed at most once."""
-        if self._value is _UNKNOWN:
-            self._value = self.of.evaluate(self)
-        return self._value
+        self.of, self.kind, self.step, self.args, self.what, self.known = of, kind, step, args, what, value
 
     def __hash__(self) -> int:
         return id(self)
@@ -57,7 +50,7 @@ class Symbol:
     def __iter__(self) -> Iterator[Any]:
         if not self.of.has_values:
             raise DefinitionError(f"{self!r} has no length before the operator is called")
-        return iter([self.of.make("tensor", "item", self, what=i) for i in range(len(self.value))])
+        return iter([self.of.make("tensor", "item", self, what=i) for i in range(len(value_of(self)))])
 
     def __format__(self, spec: str) -> str:
         """In a check's message, its value in the call, which is asked for once the check fails."""
@@ -293,7 +286,7 @@ class TensorSymbol(Symbol):
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(name)
-        return lambda *args, **kwargs: self.of.call(self.of.runtime.function(name), (self, *args), kwargs)
+        return lambda *args, **kwargs: self.of.call(Method(self.of.runtime, name), (self, *args), kwargs)
 
     def __eq__(self, other: object) -> Any:
         return self.of.call(operator.eq, (self, other), {})
@@ -303,6 +296,16 @@ class TensorSymbol(Symbol):
 
     def __neg__(self) -> Any:
         return self.of.call(operator.neg, (self,), {})
+
+
+class Method:
+    """The operator that a method of tensors stands for, looked up at the call: a runtime may lack some."""
+
+    def __init__(self, runtime: Runtime, name: str) -> None:
+        self.runtime, self.__name__ = runtime, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.runtime.function(self.__name__)(*args, **kwargs)
 
 
 def _operator(function: Callable[..., Any], *, reflected: bool = False) -> Callable[[TensorSymbol, Any], Any]:
@@ -352,7 +355,9 @@ def operands_of(values: Any) -> Iterator[Symbol]:
 def value_of(value: Any) -> Any:
     """A value in which symbols, also those in tuples and lists, are replaced by theirs."""
     if isinstance(value, Symbol):
-        return value.value
+        if value.known is _UNKNOWN:  # computed at most once; no property of it, whose errors `__getattr__` would hide
+            value.known = value.of.evaluate(value)
+        return value.known
     return type(value)(map(value_of, value)) if type(value) in (tuple, list) else value
 
 
@@ -387,8 +392,8 @@ class Tracer:
     def make(
         self, kind: str, step: str, *args: Symbol | None, what: Any = None, value: Any = _UNKNOWN, unique: bool = False
     ) -> Any:
-        """The symbol of a step; ``unique`` where doing it twice makes two things."""
-        if unique:
+        """The symbol of a step; without values those that are alike are one, unless doing it twice makes two things."""
+        if unique or self.has_values:
             return _CLASSES.get(kind, Property)(self, kind, step, args, what, value)
         key = kind, step, *map(id, args), what
         found = self._symbols.get(key)
@@ -424,7 +429,7 @@ class Tracer:
         if step in ("and", "or"):
             first, second = symbol.args
             return value_of(second) if bool(value_of(first)) is (step == "and") else step == "or"
-        values = [None if a is None else a.value for a in symbol.args]
+        values = map(value_of, symbol.args)
         found = STEPS.get(step)
         if found is not None:
             return found(self.runtime, what, *values)
@@ -470,7 +475,7 @@ class Tracer:
         taken = self.way.taken
         if condition not in taken:
             if self.has_values:
-                taken[condition] = bool(condition.value)
+                taken[condition] = bool(value_of(condition))
             else:
                 at = len(taken)
                 taken[condition] = self.way.decisions[at] if at < len(self.way.decisions) else True
@@ -507,7 +512,7 @@ class Tracer:
     def worded(self, text: str) -> str:
         """A text with the values of the symbols in it; shapes as lists."""
         parts = text.split("\0")
-        return "".join(_shown(self._quoted[int(part)].value) if at % 2 else part for at, part in enumerate(parts))
+        return "".join(_shown(value_of(self._quoted[int(part)])) if at % 2 else part for at, part in enumerate(parts))
 
     def forget(self) -> None:
         """Lets go of all symbols, which refer to this: tensors live no longer than those who use them."""
@@ -520,4 +525,4 @@ class Tracer:
         """Makes the calls that write, in their order."""
         calls, self.writes = self.writes, []
         for call in calls:
-            _ = call.value
+            value_of(call)

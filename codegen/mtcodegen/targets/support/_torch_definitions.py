@@ -61,7 +61,7 @@ from ._helpers import (
 from ._launcher import KernelLauncher
 from ._runtime import DefinitionError, Runtime
 from ._symbols import operands_of
-from ._torch_policies import autocast_kernel, bound, fallback_kernel, variant_kernel
+from ._torch_policies import autocast_kernel, binder, fallback_kernel, variant_kernel
 
 __all__ = [
     "DefinitionError", "KernelLauncher", "Library", "OperatorBuilder", "absolute", "align_up", "all_of", "any_of",
@@ -300,12 +300,12 @@ def _type(text: str) -> str:
 
 
 def _kernel(overload: Any, definition: Definition, key: str, deprecated: str | None) -> Callable[..., Any]:
-    schema, name = overload._schema, definition.signature.name
+    bound, name = binder(overload._schema), definition.signature.name
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         if deprecated:
             warn_deprecated(name, deprecated, pytorch)
-        return definition.call(key, bound(schema, args, kwargs))
+        return definition.call(key, bound(args, kwargs))
 
     return kernel
 

@@ -9,15 +9,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["autocast_kernel", "bound", "called", "fallback_kernel", "variant_kernel"]
+__all__ = ["autocast_kernel", "binder", "called", "fallback_kernel", "variant_kernel"]
 
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
 
-def bound(schema: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-    """A value for every argument of the schema: PyTorch leaves out those that equal their defaults."""
-    positional = dict(zip([a.name for a in schema.arguments if not a.kwarg_only], args, strict=False)) | kwargs
-    return [positional.get(a.name, a.default_value) for a in schema.arguments]
+def binder(schema: Any) -> Callable[[Sequence[Any], dict[str, Any]], list[Any]]:
+    """What gives every argument of a schema a value in a call: PyTorch leaves out those that equal their defaults."""
+    defaults = [(argument.name, argument.default_value) for argument in schema.arguments]
+    places = [argument.name for argument in schema.arguments if not argument.kwarg_only]
+    count = len(defaults)
+
+    def bound(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        if len(args) == count:
+            return list(args)
+        given = dict(zip(places, args, strict=False)) | kwargs
+        return [given.get(name, default) for name, default in defaults]
+
+    return bound
 
 
 def called(overload: Any, values: Sequence[Any]) -> Any:
@@ -66,12 +75,14 @@ def autocast_kernel(overload: Any, key: str, policy: str) -> Callable[..., Any]:
     """
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[key])
 
+    bound = binder(overload._schema)
+
     def cast(dtype: torch.dtype, tensor: Tensor) -> Tensor:
         changes = tensor.is_floating_point() and tensor.dtype != torch.float64
         return tensor.to(dtype) if changes else tensor
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        values = bound(overload._schema, args, kwargs)
+        values = bound(args, kwargs)
         dtypes = [value.dtype for value in values if isinstance(value, Tensor)]
         dtype = functools.reduce(torch.promote_types, dtypes) if policy == "promote" else getattr(torch, policy)
         with torch._C._ExcludeDispatchKeyGuard(keys):
@@ -84,9 +95,10 @@ def autocast_kernel(overload: Any, key: str, policy: str) -> Callable[..., Any]:
 def fallback_kernel(overload: Any, policy: str, devices: Sequence[str]) -> Callable[..., Any]:
     """What runs where an operator has no kernel: "cpu", the one for that on copies; "error", which says so."""
     schema = overload._schema
+    bound = binder(schema)
 
     def over_cpu(*args: Any, **kwargs: Any) -> Any:
-        values = bound(schema, args, kwargs)
+        values = bound(args, kwargs)
         moved = [_in_tensors(lambda tensor: tensor.to("cpu"), value) for value in values]
         results = _results(len(schema.returns), called(overload, moved))
         for argument, value, copy in zip(schema.arguments, values, moved, strict=True):
@@ -121,11 +133,12 @@ def _write_back(target: Any, value: Any) -> None:
 def variant_kernel(overload: Any, base: Any) -> Callable[..., Any]:
     """A kernel of ``overload`` that calls ``base``: on copies of what ``base`` writes to and it does not."""
     schema, other = overload._schema, base._schema
+    bound = binder(schema)
     writes = {argument.name for argument in schema.arguments if _is_written(argument)}
     copied = [a.name for a in other.arguments if _is_written(a) and a.name not in writes]
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        values = bound(schema, args, kwargs)
+        values = bound(args, kwargs)
         named = dict(zip([a.name for a in schema.arguments], values, strict=True))
         given = {**named, **_settled(schema, other, named)}
         given |= {name: _in_tensors(lambda tensor: tensor.clone(), named[name]) for name in copied}
