@@ -162,6 +162,28 @@ def _sub_tensor(op, self, other, alpha):
 
 
 @_lib.operator(
+    "sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _sub__tensor(op, self, other, alpha):
+    """The in-place variant of ``sub.Tensor``."""
+    op.check(
+        can_cast(result_type(self, other), self.dtype),
+        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_sub"], desc(self), desc(other), desc(self), f64(alpha))
+    op.compute(self.copy_(torch.ops.aten.sub(self, other, alpha=alpha)), device="NPU")
+
+    @op.gradient
+    def _(grad):
+        return {self: grad, other: -(grad * alpha)}
+
+
+@_lib.operator(
     "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _sub_scalar(op, self, other, alpha):
@@ -176,27 +198,6 @@ def _sub_scalar(op, self, other, alpha):
     @op.gradient
     def _(grad):
         return {self: grad}
-
-
-@_lib.operator(
-    "sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
-    tags="pointwise",
-    variants=("method",),
-    device_check="CPUScalars",
-    overlap_check=("Internal", "Partial"),
-)
-def _sub__tensor(op, self, other, alpha):
-    """`sub` in place."""
-    op.check(
-        can_cast(result_type(self, other), self.dtype),
-        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
-    )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_sub"], desc(self), desc(other), desc(self), f64(alpha))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad, other: -(grad * alpha)}
 
 
 @_lib.operator(
@@ -261,6 +262,21 @@ def _mul_tensor(op, self, other):
         return {self: grad * other, other: grad * self}
 
 
+@_lib.operator(
+    "mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _mul__tensor(op, self, other):
+    """The in-place variant of ``mul.Tensor``."""
+    op.check(
+        can_cast(result_type(self, other), self.dtype),
+        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self.copy_(torch.ops.aten.mul(self.clone(), other)))
+
+
 @_lib.operator("mul.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _mul_scalar(op, self, other):
     """`mul` with a number."""
@@ -275,21 +291,6 @@ def _mul_scalar(op, self, other):
     @op.gradient
     def _(grad):
         return {self: grad * other}
-
-
-@_lib.operator(
-    "mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-    tags="pointwise",
-    variants=("method",),
-    overlap_check=("Internal", "Partial"),
-)
-def _mul__tensor(op, self, other):
-    """`mul` in place."""
-    op.check(
-        can_cast(result_type(self, other), self.dtype),
-        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
-    )
-    op.returns(self.copy_(torch.ops.aten.mul(self.clone(), other)))
 
 
 @_lib.operator(
@@ -536,6 +537,21 @@ def _remainder_tensor(op, self, other):
 
 
 @_lib.operator(
+    "remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _remainder__tensor(op, self, other):
+    """The in-place variant of ``remainder.Tensor``."""
+    op.check(
+        can_cast(result_type(self, other), self.dtype),
+        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self.copy_(torch.ops.aten.remainder(self.clone(), other)))
+
+
+@_lib.operator(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _remainder_scalar(op, self, other):
@@ -550,21 +566,6 @@ def _remainder_scalar(op, self, other):
     @op.gradient
     def _(grad):
         return {self: grad}
-
-
-@_lib.operator(
-    "remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-    tags="pointwise",
-    variants=("method",),
-    overlap_check=("Internal", "Partial"),
-)
-def _remainder__tensor(op, self, other):
-    """`remainder` in place."""
-    op.check(
-        can_cast(result_type(self, other), self.dtype),
-        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
-    )
-    op.returns(self.copy_(torch.ops.aten.remainder(self.clone(), other)))
 
 
 @_lib.operator(
@@ -615,6 +616,21 @@ def _fmod_tensor(op, self, other):
         return {self: grad, other: -grad * torch.ops.aten.div(self, other, rounding_mode="trunc")}
 
 
+@_lib.operator(
+    "fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _fmod__tensor(op, self, other):
+    """The in-place variant of ``fmod.Tensor``."""
+    op.check(
+        can_cast(result_type(self, other), self.dtype),
+        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self.copy_(torch.ops.aten.fmod(self.clone(), other)))
+
+
 @_lib.operator("fmod.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _fmod_scalar(op, self, other):
     """`fmod` with a number."""
@@ -628,21 +644,6 @@ def _fmod_scalar(op, self, other):
     @op.gradient
     def _(grad):
         return {self: grad}
-
-
-@_lib.operator(
-    "fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-    tags="pointwise",
-    variants=("method",),
-    overlap_check=("Internal", "Partial"),
-)
-def _fmod__tensor(op, self, other):
-    """`fmod` in place."""
-    op.check(
-        can_cast(result_type(self, other), self.dtype),
-        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
-    )
-    op.returns(self.copy_(torch.ops.aten.fmod(self.clone(), other)))
 
 
 @_lib.operator(
@@ -1031,20 +1032,30 @@ def _bitwise_and_tensor(op, self, other):
 
 
 @_lib.operator(
+    "bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_and__tensor(op, self, other):
+    """The in-place variant of ``bitwise_and.Tensor``."""
+    op.check(
+        can_cast(result_type(self, other), self.dtype),
+        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_bitwise_and"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
     "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _bitwise_and_scalar(op, self, other):
     """`bitwise_and` with a number."""
     op.returns(empty(self.shape, result_type(self, other), self))
     op.python("mindtorch_v2.kernels.numbers:bitwise_and", device="any")
-    op.not_differentiable()
-
-
-@_lib.operator("bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
-def _bitwise_and_scalar_tensor(op, self, other):
-    """`bitwise_and` of a number and a tensor."""
-    op.returns(empty(other.shape, result_type(other, self), other))
-    op.python("mindtorch_v2.kernels.numbers:bitwise_and_of", device="any")
     op.not_differentiable()
 
 
@@ -1055,29 +1066,20 @@ def _bitwise_and_scalar_tensor(op, self, other):
     overlap_check=("Internal", "Partial"),
 )
 def _bitwise_and__scalar(op, self, other):
-    """`bitwise_and` with a number, in place."""
+    """The in-place variant of ``bitwise_and.Scalar``."""
     op.check(
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self.copy_(torch.ops.aten.bitwise_and(self, other)))
+    op.not_differentiable()
 
 
-@_lib.operator(
-    "bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-    tags="pointwise",
-    variants=("method",),
-    device_check="CPUScalars",
-    overlap_check=("Internal", "Partial"),
-)
-def _bitwise_and__tensor(op, self, other):
-    """`bitwise_and` in place."""
-    op.check(
-        can_cast(result_type(self, other), self.dtype),
-        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
-    )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_bitwise_and"], desc(self), desc(other), desc(self))
+@_lib.operator("bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
+def _bitwise_and_scalar_tensor(op, self, other):
+    """`bitwise_and` of a number and a tensor."""
+    op.returns(empty(other.shape, result_type(other, self), other))
+    op.python("mindtorch_v2.kernels.numbers:bitwise_and_of", device="any")
     op.not_differentiable()
 
 
@@ -1095,20 +1097,30 @@ def _bitwise_or_tensor(op, self, other):
 
 
 @_lib.operator(
+    "bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_or__tensor(op, self, other):
+    """The in-place variant of ``bitwise_or.Tensor``."""
+    op.check(
+        can_cast(result_type(self, other), self.dtype),
+        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_bitwise_or"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
     "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _bitwise_or_scalar(op, self, other):
     """`bitwise_or` with a number."""
     op.returns(empty(self.shape, result_type(self, other), self))
     op.python("mindtorch_v2.kernels.numbers:bitwise_or", device="any")
-    op.not_differentiable()
-
-
-@_lib.operator("bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
-def _bitwise_or_scalar_tensor(op, self, other):
-    """`bitwise_or` of a number and a tensor."""
-    op.returns(empty(other.shape, result_type(other, self), other))
-    op.python("mindtorch_v2.kernels.numbers:bitwise_or_of", device="any")
     op.not_differentiable()
 
 
@@ -1119,29 +1131,20 @@ def _bitwise_or_scalar_tensor(op, self, other):
     overlap_check=("Internal", "Partial"),
 )
 def _bitwise_or__scalar(op, self, other):
-    """`bitwise_or` with a number, in place."""
+    """The in-place variant of ``bitwise_or.Scalar``."""
     op.check(
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self.copy_(torch.ops.aten.bitwise_or(self, other)))
+    op.not_differentiable()
 
 
-@_lib.operator(
-    "bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-    tags="pointwise",
-    variants=("method",),
-    device_check="CPUScalars",
-    overlap_check=("Internal", "Partial"),
-)
-def _bitwise_or__tensor(op, self, other):
-    """`bitwise_or` in place."""
-    op.check(
-        can_cast(result_type(self, other), self.dtype),
-        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
-    )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_bitwise_or"], desc(self), desc(other), desc(self))
+@_lib.operator("bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
+def _bitwise_or_scalar_tensor(op, self, other):
+    """`bitwise_or` of a number and a tensor."""
+    op.returns(empty(other.shape, result_type(other, self), other))
+    op.python("mindtorch_v2.kernels.numbers:bitwise_or_of", device="any")
     op.not_differentiable()
 
 
@@ -1159,20 +1162,30 @@ def _bitwise_xor_tensor(op, self, other):
 
 
 @_lib.operator(
+    "bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_xor__tensor(op, self, other):
+    """The in-place variant of ``bitwise_xor.Tensor``."""
+    op.check(
+        can_cast(result_type(self, other), self.dtype),
+        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_bitwise_xor"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
     "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _bitwise_xor_scalar(op, self, other):
     """`bitwise_xor` with a number."""
     op.returns(empty(self.shape, result_type(self, other), self))
     op.python("mindtorch_v2.kernels.numbers:bitwise_xor", device="any")
-    op.not_differentiable()
-
-
-@_lib.operator("bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
-def _bitwise_xor_scalar_tensor(op, self, other):
-    """`bitwise_xor` of a number and a tensor."""
-    op.returns(empty(other.shape, result_type(other, self), other))
-    op.python("mindtorch_v2.kernels.numbers:bitwise_xor_of", device="any")
     op.not_differentiable()
 
 
@@ -1183,29 +1196,20 @@ def _bitwise_xor_scalar_tensor(op, self, other):
     overlap_check=("Internal", "Partial"),
 )
 def _bitwise_xor__scalar(op, self, other):
-    """`bitwise_xor` with a number, in place."""
+    """The in-place variant of ``bitwise_xor.Scalar``."""
     op.check(
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self.copy_(torch.ops.aten.bitwise_xor(self, other)))
+    op.not_differentiable()
 
 
-@_lib.operator(
-    "bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-    tags="pointwise",
-    variants=("method",),
-    device_check="CPUScalars",
-    overlap_check=("Internal", "Partial"),
-)
-def _bitwise_xor__tensor(op, self, other):
-    """`bitwise_xor` in place."""
-    op.check(
-        can_cast(result_type(self, other), self.dtype),
-        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
-    )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_bitwise_xor"], desc(self), desc(other), desc(self))
+@_lib.operator("bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
+def _bitwise_xor_scalar_tensor(op, self, other):
+    """`bitwise_xor` of a number and a tensor."""
+    op.returns(empty(other.shape, result_type(other, self), other))
+    op.python("mindtorch_v2.kernels.numbers:bitwise_xor_of", device="any")
     op.not_differentiable()
 
 

@@ -112,7 +112,7 @@ sub: _Sub
 
 class _SubInPlaceTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
-        """`sub` in place."""
+        """The in-place variant of ``sub.Tensor``."""
 
 class _SubInPlaceScalar(OpOverload):
     def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
@@ -125,7 +125,7 @@ class _SubInPlaceOverloads(OpOverloadPacket):
 class _SubInPlace(_SubInPlaceOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
-        """`sub` in place."""
+        """The in-place variant of ``sub.Tensor``."""
     @overload
     def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
         """`sub` with a number, in place."""
@@ -178,7 +178,7 @@ mul: _Mul
 
 class _MulInPlaceTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`mul` in place."""
+        """The in-place variant of ``mul.Tensor``."""
 
 class _MulInPlaceScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor:
@@ -191,7 +191,7 @@ class _MulInPlaceOverloads(OpOverloadPacket):
 class _MulInPlace(_MulInPlaceOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`mul` in place."""
+        """The in-place variant of ``mul.Tensor``."""
     @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`mul` with a number, in place."""
@@ -334,7 +334,7 @@ remainder: _Remainder
 
 class _RemainderInPlaceTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`remainder` in place."""
+        """The in-place variant of ``remainder.Tensor``."""
 
 class _RemainderInPlaceScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor:
@@ -347,7 +347,7 @@ class _RemainderInPlaceOverloads(OpOverloadPacket):
 class _RemainderInPlace(_RemainderInPlaceOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`remainder` in place."""
+        """The in-place variant of ``remainder.Tensor``."""
     @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`remainder` with a number, in place."""
@@ -378,7 +378,7 @@ fmod: _Fmod
 
 class _FmodInPlaceTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`fmod` in place."""
+        """The in-place variant of ``fmod.Tensor``."""
 
 class _FmodInPlaceScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor:
@@ -391,7 +391,7 @@ class _FmodInPlaceOverloads(OpOverloadPacket):
 class _FmodInPlace(_FmodInPlaceOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`fmod` in place."""
+        """The in-place variant of ``fmod.Tensor``."""
     @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`fmod` with a number, in place."""
@@ -648,25 +648,25 @@ class _BitwiseAnd(_BitwiseAndOverloads):
 
 bitwise_and: _BitwiseAnd
 
-class _BitwiseAndInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`bitwise_and` with a number, in place."""
-
 class _BitwiseAndInPlaceTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`bitwise_and` in place."""
+        """The in-place variant of ``bitwise_and.Tensor``."""
+
+class _BitwiseAndInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``bitwise_and.Scalar``."""
 
 class _BitwiseAndInPlaceOverloads(OpOverloadPacket):
-    Scalar: _BitwiseAndInPlaceScalar
     Tensor: _BitwiseAndInPlaceTensor
+    Scalar: _BitwiseAndInPlaceScalar
 
 class _BitwiseAndInPlace(_BitwiseAndInPlaceOverloads):
     @overload
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`bitwise_and` with a number, in place."""
-    @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`bitwise_and` in place."""
+        """The in-place variant of ``bitwise_and.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``bitwise_and.Scalar``."""
 
 bitwise_and_: _BitwiseAndInPlace
 
@@ -700,25 +700,25 @@ class _BitwiseOr(_BitwiseOrOverloads):
 
 bitwise_or: _BitwiseOr
 
-class _BitwiseOrInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`bitwise_or` with a number, in place."""
-
 class _BitwiseOrInPlaceTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`bitwise_or` in place."""
+        """The in-place variant of ``bitwise_or.Tensor``."""
+
+class _BitwiseOrInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``bitwise_or.Scalar``."""
 
 class _BitwiseOrInPlaceOverloads(OpOverloadPacket):
-    Scalar: _BitwiseOrInPlaceScalar
     Tensor: _BitwiseOrInPlaceTensor
+    Scalar: _BitwiseOrInPlaceScalar
 
 class _BitwiseOrInPlace(_BitwiseOrInPlaceOverloads):
     @overload
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`bitwise_or` with a number, in place."""
-    @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`bitwise_or` in place."""
+        """The in-place variant of ``bitwise_or.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``bitwise_or.Scalar``."""
 
 bitwise_or_: _BitwiseOrInPlace
 
@@ -752,24 +752,24 @@ class _BitwiseXor(_BitwiseXorOverloads):
 
 bitwise_xor: _BitwiseXor
 
-class _BitwiseXorInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`bitwise_xor` with a number, in place."""
-
 class _BitwiseXorInPlaceTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`bitwise_xor` in place."""
+        """The in-place variant of ``bitwise_xor.Tensor``."""
+
+class _BitwiseXorInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``bitwise_xor.Scalar``."""
 
 class _BitwiseXorInPlaceOverloads(OpOverloadPacket):
-    Scalar: _BitwiseXorInPlaceScalar
     Tensor: _BitwiseXorInPlaceTensor
+    Scalar: _BitwiseXorInPlaceScalar
 
 class _BitwiseXorInPlace(_BitwiseXorInPlaceOverloads):
     @overload
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`bitwise_xor` with a number, in place."""
-    @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`bitwise_xor` in place."""
+        """The in-place variant of ``bitwise_xor.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``bitwise_xor.Scalar``."""
 
 bitwise_xor_: _BitwiseXorInPlace

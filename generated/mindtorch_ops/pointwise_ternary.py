@@ -73,7 +73,14 @@ def addcmul(op, self, tensor1, tensor2, value):
     overlap_check=("Internal", "Partial"),
 )
 def addcmul_(op, self, tensor1, tensor2, value):
-    """`addcmul` in place."""
+    """The in-place variant of ``addcmul``."""
+    op.check(
+        can_cast(promote_types(result_type(self, tensor1), tensor2.dtype), self.dtype),
+        message=(
+            f"result type {promote_types(result_type(self, tensor1), tensor2.dtype)} can't be cast to the desired "
+            f"output type {self.dtype}"
+        ),
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_addcmul"], desc(self), desc(tensor1), desc(tensor2), desc(self), f64(value))
 
@@ -118,11 +125,18 @@ def addcdiv(op, self, tensor1, tensor2, value):
     overlap_check=("Internal", "Partial"),
 )
 def addcdiv_(op, self, tensor1, tensor2, value):
-    """`addcdiv` in place."""
+    """The in-place variant of ``addcdiv``."""
     op.check(
         any_of(tensor1.is_floating_point(), tensor1.is_complex(), tensor2.is_floating_point(), tensor2.is_complex()),
         message=(
             "Integer division with addcdiv is no longer supported: convert tensor1 or tensor2 to a floating-point dtype"
+        ),
+    )
+    op.check(
+        can_cast(promote_types(result_type(self, tensor1), tensor2.dtype), self.dtype),
+        message=(
+            f"result type {promote_types(result_type(self, tensor1), tensor2.dtype)} can't be cast to the desired "
+            f"output type {self.dtype}"
         ),
     )
     op.returns(self)
@@ -158,8 +172,12 @@ def _lerp_scalar(op, self, end, weight):
     overlap_check=("Internal", "Partial"),
 )
 def _lerp__scalar(op, self, end, weight):
-    """`lerp` in place."""
+    """The in-place variant of ``lerp.Scalar``."""
     op.check(self.dtype == end.dtype, message=f"expected dtype {self.dtype} for `end` but got dtype {end.dtype}")
+    op.check(
+        can_cast(result_type(self, end), self.dtype),
+        message=f"result type {result_type(self, end)} can't be cast to the desired output type {self.dtype}",
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_lerp_scalar"], desc(self), desc(end), f64(weight), desc(self))
 
@@ -192,8 +210,12 @@ def _lerp_tensor(op, self, end, weight):
     overlap_check=("Internal", "Partial"),
 )
 def _lerp__tensor(op, self, end, weight):
-    """`lerp` in place."""
+    """The in-place variant of ``lerp.Tensor``."""
     op.check(self.dtype == end.dtype, self.dtype == weight.dtype)
+    op.check(
+        can_cast(result_type(self, end), self.dtype),
+        message=f"result type {result_type(self, end)} can't be cast to the desired output type {self.dtype}",
+    )
     op.returns(self.copy_(torch.ops.aten.lerp(self.clone(), end, weight)))
 
 

@@ -30,7 +30,7 @@ addcmul: _Addcmul
 
 class _AddcmulInPlace(OpOverload):
     def __call__(op, self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-        """`addcmul` in place."""
+        """The in-place variant of ``addcmul``."""
 
 addcmul_: _AddcmulInPlace
 
@@ -42,7 +42,7 @@ addcdiv: _Addcdiv
 
 class _AddcdivInPlace(OpOverload):
     def __call__(op, self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-        """`addcdiv` in place."""
+        """The in-place variant of ``addcdiv``."""
 
 addcdiv_: _AddcdivInPlace
 
@@ -70,11 +70,11 @@ lerp: _Lerp
 
 class _LerpInPlaceScalar(OpOverload):
     def __call__(op, self: Tensor, end: Tensor, weight: float) -> Tensor:
-        """`lerp` in place."""
+        """The in-place variant of ``lerp.Scalar``."""
 
 class _LerpInPlaceTensor(OpOverload):
     def __call__(op, self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
-        """`lerp` in place."""
+        """The in-place variant of ``lerp.Tensor``."""
 
 class _LerpInPlaceOverloads(OpOverloadPacket):
     Scalar: _LerpInPlaceScalar
@@ -83,10 +83,10 @@ class _LerpInPlaceOverloads(OpOverloadPacket):
 class _LerpInPlace(_LerpInPlaceOverloads):
     @overload
     def __call__(op, self: Tensor, end: Tensor, weight: float) -> Tensor:
-        """`lerp` in place."""
+        """The in-place variant of ``lerp.Scalar``."""
     @overload
     def __call__(op, self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
-        """`lerp` in place."""
+        """The in-place variant of ``lerp.Tensor``."""
 
 lerp_: _LerpInPlace
 

@@ -106,9 +106,10 @@ def neg(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def neg_(op, self):
-    """`neg` in place."""
+    """The in-place variant of ``neg``."""
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_neg"], desc(self), desc(self))
+    op.compute(self.copy_(torch.ops.aten.neg(self)), device="NPU")
 
     @op.gradient
     def _(grad):
@@ -133,7 +134,7 @@ def abs(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def abs_(op, self):
-    """`abs` in place."""
+    """The in-place variant of ``abs``."""
     op.returns(self.copy_(torch.ops.aten.abs(self.clone())))
 
 
@@ -155,7 +156,7 @@ def sign(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def sign_(op, self):
-    """`sign` in place."""
+    """The in-place variant of ``sign``."""
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_sign"], desc(self), desc(self))
 
@@ -193,7 +194,7 @@ def floor(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def floor_(op, self):
-    """`floor` in place."""
+    """The in-place variant of ``floor``."""
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_floor"], desc(self), desc(self))
 
@@ -220,7 +221,7 @@ def ceil(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def ceil_(op, self):
-    """`ceil` in place."""
+    """The in-place variant of ``ceil``."""
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_ceil"], desc(self), desc(self))
 
@@ -247,7 +248,7 @@ def round(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def round_(op, self):
-    """`round` in place."""
+    """The in-place variant of ``round``."""
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_round"], desc(self), desc(self))
 
@@ -274,7 +275,7 @@ def trunc(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def trunc_(op, self):
-    """`trunc` in place."""
+    """The in-place variant of ``trunc``."""
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_trunc"], desc(self), desc(self))
 
@@ -302,9 +303,10 @@ def relu(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def relu_(op, self):
-    """`relu` in place."""
+    """The in-place variant of ``relu``."""
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_relu"], desc(self), desc(self))
+    op.compute(self.copy_(torch.ops.aten.relu(self)), device="NPU")
 
     @op.gradient
     def _(grad):
@@ -330,9 +332,14 @@ def exp(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def exp_(op, self):
-    """`exp` in place."""
+    """The in-place variant of ``exp``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_exp"], desc(self), desc(self))
+    op.compute(self.copy_(torch.ops.aten.exp(self)), device="NPU")
 
     @op.gradient
     def _(grad):
@@ -357,7 +364,11 @@ def exp2(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def exp2_(op, self):
-    """`exp2` in place."""
+    """The in-place variant of ``exp2``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_exp2"], desc(self), desc(self))
 
@@ -384,7 +395,11 @@ def expm1(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def expm1_(op, self):
-    """`expm1` in place."""
+    """The in-place variant of ``expm1``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_expm1"], desc(self), desc(self))
 
@@ -411,7 +426,7 @@ def log(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def log_(op, self):
-    """`log` in place."""
+    """The in-place variant of ``log``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
@@ -437,7 +452,7 @@ def log2(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def log2_(op, self):
-    """`log2` in place."""
+    """The in-place variant of ``log2``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
@@ -463,7 +478,7 @@ def log10(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def log10_(op, self):
-    """`log10` in place."""
+    """The in-place variant of ``log10``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
@@ -489,7 +504,7 @@ def log1p(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def log1p_(op, self):
-    """`log1p` in place."""
+    """The in-place variant of ``log1p``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
@@ -515,7 +530,11 @@ def sqrt(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def sqrt_(op, self):
-    """`sqrt` in place."""
+    """The in-place variant of ``sqrt``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_sqrt"], desc(self), desc(self))
 
@@ -542,7 +561,11 @@ def rsqrt(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def rsqrt_(op, self):
-    """`rsqrt` in place."""
+    """The in-place variant of ``rsqrt``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_rsqrt"], desc(self), desc(self))
 
@@ -569,7 +592,11 @@ def reciprocal(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def reciprocal_(op, self):
-    """`reciprocal` in place."""
+    """The in-place variant of ``reciprocal``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_reciprocal"], desc(self), desc(self))
 
@@ -596,7 +623,11 @@ def sigmoid(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def sigmoid_(op, self):
-    """`sigmoid` in place."""
+    """The in-place variant of ``sigmoid``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_sigmoid"], desc(self), desc(self))
 
@@ -623,7 +654,11 @@ def tanh(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def tanh_(op, self):
-    """`tanh` in place."""
+    """The in-place variant of ``tanh``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_tanh"], desc(self), desc(self))
 
@@ -650,7 +685,7 @@ def sin(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def sin_(op, self):
-    """`sin` in place."""
+    """The in-place variant of ``sin``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
@@ -676,7 +711,7 @@ def cos(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def cos_(op, self):
-    """`cos` in place."""
+    """The in-place variant of ``cos``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
@@ -702,7 +737,11 @@ def tan(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def tan_(op, self):
-    """`tan` in place."""
+    """The in-place variant of ``tan``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_tan"], desc(self), desc(self))
 
@@ -729,7 +768,7 @@ def asin(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def asin_(op, self):
-    """`asin` in place."""
+    """The in-place variant of ``asin``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
@@ -755,7 +794,7 @@ def acos(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def acos_(op, self):
-    """`acos` in place."""
+    """The in-place variant of ``acos``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
@@ -781,7 +820,7 @@ def atan(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def atan_(op, self):
-    """`atan` in place."""
+    """The in-place variant of ``atan``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
@@ -807,7 +846,7 @@ def sinh(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def sinh_(op, self):
-    """`sinh` in place."""
+    """The in-place variant of ``sinh``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
@@ -833,7 +872,7 @@ def cosh(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def cosh_(op, self):
-    """`cosh` in place."""
+    """The in-place variant of ``cosh``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
@@ -859,7 +898,7 @@ def erf(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def erf_(op, self):
-    """`erf` in place."""
+    """The in-place variant of ``erf``."""
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",

@@ -85,7 +85,7 @@ neg: _Neg
 
 class _NegInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`neg` in place."""
+        """The in-place variant of ``neg``."""
 
 neg_: _NegInPlace
 
@@ -97,7 +97,7 @@ abs: _Abs
 
 class _AbsInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`abs` in place."""
+        """The in-place variant of ``abs``."""
 
 abs_: _AbsInPlace
 
@@ -109,7 +109,7 @@ sign: _Sign
 
 class _SignInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`sign` in place."""
+        """The in-place variant of ``sign``."""
 
 sign_: _SignInPlace
 
@@ -127,7 +127,7 @@ floor: _Floor
 
 class _FloorInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`floor` in place."""
+        """The in-place variant of ``floor``."""
 
 floor_: _FloorInPlace
 
@@ -139,7 +139,7 @@ ceil: _Ceil
 
 class _CeilInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`ceil` in place."""
+        """The in-place variant of ``ceil``."""
 
 ceil_: _CeilInPlace
 
@@ -151,7 +151,7 @@ round: _Round
 
 class _RoundInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`round` in place."""
+        """The in-place variant of ``round``."""
 
 round_: _RoundInPlace
 
@@ -163,7 +163,7 @@ trunc: _Trunc
 
 class _TruncInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`trunc` in place."""
+        """The in-place variant of ``trunc``."""
 
 trunc_: _TruncInPlace
 
@@ -175,7 +175,7 @@ relu: _Relu
 
 class _ReluInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`relu` in place."""
+        """The in-place variant of ``relu``."""
 
 relu_: _ReluInPlace
 
@@ -187,7 +187,7 @@ exp: _Exp
 
 class _ExpInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`exp` in place."""
+        """The in-place variant of ``exp``."""
 
 exp_: _ExpInPlace
 
@@ -199,7 +199,7 @@ exp2: _Exp2
 
 class _Exp2InPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`exp2` in place."""
+        """The in-place variant of ``exp2``."""
 
 exp2_: _Exp2InPlace
 
@@ -211,7 +211,7 @@ expm1: _Expm1
 
 class _Expm1InPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`expm1` in place."""
+        """The in-place variant of ``expm1``."""
 
 expm1_: _Expm1InPlace
 
@@ -223,7 +223,7 @@ log: _Log
 
 class _LogInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`log` in place."""
+        """The in-place variant of ``log``."""
 
 log_: _LogInPlace
 
@@ -235,7 +235,7 @@ log2: _Log2
 
 class _Log2InPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`log2` in place."""
+        """The in-place variant of ``log2``."""
 
 log2_: _Log2InPlace
 
@@ -247,7 +247,7 @@ log10: _Log10
 
 class _Log10InPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`log10` in place."""
+        """The in-place variant of ``log10``."""
 
 log10_: _Log10InPlace
 
@@ -259,7 +259,7 @@ log1p: _Log1p
 
 class _Log1pInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`log1p` in place."""
+        """The in-place variant of ``log1p``."""
 
 log1p_: _Log1pInPlace
 
@@ -271,7 +271,7 @@ sqrt: _Sqrt
 
 class _SqrtInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`sqrt` in place."""
+        """The in-place variant of ``sqrt``."""
 
 sqrt_: _SqrtInPlace
 
@@ -283,7 +283,7 @@ rsqrt: _Rsqrt
 
 class _RsqrtInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`rsqrt` in place."""
+        """The in-place variant of ``rsqrt``."""
 
 rsqrt_: _RsqrtInPlace
 
@@ -295,7 +295,7 @@ reciprocal: _Reciprocal
 
 class _ReciprocalInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`reciprocal` in place."""
+        """The in-place variant of ``reciprocal``."""
 
 reciprocal_: _ReciprocalInPlace
 
@@ -307,7 +307,7 @@ sigmoid: _Sigmoid
 
 class _SigmoidInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`sigmoid` in place."""
+        """The in-place variant of ``sigmoid``."""
 
 sigmoid_: _SigmoidInPlace
 
@@ -319,7 +319,7 @@ tanh: _Tanh
 
 class _TanhInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`tanh` in place."""
+        """The in-place variant of ``tanh``."""
 
 tanh_: _TanhInPlace
 
@@ -331,7 +331,7 @@ sin: _Sin
 
 class _SinInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`sin` in place."""
+        """The in-place variant of ``sin``."""
 
 sin_: _SinInPlace
 
@@ -343,7 +343,7 @@ cos: _Cos
 
 class _CosInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`cos` in place."""
+        """The in-place variant of ``cos``."""
 
 cos_: _CosInPlace
 
@@ -355,7 +355,7 @@ tan: _Tan
 
 class _TanInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`tan` in place."""
+        """The in-place variant of ``tan``."""
 
 tan_: _TanInPlace
 
@@ -367,7 +367,7 @@ asin: _Asin
 
 class _AsinInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`asin` in place."""
+        """The in-place variant of ``asin``."""
 
 asin_: _AsinInPlace
 
@@ -379,7 +379,7 @@ acos: _Acos
 
 class _AcosInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`acos` in place."""
+        """The in-place variant of ``acos``."""
 
 acos_: _AcosInPlace
 
@@ -391,7 +391,7 @@ atan: _Atan
 
 class _AtanInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`atan` in place."""
+        """The in-place variant of ``atan``."""
 
 atan_: _AtanInPlace
 
@@ -403,7 +403,7 @@ sinh: _Sinh
 
 class _SinhInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`sinh` in place."""
+        """The in-place variant of ``sinh``."""
 
 sinh_: _SinhInPlace
 
@@ -415,7 +415,7 @@ cosh: _Cosh
 
 class _CoshInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`cosh` in place."""
+        """The in-place variant of ``cosh``."""
 
 cosh_: _CoshInPlace
 
@@ -427,7 +427,7 @@ erf: _Erf
 
 class _ErfInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """`erf` in place."""
+        """The in-place variant of ``erf``."""
 
 erf_: _ErfInPlace
 

@@ -208,6 +208,7 @@ cdef extern from *:
     Py_ssize_t PyList_GET_SIZE(object value)
     PyObject* PyList_GET_ITEM(object value, Py_ssize_t index)
     bint PyLong_Check(object value)
+    bint PyFloat_CheckExact(object value)
     bint PyLong_CheckExact(object value)
     bint PyFloat_Check(object value)
     bint PyBool_Check(object value)

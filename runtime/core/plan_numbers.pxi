@@ -50,7 +50,7 @@ cdef int64_t dtype_step(Program p, Frame* f, Step* s) except -1:
     if s.code == STEP_DTYPE_IN:
         return p.numbers[s.b].i >> w[s.a].i & 1
     if s.code == STEP_RESULT_TYPE:
-        return (<dtype>common_dtype(*[<object>f.objects[p.pool[s.a + i]] for i in range(s.b)])).code
+        return result_code(p, f, s)
     a = <dtype>dtype_by_code[w[s.a].i]
     if s.code == STEP_IS_FLOATING:
         return a.category == CATEGORY_FLOAT
@@ -58,6 +58,32 @@ cdef int64_t dtype_step(Program p, Frame* f, Step* s) except -1:
     if s.code == STEP_PROMOTE:
         return (<dtype>promote_types(a, b)).code
     return a.category <= b.category                                        # can_cast: never into a lower category
+
+
+cdef int64_t result_code(Program p, Frame* f, Step* s) except -1:
+    """Of operands as they nearly always are nothing is asked of Python: tensors with dimensions, of one floating-point dtype,
+    beside which real numbers and floating-point tensors without dimensions count for nothing.
+    """
+    cdef PyObject* operand
+    cdef dtype d, common = None
+    cdef int i
+    for i in range(s.b):
+        operand = f.objects[p.pool[s.a + i]]
+        if is_tensor(operand):
+            d = (<Tensor>operand).dt
+            if d.category > CATEGORY_FLOAT:
+                break
+            if (<Tensor>operand).nd > 0:
+                if common is None:
+                    common = d
+                elif common is not d:
+                    break
+        elif not (PyFloat_CheckExact(<object>operand) or PyLong_CheckExact(<object>operand)):
+            break
+    else:
+        if common is not None and common.category == CATEGORY_FLOAT:
+            return common.code
+    return (<dtype>common_dtype(*[<object>f.objects[p.pool[s.a + i]] for i in range(s.b)])).code
 
 
 cdef int64_t int_step(Program p, int code, int64_t a, int64_t b) except? -1:

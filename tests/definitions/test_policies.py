@@ -41,6 +41,22 @@ def joined(op, xs, y):
         return {xs: [grad * y, None], y: NotImplemented}
 
 
+@lib.operator("doubled_(Tensor(a!) x) -> Tensor(a!)")
+def doubled_(op, x):
+    op.returns(x)
+    op.compute(x.mul_(2), device="CPU")
+    op.compute(x.copy_(x * 3), device="NPU")
+    op.not_differentiable()
+
+
+def test_what_one_device_computes_in_place_changes_nothing_on_another() -> None:
+    x = torch.ones(2)
+    assert doubled_(x) is x
+    assert x.tolist() == [2, 2]
+    assert doubled_(torch.ones(2, device="npu")).tolist() == [3, 3]
+    assert doubled_(torch.ones(2, device="meta")).shape == (2,)
+
+
 def test_a_message_has_the_values_of_symbols() -> None:
     with pytest.raises(IndexError, match=r"^a matrix is expected, got 1 dimensions of \[3\]$"):
         matrix(torch.ones(3), 2)

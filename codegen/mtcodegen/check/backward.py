@@ -28,7 +28,7 @@ def resolve_backward(spec: OpSpec, scope: OpScope) -> Backward | None:
             _check_missing(spec, scope)
         return None
     differentiable = _differentiable(spec.schema)
-    key = spec.node.entries["backward"][0]
+    key = backward.key
     if spec.schema.kind is opschema.SchemaKind.OUT:
         scope.fault(Code.MT416, "an out variant has no gradient", key.span, "remove `backward`")
     elif not differentiable:

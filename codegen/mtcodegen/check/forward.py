@@ -7,6 +7,7 @@ from dataclasses import replace
 import opschema
 from mtcodegen.check.kernels import is_composite
 from mtcodegen.check.scopes import OpScope
+from mtcodegen.document.nodes import Scalar
 from mtcodegen.entries.model import Derivative, Forward, OpSpec, Tangent
 from mtcodegen.expr import Unread, analyze, reads, tangent_scope, value_type
 from mtcodegen.findings.codes import Code
@@ -40,7 +41,7 @@ def resolve_forward(spec: OpSpec, scope: OpScope) -> Forward | None:
     differentiable = differentiable_arguments(spec)
     known = dict(zip(tangent_names(spec.schema), spec.schema.returns, strict=True))
     outputs = _outputs(spec, known)
-    if _is_useless(spec, scope, differentiable, outputs) or forward.function is not None:
+    if _is_useless(spec, forward.key, scope, differentiable, outputs) or forward.function is not None:
         return forward
     if forward.marker:
         tangents = {name: Tangent(forward.key, name, None, forward.marker) for name in outputs}
@@ -52,9 +53,8 @@ def resolve_forward(spec: OpSpec, scope: OpScope) -> Forward | None:
     return forward if found == forward.tangents else replace(forward, tangents=found)
 
 
-def _is_useless(spec: OpSpec, scope: OpScope, differentiable: list[str], outputs: list[str]) -> bool:
+def _is_useless(spec: OpSpec, key: Scalar, scope: OpScope, differentiable: list[str], outputs: list[str]) -> bool:
     """Whether nothing would ever ask for tangents; notes why."""
-    key = spec.node.entries["forward"][0]
     if spec.schema.kind is opschema.SchemaKind.OUT:
         scope.fault(Code.MT416, "an out variant has no tangent", key.span, "remove `forward`")
     elif not differentiable or (spec.backward and spec.backward.marker == "not_differentiable"):

@@ -11,9 +11,9 @@ from mtcodegen.check.forward import resolve_forward
 from mtcodegen.check.graph import check_graph
 from mtcodegen.check.kernels import resolve_fakes, resolve_kernels
 from mtcodegen.check.scopes import OpScope
-from mtcodegen.entries.model import Check, File, OpSpec
+from mtcodegen.entries.model import Check, File, OpSpec, Variant
 from mtcodegen.entries.schemas import no_method
-from mtcodegen.entries.variants import is_variant, variant_name
+from mtcodegen.entries.variants import calling, is_variant, variant_name
 from mtcodegen.expr import BOOL, OperatorTable, Purpose
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related
@@ -36,7 +36,19 @@ def resolve(file: File, table: OperatorTable) -> tuple[File, list[Diagnostic]]:
 def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[Diagnostic]]:
     """One operator with its formulas checked, and what is wrong with it."""
     if is_variant(spec):
-        return spec, []
+        return _resolve_variant(spec, table), []
+    return _resolve_entry(spec, table)
+
+
+def _resolve_variant(spec: OpSpec, table: OperatorTable) -> OpSpec:
+    """What is wrong with its entry is said there; where a variant of its parts cannot be had, it calls the operator."""
+    if any(isinstance(kernel.body, Variant) for kernel in spec.kernels):
+        return spec
+    resolved, found = _resolve_entry(spec, table)
+    return calling(spec) if found else resolved
+
+
+def _resolve_entry(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[Diagnostic]]:
     scope = OpScope(spec, table)
     _check_method(spec, scope)
     if spec.checks:

@@ -229,11 +229,13 @@ class OpSpec:
     forward: Forward | None = None
     deprecated: str = ""
     autogen: tuple[Scalar, ...] = ()
+    autogen_as: MappingOf[str, tuple[str, ...]] = field(default_factory=dict)  # variant -> its own `variants`
     fallback: str = ""
     autocast: MappingOf[str, str] = field(default_factory=dict)  # device -> dtype or "promote"
     graph_update: tuple[Scalar, ...] = ()  # arguments that may change in a captured graph
     examples: tuple[Example, ...] = ()
     output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
+    made_of: opschema.Schema | None = None  # of a variant that `autogen` made: the operator with the entry
 
     @property
     def place(self) -> str:

@@ -146,7 +146,8 @@ class _Reader:
             kernels=tuple(spec for spec in specs if spec is not None),
             backward=backward,
             forward=forward,
-            autogen=tuple(_scalars(node.get("autogen"))),
+            autogen=_autogen(node.get("autogen")),
+            autogen_as=_published(node.get("autogen")),
             fallback=_text(node, "fallback"),
             autocast=_texts(node.get("autocast")),
             graph_update=_graph_update(node.get("graph")),
@@ -462,6 +463,19 @@ def is_special(name: str) -> bool:
 def _variants(node: Node | None) -> tuple[str, ...]:
     names = [name.strip() for item in _scalars(node) for name in item.value.split(",")]
     return tuple(dict.fromkeys(names)) or ("function",)
+
+
+def _autogen(node: Node | None) -> tuple[Scalar, ...]:
+    """The names of the variants to make: one or several in a text, or the keys of a mapping."""
+    if isinstance(node, Mapping):
+        return tuple(key for key, _ in node.entries.values())
+    return tuple(_scalars(node))
+
+
+def _published(node: Node | None) -> dict[str, tuple[str, ...]]:
+    """The ``variants`` of each variant, where they are given."""
+    entries = node.entries.items() if isinstance(node, Mapping) else ()
+    return {name: _variants(value) for name, (_, value) in entries}
 
 
 def _tags(node: Mapping) -> tuple[str, ...]:

@@ -9,15 +9,25 @@ from dataclasses import replace
 
 import opschema
 from mtcodegen.document.nodes import Mapping, Scalar
+from mtcodegen.entries.inplace import written_in_place
 from mtcodegen.entries.model import Backward, File, KernelSpec, OpSpec, Variant
 from mtcodegen.entries.schemas import is_tensor
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, suggest
 from opschema import Alias, Argument, Return, Schema, SchemaKind
 
-__all__ = ["expand", "functional_name", "is_variant", "tensor_options", "variant_name", "variant_named", "variants_of"]
+__all__ = [
+    "calling",
+    "expand",
+    "functional_name",
+    "is_variant",
+    "tensor_options",
+    "variant_name",
+    "variant_named",
+    "variants_of",
+]
 
-_KEPT_TAGS = ("nondeterministic_seeded", "view_copy", "pt2_compliant_tag")  # that hold for variants, too
+_KEPT_TAGS = ("nondeterministic_seeded", "pointwise", "view_copy", "pt2_compliant_tag")  # that hold for variants, too
 _TENSOR_OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _WORDS = {SchemaKind.OUT: "The out variant", SchemaKind.INPLACE: "The in-place variant"}
 _EXTRA_TAGS = {SchemaKind.OUT: ("out",), SchemaKind.INPLACE: ("inplace",)}
@@ -46,7 +56,7 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
 
 def is_variant(spec: OpSpec) -> bool:
     """Whether an operator was made of another entry: nothing in it is the user's to check."""
-    return any(isinstance(kernel.body, Variant) for kernel in spec.kernels)
+    return spec.made_of is not None
 
 
 def _asked(spec: OpSpec) -> Iterator[tuple[str, Scalar]]:
@@ -66,23 +76,30 @@ def variant_name(schema: Schema) -> str:
 
 
 def _variant(spec: OpSpec, schema: Schema, asked: Scalar) -> OpSpec:
-    """An operator whose only kernel calls the one it is made of."""
-    node = Mapping(asked.source, asked.start, asked.end, asked.line, {})
-    # PyTorch's out variants are not differentiable; the others are, through the operators that they call.
-    backward = Backward(asked, asked, marker="not_implemented") if schema.kind is SchemaKind.OUT else None
+    """The operator ``schema``, made of an entry: of its parts where it can be, else a kernel that calls it."""
+    published = spec.autogen_as.get(asked.value)
     kept = tuple(tag for tag in spec.tags if tag in _KEPT_TAGS)
-    return OpSpec(
-        node=node,
+    made = OpSpec(
+        node=Mapping(asked.source, asked.start, asked.end, asked.line, {}),
         func=asked,
         schema=schema,
         doc=f"{_WORDS.get(schema.kind, 'The functional variant')} of ``{variant_name(spec.schema)}``.",
-        tags=("generated", *_EXTRA_TAGS.get(schema.kind, ()), *kept),
-        variants=("function",),
+        tags=("generated", *_EXTRA_TAGS.get(schema.kind, ()), *kept) if published is None else spec.tags,
+        variants=published or ("function",),
         device_check=spec.device_check,
         overlap_check=spec.overlap_check,
-        kernels=(KernelSpec(node, (), (), None, Variant(spec.schema)),),
-        backward=backward,
+        made_of=spec.schema,
     )
+    return written_in_place(spec, made) or calling(made)
+
+
+def calling(made: OpSpec) -> OpSpec:
+    """A variant whose only kernel calls the operator it is made of."""
+    asked, base = made.func, made.made_of
+    # PyTorch's out variants are not differentiable; the others are, through the operators that they call.
+    backward = Backward(asked, asked, marker="not_implemented") if made.schema.kind is SchemaKind.OUT else None
+    kernel = KernelSpec(made.node, (), (), None, Variant(base or made.schema))
+    return replace(made, checks=(), kernels=(kernel,), backward=backward, forward=None)
 
 
 def variants_of(schema: Schema) -> list[Schema]:

@@ -12,7 +12,7 @@ import opschema
 from mtcodegen.document.nodes import Mapping
 from mtcodegen.entries.model import Backward, File, KernelSpec, Launch, Mindspore, OpSpec, evaluated
 from mtcodegen.entries.schemas import is_tensor
-from mtcodegen.entries.variants import is_variant
+from mtcodegen.entries.variants import calling, is_variant
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Span
@@ -83,6 +83,8 @@ def of_job(job: Job, files: MappingOf[pathlib.Path, File]) -> dict[str, str]:
 
 def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
     name = spec.schema.qualname
+    if is_variant(spec):
+        spec = calling(spec)  # a gradient of what is written to has no place there, one through the operator has
     if spec.schema.namespace == "aten":
         hint = "give the operators a namespace of their own"
         found.append(Diagnostic(Code.MT621, f"{name}: PyTorch has the namespace `aten` itself", spec.func.span, hint))

@@ -220,9 +220,11 @@ class OperatorBuilder:
 
     def compute(self, *outputs: Any, device: str | Sequence[str] = "any") -> None:
         """On a device the outputs are computed by operators, in place of a kernel."""
+        computed = self._declared(outputs)
+        changes = self._of.take_back(computed)
         for name in (device,) if isinstance(device, str) else device:
             _require_device(name, "any", "Meta")
-            self._of.note("compute", name, self._declared(outputs))
+            self._of.note("compute", name, computed, changes)
 
     def mindspore(self, device: str | Sequence[str], primitive: str, /, *args: Any, **attributes: Any) -> None:
         """On a device a primitive of MindSpore, with some attributes, returns the outputs."""
@@ -477,6 +479,9 @@ class Definition:
                 low.place("o", event[1])
             elif event[0] == "launch" and event[1] == device:
                 low.launch(*event[2:])
+            elif event[0] == "compute" and event[1] == device:
+                for change in event[3]:
+                    low.place("o", change)
             elif event[0] == "python" and event[1] == device:
                 low.place("o", event[2])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import _core
@@ -177,6 +177,19 @@ class Tracer:
     def note(self, *event: Any) -> None:
         """Something that this run does here."""
         self.trace.events.append(event)
+
+    def take_back(self, values: Sequence[Symbol]) -> list[Symbol]:
+        """Of the calls noted so far those that some values are made by: what has them then says where they are run."""
+        within: set[Symbol] = set()
+        waiting = list(values)
+        while waiting:
+            symbol = waiting.pop()
+            if symbol not in within:
+                within.add(symbol)
+                waiting += [operand for operand in symbol.args if operand is not None]
+        events = self.trace.events
+        self.trace.events = [event for event in events if event[0] != "do" or event[1] not in within]
+        return [event[1] for event in events if event[0] == "do" and event[1] in within]
 
     def decide(self, condition: Symbol) -> bool:
         """Which way this run goes."""
