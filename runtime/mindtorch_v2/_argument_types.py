@@ -31,17 +31,18 @@ _SHOWN = {_core.dtype: "torch.dtype", _core.device: "torch.device", type(None): 
 def names_wrong_types(function: F) -> F:
     """The function, which looks at its arguments' types only where it has failed.
 
-    An int without a tensor's methods is then a TypeError: argument 'other' (position 2) must be Tensor, not int.
+    An int without a tensor's methods is then a TypeError: argument 'other' (position 2) must be Tensor, not int. What
+    is annotated as a bool is not looked at: whatever is true or false would have done.
     """
-    return _naming(function, (AttributeError, TypeError, IndexError))
+    return _naming(function, (AttributeError, TypeError, IndexError), flags=False)
 
 
 def types_come_first(function: F) -> F:
     """As `names_wrong_types`; where a value or a shape was refused a wrong type is named instead, as a binding does."""
-    return _naming(function, (AttributeError, TypeError, IndexError, ValueError, RuntimeError))
+    return _naming(function, (AttributeError, TypeError, IndexError, ValueError, RuntimeError), flags=True)
 
 
-def _naming(function: F, failures: tuple[type[Exception], ...]) -> F:
+def _naming(function: F, failures: tuple[type[Exception], ...], flags: bool) -> F:
     parameters = list(inspect.signature(function).parameters.values())
     is_method = bool(parameters) and parameters[0].name == "self"
 
@@ -50,7 +51,7 @@ def _naming(function: F, failures: tuple[type[Exception], ...]) -> F:
         try:
             return function(*args, **kwargs)
         except failures:
-            wrong = next(_wrong(function, parameters[is_method:], args[is_method:], kwargs), None)
+            wrong = next(_wrong(function, parameters[is_method:], args[is_method:], kwargs, flags), None)
             if wrong is None:
                 raise
             raise wrong from None
@@ -93,7 +94,11 @@ def check_number(function: str, name: str, place: int, value: object) -> None:
 
 
 def _wrong(
-    function: Any, parameters: list[inspect.Parameter], args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: Any,
+    parameters: list[inspect.Parameter],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    flags: bool = True,
 ) -> Iterator[TypeError]:
     by_name = {p.name: p for p in parameters}
     by_place = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
@@ -101,7 +106,7 @@ def _wrong(
     given += [(by_name[key], "keyword", value) for key, value in kwargs.items() if key in by_name]
     for parameter, where, value in given:
         kind = _evaluated(parameter.annotation, function.__globals__)
-        if not _takes(kind, value):
+        if not _takes(kind, value) and (flags or kind is not bool):
             *first, last = _names(kind)
             expected = f"{', '.join(first)} or {last}" if first else last
             got = type(value).__name__

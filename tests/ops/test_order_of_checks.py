@@ -111,6 +111,9 @@ REFUSED: dict[str, Case] = {
     "a mask on meta": lambda torch: torch.empty(3, device="meta")[torch.empty(3, dtype=torch.bool, device="meta")],
     "nonzero on meta": lambda torch: torch.nonzero(torch.empty(3, device="meta")),
     "numpy of a meta tensor that requires grad": lambda torch: ones(torch, device="meta", requires_grad=True).numpy(),
+    "gather: ranks, of more than memory": lambda torch: torch.tensor(3).expand(2**62).gather(
+        -1, torch.zeros(2, 3, dtype=torch.int64)
+    ),
     "an index of no rows": lambda torch: torch.ops.aten.index.Tensor(torch.zeros(0, 2), [torch.tensor([0])]),
     "index_put at no rows": lambda torch: torch.zeros(0, 2).index_put([torch.tensor([0])], torch.tensor(1.0)),
     "leaky_relu: a slope of two": lambda torch: torch.nn.functional.leaky_relu(torch.zeros(0), torch.tensor([1, 2])),
