@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 from . import _core
 from ._core import Tensor
 
-__all__ = ["check_flag", "check_number", "checks_types", "names_wrong_types", "types_come_first"]
+__all__ = ["as_int", "check_flag", "check_number", "checks_types", "names_wrong_types", "types_come_first"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -85,6 +86,20 @@ def check_flag(function: str, name: str, value: object) -> None:
         raise TypeError(f"{function}(): argument '{name}' must be bool, not {type(value).__name__}")
 
 
+def as_int(function: str, name: str, value: object) -> int:
+    """An argument as an integer of 64 bits: also what has an ``__index__``, and no bool.
+
+    Raises TypeError for what is none, ValueError for one that is too wide.
+    """
+    is_one = value.dim() == 0 if isinstance(value, Tensor) else hasattr(type(value), "__index__")
+    if isinstance(value, bool) or not is_one:
+        raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
+    number = operator.index(value)  # type: ignore[arg-type]
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{function}(): argument '{name}': Overflow when unpacking long long: {number}")
+    return number
+
+
 def check_number(function: str, name: str, place: int, value: object) -> None:
     """Raises TypeError for an argument that is no number, and no tensor that stands for one without a gradient."""
     is_one = value.dim() == 0 and not value.requires_grad if isinstance(value, Tensor) else isinstance(value, Number)
@@ -129,7 +144,7 @@ def _takes(kind: Any, value: object) -> bool:
         return type(value) is found
     if found is _CALLABLE and callable(value):  # the core's classes are called without a `__call__`
         return True
-    return isinstance(value, _TAKEN.get(found, (found,)))
+    return isinstance(value, _TAKEN.get(found, (found,))) or (found is int and hasattr(type(value), "__index__"))
 
 
 def _names(kind: Any) -> list[str]:
