@@ -9,13 +9,15 @@ from types import ModuleType
 
 import pytest
 
-import mindtorch_v2 as torch
 from mtcodegen.document.nodes import Scalar
 from mtcodegen.entries.model import Formula
 from mtcodegen.expr import parse_expression
 from mtcodegen.findings.source import Source
 from mtcodegen.targets.plan.conditions import expectation, written
 from tests.codegen.support import run
+from tests.needs import needed, require
+
+torch = needed("mindtorch_v2")
 
 SENTENCES = {
     "x.dim() == 1": "x to have 1 dimension",
@@ -69,6 +71,7 @@ ops:
 
 @pytest.fixture(scope="module")
 def ops(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    require("mindtorch_v2")
     files, shown = run(tmp_path_factory.mktemp("conditions"), TEXT)
     assert shown == ""
     return loaded("conditions_ops", files["ops.py"], tmp_path_factory.mktemp("loaded"))
