@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.needs import missing
+
 # No example has a deadline: nothing here depends on how fast the machine is. The CI draws the same examples for the
 # same code, so that a red run is about the change; elsewhere they are new ones each time.
 settings.register_profile("here", deadline=None)
@@ -32,3 +34,23 @@ def repo_root() -> Path:
 def child_env() -> dict[str, str]:
     """The environment for a fresh Python process, with the same packages in reach as this one has."""
     return dict(os.environ)
+
+
+LEFT_OUT = pytest.StashKey[dict[str, set[Path]]]()  # files by what they want
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out a file that needs what is not there."""
+    if not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
+        return None
+    absent = ", ".join(sorted(missing(collection_path)))
+    if not absent:
+        return None
+    config.stash.setdefault(LEFT_OUT, {}).setdefault(absent, set()).add(collection_path)
+    return True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how many files were left out, and for want of what."""
+    for absent, paths in sorted(config.stash.get(LEFT_OUT, {}).items()):
+        terminalreporter.write_line(f"LEFT OUT [{len(paths)}] without {absent}")

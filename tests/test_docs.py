@@ -17,7 +17,7 @@ def test_the_excerpt_of_generated_code(repo_root):
 
 
 def test_links_lead_somewhere(repo_root):
-    pages = [repo_root / "README.md", *(repo_root / "docs").glob("*.md"), *(repo_root / "examples").rglob("*.md")]
+    pages = [repo_root / "README.md", *(repo_root / "docs").rglob("*.md"), *(repo_root / "examples").rglob("*.md")]
     broken = [
         f"{page.name}: {target}"
         for page in pages

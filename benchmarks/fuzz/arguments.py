@@ -201,14 +201,15 @@ class _Spoiling:
                 return self.call
             return replace(self.call, arguments=(*arguments, extra))
         place = rng.randrange(len(arguments))
-        if chance < 0.08 and not any(isinstance(a.value, AliasValue) for a in arguments):
+        is_owner = place == 0 and self.call.has_owner
+        if chance < 0.08 and not is_owner and not any(isinstance(a.value, AliasValue) for a in arguments):
             return replace(self.call, arguments=arguments[:place] + arguments[place + 1 :])
         changed = replace(arguments[place], value=self._value(place, arguments[place].value))
         return replace(self.call, arguments=(*arguments[:place], changed, *arguments[place + 1 :]))
 
     def _value(self, place: int, value: Value) -> Value:
         rng = self.rng
-        owner = place == 0 and self.call.target.form in ("method", "property", "setter")
+        owner = place == 0 and self.call.has_owner
         if owner and isinstance(value, PlainValue):
             return value  # a tensor, made huge: a method of something else is another matter
         if not owner and rng.random() < 0.12:

@@ -128,7 +128,7 @@ def _changed(before: Value, after: Value) -> tuple[tuple[str, Any], ...]:
 
 def _may_be_left_out(call: Call, place: int) -> bool:
     """Whether no other argument would come in its place."""
-    if place == 0 and call.target.form != "function":
+    if place == 0 and call.has_owner:
         return False
     if any(isinstance(argument.value, AliasValue) for argument in call.arguments):
         return False

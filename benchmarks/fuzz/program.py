@@ -78,6 +78,11 @@ class Call:
             return f"{owner}.{path} = {texts[1] if len(texts) > 1 else None}\nresult = {owner}"
         return f"result = {owner}.{path}({', '.join(texts[1:])})"
 
+    @property
+    def has_owner(self) -> bool:
+        """Whether the first argument is the tensor that a method or an attribute is of."""
+        return self.target.form in ("method", "property", "setter")
+
     def parameter(self, place: int) -> Parameter | None:
         """What an argument is for; None where there is no such parameter."""
         parameters, name = self.target.parameters, self.arguments[place].name
@@ -105,7 +110,7 @@ class Call:
 
     def simpler(self) -> Iterator[Call]:
         """Calls without one of the arguments, then with a simpler one."""
-        for i in reversed(range(len(self.arguments))):
+        for i in reversed(range(int(self.has_owner), len(self.arguments))):
             if not any(isinstance(a.value, AliasValue) and a.value.of >= i for a in self.arguments):
                 yield replace(self, arguments=self.arguments[:i] + self.arguments[i + 1 :])
         for i, argument in enumerate(self.arguments):

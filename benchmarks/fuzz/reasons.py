@@ -403,6 +403,11 @@ REASONS = (
         ),
     ),
     Reason(
+        "PyTorch's tracer compiles what it records, which an operator has no name for; ours only records",
+        _kinds("accepted error"),
+        lambda call, ours, theirs: _message(theirs).startswith("Could not get qualified name for class"),
+    ),
+    Reason(
         "the empty string has no item that is no number, and is a list of none for PyTorch's operators",
         _kinds("refused"),
         lambda call, ours, theirs: re.search("must be .* of ints, not str", _message(ours)) is not None,

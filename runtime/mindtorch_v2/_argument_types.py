@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 from . import _core
 from ._core import Tensor
 
-__all__ = ["check_flag", "check_number", "checks_types", "names_wrong_types", "types_come_first"]
+__all__ = ["as_int", "check_flag", "check_number", "checks_types", "names_wrong_types", "types_come_first"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,17 +32,18 @@ _SHOWN = {_core.dtype: "torch.dtype", _core.device: "torch.device", type(None): 
 def names_wrong_types(function: F) -> F:
     """The function, which looks at its arguments' types only where it has failed.
 
-    An int without a tensor's methods is then a TypeError: argument 'other' (position 2) must be Tensor, not int.
+    An int without a tensor's methods is then a TypeError: argument 'other' (position 2) must be Tensor, not int. What
+    is annotated as a bool is not looked at: whatever is true or false would have done.
     """
-    return _naming(function, (AttributeError, TypeError, IndexError))
+    return _naming(function, (AttributeError, TypeError, IndexError), flags=False)
 
 
 def types_come_first(function: F) -> F:
     """As `names_wrong_types`; where a value or a shape was refused a wrong type is named instead, as a binding does."""
-    return _naming(function, (AttributeError, TypeError, IndexError, ValueError, RuntimeError))
+    return _naming(function, (AttributeError, TypeError, IndexError, ValueError, RuntimeError), flags=True)
 
 
-def _naming(function: F, failures: tuple[type[Exception], ...]) -> F:
+def _naming(function: F, failures: tuple[type[Exception], ...], flags: bool) -> F:
     parameters = list(inspect.signature(function).parameters.values())
     is_method = bool(parameters) and parameters[0].name == "self"
 
@@ -50,7 +52,7 @@ def _naming(function: F, failures: tuple[type[Exception], ...]) -> F:
         try:
             return function(*args, **kwargs)
         except failures:
-            wrong = next(_wrong(function, parameters[is_method:], args[is_method:], kwargs), None)
+            wrong = next(_wrong(function, parameters[is_method:], args[is_method:], kwargs, flags), None)
             if wrong is None:
                 raise
             raise wrong from None
@@ -84,6 +86,20 @@ def check_flag(function: str, name: str, value: object) -> None:
         raise TypeError(f"{function}(): argument '{name}' must be bool, not {type(value).__name__}")
 
 
+def as_int(function: str, name: str, value: object) -> int:
+    """An argument as an integer of 64 bits: also what has an ``__index__``, and no bool.
+
+    Raises TypeError for what is none, ValueError for one that is too wide.
+    """
+    is_one = value.dim() == 0 if isinstance(value, Tensor) else hasattr(type(value), "__index__")
+    if isinstance(value, bool) or not is_one:
+        raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
+    number = operator.index(value)  # type: ignore[arg-type]
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{function}(): argument '{name}': Overflow when unpacking long long: {number}")
+    return number
+
+
 def check_number(function: str, name: str, place: int, value: object) -> None:
     """Raises TypeError for an argument that is no number, and no tensor that stands for one without a gradient."""
     is_one = value.dim() == 0 and not value.requires_grad if isinstance(value, Tensor) else isinstance(value, Number)
@@ -93,7 +109,11 @@ def check_number(function: str, name: str, place: int, value: object) -> None:
 
 
 def _wrong(
-    function: Any, parameters: list[inspect.Parameter], args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: Any,
+    parameters: list[inspect.Parameter],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    flags: bool = True,
 ) -> Iterator[TypeError]:
     by_name = {p.name: p for p in parameters}
     by_place = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
@@ -101,7 +121,7 @@ def _wrong(
     given += [(by_name[key], "keyword", value) for key, value in kwargs.items() if key in by_name]
     for parameter, where, value in given:
         kind = _evaluated(parameter.annotation, function.__globals__)
-        if not _takes(kind, value):
+        if not _takes(kind, value) and (flags or kind is not bool):
             *first, last = _names(kind)
             expected = f"{', '.join(first)} or {last}" if first else last
             got = type(value).__name__
@@ -124,7 +144,7 @@ def _takes(kind: Any, value: object) -> bool:
         return type(value) is found
     if found is _CALLABLE and callable(value):  # the core's classes are called without a `__call__`
         return True
-    return isinstance(value, _TAKEN.get(found, (found,)))
+    return isinstance(value, _TAKEN.get(found, (found,))) or (found is int and hasattr(type(value), "__index__"))
 
 
 def _names(kind: Any) -> list[str]:

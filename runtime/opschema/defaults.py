@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 from .errors import SchemaError
@@ -75,7 +74,6 @@ _EXPECTED = {
 }
 
 
-@lru_cache(maxsize=4096)
 def check_default(type_: Type, text: str) -> None:
     """Raise SchemaError, with an offset in ``text``, unless ``text`` is a default of ``type_``."""
     default_value(type_, text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from .defaults import DEFAULT
 from .errors import SchemaError
@@ -15,7 +14,6 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 # Wide on purpose: what is not a type is found by `parse_type`, which can say what is wrong with it.
 _TYPE = re.compile(r"[^\s(),=\[\]?]+(?:\([^()]*\)|\[[^\[\]()]*\]|\?)*")
 _WORD = re.compile(r"[^\s(),=]+")
-_USUAL = re.compile(rf"{_NAME.pattern}\(", re.ASCII)
 _Span = tuple[int, int]
 
 
@@ -25,52 +23,7 @@ def parse_schema(text: str) -> Schema:
     ``str()`` of the result is ``text``, without the parentheses around a single return.
     Raises SchemaError with the offset and length of what is wrong. Spaces count: one after each comma, none elsewhere.
     """
-    return _usual(text) or _Parser(text).schema()
-
-
-def _usual(text: str) -> Schema | None:
-    """A schema whose lists are cut at their commas, as nearly all can be.
-
-    None for one with a comma in a default, and for one with a fault: it takes the parser to say where that is.
-    """
-    match = _USUAL.match(text)
-    listed, _, result = text.rpartition(") -> ")
-    if match is None or not result or listed.endswith("*"):
-        return None
-    namespace, name, overload = match.groups()
-    listed = listed[match.end() :]
-    arguments: list[Argument] = []
-    kwarg_only = False
-    try:
-        for part in listed.split(", ") if listed else ():
-            if part == "*" and not kwarg_only:
-                kwarg_only = True
-            else:
-                arguments.append(_argument(part, kwarg_only))
-        if result[0] == "(" and result[-1] == ")":
-            returns = tuple(map(_return, result[1:-1].split(", "))) if result != "()" else ()
-        else:
-            returns = (_return(result),)
-        return Schema(namespace, name, overload or "", tuple(arguments), returns)
-    except SchemaError:
-        return None
-
-
-@lru_cache(maxsize=8192)
-def _argument(text: str, kwarg_only: bool) -> Argument:
-    """Arguments are values, and most occur in many schemas."""
-    parser = _Parser(text)
-    argument = parser.one_argument(kwarg_only)
-    parser.end("an argument")
-    return argument
-
-
-@lru_cache(maxsize=1024)
-def _return(text: str) -> Return:
-    parser = _Parser(text)
-    ret = parser.one_return(0)
-    parser.end("a return")
-    return ret
+    return _Parser(text).schema()
 
 
 class _Parser:
@@ -86,7 +39,7 @@ class _Parser:
         arguments = self._arguments()
         self._arrow()
         returns = self._returns()
-        self.end("the returns")
+        self._end("the returns")
         try:
             return Schema(namespace, name, overload, arguments, returns)
         except SchemaError as error:
@@ -94,7 +47,7 @@ class _Parser:
             also = None if error.other is None else self.spans[error.other]
             raise error.moved(offset, self.text, length, also) from None
 
-    def end(self, what: str) -> None:
+    def _end(self, what: str) -> None:
         if self.pos != len(self.text):
             raise self._error(f"nothing may follow {what}", self.pos, len(self.text) - self.pos)
 
@@ -140,7 +93,7 @@ class _Parser:
                     raise self._error("no argument follows `*`", star)
             else:
                 start = self.pos
-                argument = self.one_argument(kwarg_only)
+                argument = self._argument(kwarg_only)
                 self.spans["argument", len(arguments)] = (start, self.pos - start)
                 arguments.append(argument)
             if text.startswith(", ", self.pos):
@@ -151,7 +104,7 @@ class _Parser:
             else:
                 raise self._bad_separator("arguments")
 
-    def one_argument(self, kwarg_only: bool) -> Argument:
+    def _argument(self, kwarg_only: bool) -> Argument:
         text = self.text
         start = self.pos
         type_, alias = self._type("an argument")
@@ -220,14 +173,14 @@ class _Parser:
     def _returns(self) -> tuple[Return, ...]:
         text = self.text
         if not text.startswith("(", self.pos):
-            return (self.one_return(0),)
+            return (self._return(0),)
         self.pos += 1
         if text.startswith(")", self.pos):
             self.pos += 1
             return ()
         returns: list[Return] = []
         while True:
-            returns.append(self.one_return(len(returns)))
+            returns.append(self._return(len(returns)))
             if text.startswith(", ", self.pos):
                 self.pos += 2
             elif text.startswith(")", self.pos):
@@ -236,7 +189,7 @@ class _Parser:
             else:
                 raise self._bad_separator("returns")
 
-    def one_return(self, index: int) -> Return:
+    def _return(self, index: int) -> Return:
         start = self.pos
         type_, alias = self._type("a return")
         name = None

@@ -18,6 +18,7 @@ from mtcodegen.findings.diagnostics import Diagnostic, render_text
 from mtcodegen.findings.source import Source
 from mtcodegen.project.generate import generate
 from mtcodegen.targets.job import Input, Job
+from tests.needs import require
 
 ZOO = Path(__file__).parent / "zoo.yaml"
 
@@ -42,6 +43,7 @@ def findings(folder: Path, *texts: str | bytes) -> str:
 
 def load(folder: Path, text: str, name: str = "ops.py") -> ModuleType:
     """The module that is generated from ``text``, imported from where it was written."""
+    require("mindtorch_v2")
     files, shown = run(folder, text)
     assert shown == ""
     write(folder / "generated", files)

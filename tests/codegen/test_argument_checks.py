@@ -8,8 +8,10 @@ from types import ModuleType
 
 import pytest
 
-import mindtorch_v2 as torch
 from tests.codegen.support import findings, load, run
+from tests.needs import needed
+
+torch = needed("mindtorch_v2")
 
 TEXT = """\
 namespace: codegen_checks

@@ -5,13 +5,14 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from torchgen.model import FunctionSchema
-from torchgen.native_function_generation import functional_to_out_signature, self_to_out_signature
 
-import mindtorch_v2 as torch
 import opschema
 from mtcodegen.entries.variants import variants_of
 from tests.codegen.support import findings, load, run
+from tests.needs import needed, require
+
+torch = needed("mindtorch_v2")
+model, generation = needed("torchgen.model"), needed("torchgen.native_function_generation")
 
 TEXT = """\
 namespace: codegen_autogen
@@ -137,14 +138,14 @@ def ops(tmp_path_factory):
 )
 def test_schemas_are_those_of_torchgen(schema):
     ours = {str(variant) for variant in variants_of(opschema.parse_schema(schema))}
-    theirs = FunctionSchema.parse(schema)
+    theirs = model.FunctionSchema.parse(schema)
     if theirs.name.name.inplace:
         functional = str(theirs.signature().with_name(theirs.signature().name))
         if theirs.name.overload_name:
             functional = functional.replace("(", f".{theirs.name.overload_name}(", 1)
-        assert ours == {str(self_to_out_signature(theirs)), functional}
+        assert ours == {str(generation.self_to_out_signature(theirs)), functional}
     else:
-        assert str(functional_to_out_signature(theirs)) in ours
+        assert str(generation.functional_to_out_signature(theirs)) in ours
 
 
 def test_every_variant_parses_back_as_what_it_is():
@@ -405,6 +406,7 @@ def test_variants_are_formatted(tmp_path, repo_root):
     import subprocess
     import sys
 
+    require("ruff")
     files, _ = run(tmp_path, TEXT)
     for command in (["format", "--diff", "-"], ["check", "-"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--config", repo_root / "pyproject.toml"]

@@ -6,13 +6,15 @@ import json
 import subprocess
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import opschema
 from mtcodegen.check.compatibility import breaks
 from mtcodegen.cli.main import main
+from tests.needs import needed
+
+torch = needed("torch")
 
 HEAD = "namespace: t\nlibrary: libk.so\nops:\n"
 

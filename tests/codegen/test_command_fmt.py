@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import random
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import torchgen
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from mtcodegen.cli.fmt import format_source
 from mtcodegen.cli.main import main
 from mtcodegen.findings.source import Source
+from tests.needs import is_there
 
 ROOT = Path(__file__).parents[2]
+TORCHGEN = find_spec("torchgen").submodule_search_locations if is_there("torchgen") else ()
 CORPUS = [
-    *sorted((ROOT / "ops_yaml").glob("*.yaml")),
+    *sorted((ROOT / "ops_yaml").rglob("*.yaml")),
     ROOT / "tests/codegen/zoo.yaml",
-    *sorted((Path(torchgen.__file__).parent / "packaged").rglob("*.yaml")),
+    *sorted(path for folder in TORCHGEN for path in (Path(folder) / "packaged").rglob("*.yaml")),
 ]
 
 

@@ -9,10 +9,12 @@ import pytest
 import yaml
 
 from mtcodegen.cli.main import main
+from tests.needs import require
 
 
 @pytest.mark.slow
 def test_the_project_works(tmp_path, monkeypatch, child_env):
+    require("mindtorch_v2")
     monkeypatch.chdir(tmp_path)
     assert main(["init", "demo-ops"]) == 0
     folder = tmp_path / "demo-ops"

@@ -9,8 +9,10 @@ from types import ModuleType
 
 import pytest
 
-import mindtorch_v2 as torch
 from tests.codegen.support import load, run
+from tests.needs import needed, require
+
+torch = needed("mindtorch_v2")
 
 SENTENCES = {
     "x.dim() == 1": "x to have 1 dimension",
@@ -83,6 +85,7 @@ ops:
 
 @pytest.fixture(scope="module")
 def ops(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    require("mindtorch_v2")
     files, shown = run(tmp_path_factory.mktemp("conditions"), TEXT)
     assert shown == ""
     return loaded("conditions_ops", files["ops.py"], tmp_path_factory.mktemp("loaded"))

@@ -9,6 +9,7 @@ import textwrap
 import pytest
 
 from tests.codegen.support import findings, run, write
+from tests.needs import require
 
 TEXT = """\
 namespace: codegen_examples
@@ -91,6 +92,7 @@ def words(x):
 
 def outcome(tmp_path, child_env, text, target="mindtorch"):
     """What pytest says of the tests that are generated from ``text``."""
+    require("torch" if target == "torch" else "mindtorch_v2")
     files, shown = run(tmp_path, text, target=target)
     assert "error" not in shown
     write(tmp_path / "generated", files)
@@ -169,6 +171,7 @@ def test_a_wrong_declaration_fails_its_test(tmp_path, child_env, change, failing
 
 @pytest.mark.parametrize("target", ["mindtorch", "torch"])
 def test_the_tests_are_formatted_and_lint_free(tmp_path, repo_root, target):
+    require("ruff")
     files, _ = run(tmp_path, TEXT, target=target)
     write(tmp_path / "generated", files)
     for command in (["format", "--diff"], ["check"]):

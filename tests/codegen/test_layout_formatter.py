@@ -11,6 +11,7 @@ import pytest
 
 from mtcodegen.pycode.layout import wrap
 from mtcodegen.pycode.literals import quoted
+from tests.needs import require
 
 NAMES = ["x", "alpha", "other_t", "grad_output", "self_"]
 CALLED = ["f", "torch.ops.aten.function", "a_long_name_of_a_function"]
@@ -67,6 +68,7 @@ def _in_functions(statements: list[str], indent: str = "") -> str:
 
 
 def _formatted(source: str) -> str:
+    require("ruff")
     command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "120", "-"]
     return subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout
 

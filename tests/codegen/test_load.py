@@ -83,7 +83,7 @@ def test_every_key_is_described():
 
 
 def test_both_accept_what_there_is(repo_root):
-    for path in [ZOO, *(repo_root / "ops_yaml").glob("*.yaml"), repo_root / "examples/scaled_add/ops.yaml"]:
+    for path in [ZOO, *(repo_root / "ops_yaml").rglob("*.yaml"), repo_root / "examples/scaled_add/ops.yaml"]:
         document, found = load(Source(path.name, path.read_text()))
         assert document is not None, found
         assert validate(document) == []

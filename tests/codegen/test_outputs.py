@@ -5,11 +5,12 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-import torch as oracle
 
-import mindtorch_v2 as torch
 from mtcodegen.entries.validate import json_schema
 from tests.codegen.support import findings, load, run
+from tests.needs import needed
+
+torch, oracle = needed("mindtorch_v2"), needed("torch")
 
 TEXT = """\
 namespace: codegen_outputs

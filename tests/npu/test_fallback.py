@@ -174,3 +174,11 @@ def test_ceil_div(a, b, expected):
 @pytest.mark.parametrize(("n", "alignment", "expected"), [(0, 32, 0), (1, 32, 32), (32, 32, 32), (33, 32, 64)])
 def test_align_up(n, alignment, expected):
     assert npu.align_up(n, alignment) == expected
+
+
+def test_elements_that_share_memory_are_written_back():
+    x = on("npu", [1.0, 2.0], np.float32)
+    torch.nn.init.ones_(x[:1].expand(4))
+    np.testing.assert_array_equal(values(x), [1, 2])
+    torch.nn.init.constant_(x[1:].expand(3, 1), 5.0)
+    np.testing.assert_array_equal(values(x), [1, 5])

@@ -22,6 +22,14 @@ def refused_alike(case: Case) -> None:
     assert isinstance(mine.error, type(theirs.error)), f"PyTorch: {theirs.error!r}; ours: {shown(mine)}"
 
 
+class Index:
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        return self.number
+
+
 def shown(result: Outcome) -> str:
     return repr(result.value if result.error is None else result.error)
 
@@ -111,6 +119,21 @@ REFUSED: dict[str, Case] = {
     "a mask on meta": lambda torch: torch.empty(3, device="meta")[torch.empty(3, dtype=torch.bool, device="meta")],
     "nonzero on meta": lambda torch: torch.nonzero(torch.empty(3, device="meta")),
     "numpy of a meta tensor that requires grad": lambda torch: ones(torch, device="meta", requires_grad=True).numpy(),
+    "gather: ranks, of more than memory": lambda torch: torch.tensor(3).expand(2**62).gather(
+        -1, torch.zeros(2, 3, dtype=torch.int64)
+    ),
+    "linearize: what func says first": lambda torch: torch.func.linearize(torch.sin, b"x"),
+    "linearize: of lists": lambda torch: torch.func.linearize(torch.add, [torch.tensor(1)]),
+    "linearize: of integers": lambda torch: torch.func.linearize(torch.neg, torch.tensor(1)),
+    "cross_entropy: an index of 81 bits": lambda torch: torch.nn.functional.cross_entropy(
+        ones(torch), ones(torch), ignore_index=Index(2**80)
+    ),
+    "nll_loss: an index that is a bool": lambda torch: torch.nn.functional.nll_loss(
+        torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64), ignore_index=True
+    ),
+    "nll_loss: a target before weights": lambda torch: torch.nn.functional.nll_loss(
+        ones(torch), torch.zeros(0, dtype=torch.int64), torch.zeros(0)
+    ),
     "an index of no rows": lambda torch: torch.ops.aten.index.Tensor(torch.zeros(0, 2), [torch.tensor([0])]),
     "index_put at no rows": lambda torch: torch.zeros(0, 2).index_put([torch.tensor([0])], torch.tensor(1.0)),
     "leaky_relu: a slope of two": lambda torch: torch.nn.functional.leaky_relu(torch.zeros(0), torch.tensor([1, 2])),
@@ -211,6 +234,9 @@ GIVEN: dict[str, Case] = {
     "a tangent at a level as a tensor": lambda torch: torch.autograd.forward_ad.unpack_dual(
         ones(torch), level=torch.tensor(1)
     )[1],
+    "cross_entropy: an index with an __index__": lambda torch: torch.nn.functional.cross_entropy(
+        torch.zeros(2, 3), torch.tensor([0, 1]), ignore_index=Index(1)
+    ),
     "+ of integers": lambda torch: +ones(torch, "int64"),
     "linspace of complex numbers": lambda torch: torch.linspace(1j, 1, 3),
     "randint with dtype=None": lambda torch: torch.ops.aten.randint.default(1, [2], dtype=None),

@@ -155,3 +155,13 @@ def test_an_error_inside_stays_what_it_is() -> None:
 
     with pytest.raises(AttributeError, match="of the user's own"):
         ours.isclose(ours.ones(2).as_subclass(Broken), ours.ones(2))
+
+
+def test_what_counts_as_true_is_not_what_is_wrong() -> None:
+    def first(*xs: Any) -> Any:
+        return xs[0]
+
+    with pytest.raises(IndexError, match="tuple index out of range"):
+        ours.jit.trace(first, (), check_trace=ours.tensor(1.0), strict=1e300)
+    with pytest.raises(TypeError, match="'example_kwarg_inputs'"):
+        ours.jit.trace(first, check_trace=ours.tensor(1.0), example_kwarg_inputs="x")

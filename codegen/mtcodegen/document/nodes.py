@@ -11,11 +11,8 @@ from mtcodegen.findings.source import Source, Span
 
 __all__ = ["Mapping", "Node", "Scalar", "Sequence"]
 
-# The constructor of a frozen dataclass sets field after field, each in a call of its own. Of the values with their own
-# one a large file has tens of thousands.
 
-
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False)
 class Scalar:
     """A scalar: ``value`` as YAML reads it, ``style`` as YAML writes it (``""`` is plain), and where it stands."""
 
@@ -27,15 +24,6 @@ class Scalar:
     style: str
 
     kind = "string"
-
-    def __init__(self, source: Source, start: int, end: int, line: int, value: str, style: str) -> None:
-        own = self.__dict__
-        own["source"] = source
-        own["start"] = start
-        own["end"] = end
-        own["line"] = line
-        own["value"] = value
-        own["style"] = style
 
     @property
     def span(self) -> Span:
@@ -177,7 +165,7 @@ class Sequence:
         return Span(self.source, self.start)
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False)
 class Mapping:
     """Keys and values in the order they were written; keys are unique scalars."""
 
@@ -188,16 +176,6 @@ class Mapping:
     entries: dict[str, tuple[Scalar, Node]]
 
     kind = "mapping"
-
-    def __init__(
-        self, source: Source, start: int, end: int, line: int, entries: dict[str, tuple[Scalar, Node]]
-    ) -> None:
-        own = self.__dict__
-        own["source"] = source
-        own["start"] = start
-        own["end"] = end
-        own["line"] = line
-        own["entries"] = entries
 
     @property
     def span(self) -> Span:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 
 from mtcodegen.expr.errors import ExpressionError
@@ -65,7 +64,6 @@ def _character(escape: re.Match[str]) -> str | None:
     return chr(int(digits, 16)) if int(digits, 16) <= 0x10FFFF else None
 
 
-@functools.lru_cache(maxsize=4096)  # a tree is a value, and many operators say `x.numel()`
 def parse_expression(text: str) -> Expr:
     """Parse one expression. Raises ExpressionError (MT200, MT201, MT202) with the place of the first fault."""
     return _Parser(text, tokenize(text)).parse()

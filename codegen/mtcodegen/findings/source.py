@@ -42,20 +42,13 @@ class Source:
         return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class Span:
     """A stretch of a file, for a diagnostic to point at."""
 
     source: Source
     offset: int
-    length: int
-
-    def __init__(self, source: Source, offset: int, length: int = 1) -> None:
-        # Of a frozen dataclass's own constructor each field would be a call; a large file has tens of thousands.
-        own = self.__dict__
-        own["source"] = source
-        own["offset"] = offset
-        own["length"] = length
+    length: int = 1
 
     @property
     def line(self) -> int:

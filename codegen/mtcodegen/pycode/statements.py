@@ -94,21 +94,7 @@ def _function(node: ast.FunctionDef, ending: str) -> Doc:
 
 
 def _parameter_text(arg: ast.arg) -> str:
-    return arg.arg if arg.annotation is None else f"{arg.arg}: {_annotation(arg.annotation)}"
-
-
-def _annotation(node: ast.expr) -> str:
-    """As ``ast.unparse``, which takes long for what most annotations are."""
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Constant(value=None):
-            return "None"
-        case ast.Subscript(value=value, slice=ast.Name(id=name)):
-            return f"{_annotation(value)}[{name}]"
-        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Name() | ast.Constant() | ast.Subscript() as right):
-            return f"{_annotation(left)} | {_annotation(right)}"
-    return ast.unparse(node)
+    return arg.arg if arg.annotation is None else f"{arg.arg}: {ast.unparse(arg.annotation)}"
 
 
 def _parameter(arg: ast.arg, default: ast.expr | None) -> Doc:

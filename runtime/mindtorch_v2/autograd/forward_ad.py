@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-from numbers import Integral
 from typing import Any, NamedTuple
 
 from .. import _core
-from .._argument_types import names_wrong_types
+from .._argument_types import as_int, names_wrong_types
 from .._core import Tensor
 from . import _forward, _forward_functions
 from ._decorators import ContextDecorator
@@ -90,14 +88,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 def _number(function: str, level: int | None) -> int:
     """The number of a level, -1 where it is left out and none is open."""
-    if level is None:
-        return len(_open) - 1
-    if isinstance(level, bool) or not isinstance(level, (Integral, Tensor)):
-        raise TypeError(f"{function}(): argument 'level' must be int, not {type(level).__name__}")
-    number = operator.index(level)
-    if not -(2**63) <= number < 2**63:
-        raise ValueError(f"{function}(): argument 'level': Overflow when unpacking long long: {number}")
-    return number
+    return len(_open) - 1 if level is None else as_int(function, "level", level)
 
 
 def open_level() -> ForwardLevel:

@@ -55,6 +55,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     That function does not run func again: it differentiates the recorded backward pass, which is linear in the
     gradients that it starts from. Both can be differentiated by what the output depends on outside.
     """
+    _check_primals(func, primals)
     outer, number, recorded = recorded_outside(), next_level(), autograd.is_grad_enabled()
     with differentiating(number), autograd.enable_grad():
         inputs = [tracked(p, outer) for p in primals]
@@ -94,6 +95,15 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         )
 
     return tree_map(lambda o: o if id(o) in kept else untracked(o), output), push_forward
+
+
+def _check_primals(func: Callable[..., Any], primals: tuple[Any, ...]) -> None:
+    """Refuses what no derivative is taken by; what func itself says of it comes first."""
+    for leaf in tree_leaves(primals):
+        if not isinstance(leaf, Tensor) or not (leaf.is_floating_point() or leaf.is_complex()):
+            func(*primals)
+            got = leaf.dtype if isinstance(leaf, Tensor) else type(leaf).__name__
+            raise ValueError(f"linearize: Expected primal to be a floating point or complex tensor, but got: {got}")
 
 
 def _require_tensors(tree: Any, name: str) -> None:

@@ -219,7 +219,8 @@ def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) 
     if index.numel() == 0:
         return _core.alloc(index.shape, self.dtype, self.device)
     d, source, where = wrap_dim(dim, self.dim()), _lifted(self), _lifted(index)
-    result: Tensor = _from_array(_bits(source)[_places(source, d, where)], self).reshape(index.shape)
+    places = _places(source, d, where)
+    result: Tensor = _from_array(_bits(source)[places], self).reshape(index.shape)
     return result
 
 

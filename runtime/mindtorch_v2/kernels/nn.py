@@ -21,7 +21,7 @@ __all__ = [
 NONE, MEAN, SUM = 0, 1, 2
 
 
-def _check(self: Tensor, target: Tensor, weight: Tensor | None) -> None:
+def _check(self: Tensor, target: Tensor) -> None:
     """Refuses targets that are no indices, and shapes and dtypes that do not belong together."""
     if target.dtype not in (_core.dtypes["int64"], _core.dtypes["uint8"]):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype}")
@@ -31,7 +31,6 @@ def _check(self: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if self.dim() == 2 and tuple(target.shape) != tuple(self.shape[:1]):
         raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
-    _check_weight(self, weight, self.shape[-1])
 
 
 def _check_single(self: Tensor, target: Tensor) -> None:
@@ -83,8 +82,9 @@ def nll_loss_fake(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Shapes of `nll_loss_forward`."""
-    _check(self, target, weight)
+    _check(self, target)
     _check_single(self, target)
+    _check_weight(self, weight, self.shape[-1])
     shape = target.shape if reduction == NONE and self.dim() == 2 else ()
     return _core.alloc(shape, self.dtype, self.device), _core.alloc((), self.dtype, self.device)
 
@@ -125,7 +125,8 @@ def nll_loss_backward(
             f"expected total_weight to be a single element tensor, got: {list(total_weight.shape)} "
             f"({total_weight.numel()} elements)"
         )
-    _check(self, target, weight)
+    _check(self, target)
+    _check_weight(self, weight, self.shape[-1])
     if reduction == NONE and self.dim() == 2:
         if tuple(grad_output.shape) != tuple(target.shape):
             raise RuntimeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._argument_types import types_come_first
+from .._argument_types import as_int, types_come_first
 from .._core import Tensor
 from .._ops import ops
 from ._reduction import reduced
@@ -16,6 +16,7 @@ __all__ = ["cross_entropy_loss", "nll_loss_nd"]
 @types_come_first
 def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     """Minus the score of each target class, of (C), (N, C) or (N, C, ...); reductions are 0 none, 1 mean, 2 sum."""
+    ignore_index = as_int("nll_loss_nd", "ignore_index", ignore_index)
     if input.dim() == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if input.dim() > 1 and target.shape[:1] != input.shape[:1]:
@@ -37,6 +38,7 @@ def cross_entropy_loss(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float
 ) -> Tensor:
     """Of scores with class indices, or with probabilities where input and target have one shape."""
+    ignore_index = as_int("cross_entropy_loss", "ignore_index", ignore_index)
     if input.shape == target.shape:
         return _against_probabilities(input, target, weight, reduction, ignore_index, label_smoothing)
     _check_smoothing(label_smoothing)

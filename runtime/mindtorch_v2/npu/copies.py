@@ -44,6 +44,14 @@ def to_cpu(tensor: Tensor) -> Tensor:
     return mirror(tensor) if tensor.is_npu else tensor
 
 
+def put_back(tensor: Tensor, mirrored: Tensor) -> None:
+    """Writes what has become of the mirror of an NPU tensor to it; elements that share memory are not told apart."""
+    if mirrored.stride() == tensor.stride() and mirrored.dtype is tensor.dtype:
+        _copy_bytes(tensor, mirrored, _span(tensor))
+    else:
+        copy_(tensor, mirrored)
+
+
 def mirror(tensor: Tensor) -> Tensor:
     """A CPU tensor of the same geometry over a copy of the memory that the NPU tensor spans."""
     nbytes = _span(tensor)

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _core
 from .._core import OpOverload, Tensor, device
-from .copies import copy_, to_cpu
+from .copies import copy_, put_back, to_cpu
 from .errors import NpuError
 from .recording import is_current_stream_capturing
 
@@ -89,7 +89,7 @@ class _Crossing:
                 original = self.originals[id(item)]
                 if original.shape != item.shape:
                     raise NotImplementedError("an operator that resizes its argument needs a kernel on the NPU")
-                copy_(original, item)
+                put_back(original, item)
 
     def up(self, value: Any) -> Any:
         """The result with CPU tensors copied to the device; a changed argument comes back as itself."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from itertools import islice
 
@@ -71,7 +70,6 @@ _LONGEST_TEMPLATE = 64  # tokens to look ahead for the end of template arguments
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uUlL]*)")
 
 
-@functools.lru_cache(maxsize=4096)  # a tree is a value, and many operators say `zeros_like(grad)`
 def parse_formula(text: str) -> CppExpr:
     """Parse one C++ expression. Raises ExpressionError (MT200, MT201, MT202) with the place of the first fault."""
     return _Parser(text, tokenize(text)).parse()
