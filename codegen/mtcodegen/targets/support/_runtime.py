@@ -71,6 +71,10 @@ class Runtime(Launching):
         """The greater of two numbers."""
         return max(first, second)
 
+    def stream(self, device: Any) -> int | None:
+        """The stream on which kernels for a device are queued; None where there is none."""
+        return None
+
     def upload(self, data: bytes, device: Any) -> Any:
         """Bytes as a tensor on a device."""
         raise NotImplementedError
