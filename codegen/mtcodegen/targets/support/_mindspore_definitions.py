@@ -92,6 +92,12 @@ def _category(dtype: Any) -> int:
     return next((rank for rank, dtypes in enumerate(_CATEGORIES) if dtype in dtypes), len(_CATEGORIES))
 
 
+def _with_number(dtype: Any, number: Any) -> Any:
+    """The dtype of what arithmetic makes of a tensor and a number, which counts where it is of a higher kind."""
+    kind = next(rank for rank, types in enumerate((bool, int, float, complex)) if isinstance(number, types))
+    return dtype if kind <= _category(dtype) else (mindspore.bool_, mindspore.int64, mindspore.float32)[kind]
+
+
 class _MindSpore(Runtime):
     """How MindSpore's tensors are asked and made."""
 
@@ -101,6 +107,10 @@ class _MindSpore(Runtime):
     def device_type(self, device: Any) -> str:
         name = str(device).partition(":")[0]
         return _TYPES.get(name, name.lower())
+
+    def device_index(self, device: Any) -> int | None:
+        name, _, number = str(device).partition(":")
+        return int(number or 0) if self.device_type(name) != "cpu" else None
 
     def is_floating(self, dtype: Any) -> bool:
         return dtype in mstype.float_type
@@ -127,6 +137,8 @@ class _MindSpore(Runtime):
     def result_type(self, *values: Any) -> Any:
         """PyTorch's rule, which MindSpore does not follow for 0-d tensors: dimensions decide, but for a higher kind."""
         first, second = values
+        if not isinstance(second, Tensor):
+            return _with_number(first.dtype, second)
         if (first.ndim == 0) is not (second.ndim == 0):
             decides, other = (first, second) if first.ndim else (second, first)
             if _category(other.dtype) <= _category(decides.dtype):

@@ -87,6 +87,10 @@ class _PyTorch(Runtime):
         kind: str = device.type
         return "npu" if kind == pytorch._C._get_privateuse1_backend_name() else kind
 
+    def device_index(self, device: Any) -> int | None:
+        found: int | None = device.index
+        return found
+
     def is_floating(self, dtype: Any) -> bool:
         return bool(dtype.is_floating_point)
 

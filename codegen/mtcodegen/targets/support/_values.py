@@ -73,7 +73,7 @@ STEPS: dict[str, Callable[..., Any]] = {
     "is_signed": lambda of, what, dtype: of.is_signed(dtype),
     "itemsize": lambda of, what, dtype: of.itemsize(dtype),
     "device_type": lambda of, what, device: of.device_type(device),
-    "device_index": lambda of, what, device: device.index,
+    "device_index": lambda of, what, device: of.device_index(device),
     "dtype_in": lambda of, what, dtype: dtype in what,
     "promote": lambda of, what, a, b: of.promote_types(a, b),
     "can_cast": lambda of, what, a, b: of.can_cast(a, b),
