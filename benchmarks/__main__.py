@@ -6,11 +6,11 @@ import argparse
 
 from rich.console import Console
 
-from benchmarks import autograd_calls, corpus, defined_call, launch, operator_call, report, simulated_npu, start_up
+from benchmarks import autograd_calls, corpus, generated_call, launch, operator_call, report, simulated_npu, start_up
 
 GROUPS = {
     "operator calls": operator_call.results,
-    "defined operators": defined_call.results,
+    "generated operators": generated_call.results,
     "gradients": autograd_calls.results,
     "launches": launch.results,
     "the simulated NPU": simulated_npu.results,

@@ -187,3 +187,20 @@ def test_a_refusal_has_the_words_of_the_check(tmp_path: Path) -> None:
     for x in (torch.ones(8), torch.ones(8, device="meta")):
         with pytest.raises(RuntimeError, match=r"expected x.numel\(\) to be at most most"):
             halved(x, 7)
+
+
+def test_an_operator_has_as_many_arguments_as_a_call_binds(tmp_path):
+    """The generator and the runtime agree on how many."""
+
+    def schema(count):
+        return f"f{count}({', '.join(f'Tensor x{i}' for i in range(count))}) -> Tensor"
+
+    lib = torch.library.Library("codegen_many_arguments", "FRAGMENT")
+    for count, fits in ((63, True), (64, False)):
+        shown = findings(tmp_path, f"- func: my::{schema(count)}\n  kernels: [{{compute: x0 * 2}}]\n")
+        assert ("error[MT132]" in shown) is not fits
+        if fits:
+            lib.define(schema(count))
+        else:
+            with pytest.raises(ValueError, match="at most 63"):
+                lib.define(schema(count))

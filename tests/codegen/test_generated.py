@@ -11,8 +11,10 @@ import pytest
 
 from mtcodegen.project.generate import generate
 from mtcodegen.targets.job import Input, Job
-from tests.codegen.support import ZOO, run
-from tests.needs import require
+from tests.codegen.support import ZOO, load, run
+from tests.needs import needed, require
+
+torch = needed("mindtorch_v2")
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +134,39 @@ def test_the_module_in_full(tmp_path):
 def test_libraries_are_found_from_the_module(tmp_path, library, written):
     files, _ = run(tmp_path, DOUBLE.replace("libk.so", library))
     assert f'KernelLauncher("{written}", relative_to=__file__)' in files["ops.py"]
+
+
+SHADOWING = """\
+namespace: codegen_shadowing
+library: k.so
+ops:
+- func: like(Tensor _like, Tensor _k, Tensor _lib) -> Tensor
+  fake: {like: _k}
+  kernels:
+  - {device: npu, symbol: s, block_dim: 1, args: [_like, _k, _lib, out]}
+  - {device: cpu, compute: _like + _k * _lib}
+  backward: {_like: grad, _k: grad * _lib, _lib: grad * _k}
+- func: _empty(Tensor f32) -> Tensor
+  fake: {shape: [f32.numel()]}
+  kernels: [{device: cpu, compute: f32.reshape(-1) * 2}]
+  backward: not_differentiable
+- func: empty(Tensor op) -> Tensor
+  fake: {shape: [op.numel()]}
+  kernels: [{device: cpu, compute: op.reshape(-1) * 2}]
+  backward: not_differentiable
+"""
+
+
+def test_no_name_of_a_module_is_hidden_by_another(tmp_path):
+    """Arguments and operators called like what the module imports and defines."""
+    ops = load(tmp_path, SHADOWING)
+    (library,) = [value for value in vars(ops).values() if isinstance(value, torch.library.Library)]
+    library.check()
+    x = torch.ones(2, 2)
+    assert ops.like(x, x * 2, x * 3).tolist() == [[7.0, 7.0]] * 2
+    assert ops.like(x.to("meta"), x.to("meta"), x.to("meta")).shape == (2, 2)
+    assert ops._empty(x).tolist() == ops.empty(x).tolist() == [2.0] * 4
+    assert ops.empty(x.to("meta")).shape == (4,)
 
 
 def test_names_that_python_has_for_itself(tmp_path):

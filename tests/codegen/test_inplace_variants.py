@@ -24,7 +24,7 @@ ops:
   backward: {{self: -grad}}
 - func: root(Tensor x) -> Tensor
   tags: pointwise
-  autogen: root_
+  autogen: root_, root.out
   fake: {{shape: x.shape, dtype: "result_type(x, 1.0)"}}
   kernels:
   - {{device: cpu, symbol: mt_sqrt, args: [desc(x), desc(out)]}}
@@ -83,6 +83,12 @@ def test_values_gradients_and_where_it_is_found(ops):
     assert x.grad.tolist() == [0.5, 0.25]
     assert torch.ops.codegen_inplace.negative_.default.tags == ["pointwise"]
     assert ops.negative_(torch.ones(2, device="npu")).tolist() == [-1, -1]
+
+
+def test_an_out_variant_takes_any_shape(ops):
+    out = torch.empty(0)
+    assert torch.ops.codegen_inplace.root.out(torch.tensor([4.0, 9.0]), out=out) is out
+    assert out.tolist() == [2, 3]
 
 
 def test_a_gradient_that_reads_the_argument_is_that_of_the_operator(ops):

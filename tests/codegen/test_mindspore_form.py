@@ -16,6 +16,7 @@ from mindspore import mint, nn
 import mindtorch_v2 as mindtorch
 from tests.codegen.support import load, write
 from tests.codegen.test_torch_form import CALLS, DTYPES, SHAPES, TEXT, made
+from tests.definitions.test_expressions import CONDITIONS, entry, listed, quoted
 
 MORE = """\
 - func: scaled(Tensor x, Tensor y, *, float scale) -> Tensor
@@ -233,6 +234,33 @@ def test_expressions_that_call_declared_operators(tmp_path):
         theirs.twice(x, "3")
     with pytest.raises(RuntimeError, match="codegen_twice::lost has no gradient"):
         mindspore.grad(lambda x: theirs.lost(x).sum())(x)
+
+
+def test_conditions_hold_as_they_do_in_the_runtime(tmp_path):
+    """But that every tensor counts as one that requires a gradient."""
+    conditions = [case for case in listed(CONDITIONS) if "requires_grad" not in case]
+    rest = (
+        "fake: {{like: x}}\n  kernels: [{{device: cpu, compute: x * 1}}]\n  check: [{}]\n  backward: not_differentiable"
+    )
+    entries = "".join(
+        entry(f"c{i}", rest.format(quoted(case))) + entry(f"n{i}", rest.format(quoted(f"not ({case})")))
+        for i, case in enumerate(conditions)
+    )
+    files, shown = made(tmp_path, f"namespace: codegen_held\nops:\n{entries}", "mindspore")
+    assert shown == ""
+    write(tmp_path / "codegen_held_mindspore", files)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        theirs = importlib.import_module("codegen_held_mindspore.ops")
+    finally:
+        sys.path.remove(str(tmp_path))
+    x = Numbers.tensor(np.float32([[1, 2, 3], [4, 5, 6]]))
+    values = [x, x + 1, [x, x + 1], 4, 2.5, True, "mean", 3, [1, 0], mindspore.float64, x.device]
+    values += [[0.5, 1.5], [True, False]]
+    for i, case in enumerate(conditions):
+        assert getattr(theirs, f"c{i}")(*values).shape == (2, 3), case
+        with pytest.raises(RuntimeError, match="expected"):
+            getattr(theirs, f"n{i}")(*values)
 
 
 LACKING = """\

@@ -21,6 +21,8 @@ from mtcodegen.findings.source import Span
 
 __all__ = ["duplicates", "resolve", "resolve_operator"]
 
+_MOST_ARGUMENTS = 63  # the runtime binds them into slots that it does not allocate
+
 
 def resolve(file: File, table: OperatorTable) -> tuple[File, list[Diagnostic]]:
     """The file with every formula checked and its operators looked up."""
@@ -51,6 +53,7 @@ def _resolve_variant(spec: OpSpec, table: OperatorTable) -> OpSpec:
 def _resolve_entry(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[Diagnostic]]:
     scope = OpScope(spec, table)
     _check_method(spec, scope)
+    _check_count(spec, scope)
     if spec.checks:
         spec = replace(spec, checks=tuple(_resolve_check(check, scope) for check in spec.checks))
     spec = resolve_fakes(spec, scope)
@@ -74,6 +77,14 @@ def _check_method(spec: OpSpec, scope: OpScope) -> None:
         message = f"{spec.schema.qualname} cannot be a method of tensors: {reason}"
         hint = "call a tensor `self`, or make it the first argument; or remove `method`"
         scope.fault(Code.MT131, message, scope.name_span, hint)
+
+
+def _check_count(spec: OpSpec, scope: OpScope) -> None:
+    count = len(spec.schema.arguments)
+    if count > _MOST_ARGUMENTS:
+        message = f"{spec.schema.qualname} has {count} arguments, and a call binds at most {_MOST_ARGUMENTS}"
+        span = scope.argument_span(spec.schema.arguments[_MOST_ARGUMENTS].name)
+        scope.fault(Code.MT132, message, span, "pass several as one list, such as `int[]`")
 
 
 def duplicates(files: Sequence[File]) -> list[Diagnostic]:

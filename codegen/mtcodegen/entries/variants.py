@@ -27,7 +27,7 @@ __all__ = [
     "variants_of",
 ]
 
-_KEPT_TAGS = ("nondeterministic_seeded", "pointwise", "view_copy", "pt2_compliant_tag")  # that hold for variants, too
+_KEPT_TAGS = ("nondeterministic_seeded", "view_copy", "pt2_compliant_tag")  # that hold for variants, too
 _TENSOR_OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _WORDS = {SchemaKind.OUT: "The out variant", SchemaKind.INPLACE: "The in-place variant"}
 _EXTRA_TAGS = {SchemaKind.OUT: ("out",), SchemaKind.INPLACE: ("inplace",)}
@@ -78,7 +78,9 @@ def variant_name(schema: Schema) -> str:
 def _variant(spec: OpSpec, schema: Schema, asked: Scalar) -> OpSpec:
     """The operator ``schema``, made of an entry: of its parts where it can be, else a kernel that calls it."""
     published = spec.autogen_as.get(asked.value)
-    kept = tuple(tag for tag in spec.tags if tag in _KEPT_TAGS)
+    # What is written in place has the shape of the result; an `out` takes it.
+    in_place = ("pointwise",) if schema.kind is SchemaKind.INPLACE else ()
+    kept = tuple(tag for tag in spec.tags if tag in (*_KEPT_TAGS, *in_place))
     made = OpSpec(
         node=Mapping(asked.source, asked.start, asked.end, asked.line, {}),
         func=asked,

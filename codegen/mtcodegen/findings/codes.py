@@ -100,6 +100,10 @@ class Code(Enum):
         "a method that no tensor can have",
         "A method is called on the argument that is named `self`, or else on the first one: that is one tensor.",
     )
+    MT132 = (
+        "more arguments than a call can have",
+        "A call binds at most 63 arguments. Pass several as one list, such as `Tensor[]` or `int[]`.",
+    )
     MT140 = (
         "an example without a value for an argument",
         "An example calls the operator: each argument without a default has a value.",

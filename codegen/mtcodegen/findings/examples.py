@@ -46,6 +46,7 @@ EXAMPLES: dict[Code, str] = {
     Code.MT122: "namespace: my\nops:\n- func: __class__(Tensor x) -> Tensor\n" + _TAIL,
     Code.MT130: _op("  autogen: double.output\n" + _TAIL),
     Code.MT131: _op("  variants: method\n" + _TAIL, func="double(int n, Tensor x) -> Tensor"),
+    Code.MT132: _op(_TAIL, func=f"double(Tensor x, {', '.join(f'int n{i}' for i in range(63))}) -> Tensor"),
     Code.MT140: _op(_TAIL + "  examples: [{args: {}}]\n"),
     Code.MT141: _op(_TAIL + "  examples: [{args: {x: [1.0, 2.0], y: 1.0}}]\n"),
     Code.MT142: _op(

@@ -11,13 +11,13 @@ _RUNTIME = "mindtorch_v2"
 
 
 class Imports:
-    """The imports of one module; ``taken`` are names that mean something else in it.
+    """The imports of one module; ``taken`` are names that mean something else in it, ``parameters`` those of functions.
 
     ``support`` is the module beside it that has the runtime's names, where that is not the runtime itself.
     """
 
-    def __init__(self, taken: Iterable[str] = (), support: str = "") -> None:
-        self._taken = frozenset(taken)
+    def __init__(self, taken: Iterable[str] = (), support: str = "", parameters: Iterable[str] = ()) -> None:
+        self._taken, self._parameters = frozenset(taken), frozenset(parameters)
         self._support = support
         self._modules: dict[str, str] = {}  # how they are spelled -> the module
         self.exempted: set[str] = set()  # the rules of linters that the text breaks
@@ -32,7 +32,9 @@ class Imports:
 
     def name(self, module: str, name: str) -> str:
         """How a name of a module is spelled: as it is, unless it is taken."""
-        spelled = f"_{name}" if name in self._taken else name
+        spelled = name
+        while spelled in self._taken or (spelled != name and spelled in self._parameters):
+            spelled = f"_{spelled}"
         place = self._support if self._is_supported(module) else module
         self._names.setdefault(place, {})[name] = spelled
         return spelled

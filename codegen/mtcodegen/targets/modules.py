@@ -22,7 +22,7 @@ from opschema import conditions
 __all__ = ["module_of", "package_of", "stub_of", "tests_of"]
 
 _SUPPORT = pathlib.Path(__file__).parent / "support"
-_SHARED = ("_definition", "_helpers", "_launcher", "_runtime", "_symbols", "_values")
+_SHARED = ("_callees", "_definition", "_helpers", "_launcher", "_runtime", "_symbols", "_values")
 
 
 def module_of(file: File, path: pathlib.Path, folder: pathlib.Path, runtime: Runtime) -> dict[str, str]:

@@ -34,8 +34,9 @@ def plan_module(
     """
     schemas = [spec.schema for spec in file.ops]
     exports = exported_names(schemas)
-    imports = Imports(exports.values(), support)
-    names = Names({*exports.values()}, reserved=KEYWORDS | _MODULE_NAMES)
+    arguments = {argument.name for schema in schemas for argument in schema.arguments}
+    imports = Imports(exports.values(), support, arguments)
+    names = Names({*exports.values(), *arguments}, reserved=KEYWORDS | _MODULE_NAMES)
     namespaces = tuple(dict.fromkeys(schema.namespace or "" for schema in schemas))
     libraries = {ns: names.unique("_lib" if len(namespaces) == 1 else f"_lib_{ns}") for ns in namespaces}
     launchers = _launchers(file, path.resolve().parent, folder.resolve(), names)

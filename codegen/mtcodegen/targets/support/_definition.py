@@ -25,7 +25,11 @@ _KINDS = {
     "Tensor": "tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "Scalar": "number",
     "str": "str", "ScalarType": "dtype", "Device": "device",
 }  # fmt: skip
-_OF_LISTS = {"int": "shape", "SymInt": "shape", "Tensor": "tensors", "Tensor?": "tensors"}
+_OF_LISTS = {
+    "int": "shape", "SymInt": "shape", "Tensor": "tensors", "Tensor?": "tensors", "float": "floats", "bool": "bools",
+    "Scalar": "numbers", "str": "strs",
+}  # fmt: skip
+_ALLOCATED = ("like", "like_as", "empty", "broadcast_like")
 _COMPOSED = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")  # the keys of what runs on any device
 # What is known of a tensor without its values.
 _GEOMETRY = ("shape_of", "dtype", "device", "ndim", "numel", "size", "on_device", "same_shape")
@@ -244,7 +248,7 @@ class OperatorBuilder:
     # ---- what came of it
     def result(self) -> Any:
         """What the call returns."""
-        if self.key != "Meta" and not self._ran and self.definition.devices():
+        if self.key != "Meta" and not self._ran and self.definition.devices() and not self._is_composed():
             raise NotImplementedError(self._no_kernel())
         self.of.write()
         if isinstance(self._found, list):
@@ -254,6 +258,11 @@ class OperatorBuilder:
         else:
             values = [value_of(output) for output in self.outputs]
         return None if not values else values[0] if len(values) == 1 else tuple(values)
+
+    def _is_composed(self) -> bool:
+        """Whether operators alone make what is returned on this way."""
+        given = [o for o in self.outputs if isinstance(o, Symbol) and o.step in (*_ALLOCATED, "arg", "output")]
+        return not self.runs and (bool(self.of.writes) or not given)
 
     def _no_kernel(self) -> str:
         """What the error says where nothing runs on the way that the call took: what would have led elsewhere."""
@@ -333,7 +342,7 @@ class Definition:
             symbol = of.make(argument.kind, "arg", what=(argument.name, at))
             absent = argument.is_optional and of.decide(of.make("bool", "is_none", symbol))
             values.append(None if absent else symbol)
-        self._function(op, *values)
+        of.run(self._function, op, *values)
         return op
 
     @functools.cache  # noqa: B019 - a definition lives as long as its operator
@@ -377,7 +386,7 @@ class Definition:
             else of.make(arguments[at].kind, "arg", what=(arguments[at].name, at), value=inputs[at])
             for at in self._wanted
         ]
-        self._function(op, *symbols)
+        of.run(self._function, op, *symbols)
         return op
 
     # ---- gradients
@@ -392,7 +401,7 @@ class Definition:
         op = self._say(of)
         if op.formula is None or self._reads is None:
             return
-        for _, value in _each(op.formula(*self._gradients_of(of, [{}] * len(self.signature.returns)))):
+        for _, value in _each(of.run(op.formula, *self._gradients_of(of, [{}] * len(self.signature.returns)))):
             self._reads |= set(_read(value))
         for condition in of.way.taken:
             self._reads |= set(_read(condition))
@@ -411,7 +420,8 @@ class Definition:
             if op.formula is None:
                 raise RuntimeError(f"{self.signature.name} has no gradient where {of.way}")
             found = {}
-            for argument, value in _each(op.formula(*self._gradients_of(of, [{"value": grad} for grad in grads]))):
+            given = self._gradients_of(of, [{"value": grad} for grad in grads])
+            for argument, value in _each(of.run(op.formula, *given)):
                 found[argument.what[1]] = value
             return [self._gradient(i, found.get(i)) if needs else None for i, needs in enumerate(wanted)]
         finally:

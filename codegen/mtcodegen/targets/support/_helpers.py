@@ -9,13 +9,13 @@ from typing import Any
 
 from ._launcher import CType, Launching, c_types, pack
 from ._runtime import DefinitionError
-from ._symbols import Method, Shape, Symbol, TensorSymbol, Tracer, operands_of, value_of
+from ._symbols import Method, Shape, Symbol, TensorSymbol, Tracer, operands_of, running, value_of
 
 __all__ = [
     "Packed", "Typed", "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast", "broadcast_shapes",
     "can_cast", "ceil", "ceil_div", "desc", "empty", "exp", "f16", "f32", "f64", "floor", "i8", "i16", "i32", "i64",
     "like", "log", "maximum", "minimum", "none_of", "one_of", "promote_types", "reduced_shape", "result_type", "sqrt",
-    "struct", "to_float", "to_int", "total", "u8", "u16", "u32", "u64", "upload", "workspace",
+    "stream", "struct", "to_float", "to_int", "total", "u8", "u16", "u32", "u64", "upload", "workspace",
 ]  # fmt: skip
 
 
@@ -30,7 +30,9 @@ def like(t: Any, dtype: Any = None) -> Any:
 
 def empty(shape: Any, dtype: Any, device: Any) -> Any:
     """A tensor of a shape and dtype; ``device`` is the tensor on whose device it lies, or a device."""
-    of = _tracer_of(shape, dtype, device)
+    of = _tracer_in(shape, dtype, device) or running.tracer
+    if of is None:
+        raise DefinitionError("empty(...) is called outside of a definition")
     return of.make("tensor", "empty", of.shape(shape), of.lift(dtype), of.lift(device), unique=True)
 
 
@@ -99,15 +101,21 @@ def workspace(nbytes: Any, device: Any) -> Any:
     return empty([nbytes], device.of.runtime.scratch_dtype, device)
 
 
+def stream(device: Any) -> Any:
+    """The stream on which kernels for a tensor's device are queued, for one that queues work itself."""
+    of: Tracer = device.of
+    return of.make("object", "python", device.device, what=(of.runtime.stream,))
+
+
 # ---------------------------------------------------------------- numbers
-def minimum(a: Any, b: Any) -> Any:
-    """The smaller of two numbers; of tensors the operator."""
-    return _of_two("min", "minimum", min, a, b)
+def minimum(a: Any, b: Any = None) -> Any:
+    """The smaller of two numbers, or the smallest size in a shape; of tensors the operator."""
+    return _of_shape(min, a) if b is None else _of_two("min", "minimum", min, a, b)
 
 
-def maximum(a: Any, b: Any) -> Any:
-    """The greater of two numbers; of tensors the operator."""
-    return _of_two("max", "maximum", max, a, b)
+def maximum(a: Any, b: Any = None) -> Any:
+    """The greater of two numbers, or the greatest size in a shape; of tensors the operator."""
+    return _of_shape(max, a) if b is None else _of_two("max", "maximum", max, a, b)
 
 
 def ceil_div(a: Any, b: Any) -> Any:
@@ -220,6 +228,12 @@ def _of_two(step: str, name: str, function: Callable[[Any, Any], Any], a: Any, b
     if isinstance(a, Shape) or isinstance(b, Shape):
         raise DefinitionError(f"{name} of {a!r} and {b!r}: it is for numbers")
     return of.arithmetic(step, a, b)
+
+
+def _of_shape(function: Callable[[Any], Any], shape: Any) -> Any:
+    if not isinstance(shape, Symbol):
+        return function(shape)
+    return shape.of.make("int", "python", shape, what=(function,))
 
 
 def _joined(step: str, conditions: tuple[Any, ...]) -> Any:

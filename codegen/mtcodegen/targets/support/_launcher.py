@@ -48,7 +48,9 @@ class CType:
 
 
 def _pointer(of: Launching, value: Any) -> int | None:
-    """The address of a tensor's memory."""
+    """The address of a tensor's memory; a stream is one."""
+    if isinstance(value, int):
+        return value
     if value is not None and not value.is_contiguous():
         raise RuntimeError("a kernel takes contiguous tensors; write `contiguous(x)` or `desc(x)` in its `args`")
     return None if value is None else value.data_ptr()

@@ -21,6 +21,7 @@ from mindspore.common import dtype as mstype
 # isort: split
 import opschema
 
+from ._callees import Operators
 from ._definition import Argument, Definition, OperatorBuilder, Signature, warn_deprecated
 from ._helpers import (
     absolute,
@@ -55,6 +56,7 @@ from ._helpers import (
     reduced_shape,
     result_type,
     sqrt,
+    stream,
     struct,
     to_float,
     to_int,
@@ -68,14 +70,13 @@ from ._helpers import (
 )  # fmt: skip
 from ._launcher import KernelLauncher
 from ._runtime import DefinitionError, Runtime
-from ._symbols import operands_of
 
 __all__ = [
     "DefinitionError", "KernelLauncher", "Library", "OperatorBuilder", "absolute", "align_up", "all_of", "any_of",
     "bf16", "bool_", "broadcast", "broadcast_shapes", "can_cast", "ceil", "ceil_div", "desc", "empty", "exp", "f16",
     "f32", "f64", "floor", "i8", "i16", "i32", "i64", "like", "log", "maximum", "minimum", "none_of", "one_of",
-    "promote_types", "reduced_shape", "result_type", "sqrt", "struct", "to_float", "to_int", "torch", "total", "u8",
-    "u16", "u32", "u64", "upload", "workspace",
+    "promote_types", "reduced_shape", "result_type", "sqrt", "stream", "struct", "to_float", "to_int", "torch", "total",
+    "u8", "u16", "u32", "u64", "upload", "workspace",
 ]  # fmt: skip
 
 _KEYS = {"CPU": "CPU", "Ascend": "NPU"}  # by MindSpore's names of devices
@@ -91,6 +92,12 @@ def _category(dtype: Any) -> int:
     return next((rank for rank, dtypes in enumerate(_CATEGORIES) if dtype in dtypes), len(_CATEGORIES))
 
 
+def _with_number(dtype: Any, number: Any) -> Any:
+    """The dtype of what arithmetic makes of a tensor and a number, which counts where it is of a higher kind."""
+    kind = next(rank for rank, types in enumerate((bool, int, float, complex)) if isinstance(number, types))
+    return dtype if kind <= _category(dtype) else (mindspore.bool_, mindspore.int64, mindspore.float32)[kind]
+
+
 class _MindSpore(Runtime):
     """How MindSpore's tensors are asked and made."""
 
@@ -100,6 +107,10 @@ class _MindSpore(Runtime):
     def device_type(self, device: Any) -> str:
         name = str(device).partition(":")[0]
         return _TYPES.get(name, name.lower())
+
+    def device_index(self, device: Any) -> int | None:
+        name, _, number = str(device).partition(":")
+        return int(number or 0) if self.device_type(name) != "cpu" else None
 
     def is_floating(self, dtype: Any) -> bool:
         return dtype in mstype.float_type
@@ -126,6 +137,8 @@ class _MindSpore(Runtime):
     def result_type(self, *values: Any) -> Any:
         """PyTorch's rule, which MindSpore does not follow for 0-d tensors: dimensions decide, but for a higher kind."""
         first, second = values
+        if not isinstance(second, Tensor):
+            return _with_number(first.dtype, second)
         if (first.ndim == 0) is not (second.ndim == 0):
             decides, other = (first, second) if first.ndim else (second, first)
             if _category(other.dtype) <= _category(decides.dtype):
@@ -139,6 +152,10 @@ class _MindSpore(Runtime):
 
     def can_cast(self, source: Any, target: Any) -> bool:
         return _category(source) <= _category(target)
+
+    def stream(self, device: Any) -> int | None:
+        found: int = mindspore.runtime.current_stream().stream_ptr()
+        return found if self.device_type(device) == "npu" else None
 
     def upload(self, data: bytes, device: Any) -> Any:
         return Tensor(np.frombuffer(data, np.uint8)).to(device)
@@ -184,51 +201,19 @@ def _built_in(name: str, places: Sequence[Any]) -> Callable[..., Any]:
     raise AttributeError(f"MindSpore has no operator {name!r} under PyTorch's name")
 
 
-class _Callee:
-    """An operator that definitions call: of MindSpore's own, or one of these modules, which may be defined later."""
-
-    def __init__(self, namespace: str, name: str, overload: str = "") -> None:
-        self.namespace, self.__name__, self.overload = namespace, name, overload
-
-    @property
-    def found(self) -> Any:
-        """The operator."""
-        if self.namespace == "aten":
-            return _built_in(self.__name__, (mint, mint.nn.functional, Tensor))
-        packet = _packets[self.namespace, self.__name__]
-        return getattr(packet, self.overload) if self.overload else packet
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Callee(self.namespace, self.__name__, name)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        symbol = next(operands_of((args, tuple(kwargs.values()))), None)
-        return self.found(*args, **kwargs) if symbol is None else symbol.of.call(self, args, kwargs)
-
-
-class _Space:
-    """``torch.ops.<namespace>``."""
-
-    def __init__(self, namespace: str) -> None:
-        self._namespace = namespace
-
-    def __getattr__(self, name: str) -> Any:
-        return _packets.get((self._namespace, name)) or _Callee(self._namespace, name)
-
-
-class _Operators:
-    """``torch.ops``."""
-
-    def __getattr__(self, namespace: str) -> _Space:
-        return _Space(namespace)
+def _find(namespace: str, name: str) -> Any:
+    """An operator of these modules, or of MindSpore's own."""
+    if namespace == "aten":
+        return _built_in(name, (mint, mint.nn.functional, Tensor))
+    if (namespace, name) not in _packets:
+        raise AttributeError(f"there is no operator {namespace}::{name}")
+    return _packets[namespace, name]
 
 
 class _Names:
     """Dtypes, and operators under ``ops``."""
 
-    ops = _Operators()
+    ops = Operators(_find)
     bool = mindspore.bool_
 
     def __getattr__(self, name: str) -> Any:
@@ -345,11 +330,6 @@ class _Operator(nn.Cell):  # type: ignore[misc]
         self.schema = schema
         self.implementation = _Kernels(definition, deprecated)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """In a definition a call is a symbol of what it will give."""
-        symbol = next(operands_of((args, tuple(kwargs.values()))), None)
-        return super().__call__(*args, **kwargs) if symbol is None else symbol.of.call(self, args, kwargs)
-
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """Bind the arguments and run the kernel."""
         return _call(self, args, kwargs)
@@ -408,9 +388,6 @@ class _Packet(SimpleNamespace):
     """``torch.ops.<namespace>.<name>``: overloads by name; a call is one of the first that takes its arguments."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        symbol = next(operands_of((args, tuple(kwargs.values()))), None)
-        if symbol is not None:
-            return symbol.of.call(self, args, kwargs)
         overloads = [*vars(self).values()]
         fitting = next((operator for operator in overloads if operator.takes(args, kwargs)), None)
         if fitting is None and len(overloads) > 1:

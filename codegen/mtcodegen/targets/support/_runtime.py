@@ -23,6 +23,10 @@ class Runtime(Launching):
         """The kind of a device: ``cpu``, ``npu``, ``cuda``, ``mps`` or ``meta``."""
         raise NotImplementedError
 
+    def device_index(self, device: Any) -> int | None:
+        """The number of a device among those of its kind; None where there is one alone."""
+        raise NotImplementedError
+
     def is_floating(self, dtype: Any) -> bool:
         """Whether a dtype is a floating-point one."""
         raise NotImplementedError
@@ -70,6 +74,10 @@ class Runtime(Launching):
     def greatest(self, first: Any, second: Any) -> Any:
         """The greater of two numbers."""
         return max(first, second)
+
+    def stream(self, device: Any) -> int | None:
+        """The stream on which kernels for a device are queued; None where there is none."""
+        return None
 
     def upload(self, data: bytes, device: Any) -> Any:
         """Bytes as a tensor on a device."""

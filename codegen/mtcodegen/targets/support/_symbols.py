@@ -8,6 +8,7 @@ to find out what there is to register and what a gradient reads.
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from ._conditions import text_of
 from ._runtime import DefinitionError, Runtime
 from ._values import STEPS
 
-__all__ = ["Method", "Symbol", "TensorSymbol", "Tracer", "Way", "operands_of", "value_of"]
+__all__ = ["Method", "Symbol", "TensorSymbol", "Tracer", "Way", "operands_of", "running", "value_of"]
 
 _UNKNOWN = object()
 _MOST_WAYS = 64
@@ -83,6 +84,12 @@ class Number(Symbol):
     def __neg__(self) -> Any:
         return self.of.arithmetic("neg", self)
 
+    def __pow__(self, other: Any) -> Any:
+        return self.of.power(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self.of.power(other, self)
+
     def __eq__(self, other: object) -> Any:
         return self.of.compare("eq", self, other)
 
@@ -139,6 +146,23 @@ class Property(Symbol):
         return self.of.make("object", "device_index", self)
 
 
+class Listed(Property):
+    """A list of numbers or texts, whose length is known in the call."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.of.make(_ELEMENTS[self.kind], "at", self, self.of.lift(at))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.of.make("bool", "contains", self, self.of.lift(value)))
+
+    def rank(self) -> Any:
+        """How many items there are."""
+        return self.of.make("int", "length", self)
+
+
 class Shape(Symbol):
     """A sequence of ints whose length may be unknown."""
 
@@ -166,6 +190,9 @@ class Shape(Symbol):
 
     def __radd__(self, other: Any) -> Any:
         return self.of.make("shape", "concat", self.of.shape(other), self)
+
+    def __contains__(self, size: Any) -> bool:
+        return bool(self.of.make("bool", "contains", self, self.of.lift(size)))
 
     def numel(self) -> Any:
         """The product of the sizes."""
@@ -279,9 +306,9 @@ class TensorSymbol(Symbol):
         )
 
     def __getitem__(self, at: Any) -> Any:
-        if not isinstance(at, int) or (self.kind == "tensor" and self.step == "arg"):
-            raise DefinitionError(f"{self!r}[...]: of a tensor's symbol, call select, slice or index")
-        return self.of.make("tensor", "item", self, what=at)
+        if isinstance(at, int) and (self.kind == "tensors" or self.step == "call"):
+            return self.of.make("tensor", "item", self, what=at)
+        return self.of.call(operator.getitem, (self, at), {})
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
@@ -339,29 +366,43 @@ for _name, _step in {
 
 _CLASSES: dict[str, type[Symbol]] = {
     "tensor": TensorSymbol, "tensors": TensorSymbol, "shape": Shape, "int": Number, "float": Number, "bool": Number,
-    "number": Number,
+    "number": Number, "floats": Listed, "bools": Listed, "numbers": Listed, "strs": Listed,
 }  # fmt: skip
+_ELEMENTS = {"floats": "float", "bools": "bool", "numbers": "number", "strs": "str"}
 
 
 def operands_of(values: Any) -> Iterator[Symbol]:
-    """The symbols in nested tuples and lists."""
+    """The symbols in nested tuples, lists and slices."""
     for value in values:
         if isinstance(value, (tuple, list)):
             yield from operands_of(value)
+        elif isinstance(value, slice):
+            yield from operands_of((value.start, value.stop, value.step))
         elif isinstance(value, Symbol):
             yield value
 
 
 def value_of(value: Any) -> Any:
-    """A value in which symbols, also those in tuples and lists, are replaced by theirs."""
+    """A value in which symbols, also those in tuples, lists and slices, are replaced by theirs."""
     if isinstance(value, Symbol):
         if value.known is _UNKNOWN:  # computed at most once; no property of it, whose errors `__getattr__` would hide
             value.known = value.of.evaluate(value)
         return value.known
+    if isinstance(value, slice):
+        return slice(value_of(value.start), value_of(value.stop), value_of(value.step))
     return type(value)(map(value_of, value)) if type(value) in (tuple, list) else value
 
 
 # ---------------------------------------------------------------- runs
+class _Running(threading.local):
+    """The run of a definition that a thread is in."""
+
+    tracer: Tracer | None = None
+
+
+running = _Running()
+
+
 def _shown(value: Any) -> str:
     return str(list(value) if isinstance(value, tuple) else value)
 
@@ -447,6 +488,15 @@ class Tracer:
             return self.make("float", f"f{name}", *map(self._as_float, values))
         return self.make("int", name, *values)
 
+    def power(self, base: Any, exponent: Any) -> Any:
+        """``base ** exponent`` of numbers: an int where it is one whatever the numbers are."""
+        if isinstance(base, TensorSymbol) or isinstance(exponent, TensorSymbol):
+            return NotImplemented
+        first, second = self.lift(base), self.lift(exponent)
+        whole = first.kind == "int" and second.step == "const" and type(second.what) is int and second.what >= 0
+        kind = "int" if whole else "float" if "float" in (first.kind, second.kind) else "number"
+        return self.make(kind, "python", first, second, what=(operator.pow,))
+
     def _as_float(self, value: Symbol) -> Any:
         if value.step == "const":
             return self.lift(float(value.what))
@@ -513,6 +563,14 @@ class Tracer:
         """A text with the values of the symbols in it; shapes as lists."""
         parts = text.split("\0")
         return "".join(_shown(value_of(self._quoted[int(part)])) if at % 2 else part for at, part in enumerate(parts))
+
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """What a function of a definition returns; meanwhile calls of operators are symbols."""
+        outside, running.tracer = running.tracer, self
+        try:
+            return function(*args)
+        finally:
+            running.tracer = outside
 
     def forget(self) -> None:
         """Lets go of all symbols, which refer to this: tensors live no longer than those who use them."""

@@ -13,6 +13,7 @@ import torch as pytorch
 from torch import Tensor
 from torch._ops import OpOverload, OpOverloadPacket
 
+from ._callees import Callee, Operators
 from ._definition import Argument, Definition, Geometry, OperatorBuilder, Signature, warn_deprecated
 from ._helpers import (
     absolute,
@@ -47,6 +48,7 @@ from ._helpers import (
     reduced_shape,
     result_type,
     sqrt,
+    stream,
     struct,
     to_float,
     to_int,
@@ -60,15 +62,14 @@ from ._helpers import (
 )  # fmt: skip
 from ._launcher import KernelLauncher
 from ._runtime import DefinitionError, Runtime
-from ._symbols import operands_of
 from ._torch_policies import autocast_kernel, binder, fallback_kernel, variant_kernel
 
 __all__ = [
     "DefinitionError", "KernelLauncher", "Library", "OperatorBuilder", "absolute", "align_up", "all_of", "any_of",
     "bf16", "bool_", "broadcast", "broadcast_shapes", "can_cast", "ceil", "ceil_div", "desc", "empty", "exp", "f16",
     "f32", "f64", "floor", "i8", "i16", "i32", "i64", "like", "log", "maximum", "minimum", "none_of", "one_of",
-    "promote_types", "reduced_shape", "result_type", "sqrt", "struct", "to_float", "to_int", "torch", "total", "u8",
-    "u16", "u32", "u64", "upload", "workspace",
+    "promote_types", "reduced_shape", "result_type", "sqrt", "stream", "struct", "to_float", "to_int", "torch", "total",
+    "u8", "u16", "u32", "u64", "upload", "workspace",
 ]  # fmt: skip
 
 _KEYS = {"NPU": "PrivateUse1"}
@@ -85,6 +86,10 @@ class _PyTorch(Runtime):
     def device_type(self, device: Any) -> str:
         kind: str = device.type
         return "npu" if kind == pytorch._C._get_privateuse1_backend_name() else kind
+
+    def device_index(self, device: Any) -> int | None:
+        found: int | None = device.index
+        return found
 
     def is_floating(self, dtype: Any) -> bool:
         return bool(dtype.is_floating_point)
@@ -143,7 +148,7 @@ class _PyTorch(Runtime):
         return any(a.alias_info is not None and a.alias_info.is_write for s in schemas for a in s.arguments)
 
     def variant(self, name: str, base: Any) -> Callable[..., Any]:
-        return variant_kernel(_overload(name), base.found if isinstance(base, _Later) else base)
+        return variant_kernel(_overload(name), base.found if isinstance(base, Callee) else base)
 
     def dtype_name(self, dtype: Any) -> str:
         return str(dtype).removeprefix("torch.")
@@ -161,50 +166,14 @@ class _PyTorch(Runtime):
 _RUNTIME = _PyTorch()
 
 
-class _Later:
-    """An operator that is named before it is defined: by a definition that runs for the first time."""
-
-    def __init__(self, namespace: str, name: str, overload: str = "") -> None:
-        self.namespace, self.name, self.overload = namespace, name, overload
-
-    @property
-    def found(self) -> Any:
-        """The operator, once it is there."""
-        packet = getattr(getattr(pytorch.ops, self.namespace), self.name)
-        return getattr(packet, self.overload) if self.overload else packet
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Later(self.namespace, self.name, name)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        symbol = next(operands_of((args, tuple(kwargs.values()))), None)
-        return self.found(*args, **kwargs) if symbol is None else symbol.of.call(self, args, kwargs)
-
-
-class _Space:
-    """``torch.ops.<namespace>``."""
-
-    def __init__(self, namespace: str) -> None:
-        self._namespace = namespace
-
-    def __getattr__(self, name: str) -> Any:
-        there = getattr(pytorch.ops, self._namespace)
-        return getattr(there, name) if hasattr(there, name) else _Later(self._namespace, name)
-
-
-class _Operators:
-    """``torch.ops``."""
-
-    def __getattr__(self, namespace: str) -> _Space:
-        return _Space(namespace)
+def _find(namespace: str, name: str) -> Any:
+    return getattr(getattr(pytorch.ops, namespace), name)
 
 
 class _Names:
     """PyTorch's names."""
 
-    ops = _Operators()
+    ops = Operators(_find)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(pytorch, name)

@@ -35,6 +35,12 @@ def _device(of: Runtime, place: Any) -> Any:
     return getattr(place, "device", place)
 
 
+def _equal(of: Runtime, what: Any, a: Any, b: Any) -> bool:
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return tuple(a) == tuple(b)
+    return bool(a == b)
+
+
 STEPS: dict[str, Callable[..., Any]] = {
     # of tensors
     "shape_of": lambda of, what, t: tuple(t.shape),
@@ -67,11 +73,13 @@ STEPS: dict[str, Callable[..., Any]] = {
     "is_signed": lambda of, what, dtype: of.is_signed(dtype),
     "itemsize": lambda of, what, dtype: of.itemsize(dtype),
     "device_type": lambda of, what, device: of.device_type(device),
-    "device_index": lambda of, what, device: device.index,
+    "device_index": lambda of, what, device: of.device_index(device),
     "dtype_in": lambda of, what, dtype: dtype in what,
     "promote": lambda of, what, a, b: of.promote_types(a, b),
     "can_cast": lambda of, what, a, b: of.can_cast(a, b),
-    "equal": lambda of, what, a, b: a == b,
+    "equal": _equal,
+    "at": lambda of, what, values, at: values[at],
+    "contains": lambda of, what, values, value: value in values,
     "not": lambda of, what, a: not a,
     # of numbers, beside the arithmetic
     "ceildiv": lambda of, what, a, b: -(-a // b),

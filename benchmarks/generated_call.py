@@ -1,11 +1,13 @@
-"""Operators defined by hand against ``torch.library.custom_op``, the same C kernels beneath both.
+"""Operators generated from ``operators.yaml`` against ``torch.library.custom_op``, the same C kernels beneath both.
 
-``python -m benchmarks.defined_call ours|torch KERNELS.so`` is one side's process; see `operator_call`.
+``python -m benchmarks.generated_call ours|torch FOLDER`` is one side's process, where FOLDER has what was generated and
+``libkernels.so``; see `operator_call`.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import subprocess
 import sys
 import tempfile
@@ -21,15 +23,16 @@ from benchmarks.report import Result
 from benchmarks.timing import paired, thread_time_per_call
 
 SOURCES = (operator_call.EXAMPLE / "scaled_add_cpu.c", Path(__file__).with_name("product.c"))
+DECLARED = Path(__file__).with_name("operators.yaml")
 ROUNDS = 31
 TARGETS = {
-    "defined scaled_add without gradient": 1 / 60,
-    "defined scaled_add that records a gradient": 1 / 45,
-    "defined scaled_add, forward and backward": 1 / 40,
-    "defined x * y * alpha without gradient": 1 / 60,
-    "defined x * y * alpha that records a gradient": 1 / 45,
-    "defined x * y * alpha, forward and backward to one input": 1 / 40,
-    "defined x * y * alpha, forward and backward to both": 1 / 25,
+    "generated scaled_add without gradient": 1 / 60,
+    "generated scaled_add that records a gradient": 1 / 45,
+    "generated scaled_add, forward and backward": 1 / 40,
+    "generated x * y * alpha without gradient": 1 / 60,
+    "generated x * y * alpha that records a gradient": 1 / 45,
+    "generated x * y * alpha, forward and backward to one input": 1 / 40,
+    "generated x * y * alpha, forward and backward to both": 1 / 25,
 }
 
 
@@ -62,18 +65,20 @@ def cases(torch: Any, scaled_add: Callable[..., Any], product: Callable[..., Any
     return dict(zip(TARGETS, runs, strict=True))
 
 
-def ours(_: str) -> dict[str, Callable[[], object]]:
-    """The definitions of `definitions`."""
+def ours(folder: str) -> dict[str, Callable[[], object]]:
+    """The module as `mtcodegen` wrote it."""
     import mindtorch_v2
-    from benchmarks.definitions import product, scaled_add
 
-    return cases(mindtorch_v2, scaled_add, product)
+    sys.path.insert(0, folder)
+    module = importlib.import_module(DECLARED.stem)
+    return cases(mindtorch_v2, module.scaled_add, module.product)
 
 
-def peer(library: str) -> dict[str, Callable[[], object]]:
+def peer(folder: str) -> dict[str, Callable[[], object]]:
     """The same operators as PyTorch has a user write them."""
     import torch
 
+    library = str(Path(folder) / "libkernels.so")
     scaled_add = operator_call.peer_operator(torch, library)
     kernel = ctypes.CDLL(library).product
     pointer = ctypes.c_void_p
@@ -100,21 +105,29 @@ def peer(library: str) -> dict[str, Callable[[], object]]:
     return cases(torch, scaled_add, op)
 
 
-def serve(side: str, library: str) -> None:
+def serve(side: str, folder: str) -> None:
     """Answers the parent until it closes the pipe."""
-    runs = {"ours": ours, "torch": peer}[side](library)
+    runs = {"ours": ours, "torch": peer}[side](folder)
     for line in sys.stdin:
         case = line.strip()
         print(thread_time_per_call(runs[case], calls(case)), flush=True)
 
 
+def prepare(folder: str) -> None:
+    """What the sides call: the generated module, and the kernels alone."""
+    subprocess.run(
+        [sys.executable, "-m", "mtcodegen", str(DECLARED), "-o", folder], check=True, stdout=subprocess.DEVNULL
+    )
+    library = str(Path(folder) / "libkernels.so")
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, *map(str, SOURCES)], check=True)
+
+
 def results() -> list[Result]:
     """Measures the cases, the sides in turn."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        library = str(Path(folder) / "libkernels.so")
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, *map(str, SOURCES)], check=True)
+        prepare(folder)
         sides = [
-            stack.enter_context(Contestant("benchmarks.defined_call", name, library)) for name in ("ours", "torch")
+            stack.enter_context(Contestant("benchmarks.generated_call", name, folder)) for name in ("ours", "torch")
         ]
         found = []
         for case, target in TARGETS.items():
