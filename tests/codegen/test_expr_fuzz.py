@@ -12,11 +12,11 @@ from mtcodegen.expr import (
     analyze,
     check_kernel_argument,
     parse_expression,
-    saved_names,
     scope_for,
 )
 from mtcodegen.pycode.expressions import to_python
 from opschema import parse_schema
+from tests.codegen.support import of_context
 
 SCHEMA = parse_schema(
     "ns::f(Tensor x, Tensor? w, Tensor[] xs, int[] dims, int n=1, float? eps=None, Scalar s=1, bool b=True, "
@@ -68,7 +68,7 @@ def test_later_stages_take_whatever_parses(text: str, purpose: Purpose) -> None:
     check_kernel_argument(expr, scope)
     if purpose is Purpose.BACKWARD:
         saved = SavedValues([checked.expr], SCHEMA)
-        sources.append(to_python(saved.used_in(checked.expr), saved_names(saved.items)))
+        sources.append(to_python(saved.used_in(checked.expr), of_context(saved.items)))
         names = [item.attr_name for item in saved.items]
         assert len(set(names)) == len(names)
     if not checked.errors:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from mtcodegen.expr import OperatorTable, Purpose, SavedValues, parse_expression, reads, resolve, saved_names, scope_for
+from mtcodegen.expr import OperatorTable, Purpose, SavedValues, parse_expression, reads, resolve, scope_for
 from mtcodegen.pycode.expressions import to_python
 from opschema import parse_schema
+from tests.codegen.support import of_context
 
 TABLE = OperatorTable(
     {
@@ -86,7 +87,7 @@ def test_saved(signature: str, formulas: list[str], expected: list[str], emitted
         listed.append(f"{item.kind.value} {item.attr_name}" + (f" = {source}" if item.kind.value == "property" else ""))
     assert listed == expected
     if emitted is not None:
-        assert [to_python(saved.used_in(expr), saved_names(saved.items)) for expr in exprs] == emitted
+        assert [to_python(saved.used_in(expr), of_context(saved.items)) for expr in exprs] == emitted
 
 
 def test_output_positions() -> None:

@@ -16,7 +16,7 @@ from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import HELPERS, Purpose, Signature
 from mtcodegen.expr.nodes import Call, Expr, Literal, Name, Operator, Unread, walk
 from mtcodegen.expr.parser import parse_expression
-from mtcodegen.expr.saved import Read, Saved, SavedKind, SavedValues, reads, saved_names
+from mtcodegen.expr.saved import Read, Saved, SavedKind, SavedValues, reads
 from mtcodegen.expr.scope import OperatorTable, Scope, gradient_names, output_names, scope_for, tangent_scope
 from mtcodegen.expr.types import (
     ANY,
@@ -84,7 +84,6 @@ __all__ = [
     "parse_expression",
     "reads",
     "resolve",
-    "saved_names",
     "scope_for",
     "tangent_scope",
     "value_type",

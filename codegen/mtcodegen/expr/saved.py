@@ -24,7 +24,7 @@ from mtcodegen.expr.operands import literal_index
 from mtcodegen.expr.scope import gradient_names, output_names
 from mtcodegen.expr.types import TENSOR, members_of
 
-__all__ = ["Read", "Saved", "SavedKind", "SavedValues", "reads", "saved_names"]
+__all__ = ["Read", "Saved", "SavedKind", "SavedValues", "reads"]
 
 
 class SavedKind(Enum):
@@ -219,12 +219,6 @@ class SavedValues:
             keywords = tuple([with_parts(keyword, value=self.used_in(keyword.value)) for keyword in node.keywords])
             return with_parts(node, arguments=tuple(map(self.used_in, node.arguments)), keywords=keywords)
         return map_children(node, self.used_in)
-
-
-def saved_names(saved: Sequence[Saved]) -> dict[str, str]:
-    """How ``to_python`` spells what is saved as an attribute of ``ctx``."""
-    attributes = (SavedKind.VALUE, SavedKind.PROPERTY)
-    return {item.attr_name: f"ctx.{item.attr_name}" for item in saved if item.kind in attributes}
 
 
 def _renamed(node: Expr, names: Mapping[str, str]) -> Expr:
