@@ -92,26 +92,37 @@ _lib.define(
     doc="The negative of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
+    kernel_refuses=True,
     source="pointwise_unary.yaml:8",
 )
 _neg_cpu = _libmindtorch_cpu.bind("mt_neg", (npu.desc, npu.desc), abi="c")
 _neg_npu_python = library.python_function("mindtorch_v2.kernels.npu:neg")
 
 
-@library.register(_lib, "neg", "Meta", source="pointwise_unary.yaml:12")
+@library.register(_lib, "neg", "Meta", source="pointwise_unary.yaml:16")
 def _neg_fake(self: Tensor) -> Tensor:
+    if self.dtype == torch.bool:
+        raise library.failed_check(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "neg", "CPU", source="pointwise_unary.yaml:14")
+@library.register(_lib, "neg", "CPU", source="pointwise_unary.yaml:18")
 def _neg_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _neg_cpu(self, out)
     return out
 
 
-@library.register(_lib, "neg", "NPU", source="pointwise_unary.yaml:17")
+@library.register(_lib, "neg", "NPU", source="pointwise_unary.yaml:21")
 def _neg_npu_kernel(self: Tensor) -> Tensor:
+    if self.dtype == torch.bool:
+        raise library.failed_check(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
     result: Tensor = _neg_npu_python(self)
     return result
 
@@ -122,28 +133,34 @@ def _neg_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("neg", _neg_backward, source="pointwise_unary.yaml:19")
+_lib.register_autograd("neg", _neg_backward, source="pointwise_unary.yaml:23")
 neg = torch.ops.aten.neg.default
 
 
-# ---------------------------------------------------------------- neg_ (pointwise_unary.yaml:21)
+# ---------------------------------------------------------------- neg_ (pointwise_unary.yaml:25)
 _lib.define(
     "neg_(Tensor(a!) self) -> Tensor(a!)",
     doc="`neg` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:21",
+    kernel_refuses=True,
+    source="pointwise_unary.yaml:25",
 )
 _neg_cpu_ = _libmindtorch_cpu.bind("mt_neg", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "neg_", "Meta", source="pointwise_unary.yaml:21")
+@library.register(_lib, "neg_", "Meta", source="pointwise_unary.yaml:25")
 def _neg_fake_(self: Tensor) -> Tensor:
+    if self.dtype == torch.bool:
+        raise library.failed_check(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
     return self
 
 
-@library.register(_lib, "neg_", "CPU", source="pointwise_unary.yaml:26")
+@library.register(_lib, "neg_", "CPU", source="pointwise_unary.yaml:34")
 def _neg_cpu_kernel_(self: Tensor) -> Tensor:
     _neg_cpu_(self, self)
     return self
@@ -155,27 +172,27 @@ def _neg_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("neg_", _neg_backward_, source="pointwise_unary.yaml:29")
+_lib.register_autograd("neg_", _neg_backward_, source="pointwise_unary.yaml:37")
 neg_ = torch.ops.aten.neg_.default
 
 
-# ---------------------------------------------------------------- abs (pointwise_unary.yaml:31)
+# ---------------------------------------------------------------- abs (pointwise_unary.yaml:39)
 _lib.define(
     "abs(Tensor self) -> Tensor",
     doc="The absolute value of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:31",
+    source="pointwise_unary.yaml:39",
 )
 _abs_cpu = _libmindtorch_cpu.bind("mt_abs", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "abs", "Meta", source="pointwise_unary.yaml:35")
+@library.register(_lib, "abs", "Meta", source="pointwise_unary.yaml:43")
 def _abs_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "abs", "CPU", source="pointwise_unary.yaml:37")
+@library.register(_lib, "abs", "CPU", source="pointwise_unary.yaml:45")
 def _abs_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _abs_cpu(self, out)
@@ -194,22 +211,22 @@ def _abs_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("abs", _abs_backward, setup_context=_abs_setup, source="pointwise_unary.yaml:40")
+_lib.register_autograd("abs", _abs_backward, setup_context=_abs_setup, source="pointwise_unary.yaml:48")
 abs = torch.ops.aten.abs.default
 
 
-# ---------------------------------------------------------------- abs_ (pointwise_unary.yaml:42)
+# ---------------------------------------------------------------- abs_ (pointwise_unary.yaml:50)
 _lib.define(
     "abs_(Tensor(a!) self) -> Tensor(a!)",
     doc="`abs` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:42",
+    source="pointwise_unary.yaml:50",
 )
 
 
-@library.register(_lib, "abs_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:47")
+@library.register(_lib, "abs_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:55")
 def _abs_kernel(self: Tensor) -> Tensor:
     self.copy_(torch.ops.aten.abs(self.clone()))
     return self
@@ -218,23 +235,23 @@ def _abs_kernel(self: Tensor) -> Tensor:
 abs_ = torch.ops.aten.abs_.default
 
 
-# ---------------------------------------------------------------- sign (pointwise_unary.yaml:48)
+# ---------------------------------------------------------------- sign (pointwise_unary.yaml:56)
 _lib.define(
     "sign(Tensor self) -> Tensor",
     doc="-1, 0 or 1 by each element's sign; 0 for NaN.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:48",
+    source="pointwise_unary.yaml:56",
 )
 _sign_cpu = _libmindtorch_cpu.bind("mt_sign", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sign", "Meta", source="pointwise_unary.yaml:52")
+@library.register(_lib, "sign", "Meta", source="pointwise_unary.yaml:60")
 def _sign_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "sign", "CPU", source="pointwise_unary.yaml:54")
+@library.register(_lib, "sign", "CPU", source="pointwise_unary.yaml:62")
 def _sign_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _sign_cpu(self, out)
@@ -247,28 +264,28 @@ def _sign_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sign", _sign_backward, source="pointwise_unary.yaml:57")
+_lib.register_autograd("sign", _sign_backward, source="pointwise_unary.yaml:65")
 sign = torch.ops.aten.sign.default
 
 
-# ---------------------------------------------------------------- sign_ (pointwise_unary.yaml:59)
+# ---------------------------------------------------------------- sign_ (pointwise_unary.yaml:67)
 _lib.define(
     "sign_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sign` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:59",
+    source="pointwise_unary.yaml:67",
 )
 _sign_cpu_ = _libmindtorch_cpu.bind("mt_sign", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sign_", "Meta", source="pointwise_unary.yaml:59")
+@library.register(_lib, "sign_", "Meta", source="pointwise_unary.yaml:67")
 def _sign_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "sign_", "CPU", source="pointwise_unary.yaml:64")
+@library.register(_lib, "sign_", "CPU", source="pointwise_unary.yaml:72")
 def _sign_cpu_kernel_(self: Tensor) -> Tensor:
     _sign_cpu_(self, self)
     return self
@@ -280,27 +297,27 @@ def _sign_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sign_", _sign_backward_, source="pointwise_unary.yaml:67")
+_lib.register_autograd("sign_", _sign_backward_, source="pointwise_unary.yaml:75")
 sign_ = torch.ops.aten.sign_.default
 
 
-# ---------------------------------------------------------------- square (pointwise_unary.yaml:69)
+# ---------------------------------------------------------------- square (pointwise_unary.yaml:77)
 _lib.define(
     "square(Tensor self) -> Tensor",
     doc="The square of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:69",
+    source="pointwise_unary.yaml:77",
 )
 _square_cpu = _libmindtorch_cpu.bind("mt_square", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "square", "Meta", source="pointwise_unary.yaml:73")
+@library.register(_lib, "square", "Meta", source="pointwise_unary.yaml:81")
 def _square_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 2), self.device)
 
 
-@library.register(_lib, "square", "CPU", source="pointwise_unary.yaml:75")
+@library.register(_lib, "square", "CPU", source="pointwise_unary.yaml:83")
 def _square_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 2), self.device)
     _square_cpu(self, out)
@@ -319,27 +336,27 @@ def _square_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("square", _square_backward, setup_context=_square_setup, source="pointwise_unary.yaml:78")
+_lib.register_autograd("square", _square_backward, setup_context=_square_setup, source="pointwise_unary.yaml:86")
 square = torch.ops.aten.square.default
 
 
-# ---------------------------------------------------------------- floor (pointwise_unary.yaml:80)
+# ---------------------------------------------------------------- floor (pointwise_unary.yaml:88)
 _lib.define(
     "floor(Tensor self) -> Tensor",
     doc="Each element rounded down.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:80",
+    source="pointwise_unary.yaml:88",
 )
 _floor_cpu = _libmindtorch_cpu.bind("mt_floor", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor", "Meta", source="pointwise_unary.yaml:84")
+@library.register(_lib, "floor", "Meta", source="pointwise_unary.yaml:92")
 def _floor_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "floor", "CPU", source="pointwise_unary.yaml:86")
+@library.register(_lib, "floor", "CPU", source="pointwise_unary.yaml:94")
 def _floor_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _floor_cpu(self, out)
@@ -352,28 +369,28 @@ def _floor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("floor", _floor_backward, source="pointwise_unary.yaml:89")
+_lib.register_autograd("floor", _floor_backward, source="pointwise_unary.yaml:97")
 floor = torch.ops.aten.floor.default
 
 
-# ---------------------------------------------------------------- floor_ (pointwise_unary.yaml:91)
+# ---------------------------------------------------------------- floor_ (pointwise_unary.yaml:99)
 _lib.define(
     "floor_(Tensor(a!) self) -> Tensor(a!)",
     doc="`floor` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:91",
+    source="pointwise_unary.yaml:99",
 )
 _floor_cpu_ = _libmindtorch_cpu.bind("mt_floor", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "floor_", "Meta", source="pointwise_unary.yaml:91")
+@library.register(_lib, "floor_", "Meta", source="pointwise_unary.yaml:99")
 def _floor_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "floor_", "CPU", source="pointwise_unary.yaml:96")
+@library.register(_lib, "floor_", "CPU", source="pointwise_unary.yaml:104")
 def _floor_cpu_kernel_(self: Tensor) -> Tensor:
     _floor_cpu_(self, self)
     return self
@@ -385,27 +402,27 @@ def _floor_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("floor_", _floor_backward_, source="pointwise_unary.yaml:99")
+_lib.register_autograd("floor_", _floor_backward_, source="pointwise_unary.yaml:107")
 floor_ = torch.ops.aten.floor_.default
 
 
-# ---------------------------------------------------------------- ceil (pointwise_unary.yaml:101)
+# ---------------------------------------------------------------- ceil (pointwise_unary.yaml:109)
 _lib.define(
     "ceil(Tensor self) -> Tensor",
     doc="Each element rounded up.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:101",
+    source="pointwise_unary.yaml:109",
 )
 _ceil_cpu = _libmindtorch_cpu.bind("mt_ceil", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ceil", "Meta", source="pointwise_unary.yaml:105")
+@library.register(_lib, "ceil", "Meta", source="pointwise_unary.yaml:113")
 def _ceil_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "ceil", "CPU", source="pointwise_unary.yaml:107")
+@library.register(_lib, "ceil", "CPU", source="pointwise_unary.yaml:115")
 def _ceil_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _ceil_cpu(self, out)
@@ -418,28 +435,28 @@ def _ceil_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("ceil", _ceil_backward, source="pointwise_unary.yaml:110")
+_lib.register_autograd("ceil", _ceil_backward, source="pointwise_unary.yaml:118")
 ceil = torch.ops.aten.ceil.default
 
 
-# ---------------------------------------------------------------- ceil_ (pointwise_unary.yaml:112)
+# ---------------------------------------------------------------- ceil_ (pointwise_unary.yaml:120)
 _lib.define(
     "ceil_(Tensor(a!) self) -> Tensor(a!)",
     doc="`ceil` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:112",
+    source="pointwise_unary.yaml:120",
 )
 _ceil_cpu_ = _libmindtorch_cpu.bind("mt_ceil", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "ceil_", "Meta", source="pointwise_unary.yaml:112")
+@library.register(_lib, "ceil_", "Meta", source="pointwise_unary.yaml:120")
 def _ceil_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "ceil_", "CPU", source="pointwise_unary.yaml:117")
+@library.register(_lib, "ceil_", "CPU", source="pointwise_unary.yaml:125")
 def _ceil_cpu_kernel_(self: Tensor) -> Tensor:
     _ceil_cpu_(self, self)
     return self
@@ -451,27 +468,27 @@ def _ceil_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("ceil_", _ceil_backward_, source="pointwise_unary.yaml:120")
+_lib.register_autograd("ceil_", _ceil_backward_, source="pointwise_unary.yaml:128")
 ceil_ = torch.ops.aten.ceil_.default
 
 
-# ---------------------------------------------------------------- round (pointwise_unary.yaml:122)
+# ---------------------------------------------------------------- round (pointwise_unary.yaml:130)
 _lib.define(
     "round(Tensor self) -> Tensor",
     doc="Each element rounded to the nearest integer, ties to the even one.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:122",
+    source="pointwise_unary.yaml:130",
 )
 _round_cpu = _libmindtorch_cpu.bind("mt_round", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "round", "Meta", source="pointwise_unary.yaml:126")
+@library.register(_lib, "round", "Meta", source="pointwise_unary.yaml:134")
 def _round_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "round", "CPU", source="pointwise_unary.yaml:128")
+@library.register(_lib, "round", "CPU", source="pointwise_unary.yaml:136")
 def _round_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _round_cpu(self, out)
@@ -484,28 +501,28 @@ def _round_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("round", _round_backward, source="pointwise_unary.yaml:131")
+_lib.register_autograd("round", _round_backward, source="pointwise_unary.yaml:139")
 round = torch.ops.aten.round.default
 
 
-# ---------------------------------------------------------------- round_ (pointwise_unary.yaml:133)
+# ---------------------------------------------------------------- round_ (pointwise_unary.yaml:141)
 _lib.define(
     "round_(Tensor(a!) self) -> Tensor(a!)",
     doc="`round` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:133",
+    source="pointwise_unary.yaml:141",
 )
 _round_cpu_ = _libmindtorch_cpu.bind("mt_round", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "round_", "Meta", source="pointwise_unary.yaml:133")
+@library.register(_lib, "round_", "Meta", source="pointwise_unary.yaml:141")
 def _round_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "round_", "CPU", source="pointwise_unary.yaml:138")
+@library.register(_lib, "round_", "CPU", source="pointwise_unary.yaml:146")
 def _round_cpu_kernel_(self: Tensor) -> Tensor:
     _round_cpu_(self, self)
     return self
@@ -517,27 +534,27 @@ def _round_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("round_", _round_backward_, source="pointwise_unary.yaml:141")
+_lib.register_autograd("round_", _round_backward_, source="pointwise_unary.yaml:149")
 round_ = torch.ops.aten.round_.default
 
 
-# ---------------------------------------------------------------- trunc (pointwise_unary.yaml:143)
+# ---------------------------------------------------------------- trunc (pointwise_unary.yaml:151)
 _lib.define(
     "trunc(Tensor self) -> Tensor",
     doc="Each element without its fraction.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:143",
+    source="pointwise_unary.yaml:151",
 )
 _trunc_cpu = _libmindtorch_cpu.bind("mt_trunc", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "trunc", "Meta", source="pointwise_unary.yaml:147")
+@library.register(_lib, "trunc", "Meta", source="pointwise_unary.yaml:155")
 def _trunc_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "trunc", "CPU", source="pointwise_unary.yaml:149")
+@library.register(_lib, "trunc", "CPU", source="pointwise_unary.yaml:157")
 def _trunc_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _trunc_cpu(self, out)
@@ -550,28 +567,28 @@ def _trunc_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("trunc", _trunc_backward, source="pointwise_unary.yaml:152")
+_lib.register_autograd("trunc", _trunc_backward, source="pointwise_unary.yaml:160")
 trunc = torch.ops.aten.trunc.default
 
 
-# ---------------------------------------------------------------- trunc_ (pointwise_unary.yaml:154)
+# ---------------------------------------------------------------- trunc_ (pointwise_unary.yaml:162)
 _lib.define(
     "trunc_(Tensor(a!) self) -> Tensor(a!)",
     doc="`trunc` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:154",
+    source="pointwise_unary.yaml:162",
 )
 _trunc_cpu_ = _libmindtorch_cpu.bind("mt_trunc", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "trunc_", "Meta", source="pointwise_unary.yaml:154")
+@library.register(_lib, "trunc_", "Meta", source="pointwise_unary.yaml:162")
 def _trunc_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "trunc_", "CPU", source="pointwise_unary.yaml:159")
+@library.register(_lib, "trunc_", "CPU", source="pointwise_unary.yaml:167")
 def _trunc_cpu_kernel_(self: Tensor) -> Tensor:
     _trunc_cpu_(self, self)
     return self
@@ -583,35 +600,35 @@ def _trunc_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("trunc_", _trunc_backward_, source="pointwise_unary.yaml:162")
+_lib.register_autograd("trunc_", _trunc_backward_, source="pointwise_unary.yaml:170")
 trunc_ = torch.ops.aten.trunc_.default
 
 
-# ---------------------------------------------------------------- relu (pointwise_unary.yaml:164)
+# ---------------------------------------------------------------- relu (pointwise_unary.yaml:172)
 _lib.define(
     "relu(Tensor self) -> Tensor",
     doc="max(x, 0) of each element; NaN stays.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:164",
+    source="pointwise_unary.yaml:172",
 )
 _relu_cpu = _libmindtorch_cpu.bind("mt_relu", (npu.desc, npu.desc), abi="c")
 _relu_npu_python = library.python_function("mindtorch_v2.kernels.npu:relu")
 
 
-@library.register(_lib, "relu", "Meta", source="pointwise_unary.yaml:168")
+@library.register(_lib, "relu", "Meta", source="pointwise_unary.yaml:176")
 def _relu_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "relu", "CPU", source="pointwise_unary.yaml:170")
+@library.register(_lib, "relu", "CPU", source="pointwise_unary.yaml:178")
 def _relu_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _relu_cpu(self, out)
     return out
 
 
-@library.register(_lib, "relu", "NPU", source="pointwise_unary.yaml:173")
+@library.register(_lib, "relu", "NPU", source="pointwise_unary.yaml:181")
 def _relu_npu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _relu_npu_python(self)
     return result
@@ -628,28 +645,28 @@ def _relu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("relu", _relu_backward, setup_context=_relu_setup, source="pointwise_unary.yaml:175")
+_lib.register_autograd("relu", _relu_backward, setup_context=_relu_setup, source="pointwise_unary.yaml:183")
 relu = torch.ops.aten.relu.default
 
 
-# ---------------------------------------------------------------- relu_ (pointwise_unary.yaml:177)
+# ---------------------------------------------------------------- relu_ (pointwise_unary.yaml:185)
 _lib.define(
     "relu_(Tensor(a!) self) -> Tensor(a!)",
     doc="`relu` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:177",
+    source="pointwise_unary.yaml:185",
 )
 _relu_cpu_ = _libmindtorch_cpu.bind("mt_relu", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "relu_", "Meta", source="pointwise_unary.yaml:177")
+@library.register(_lib, "relu_", "Meta", source="pointwise_unary.yaml:185")
 def _relu_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "relu_", "CPU", source="pointwise_unary.yaml:182")
+@library.register(_lib, "relu_", "CPU", source="pointwise_unary.yaml:190")
 def _relu_cpu_kernel_(self: Tensor) -> Tensor:
     _relu_cpu_(self, self)
     return self
@@ -666,35 +683,35 @@ def _relu_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("relu_", _relu_backward_, setup_context=_relu_setup_, source="pointwise_unary.yaml:185")
+_lib.register_autograd("relu_", _relu_backward_, setup_context=_relu_setup_, source="pointwise_unary.yaml:193")
 relu_ = torch.ops.aten.relu_.default
 
 
-# ---------------------------------------------------------------- exp (pointwise_unary.yaml:189)
+# ---------------------------------------------------------------- exp (pointwise_unary.yaml:197)
 _lib.define(
     "exp(Tensor self) -> Tensor",
     doc="e to the power of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:189",
+    source="pointwise_unary.yaml:197",
 )
 _exp_cpu = _libmindtorch_cpu.bind("mt_exp", (npu.desc, npu.desc), abi="c")
 _exp_npu_python = library.python_function("mindtorch_v2.kernels.npu:exp")
 
 
-@library.register(_lib, "exp", "Meta", source="pointwise_unary.yaml:193")
+@library.register(_lib, "exp", "Meta", source="pointwise_unary.yaml:201")
 def _exp_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "exp", "CPU", source="pointwise_unary.yaml:195")
+@library.register(_lib, "exp", "CPU", source="pointwise_unary.yaml:203")
 def _exp_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _exp_cpu(self, out)
     return out
 
 
-@library.register(_lib, "exp", "NPU", source="pointwise_unary.yaml:198")
+@library.register(_lib, "exp", "NPU", source="pointwise_unary.yaml:206")
 def _exp_npu_kernel(self: Tensor) -> Tensor:
     result: Tensor = _exp_npu_python(self)
     return result
@@ -711,28 +728,28 @@ def _exp_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp", _exp_backward, setup_context=_exp_setup, source="pointwise_unary.yaml:200")
+_lib.register_autograd("exp", _exp_backward, setup_context=_exp_setup, source="pointwise_unary.yaml:208")
 exp = torch.ops.aten.exp.default
 
 
-# ---------------------------------------------------------------- exp_ (pointwise_unary.yaml:202)
+# ---------------------------------------------------------------- exp_ (pointwise_unary.yaml:210)
 _lib.define(
     "exp_(Tensor(a!) self) -> Tensor(a!)",
     doc="`exp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:202",
+    source="pointwise_unary.yaml:210",
 )
 _exp_cpu_ = _libmindtorch_cpu.bind("mt_exp", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "exp_", "Meta", source="pointwise_unary.yaml:202")
+@library.register(_lib, "exp_", "Meta", source="pointwise_unary.yaml:210")
 def _exp_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "exp_", "CPU", source="pointwise_unary.yaml:207")
+@library.register(_lib, "exp_", "CPU", source="pointwise_unary.yaml:215")
 def _exp_cpu_kernel_(self: Tensor) -> Tensor:
     _exp_cpu_(self, self)
     return self
@@ -749,27 +766,27 @@ def _exp_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp_", _exp_backward_, setup_context=_exp_setup_, source="pointwise_unary.yaml:210")
+_lib.register_autograd("exp_", _exp_backward_, setup_context=_exp_setup_, source="pointwise_unary.yaml:218")
 exp_ = torch.ops.aten.exp_.default
 
 
-# ---------------------------------------------------------------- exp2 (pointwise_unary.yaml:212)
+# ---------------------------------------------------------------- exp2 (pointwise_unary.yaml:220)
 _lib.define(
     "exp2(Tensor self) -> Tensor",
     doc="2 to the power of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:212",
+    source="pointwise_unary.yaml:220",
 )
 _exp2_cpu = _libmindtorch_cpu.bind("mt_exp2", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "exp2", "Meta", source="pointwise_unary.yaml:216")
+@library.register(_lib, "exp2", "Meta", source="pointwise_unary.yaml:224")
 def _exp2_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "exp2", "CPU", source="pointwise_unary.yaml:218")
+@library.register(_lib, "exp2", "CPU", source="pointwise_unary.yaml:226")
 def _exp2_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _exp2_cpu(self, out)
@@ -787,28 +804,28 @@ def _exp2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp2", _exp2_backward, setup_context=_exp2_setup, source="pointwise_unary.yaml:221")
+_lib.register_autograd("exp2", _exp2_backward, setup_context=_exp2_setup, source="pointwise_unary.yaml:229")
 exp2 = torch.ops.aten.exp2.default
 
 
-# ---------------------------------------------------------------- exp2_ (pointwise_unary.yaml:223)
+# ---------------------------------------------------------------- exp2_ (pointwise_unary.yaml:231)
 _lib.define(
     "exp2_(Tensor(a!) self) -> Tensor(a!)",
     doc="`exp2` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:223",
+    source="pointwise_unary.yaml:231",
 )
 _exp2_cpu_ = _libmindtorch_cpu.bind("mt_exp2", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "exp2_", "Meta", source="pointwise_unary.yaml:223")
+@library.register(_lib, "exp2_", "Meta", source="pointwise_unary.yaml:231")
 def _exp2_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "exp2_", "CPU", source="pointwise_unary.yaml:228")
+@library.register(_lib, "exp2_", "CPU", source="pointwise_unary.yaml:236")
 def _exp2_cpu_kernel_(self: Tensor) -> Tensor:
     _exp2_cpu_(self, self)
     return self
@@ -825,27 +842,27 @@ def _exp2_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("exp2_", _exp2_backward_, setup_context=_exp2_setup_, source="pointwise_unary.yaml:231")
+_lib.register_autograd("exp2_", _exp2_backward_, setup_context=_exp2_setup_, source="pointwise_unary.yaml:239")
 exp2_ = torch.ops.aten.exp2_.default
 
 
-# ---------------------------------------------------------------- expm1 (pointwise_unary.yaml:233)
+# ---------------------------------------------------------------- expm1 (pointwise_unary.yaml:241)
 _lib.define(
     "expm1(Tensor self) -> Tensor",
     doc="exp(x) - 1, accurate near 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:233",
+    source="pointwise_unary.yaml:241",
 )
 _expm1_cpu = _libmindtorch_cpu.bind("mt_expm1", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "expm1", "Meta", source="pointwise_unary.yaml:237")
+@library.register(_lib, "expm1", "Meta", source="pointwise_unary.yaml:245")
 def _expm1_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "expm1", "CPU", source="pointwise_unary.yaml:239")
+@library.register(_lib, "expm1", "CPU", source="pointwise_unary.yaml:247")
 def _expm1_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _expm1_cpu(self, out)
@@ -863,28 +880,28 @@ def _expm1_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("expm1", _expm1_backward, setup_context=_expm1_setup, source="pointwise_unary.yaml:242")
+_lib.register_autograd("expm1", _expm1_backward, setup_context=_expm1_setup, source="pointwise_unary.yaml:250")
 expm1 = torch.ops.aten.expm1.default
 
 
-# ---------------------------------------------------------------- expm1_ (pointwise_unary.yaml:244)
+# ---------------------------------------------------------------- expm1_ (pointwise_unary.yaml:252)
 _lib.define(
     "expm1_(Tensor(a!) self) -> Tensor(a!)",
     doc="`expm1` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:244",
+    source="pointwise_unary.yaml:252",
 )
 _expm1_cpu_ = _libmindtorch_cpu.bind("mt_expm1", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "expm1_", "Meta", source="pointwise_unary.yaml:244")
+@library.register(_lib, "expm1_", "Meta", source="pointwise_unary.yaml:252")
 def _expm1_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "expm1_", "CPU", source="pointwise_unary.yaml:249")
+@library.register(_lib, "expm1_", "CPU", source="pointwise_unary.yaml:257")
 def _expm1_cpu_kernel_(self: Tensor) -> Tensor:
     _expm1_cpu_(self, self)
     return self
@@ -901,27 +918,27 @@ def _expm1_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("expm1_", _expm1_backward_, setup_context=_expm1_setup_, source="pointwise_unary.yaml:252")
+_lib.register_autograd("expm1_", _expm1_backward_, setup_context=_expm1_setup_, source="pointwise_unary.yaml:260")
 expm1_ = torch.ops.aten.expm1_.default
 
 
-# ---------------------------------------------------------------- log (pointwise_unary.yaml:254)
+# ---------------------------------------------------------------- log (pointwise_unary.yaml:262)
 _lib.define(
     "log(Tensor self) -> Tensor",
     doc="The natural logarithm of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:254",
+    source="pointwise_unary.yaml:262",
 )
 _log_cpu = _libmindtorch_cpu.bind("mt_log", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log", "Meta", source="pointwise_unary.yaml:258")
+@library.register(_lib, "log", "Meta", source="pointwise_unary.yaml:266")
 def _log_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log", "CPU", source="pointwise_unary.yaml:260")
+@library.register(_lib, "log", "CPU", source="pointwise_unary.yaml:268")
 def _log_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log_cpu(self, out)
@@ -940,22 +957,22 @@ def _log_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log", _log_backward, setup_context=_log_setup, source="pointwise_unary.yaml:263")
+_lib.register_autograd("log", _log_backward, setup_context=_log_setup, source="pointwise_unary.yaml:271")
 log = torch.ops.aten.log.default
 
 
-# ---------------------------------------------------------------- log_ (pointwise_unary.yaml:265)
+# ---------------------------------------------------------------- log_ (pointwise_unary.yaml:273)
 _lib.define(
     "log_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:265",
+    source="pointwise_unary.yaml:273",
 )
 
 
-@library.register(_lib, "log_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:273")
+@library.register(_lib, "log_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:281")
 def _log_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -968,23 +985,23 @@ def _log_kernel(self: Tensor) -> Tensor:
 log_ = torch.ops.aten.log_.default
 
 
-# ---------------------------------------------------------------- log2 (pointwise_unary.yaml:274)
+# ---------------------------------------------------------------- log2 (pointwise_unary.yaml:282)
 _lib.define(
     "log2(Tensor self) -> Tensor",
     doc="The logarithm to base 2 of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:274",
+    source="pointwise_unary.yaml:282",
 )
 _log2_cpu = _libmindtorch_cpu.bind("mt_log2", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log2", "Meta", source="pointwise_unary.yaml:278")
+@library.register(_lib, "log2", "Meta", source="pointwise_unary.yaml:286")
 def _log2_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log2", "CPU", source="pointwise_unary.yaml:280")
+@library.register(_lib, "log2", "CPU", source="pointwise_unary.yaml:288")
 def _log2_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log2_cpu(self, out)
@@ -1003,22 +1020,22 @@ def _log2_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log2", _log2_backward, setup_context=_log2_setup, source="pointwise_unary.yaml:283")
+_lib.register_autograd("log2", _log2_backward, setup_context=_log2_setup, source="pointwise_unary.yaml:291")
 log2 = torch.ops.aten.log2.default
 
 
-# ---------------------------------------------------------------- log2_ (pointwise_unary.yaml:285)
+# ---------------------------------------------------------------- log2_ (pointwise_unary.yaml:293)
 _lib.define(
     "log2_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log2` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:285",
+    source="pointwise_unary.yaml:293",
 )
 
 
-@library.register(_lib, "log2_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:293")
+@library.register(_lib, "log2_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:301")
 def _log2_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -1031,23 +1048,23 @@ def _log2_kernel(self: Tensor) -> Tensor:
 log2_ = torch.ops.aten.log2_.default
 
 
-# ---------------------------------------------------------------- log10 (pointwise_unary.yaml:294)
+# ---------------------------------------------------------------- log10 (pointwise_unary.yaml:302)
 _lib.define(
     "log10(Tensor self) -> Tensor",
     doc="The logarithm to base 10 of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:294",
+    source="pointwise_unary.yaml:302",
 )
 _log10_cpu = _libmindtorch_cpu.bind("mt_log10", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log10", "Meta", source="pointwise_unary.yaml:298")
+@library.register(_lib, "log10", "Meta", source="pointwise_unary.yaml:306")
 def _log10_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log10", "CPU", source="pointwise_unary.yaml:300")
+@library.register(_lib, "log10", "CPU", source="pointwise_unary.yaml:308")
 def _log10_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log10_cpu(self, out)
@@ -1066,22 +1083,22 @@ def _log10_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log10", _log10_backward, setup_context=_log10_setup, source="pointwise_unary.yaml:303")
+_lib.register_autograd("log10", _log10_backward, setup_context=_log10_setup, source="pointwise_unary.yaml:311")
 log10 = torch.ops.aten.log10.default
 
 
-# ---------------------------------------------------------------- log10_ (pointwise_unary.yaml:305)
+# ---------------------------------------------------------------- log10_ (pointwise_unary.yaml:313)
 _lib.define(
     "log10_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log10` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:305",
+    source="pointwise_unary.yaml:313",
 )
 
 
-@library.register(_lib, "log10_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:313")
+@library.register(_lib, "log10_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:321")
 def _log10_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -1094,23 +1111,23 @@ def _log10_kernel(self: Tensor) -> Tensor:
 log10_ = torch.ops.aten.log10_.default
 
 
-# ---------------------------------------------------------------- log1p (pointwise_unary.yaml:314)
+# ---------------------------------------------------------------- log1p (pointwise_unary.yaml:322)
 _lib.define(
     "log1p(Tensor self) -> Tensor",
     doc="log(1 + x), accurate near 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:314",
+    source="pointwise_unary.yaml:322",
 )
 _log1p_cpu = _libmindtorch_cpu.bind("mt_log1p", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "log1p", "Meta", source="pointwise_unary.yaml:318")
+@library.register(_lib, "log1p", "Meta", source="pointwise_unary.yaml:326")
 def _log1p_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "log1p", "CPU", source="pointwise_unary.yaml:320")
+@library.register(_lib, "log1p", "CPU", source="pointwise_unary.yaml:328")
 def _log1p_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _log1p_cpu(self, out)
@@ -1129,22 +1146,22 @@ def _log1p_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("log1p", _log1p_backward, setup_context=_log1p_setup, source="pointwise_unary.yaml:323")
+_lib.register_autograd("log1p", _log1p_backward, setup_context=_log1p_setup, source="pointwise_unary.yaml:331")
 log1p = torch.ops.aten.log1p.default
 
 
-# ---------------------------------------------------------------- log1p_ (pointwise_unary.yaml:325)
+# ---------------------------------------------------------------- log1p_ (pointwise_unary.yaml:333)
 _lib.define(
     "log1p_(Tensor(a!) self) -> Tensor(a!)",
     doc="`log1p` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:325",
+    source="pointwise_unary.yaml:333",
 )
 
 
-@library.register(_lib, "log1p_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:333")
+@library.register(_lib, "log1p_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:341")
 def _log1p_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -1157,23 +1174,23 @@ def _log1p_kernel(self: Tensor) -> Tensor:
 log1p_ = torch.ops.aten.log1p_.default
 
 
-# ---------------------------------------------------------------- sqrt (pointwise_unary.yaml:334)
+# ---------------------------------------------------------------- sqrt (pointwise_unary.yaml:342)
 _lib.define(
     "sqrt(Tensor self) -> Tensor",
     doc="The square root of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:334",
+    source="pointwise_unary.yaml:342",
 )
 _sqrt_cpu = _libmindtorch_cpu.bind("mt_sqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sqrt", "Meta", source="pointwise_unary.yaml:338")
+@library.register(_lib, "sqrt", "Meta", source="pointwise_unary.yaml:346")
 def _sqrt_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sqrt", "CPU", source="pointwise_unary.yaml:340")
+@library.register(_lib, "sqrt", "CPU", source="pointwise_unary.yaml:348")
 def _sqrt_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sqrt_cpu(self, out)
@@ -1191,28 +1208,28 @@ def _sqrt_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sqrt", _sqrt_backward, setup_context=_sqrt_setup, source="pointwise_unary.yaml:343")
+_lib.register_autograd("sqrt", _sqrt_backward, setup_context=_sqrt_setup, source="pointwise_unary.yaml:351")
 sqrt = torch.ops.aten.sqrt.default
 
 
-# ---------------------------------------------------------------- sqrt_ (pointwise_unary.yaml:345)
+# ---------------------------------------------------------------- sqrt_ (pointwise_unary.yaml:353)
 _lib.define(
     "sqrt_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sqrt` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:345",
+    source="pointwise_unary.yaml:353",
 )
 _sqrt_cpu_ = _libmindtorch_cpu.bind("mt_sqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sqrt_", "Meta", source="pointwise_unary.yaml:345")
+@library.register(_lib, "sqrt_", "Meta", source="pointwise_unary.yaml:353")
 def _sqrt_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "sqrt_", "CPU", source="pointwise_unary.yaml:350")
+@library.register(_lib, "sqrt_", "CPU", source="pointwise_unary.yaml:358")
 def _sqrt_cpu_kernel_(self: Tensor) -> Tensor:
     _sqrt_cpu_(self, self)
     return self
@@ -1229,27 +1246,27 @@ def _sqrt_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sqrt_", _sqrt_backward_, setup_context=_sqrt_setup_, source="pointwise_unary.yaml:353")
+_lib.register_autograd("sqrt_", _sqrt_backward_, setup_context=_sqrt_setup_, source="pointwise_unary.yaml:361")
 sqrt_ = torch.ops.aten.sqrt_.default
 
 
-# ---------------------------------------------------------------- rsqrt (pointwise_unary.yaml:355)
+# ---------------------------------------------------------------- rsqrt (pointwise_unary.yaml:363)
 _lib.define(
     "rsqrt(Tensor self) -> Tensor",
     doc="1 / sqrt(x) of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:355",
+    source="pointwise_unary.yaml:363",
 )
 _rsqrt_cpu = _libmindtorch_cpu.bind("mt_rsqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "rsqrt", "Meta", source="pointwise_unary.yaml:359")
+@library.register(_lib, "rsqrt", "Meta", source="pointwise_unary.yaml:367")
 def _rsqrt_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "rsqrt", "CPU", source="pointwise_unary.yaml:361")
+@library.register(_lib, "rsqrt", "CPU", source="pointwise_unary.yaml:369")
 def _rsqrt_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _rsqrt_cpu(self, out)
@@ -1267,28 +1284,28 @@ def _rsqrt_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("rsqrt", _rsqrt_backward, setup_context=_rsqrt_setup, source="pointwise_unary.yaml:364")
+_lib.register_autograd("rsqrt", _rsqrt_backward, setup_context=_rsqrt_setup, source="pointwise_unary.yaml:372")
 rsqrt = torch.ops.aten.rsqrt.default
 
 
-# ---------------------------------------------------------------- rsqrt_ (pointwise_unary.yaml:366)
+# ---------------------------------------------------------------- rsqrt_ (pointwise_unary.yaml:374)
 _lib.define(
     "rsqrt_(Tensor(a!) self) -> Tensor(a!)",
     doc="`rsqrt` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:366",
+    source="pointwise_unary.yaml:374",
 )
 _rsqrt_cpu_ = _libmindtorch_cpu.bind("mt_rsqrt", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "rsqrt_", "Meta", source="pointwise_unary.yaml:366")
+@library.register(_lib, "rsqrt_", "Meta", source="pointwise_unary.yaml:374")
 def _rsqrt_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "rsqrt_", "CPU", source="pointwise_unary.yaml:371")
+@library.register(_lib, "rsqrt_", "CPU", source="pointwise_unary.yaml:379")
 def _rsqrt_cpu_kernel_(self: Tensor) -> Tensor:
     _rsqrt_cpu_(self, self)
     return self
@@ -1305,27 +1322,27 @@ def _rsqrt_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("rsqrt_", _rsqrt_backward_, setup_context=_rsqrt_setup_, source="pointwise_unary.yaml:374")
+_lib.register_autograd("rsqrt_", _rsqrt_backward_, setup_context=_rsqrt_setup_, source="pointwise_unary.yaml:382")
 rsqrt_ = torch.ops.aten.rsqrt_.default
 
 
-# ---------------------------------------------------------------- reciprocal (pointwise_unary.yaml:376)
+# ---------------------------------------------------------------- reciprocal (pointwise_unary.yaml:384)
 _lib.define(
     "reciprocal(Tensor self) -> Tensor",
     doc="1 / x of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:376",
+    source="pointwise_unary.yaml:384",
 )
 _reciprocal_cpu = _libmindtorch_cpu.bind("mt_reciprocal", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "reciprocal", "Meta", source="pointwise_unary.yaml:380")
+@library.register(_lib, "reciprocal", "Meta", source="pointwise_unary.yaml:388")
 def _reciprocal_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "reciprocal", "CPU", source="pointwise_unary.yaml:382")
+@library.register(_lib, "reciprocal", "CPU", source="pointwise_unary.yaml:390")
 def _reciprocal_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _reciprocal_cpu(self, out)
@@ -1344,29 +1361,29 @@ def _reciprocal_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "reciprocal", _reciprocal_backward, setup_context=_reciprocal_setup, source="pointwise_unary.yaml:385"
+    "reciprocal", _reciprocal_backward, setup_context=_reciprocal_setup, source="pointwise_unary.yaml:393"
 )
 reciprocal = torch.ops.aten.reciprocal.default
 
 
-# ---------------------------------------------------------------- reciprocal_ (pointwise_unary.yaml:387)
+# ---------------------------------------------------------------- reciprocal_ (pointwise_unary.yaml:395)
 _lib.define(
     "reciprocal_(Tensor(a!) self) -> Tensor(a!)",
     doc="`reciprocal` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:387",
+    source="pointwise_unary.yaml:395",
 )
 _reciprocal_cpu_ = _libmindtorch_cpu.bind("mt_reciprocal", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "reciprocal_", "Meta", source="pointwise_unary.yaml:387")
+@library.register(_lib, "reciprocal_", "Meta", source="pointwise_unary.yaml:395")
 def _reciprocal_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "reciprocal_", "CPU", source="pointwise_unary.yaml:392")
+@library.register(_lib, "reciprocal_", "CPU", source="pointwise_unary.yaml:400")
 def _reciprocal_cpu_kernel_(self: Tensor) -> Tensor:
     _reciprocal_cpu_(self, self)
     return self
@@ -1384,28 +1401,28 @@ def _reciprocal_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "reciprocal_", _reciprocal_backward_, setup_context=_reciprocal_setup_, source="pointwise_unary.yaml:395"
+    "reciprocal_", _reciprocal_backward_, setup_context=_reciprocal_setup_, source="pointwise_unary.yaml:403"
 )
 reciprocal_ = torch.ops.aten.reciprocal_.default
 
 
-# ---------------------------------------------------------------- sigmoid (pointwise_unary.yaml:397)
+# ---------------------------------------------------------------- sigmoid (pointwise_unary.yaml:405)
 _lib.define(
     "sigmoid(Tensor self) -> Tensor",
     doc="1 / (1 + exp(-x)) of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:397",
+    source="pointwise_unary.yaml:405",
 )
 _sigmoid_cpu = _libmindtorch_cpu.bind("mt_sigmoid", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid", "Meta", source="pointwise_unary.yaml:401")
+@library.register(_lib, "sigmoid", "Meta", source="pointwise_unary.yaml:409")
 def _sigmoid_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sigmoid", "CPU", source="pointwise_unary.yaml:403")
+@library.register(_lib, "sigmoid", "CPU", source="pointwise_unary.yaml:411")
 def _sigmoid_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sigmoid_cpu(self, out)
@@ -1423,28 +1440,28 @@ def _sigmoid_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sigmoid", _sigmoid_backward, setup_context=_sigmoid_setup, source="pointwise_unary.yaml:406")
+_lib.register_autograd("sigmoid", _sigmoid_backward, setup_context=_sigmoid_setup, source="pointwise_unary.yaml:414")
 sigmoid = torch.ops.aten.sigmoid.default
 
 
-# ---------------------------------------------------------------- sigmoid_ (pointwise_unary.yaml:408)
+# ---------------------------------------------------------------- sigmoid_ (pointwise_unary.yaml:416)
 _lib.define(
     "sigmoid_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sigmoid` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:408",
+    source="pointwise_unary.yaml:416",
 )
 _sigmoid_cpu_ = _libmindtorch_cpu.bind("mt_sigmoid", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid_", "Meta", source="pointwise_unary.yaml:408")
+@library.register(_lib, "sigmoid_", "Meta", source="pointwise_unary.yaml:416")
 def _sigmoid_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "sigmoid_", "CPU", source="pointwise_unary.yaml:413")
+@library.register(_lib, "sigmoid_", "CPU", source="pointwise_unary.yaml:421")
 def _sigmoid_cpu_kernel_(self: Tensor) -> Tensor:
     _sigmoid_cpu_(self, self)
     return self
@@ -1461,27 +1478,27 @@ def _sigmoid_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sigmoid_", _sigmoid_backward_, setup_context=_sigmoid_setup_, source="pointwise_unary.yaml:416")
+_lib.register_autograd("sigmoid_", _sigmoid_backward_, setup_context=_sigmoid_setup_, source="pointwise_unary.yaml:424")
 sigmoid_ = torch.ops.aten.sigmoid_.default
 
 
-# ---------------------------------------------------------------- tanh (pointwise_unary.yaml:418)
+# ---------------------------------------------------------------- tanh (pointwise_unary.yaml:426)
 _lib.define(
     "tanh(Tensor self) -> Tensor",
     doc="The hyperbolic tangent of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:418",
+    source="pointwise_unary.yaml:426",
 )
 _tanh_cpu = _libmindtorch_cpu.bind("mt_tanh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh", "Meta", source="pointwise_unary.yaml:422")
+@library.register(_lib, "tanh", "Meta", source="pointwise_unary.yaml:430")
 def _tanh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "tanh", "CPU", source="pointwise_unary.yaml:424")
+@library.register(_lib, "tanh", "CPU", source="pointwise_unary.yaml:432")
 def _tanh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _tanh_cpu(self, out)
@@ -1499,28 +1516,28 @@ def _tanh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tanh", _tanh_backward, setup_context=_tanh_setup, source="pointwise_unary.yaml:427")
+_lib.register_autograd("tanh", _tanh_backward, setup_context=_tanh_setup, source="pointwise_unary.yaml:435")
 tanh = torch.ops.aten.tanh.default
 
 
-# ---------------------------------------------------------------- tanh_ (pointwise_unary.yaml:429)
+# ---------------------------------------------------------------- tanh_ (pointwise_unary.yaml:437)
 _lib.define(
     "tanh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`tanh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:429",
+    source="pointwise_unary.yaml:437",
 )
 _tanh_cpu_ = _libmindtorch_cpu.bind("mt_tanh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh_", "Meta", source="pointwise_unary.yaml:429")
+@library.register(_lib, "tanh_", "Meta", source="pointwise_unary.yaml:437")
 def _tanh_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "tanh_", "CPU", source="pointwise_unary.yaml:434")
+@library.register(_lib, "tanh_", "CPU", source="pointwise_unary.yaml:442")
 def _tanh_cpu_kernel_(self: Tensor) -> Tensor:
     _tanh_cpu_(self, self)
     return self
@@ -1537,27 +1554,27 @@ def _tanh_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tanh_", _tanh_backward_, setup_context=_tanh_setup_, source="pointwise_unary.yaml:437")
+_lib.register_autograd("tanh_", _tanh_backward_, setup_context=_tanh_setup_, source="pointwise_unary.yaml:445")
 tanh_ = torch.ops.aten.tanh_.default
 
 
-# ---------------------------------------------------------------- sin (pointwise_unary.yaml:439)
+# ---------------------------------------------------------------- sin (pointwise_unary.yaml:447)
 _lib.define(
     "sin(Tensor self) -> Tensor",
     doc="The sine of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:439",
+    source="pointwise_unary.yaml:447",
 )
 _sin_cpu = _libmindtorch_cpu.bind("mt_sin", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sin", "Meta", source="pointwise_unary.yaml:443")
+@library.register(_lib, "sin", "Meta", source="pointwise_unary.yaml:451")
 def _sin_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sin", "CPU", source="pointwise_unary.yaml:445")
+@library.register(_lib, "sin", "CPU", source="pointwise_unary.yaml:453")
 def _sin_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sin_cpu(self, out)
@@ -1576,22 +1593,22 @@ def _sin_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sin", _sin_backward, setup_context=_sin_setup, source="pointwise_unary.yaml:448")
+_lib.register_autograd("sin", _sin_backward, setup_context=_sin_setup, source="pointwise_unary.yaml:456")
 sin = torch.ops.aten.sin.default
 
 
-# ---------------------------------------------------------------- sin_ (pointwise_unary.yaml:450)
+# ---------------------------------------------------------------- sin_ (pointwise_unary.yaml:458)
 _lib.define(
     "sin_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sin` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:450",
+    source="pointwise_unary.yaml:458",
 )
 
 
-@library.register(_lib, "sin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:458")
+@library.register(_lib, "sin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:466")
 def _sin_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -1604,23 +1621,23 @@ def _sin_kernel(self: Tensor) -> Tensor:
 sin_ = torch.ops.aten.sin_.default
 
 
-# ---------------------------------------------------------------- cos (pointwise_unary.yaml:459)
+# ---------------------------------------------------------------- cos (pointwise_unary.yaml:467)
 _lib.define(
     "cos(Tensor self) -> Tensor",
     doc="The cosine of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:459",
+    source="pointwise_unary.yaml:467",
 )
 _cos_cpu = _libmindtorch_cpu.bind("mt_cos", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "cos", "Meta", source="pointwise_unary.yaml:463")
+@library.register(_lib, "cos", "Meta", source="pointwise_unary.yaml:471")
 def _cos_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "cos", "CPU", source="pointwise_unary.yaml:465")
+@library.register(_lib, "cos", "CPU", source="pointwise_unary.yaml:473")
 def _cos_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _cos_cpu(self, out)
@@ -1639,22 +1656,22 @@ def _cos_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("cos", _cos_backward, setup_context=_cos_setup, source="pointwise_unary.yaml:468")
+_lib.register_autograd("cos", _cos_backward, setup_context=_cos_setup, source="pointwise_unary.yaml:476")
 cos = torch.ops.aten.cos.default
 
 
-# ---------------------------------------------------------------- cos_ (pointwise_unary.yaml:470)
+# ---------------------------------------------------------------- cos_ (pointwise_unary.yaml:478)
 _lib.define(
     "cos_(Tensor(a!) self) -> Tensor(a!)",
     doc="`cos` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:470",
+    source="pointwise_unary.yaml:478",
 )
 
 
-@library.register(_lib, "cos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:478")
+@library.register(_lib, "cos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:486")
 def _cos_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -1667,23 +1684,23 @@ def _cos_kernel(self: Tensor) -> Tensor:
 cos_ = torch.ops.aten.cos_.default
 
 
-# ---------------------------------------------------------------- tan (pointwise_unary.yaml:479)
+# ---------------------------------------------------------------- tan (pointwise_unary.yaml:487)
 _lib.define(
     "tan(Tensor self) -> Tensor",
     doc="The tangent of each element, in radians.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:479",
+    source="pointwise_unary.yaml:487",
 )
 _tan_cpu = _libmindtorch_cpu.bind("mt_tan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tan", "Meta", source="pointwise_unary.yaml:483")
+@library.register(_lib, "tan", "Meta", source="pointwise_unary.yaml:491")
 def _tan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "tan", "CPU", source="pointwise_unary.yaml:485")
+@library.register(_lib, "tan", "CPU", source="pointwise_unary.yaml:493")
 def _tan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _tan_cpu(self, out)
@@ -1701,28 +1718,28 @@ def _tan_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tan", _tan_backward, setup_context=_tan_setup, source="pointwise_unary.yaml:488")
+_lib.register_autograd("tan", _tan_backward, setup_context=_tan_setup, source="pointwise_unary.yaml:496")
 tan = torch.ops.aten.tan.default
 
 
-# ---------------------------------------------------------------- tan_ (pointwise_unary.yaml:490)
+# ---------------------------------------------------------------- tan_ (pointwise_unary.yaml:498)
 _lib.define(
     "tan_(Tensor(a!) self) -> Tensor(a!)",
     doc="`tan` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:490",
+    source="pointwise_unary.yaml:498",
 )
 _tan_cpu_ = _libmindtorch_cpu.bind("mt_tan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tan_", "Meta", source="pointwise_unary.yaml:490")
+@library.register(_lib, "tan_", "Meta", source="pointwise_unary.yaml:498")
 def _tan_fake_(self: Tensor) -> Tensor:
     return self
 
 
-@library.register(_lib, "tan_", "CPU", source="pointwise_unary.yaml:495")
+@library.register(_lib, "tan_", "CPU", source="pointwise_unary.yaml:503")
 def _tan_cpu_kernel_(self: Tensor) -> Tensor:
     _tan_cpu_(self, self)
     return self
@@ -1739,27 +1756,27 @@ def _tan_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("tan_", _tan_backward_, setup_context=_tan_setup_, source="pointwise_unary.yaml:498")
+_lib.register_autograd("tan_", _tan_backward_, setup_context=_tan_setup_, source="pointwise_unary.yaml:506")
 tan_ = torch.ops.aten.tan_.default
 
 
-# ---------------------------------------------------------------- asin (pointwise_unary.yaml:500)
+# ---------------------------------------------------------------- asin (pointwise_unary.yaml:508)
 _lib.define(
     "asin(Tensor self) -> Tensor",
     doc="The inverse sine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:500",
+    source="pointwise_unary.yaml:508",
 )
 _asin_cpu = _libmindtorch_cpu.bind("mt_asin", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "asin", "Meta", source="pointwise_unary.yaml:504")
+@library.register(_lib, "asin", "Meta", source="pointwise_unary.yaml:512")
 def _asin_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "asin", "CPU", source="pointwise_unary.yaml:506")
+@library.register(_lib, "asin", "CPU", source="pointwise_unary.yaml:514")
 def _asin_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _asin_cpu(self, out)
@@ -1778,22 +1795,22 @@ def _asin_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("asin", _asin_backward, setup_context=_asin_setup, source="pointwise_unary.yaml:509")
+_lib.register_autograd("asin", _asin_backward, setup_context=_asin_setup, source="pointwise_unary.yaml:517")
 asin = torch.ops.aten.asin.default
 
 
-# ---------------------------------------------------------------- asin_ (pointwise_unary.yaml:511)
+# ---------------------------------------------------------------- asin_ (pointwise_unary.yaml:519)
 _lib.define(
     "asin_(Tensor(a!) self) -> Tensor(a!)",
     doc="`asin` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:511",
+    source="pointwise_unary.yaml:519",
 )
 
 
-@library.register(_lib, "asin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:519")
+@library.register(_lib, "asin_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:527")
 def _asin_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -1806,23 +1823,23 @@ def _asin_kernel(self: Tensor) -> Tensor:
 asin_ = torch.ops.aten.asin_.default
 
 
-# ---------------------------------------------------------------- acos (pointwise_unary.yaml:520)
+# ---------------------------------------------------------------- acos (pointwise_unary.yaml:528)
 _lib.define(
     "acos(Tensor self) -> Tensor",
     doc="The inverse cosine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:520",
+    source="pointwise_unary.yaml:528",
 )
 _acos_cpu = _libmindtorch_cpu.bind("mt_acos", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "acos", "Meta", source="pointwise_unary.yaml:524")
+@library.register(_lib, "acos", "Meta", source="pointwise_unary.yaml:532")
 def _acos_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "acos", "CPU", source="pointwise_unary.yaml:526")
+@library.register(_lib, "acos", "CPU", source="pointwise_unary.yaml:534")
 def _acos_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _acos_cpu(self, out)
@@ -1841,22 +1858,22 @@ def _acos_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("acos", _acos_backward, setup_context=_acos_setup, source="pointwise_unary.yaml:529")
+_lib.register_autograd("acos", _acos_backward, setup_context=_acos_setup, source="pointwise_unary.yaml:537")
 acos = torch.ops.aten.acos.default
 
 
-# ---------------------------------------------------------------- acos_ (pointwise_unary.yaml:531)
+# ---------------------------------------------------------------- acos_ (pointwise_unary.yaml:539)
 _lib.define(
     "acos_(Tensor(a!) self) -> Tensor(a!)",
     doc="`acos` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:531",
+    source="pointwise_unary.yaml:539",
 )
 
 
-@library.register(_lib, "acos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:539")
+@library.register(_lib, "acos_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:547")
 def _acos_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -1869,23 +1886,23 @@ def _acos_kernel(self: Tensor) -> Tensor:
 acos_ = torch.ops.aten.acos_.default
 
 
-# ---------------------------------------------------------------- atan (pointwise_unary.yaml:540)
+# ---------------------------------------------------------------- atan (pointwise_unary.yaml:548)
 _lib.define(
     "atan(Tensor self) -> Tensor",
     doc="The inverse tangent of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:540",
+    source="pointwise_unary.yaml:548",
 )
 _atan_cpu = _libmindtorch_cpu.bind("mt_atan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "atan", "Meta", source="pointwise_unary.yaml:544")
+@library.register(_lib, "atan", "Meta", source="pointwise_unary.yaml:552")
 def _atan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "atan", "CPU", source="pointwise_unary.yaml:546")
+@library.register(_lib, "atan", "CPU", source="pointwise_unary.yaml:554")
 def _atan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _atan_cpu(self, out)
@@ -1904,22 +1921,22 @@ def _atan_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("atan", _atan_backward, setup_context=_atan_setup, source="pointwise_unary.yaml:549")
+_lib.register_autograd("atan", _atan_backward, setup_context=_atan_setup, source="pointwise_unary.yaml:557")
 atan = torch.ops.aten.atan.default
 
 
-# ---------------------------------------------------------------- atan_ (pointwise_unary.yaml:551)
+# ---------------------------------------------------------------- atan_ (pointwise_unary.yaml:559)
 _lib.define(
     "atan_(Tensor(a!) self) -> Tensor(a!)",
     doc="`atan` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:551",
+    source="pointwise_unary.yaml:559",
 )
 
 
-@library.register(_lib, "atan_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:559")
+@library.register(_lib, "atan_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:567")
 def _atan_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -1932,23 +1949,23 @@ def _atan_kernel(self: Tensor) -> Tensor:
 atan_ = torch.ops.aten.atan_.default
 
 
-# ---------------------------------------------------------------- sinh (pointwise_unary.yaml:560)
+# ---------------------------------------------------------------- sinh (pointwise_unary.yaml:568)
 _lib.define(
     "sinh(Tensor self) -> Tensor",
     doc="The hyperbolic sine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:560",
+    source="pointwise_unary.yaml:568",
 )
 _sinh_cpu = _libmindtorch_cpu.bind("mt_sinh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sinh", "Meta", source="pointwise_unary.yaml:564")
+@library.register(_lib, "sinh", "Meta", source="pointwise_unary.yaml:572")
 def _sinh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "sinh", "CPU", source="pointwise_unary.yaml:566")
+@library.register(_lib, "sinh", "CPU", source="pointwise_unary.yaml:574")
 def _sinh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _sinh_cpu(self, out)
@@ -1967,22 +1984,22 @@ def _sinh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("sinh", _sinh_backward, setup_context=_sinh_setup, source="pointwise_unary.yaml:569")
+_lib.register_autograd("sinh", _sinh_backward, setup_context=_sinh_setup, source="pointwise_unary.yaml:577")
 sinh = torch.ops.aten.sinh.default
 
 
-# ---------------------------------------------------------------- sinh_ (pointwise_unary.yaml:571)
+# ---------------------------------------------------------------- sinh_ (pointwise_unary.yaml:579)
 _lib.define(
     "sinh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`sinh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:571",
+    source="pointwise_unary.yaml:579",
 )
 
 
-@library.register(_lib, "sinh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:579")
+@library.register(_lib, "sinh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:587")
 def _sinh_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -1995,23 +2012,23 @@ def _sinh_kernel(self: Tensor) -> Tensor:
 sinh_ = torch.ops.aten.sinh_.default
 
 
-# ---------------------------------------------------------------- cosh (pointwise_unary.yaml:580)
+# ---------------------------------------------------------------- cosh (pointwise_unary.yaml:588)
 _lib.define(
     "cosh(Tensor self) -> Tensor",
     doc="The hyperbolic cosine of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:580",
+    source="pointwise_unary.yaml:588",
 )
 _cosh_cpu = _libmindtorch_cpu.bind("mt_cosh", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "cosh", "Meta", source="pointwise_unary.yaml:584")
+@library.register(_lib, "cosh", "Meta", source="pointwise_unary.yaml:592")
 def _cosh_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "cosh", "CPU", source="pointwise_unary.yaml:586")
+@library.register(_lib, "cosh", "CPU", source="pointwise_unary.yaml:594")
 def _cosh_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _cosh_cpu(self, out)
@@ -2030,22 +2047,22 @@ def _cosh_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("cosh", _cosh_backward, setup_context=_cosh_setup, source="pointwise_unary.yaml:589")
+_lib.register_autograd("cosh", _cosh_backward, setup_context=_cosh_setup, source="pointwise_unary.yaml:597")
 cosh = torch.ops.aten.cosh.default
 
 
-# ---------------------------------------------------------------- cosh_ (pointwise_unary.yaml:591)
+# ---------------------------------------------------------------- cosh_ (pointwise_unary.yaml:599)
 _lib.define(
     "cosh_(Tensor(a!) self) -> Tensor(a!)",
     doc="`cosh` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:591",
+    source="pointwise_unary.yaml:599",
 )
 
 
-@library.register(_lib, "cosh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:599")
+@library.register(_lib, "cosh_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:607")
 def _cosh_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -2058,23 +2075,23 @@ def _cosh_kernel(self: Tensor) -> Tensor:
 cosh_ = torch.ops.aten.cosh_.default
 
 
-# ---------------------------------------------------------------- erf (pointwise_unary.yaml:600)
+# ---------------------------------------------------------------- erf (pointwise_unary.yaml:608)
 _lib.define(
     "erf(Tensor self) -> Tensor",
     doc="The error function of each element.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:600",
+    source="pointwise_unary.yaml:608",
 )
 _erf_cpu = _libmindtorch_cpu.bind("mt_erf", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "erf", "Meta", source="pointwise_unary.yaml:604")
+@library.register(_lib, "erf", "Meta", source="pointwise_unary.yaml:612")
 def _erf_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "erf", "CPU", source="pointwise_unary.yaml:606")
+@library.register(_lib, "erf", "CPU", source="pointwise_unary.yaml:614")
 def _erf_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _erf_cpu(self, out)
@@ -2093,22 +2110,22 @@ def _erf_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("erf", _erf_backward, setup_context=_erf_setup, source="pointwise_unary.yaml:609")
+_lib.register_autograd("erf", _erf_backward, setup_context=_erf_setup, source="pointwise_unary.yaml:617")
 erf = torch.ops.aten.erf.default
 
 
-# ---------------------------------------------------------------- erf_ (pointwise_unary.yaml:611)
+# ---------------------------------------------------------------- erf_ (pointwise_unary.yaml:619)
 _lib.define(
     "erf_(Tensor(a!) self) -> Tensor(a!)",
     doc="`erf` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_unary.yaml:611",
+    source="pointwise_unary.yaml:619",
 )
 
 
-@library.register(_lib, "erf_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:619")
+@library.register(_lib, "erf_", "CompositeImplicitAutograd", source="pointwise_unary.yaml:627")
 def _erf_kernel(self: Tensor) -> Tensor:
     if not torch.can_cast(torch.result_type(self, 1.0), self.dtype):
         raise library.failed_check(
@@ -2121,23 +2138,23 @@ def _erf_kernel(self: Tensor) -> Tensor:
 erf_ = torch.ops.aten.erf_.default
 
 
-# ---------------------------------------------------------------- silu (pointwise_unary.yaml:622)
+# ---------------------------------------------------------------- silu (pointwise_unary.yaml:630)
 _lib.define(
     "silu(Tensor self) -> Tensor",
     doc="x * sigmoid(x) of each element.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:622",
+    source="pointwise_unary.yaml:630",
 )
 _silu_cpu = _libmindtorch_cpu.bind("mt_silu", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "silu", "Meta", source="pointwise_unary.yaml:625")
+@library.register(_lib, "silu", "Meta", source="pointwise_unary.yaml:633")
 def _silu_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "silu", "CPU", source="pointwise_unary.yaml:627")
+@library.register(_lib, "silu", "CPU", source="pointwise_unary.yaml:635")
 def _silu_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
     _silu_cpu(self, out)
@@ -2156,30 +2173,30 @@ def _silu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return (grad_self,)
 
 
-_lib.register_autograd("silu", _silu_backward, setup_context=_silu_setup, source="pointwise_unary.yaml:630")
+_lib.register_autograd("silu", _silu_backward, setup_context=_silu_setup, source="pointwise_unary.yaml:638")
 silu = torch.ops.aten.silu.default
 
 
-# ---------------------------------------------------------------- gelu (pointwise_unary.yaml:632)
+# ---------------------------------------------------------------- gelu (pointwise_unary.yaml:640)
 _lib.define(
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
     doc="The Gaussian error linear unit; `approximate` is `none` (by erf) or `tanh`.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_unary.yaml:632",
+    source="pointwise_unary.yaml:640",
 )
 _gelu_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh", (npu.desc, npu.desc), abi="c")
 _gelu_cpu_ = _libmindtorch_cpu.bind("mt_gelu", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gelu", "Meta", source="pointwise_unary.yaml:638")
+@library.register(_lib, "gelu", "Meta", source="pointwise_unary.yaml:646")
 def _gelu_fake(self: Tensor, *, approximate: str) -> Tensor:
     if approximate not in ("none", "tanh"):
         raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
     return npu.alloc(self.shape, torch.result_type(self, 1.0), self.device)
 
 
-@library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:640")
+@library.register(_lib, "gelu", "CPU", source="pointwise_unary.yaml:648")
 def _gelu_cpu_kernel(self: Tensor, *, approximate: str) -> Tensor:
     if approximate not in ("none", "tanh"):
         raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
@@ -2205,27 +2222,27 @@ def _gelu_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None
 
 
-_lib.register_autograd("gelu", _gelu_backward, setup_context=_gelu_setup, source="pointwise_unary.yaml:647")
+_lib.register_autograd("gelu", _gelu_backward, setup_context=_gelu_setup, source="pointwise_unary.yaml:655")
 gelu = torch.ops.aten.gelu.default
 
 
-# ---------------------------------------------------------------- logical_not (pointwise_unary.yaml:651)
+# ---------------------------------------------------------------- logical_not (pointwise_unary.yaml:659)
 _lib.define(
     "logical_not(Tensor self) -> Tensor",
     doc="Whether each element is 0.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:651",
+    source="pointwise_unary.yaml:659",
 )
 _logical_not_cpu = _libmindtorch_cpu.bind("mt_logical_not", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "logical_not", "Meta", source="pointwise_unary.yaml:655")
+@library.register(_lib, "logical_not", "Meta", source="pointwise_unary.yaml:663")
 def _logical_not_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "logical_not", "CPU", source="pointwise_unary.yaml:657")
+@library.register(_lib, "logical_not", "CPU", source="pointwise_unary.yaml:665")
 def _logical_not_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _logical_not_cpu(self, out)
@@ -2241,28 +2258,28 @@ def _logical_not_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "logical_not", _logical_not_backward, setup_context=_logical_not_setup, source="pointwise_unary.yaml:660"
+    "logical_not", _logical_not_backward, setup_context=_logical_not_setup, source="pointwise_unary.yaml:668"
 )
 logical_not = torch.ops.aten.logical_not.default
 
 
-# ---------------------------------------------------------------- isnan (pointwise_unary.yaml:661)
+# ---------------------------------------------------------------- isnan (pointwise_unary.yaml:669)
 _lib.define(
     "isnan(Tensor self) -> Tensor",
     doc="Whether each element is NaN.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:661",
+    source="pointwise_unary.yaml:669",
 )
 _isnan_cpu = _libmindtorch_cpu.bind("mt_isnan", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isnan", "Meta", source="pointwise_unary.yaml:665")
+@library.register(_lib, "isnan", "Meta", source="pointwise_unary.yaml:673")
 def _isnan_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isnan", "CPU", source="pointwise_unary.yaml:667")
+@library.register(_lib, "isnan", "CPU", source="pointwise_unary.yaml:675")
 def _isnan_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isnan_cpu(self, out)
@@ -2277,27 +2294,27 @@ def _isnan_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isnan", _isnan_backward, setup_context=_isnan_setup, source="pointwise_unary.yaml:670")
+_lib.register_autograd("isnan", _isnan_backward, setup_context=_isnan_setup, source="pointwise_unary.yaml:678")
 isnan = torch.ops.aten.isnan.default
 
 
-# ---------------------------------------------------------------- isinf (pointwise_unary.yaml:671)
+# ---------------------------------------------------------------- isinf (pointwise_unary.yaml:679)
 _lib.define(
     "isinf(Tensor self) -> Tensor",
     doc="Whether each element is infinite.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:671",
+    source="pointwise_unary.yaml:679",
 )
 _isinf_cpu = _libmindtorch_cpu.bind("mt_isinf", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isinf", "Meta", source="pointwise_unary.yaml:675")
+@library.register(_lib, "isinf", "Meta", source="pointwise_unary.yaml:683")
 def _isinf_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isinf", "CPU", source="pointwise_unary.yaml:677")
+@library.register(_lib, "isinf", "CPU", source="pointwise_unary.yaml:685")
 def _isinf_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isinf_cpu(self, out)
@@ -2312,27 +2329,27 @@ def _isinf_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isinf", _isinf_backward, setup_context=_isinf_setup, source="pointwise_unary.yaml:680")
+_lib.register_autograd("isinf", _isinf_backward, setup_context=_isinf_setup, source="pointwise_unary.yaml:688")
 isinf = torch.ops.aten.isinf.default
 
 
-# ---------------------------------------------------------------- isfinite (pointwise_unary.yaml:681)
+# ---------------------------------------------------------------- isfinite (pointwise_unary.yaml:689)
 _lib.define(
     "isfinite(Tensor self) -> Tensor",
     doc="Whether each element is a finite number.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:681",
+    source="pointwise_unary.yaml:689",
 )
 _isfinite_cpu = _libmindtorch_cpu.bind("mt_isfinite", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "isfinite", "Meta", source="pointwise_unary.yaml:685")
+@library.register(_lib, "isfinite", "Meta", source="pointwise_unary.yaml:693")
 def _isfinite_fake(self: Tensor) -> Tensor:
     return npu.alloc(self.shape, torch.bool, self.device)
 
 
-@library.register(_lib, "isfinite", "CPU", source="pointwise_unary.yaml:687")
+@library.register(_lib, "isfinite", "CPU", source="pointwise_unary.yaml:695")
 def _isfinite_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc(self.shape, torch.bool, self.device)
     _isfinite_cpu(self, out)
@@ -2347,27 +2364,27 @@ def _isfinite_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return (None,)
 
 
-_lib.register_autograd("isfinite", _isfinite_backward, setup_context=_isfinite_setup, source="pointwise_unary.yaml:690")
+_lib.register_autograd("isfinite", _isfinite_backward, setup_context=_isfinite_setup, source="pointwise_unary.yaml:698")
 isfinite = torch.ops.aten.isfinite.default
 
 
-# ---------------------------------------------------------------- bitwise_not (pointwise_unary.yaml:691)
+# ---------------------------------------------------------------- bitwise_not (pointwise_unary.yaml:699)
 _lib.define(
     "bitwise_not(Tensor self) -> Tensor",
     doc="The complement of each element's bits; of bool, the logical one.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_unary.yaml:691",
+    source="pointwise_unary.yaml:699",
 )
 _bitwise_not_cpu = _libmindtorch_cpu.bind("mt_bitwise_not", (npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "bitwise_not", "Meta", source="pointwise_unary.yaml:695")
+@library.register(_lib, "bitwise_not", "Meta", source="pointwise_unary.yaml:703")
 def _bitwise_not_fake(self: Tensor) -> Tensor:
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "bitwise_not", "CPU", source="pointwise_unary.yaml:697")
+@library.register(_lib, "bitwise_not", "CPU", source="pointwise_unary.yaml:705")
 def _bitwise_not_cpu_kernel(self: Tensor) -> Tensor:
     out = npu.alloc_like(self)
     _bitwise_not_cpu(self, out)
@@ -2383,19 +2400,19 @@ def _bitwise_not_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "bitwise_not", _bitwise_not_backward, setup_context=_bitwise_not_setup, source="pointwise_unary.yaml:700"
+    "bitwise_not", _bitwise_not_backward, setup_context=_bitwise_not_setup, source="pointwise_unary.yaml:708"
 )
 bitwise_not = torch.ops.aten.bitwise_not.default
 
 
-# ---------------------------------------------------------------- threshold_backward (pointwise_unary.yaml:703)
+# ---------------------------------------------------------------- threshold_backward (pointwise_unary.yaml:711)
 _lib.define(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
     doc="`grad_output` where `self > threshold`, else 0.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:703",
+    source="pointwise_unary.yaml:711",
 )
 _threshold_backward_cpu = _libmindtorch_cpu.bind(
     "mt_threshold_backward", (npu.desc, npu.desc, npu.desc, npu.f64), abi="c"
@@ -2403,19 +2420,19 @@ _threshold_backward_cpu = _libmindtorch_cpu.bind(
 _threshold_backward_npu_python = library.python_function("mindtorch_v2.kernels.npu:threshold_backward")
 
 
-@library.register(_lib, "threshold_backward", "Meta", source="pointwise_unary.yaml:706")
+@library.register(_lib, "threshold_backward", "Meta", source="pointwise_unary.yaml:714")
 def _threshold_backward_fake(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     return npu.alloc_broadcast(grad_output, self)
 
 
-@library.register(_lib, "threshold_backward", "CPU", source="pointwise_unary.yaml:708")
+@library.register(_lib, "threshold_backward", "CPU", source="pointwise_unary.yaml:716")
 def _threshold_backward_cpu_kernel(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     out = npu.alloc_broadcast(grad_output, self)
     _threshold_backward_cpu(grad_output, self, out, threshold)
     return out
 
 
-@library.register(_lib, "threshold_backward", "NPU", source="pointwise_unary.yaml:711")
+@library.register(_lib, "threshold_backward", "NPU", source="pointwise_unary.yaml:719")
 def _threshold_backward_npu_kernel(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     result: Tensor = _threshold_backward_npu_python(grad_output, self, threshold)
     return result
@@ -2440,29 +2457,29 @@ _lib.register_autograd(
     "threshold_backward",
     _threshold_backward_backward,
     setup_context=_threshold_backward_setup,
-    source="pointwise_unary.yaml:713",
+    source="pointwise_unary.yaml:721",
 )
 threshold_backward = torch.ops.aten.threshold_backward.default
 
 
-# ---------------------------------------------------------------- sigmoid_backward (pointwise_unary.yaml:716)
+# ---------------------------------------------------------------- sigmoid_backward (pointwise_unary.yaml:724)
 _lib.define(
     "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
     doc="The gradient of `sigmoid` from its output.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:716",
+    source="pointwise_unary.yaml:724",
 )
 _sigmoid_backward_cpu = _libmindtorch_cpu.bind("mt_sigmoid_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "sigmoid_backward", "Meta", source="pointwise_unary.yaml:719")
+@library.register(_lib, "sigmoid_backward", "Meta", source="pointwise_unary.yaml:727")
 def _sigmoid_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
     return npu.alloc_broadcast(grad_output, output)
 
 
-@library.register(_lib, "sigmoid_backward", "CPU", source="pointwise_unary.yaml:721")
+@library.register(_lib, "sigmoid_backward", "CPU", source="pointwise_unary.yaml:729")
 def _sigmoid_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
     out = npu.alloc_broadcast(grad_output, output)
     _sigmoid_backward_cpu(grad_output, output, out)
@@ -2487,29 +2504,29 @@ _lib.register_autograd(
     "sigmoid_backward",
     _sigmoid_backward_backward,
     setup_context=_sigmoid_backward_setup,
-    source="pointwise_unary.yaml:724",
+    source="pointwise_unary.yaml:732",
 )
 sigmoid_backward = torch.ops.aten.sigmoid_backward.default
 
 
-# ---------------------------------------------------------------- tanh_backward (pointwise_unary.yaml:727)
+# ---------------------------------------------------------------- tanh_backward (pointwise_unary.yaml:735)
 _lib.define(
     "tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
     doc="The gradient of `tanh` from its output.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:727",
+    source="pointwise_unary.yaml:735",
 )
 _tanh_backward_cpu = _libmindtorch_cpu.bind("mt_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "tanh_backward", "Meta", source="pointwise_unary.yaml:730")
+@library.register(_lib, "tanh_backward", "Meta", source="pointwise_unary.yaml:738")
 def _tanh_backward_fake(grad_output: Tensor, output: Tensor) -> Tensor:
     return npu.alloc_broadcast(grad_output, output)
 
 
-@library.register(_lib, "tanh_backward", "CPU", source="pointwise_unary.yaml:732")
+@library.register(_lib, "tanh_backward", "CPU", source="pointwise_unary.yaml:740")
 def _tanh_backward_cpu_kernel(grad_output: Tensor, output: Tensor) -> Tensor:
     out = npu.alloc_broadcast(grad_output, output)
     _tanh_backward_cpu(grad_output, output, out)
@@ -2531,29 +2548,29 @@ def _tanh_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "tanh_backward", _tanh_backward_backward, setup_context=_tanh_backward_setup, source="pointwise_unary.yaml:735"
+    "tanh_backward", _tanh_backward_backward, setup_context=_tanh_backward_setup, source="pointwise_unary.yaml:743"
 )
 tanh_backward = torch.ops.aten.tanh_backward.default
 
 
-# ---------------------------------------------------------------- silu_backward (pointwise_unary.yaml:738)
+# ---------------------------------------------------------------- silu_backward (pointwise_unary.yaml:746)
 _lib.define(
     "silu_backward(Tensor grad_output, Tensor self) -> Tensor",
     doc="The gradient of `silu` from its input.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:738",
+    source="pointwise_unary.yaml:746",
 )
 _silu_backward_cpu = _libmindtorch_cpu.bind("mt_silu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "silu_backward", "Meta", source="pointwise_unary.yaml:741")
+@library.register(_lib, "silu_backward", "Meta", source="pointwise_unary.yaml:749")
 def _silu_backward_fake(grad_output: Tensor, self: Tensor) -> Tensor:
     return npu.alloc_broadcast(grad_output, self)
 
 
-@library.register(_lib, "silu_backward", "CPU", source="pointwise_unary.yaml:743")
+@library.register(_lib, "silu_backward", "CPU", source="pointwise_unary.yaml:751")
 def _silu_backward_cpu_kernel(grad_output: Tensor, self: Tensor) -> Tensor:
     out = npu.alloc_broadcast(grad_output, self)
     _silu_backward_cpu(grad_output, self, out)
@@ -2579,32 +2596,32 @@ def _silu_backward_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "silu_backward", _silu_backward_backward, setup_context=_silu_backward_setup, source="pointwise_unary.yaml:746"
+    "silu_backward", _silu_backward_backward, setup_context=_silu_backward_setup, source="pointwise_unary.yaml:754"
 )
 silu_backward = torch.ops.aten.silu_backward.default
 
 
-# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:749)
+# ---------------------------------------------------------------- gelu_backward (pointwise_unary.yaml:757)
 _lib.define(
     "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
     doc="The gradient of `gelu` from its input.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_unary.yaml:749",
+    source="pointwise_unary.yaml:757",
 )
 _gelu_backward_cpu = _libmindtorch_cpu.bind("mt_gelu_tanh_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 _gelu_backward_cpu_ = _libmindtorch_cpu.bind("mt_gelu_backward", (npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:755")
+@library.register(_lib, "gelu_backward", "Meta", source="pointwise_unary.yaml:763")
 def _gelu_backward_fake(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     if approximate not in ("none", "tanh"):
         raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
     return npu.alloc_broadcast(grad_output, self)
 
 
-@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:757")
+@library.register(_lib, "gelu_backward", "CPU", source="pointwise_unary.yaml:765")
 def _gelu_backward_cpu_kernel(grad_output: Tensor, self: Tensor, *, approximate: str) -> Tensor:
     if approximate not in ("none", "tanh"):
         raise library.failed_check("approximate argument must be either none or tanh, got '{}'", approximate)
@@ -2621,6 +2638,6 @@ _lib.register_autograd(
     "gelu_backward",
     library.python_function("mindtorch_v2.kernels.activation:gelu_backward_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.activation:gelu_backward_setup"),
-    source="pointwise_unary.yaml:764",
+    source="pointwise_unary.yaml:772",
 )
 gelu_backward = torch.ops.aten.gelu_backward.default
