@@ -194,7 +194,10 @@ REASONS = (
         "a device that PyTorch's side was built without, and ours counts as the NPU or names as missing",
         _kinds("accepted error"),
         lambda call, ours, theirs: (
-            re.search("not compiled with CUDA|Cannot access accelerator device", _message(theirs)) is not None
+            re.search(
+                "not compiled with CUDA|Cannot access accelerator device|from the 'CUDA' backend", _message(theirs)
+            )
+            is not None
         ),
     ),
     Reason(
