@@ -353,7 +353,7 @@ REASONS = (
         "PyTorch compares no shapes here, and reads beyond the smaller tensor",
         _kinds("refused value"),
         lambda call, ours, theirs: (
-            _name(call).endswith("_log_softmax_backward_data") and "to have same size" in _message(ours)
+            _name(call).endswith("_log_softmax_backward_data") and "do not fit one another" in _message(ours)
         ),
     ),
     Reason(

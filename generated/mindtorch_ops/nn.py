@@ -283,7 +283,7 @@ _log_softmax_backward_data_cpu = _libmindtorch_cpu.bind(
 )
 
 
-@library.register(_lib, "_log_softmax_backward_data", "Meta", source="nn.yaml:77")
+@library.register(_lib, "_log_softmax_backward_data", "Meta", source="nn.yaml:74")
 def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
     if not (-grad_output.dim() <= dim < grad_output.dim() or (grad_output.dim() == 0 and -1 <= dim <= 0)):
         raise library.failed_check(
@@ -293,13 +293,6 @@ def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: in
             dim,
             error=IndexError,
         )
-    if grad_output.shape != output.shape:
-        raise library.failed_check(
-            "Expected tensor for argument 'grad' to have same size as tensor for argument 'output'; but {} does "
-            "not equal {}",
-            grad_output.shape,
-            output.shape,
-        )
     return npu.alloc_like(
         grad_output,
         dtype=grad_output.dtype
@@ -308,7 +301,7 @@ def _log_softmax_backward_data_fake(grad_output: Tensor, output: Tensor, dim: in
     )
 
 
-@library.register(_lib, "_log_softmax_backward_data", "CPU", source="nn.yaml:79")
+@library.register(_lib, "_log_softmax_backward_data", "CPU", source="nn.yaml:76")
 def _log_softmax_backward_data_cpu_kernel(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype
 ) -> Tensor:
@@ -341,22 +334,22 @@ _lib.register_autograd(
     "_log_softmax_backward_data",
     _log_softmax_backward_data_backward,
     setup_context=_log_softmax_backward_data_setup,
-    source="nn.yaml:82",
+    source="nn.yaml:79",
 )
 _log_softmax_backward_data = torch.ops.aten._log_softmax_backward_data.default
 
 
-# ---------------------------------------------------------------- mse_loss (nn.yaml:87)
+# ---------------------------------------------------------------- mse_loss (nn.yaml:84)
 _lib.define(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     doc="(self - target) ** 2, reduced.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:87",
+    source="nn.yaml:84",
 )
 
 
-@library.register(_lib, "mse_loss", "CompositeImplicitAutograd", source="nn.yaml:94")
+@library.register(_lib, "mse_loss", "CompositeImplicitAutograd", source="nn.yaml:91")
 def _mse_loss_kernel(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     if not (self.is_floating_point() or target.is_floating_point() or self.is_complex() or target.is_complex()):
         raise library.failed_check(
@@ -378,7 +371,7 @@ def _mse_loss_kernel(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 mse_loss = torch.ops.aten.mse_loss.default
 
 
-# ---------------------------------------------------------------- nll_loss_forward (nn.yaml:95)
+# ---------------------------------------------------------------- nll_loss_forward (nn.yaml:92)
 _lib.define(
     "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor "
     "output, Tensor total_weight)",
@@ -386,13 +379,13 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:95",
+    source="nn.yaml:92",
 )
 _nll_loss_forward_fake_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_fake")
 _nll_loss_forward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_forward")
 
 
-@library.register(_lib, "nll_loss_forward", "Meta", source="nn.yaml:97")
+@library.register(_lib, "nll_loss_forward", "Meta", source="nn.yaml:94")
 def _nll_loss_forward_fake(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -400,7 +393,7 @@ def _nll_loss_forward_fake(
     return result
 
 
-@library.register(_lib, "nll_loss_forward", "CPU", source="nn.yaml:99")
+@library.register(_lib, "nll_loss_forward", "CPU", source="nn.yaml:96")
 def _nll_loss_forward_cpu_kernel(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -412,12 +405,12 @@ _lib.register_autograd(
     "nll_loss_forward",
     library.python_function("mindtorch_v2.kernels.nn:nll_loss_gradient"),
     setup_context=library.python_function("mindtorch_v2.kernels.nn:nll_loss_setup"),
-    source="nn.yaml:101",
+    source="nn.yaml:98",
 )
 nll_loss_forward = torch.ops.aten.nll_loss_forward.default
 
 
-# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:104)
+# ---------------------------------------------------------------- nll_loss_backward (nn.yaml:101)
 _lib.define(
     "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
     "ignore_index, Tensor total_weight) -> Tensor",
@@ -425,12 +418,12 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:104",
+    source="nn.yaml:101",
 )
 _nll_loss_backward_cpu_python = library.python_function("mindtorch_v2.kernels.nn:nll_loss_backward")
 
 
-@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:106")
+@library.register(_lib, "nll_loss_backward", "Meta", source="nn.yaml:103")
 def _nll_loss_backward_fake(
     grad_output: Tensor,
     self: Tensor,
@@ -443,7 +436,7 @@ def _nll_loss_backward_fake(
     return npu.alloc_like(self)
 
 
-@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:108")
+@library.register(_lib, "nll_loss_backward", "CPU", source="nn.yaml:105")
 def _nll_loss_backward_cpu_kernel(
     grad_output: Tensor,
     self: Tensor,
@@ -463,22 +456,22 @@ _lib.register_autograd(
     "nll_loss_backward",
     library.python_function("mindtorch_v2.kernels.nn:nll_loss_second_gradient"),
     setup_context=library.python_function("mindtorch_v2.kernels.nn:nll_loss_backward_setup"),
-    source="nn.yaml:110",
+    source="nn.yaml:107",
 )
 nll_loss_backward = torch.ops.aten.nll_loss_backward.default
 
 
-# ---------------------------------------------------------------- nll_loss (nn.yaml:113)
+# ---------------------------------------------------------------- nll_loss (nn.yaml:110)
 _lib.define(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor",
     doc="The negative of each row's element at its target, weighted and reduced.",
     tags=(),
     variants=("function",),
-    source="nn.yaml:113",
+    source="nn.yaml:110",
 )
 
 
-@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:116")
+@library.register(_lib, "nll_loss", "CompositeImplicitAutograd", source="nn.yaml:113")
 def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     result: Tensor = torch.ops.aten.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
     return result
@@ -487,17 +480,17 @@ def _nll_loss_kernel(self: Tensor, target: Tensor, weight: Tensor | None, reduct
 nll_loss = torch.ops.aten.nll_loss.default
 
 
-# ---------------------------------------------------------------- linear (nn.yaml:119)
+# ---------------------------------------------------------------- linear (nn.yaml:116)
 _lib.define(
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     doc="input @ weight.T + bias",
     tags=(),
     variants=("function",),
-    source="nn.yaml:119",
+    source="nn.yaml:116",
 )
 
 
-@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:122")
+@library.register(_lib, "linear", "CompositeImplicitAutograd", source="nn.yaml:119")
 def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     result: Tensor = (
         torch.ops.aten.matmul(input, weight.t())
@@ -514,7 +507,7 @@ def _linear_kernel(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
 linear = torch.ops.aten.linear.default
 
 
-# ---------------------------------------------------------------- embedding (nn.yaml:123)
+# ---------------------------------------------------------------- embedding (nn.yaml:120)
 _lib.define(
     "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
     "sparse=False) -> Tensor",
@@ -522,12 +515,12 @@ _lib.define(
     tags=(),
     variants=("function",),
     device_check="ExactSame",
-    source="nn.yaml:123",
+    source="nn.yaml:120",
 )
 _embedding_cpu_python = library.python_function("mindtorch_v2.kernels.embedding:embedding")
 
 
-@library.register(_lib, "embedding", "Meta", source="nn.yaml:133")
+@library.register(_lib, "embedding", "Meta", source="nn.yaml:130")
 def _embedding_fake(
     weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
@@ -542,7 +535,7 @@ def _embedding_fake(
     return npu.alloc((*indices.shape, weight.size(1)), weight.dtype, weight.device)
 
 
-@library.register(_lib, "embedding", "CPU", source="nn.yaml:135")
+@library.register(_lib, "embedding", "CPU", source="nn.yaml:132")
 def _embedding_cpu_kernel(
     weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
@@ -562,22 +555,22 @@ _lib.register_autograd(
     "embedding",
     library.python_function("mindtorch_v2.kernels.embedding:embedding_backward"),
     setup_context=library.python_function("mindtorch_v2.kernels.embedding:embedding_setup"),
-    source="nn.yaml:137",
+    source="nn.yaml:134",
 )
 embedding = torch.ops.aten.embedding.default
 
 
-# ---------------------------------------------------------------- dropout (nn.yaml:140)
+# ---------------------------------------------------------------- dropout (nn.yaml:137)
 _lib.define(
     "dropout(Tensor input, float p, bool train) -> Tensor",
     doc="With `train`, elements zeroed with probability p and the rest scaled by 1 / (1 - p).",
     tags=("nondeterministic_seeded",),
     variants=("function",),
-    source="nn.yaml:140",
+    source="nn.yaml:137",
 )
 
 
-@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:149")
+@library.register(_lib, "dropout", "CompositeImplicitAutograd", source="nn.yaml:146")
 def _dropout_kernel(input: Tensor, p: float, train: bool) -> Tensor:
     if not 0 <= p <= 1:
         raise library.failed_check("dropout probability has to be between 0 and 1, but got {}", p)
