@@ -27,12 +27,12 @@ from types import CodeType, FrameType
 from typing import Any
 from unittest import mock
 
-from benchmarks.torch_yaml import derivatives_text, native_function_text, read_corpus, saved_values
+from benchmarks.torch_yaml import derivatives_text, native_function_text, read_corpus, saved_values, scope_of
 from mtcodegen.cli.main import main
 from mtcodegen.document.load import load
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.source import Source
-from mtcodegen.importer.pytorch import FormulaKind, scope_of
+from mtcodegen.importer.pytorch import FormulaKind
 
 __all__ = ["Outcome", "UnsoundError", "check_ours", "check_torch", "guarded", "undefined_names"]
 
@@ -194,9 +194,9 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _is_module(code: object, caller: FrameType) -> bool:
-    """Modules that are imported late, templates, and the methods that dataclasses make of classes."""
+    """Modules that are imported late, templates, and the methods that dataclasses and attrs make of classes."""
     name = code.co_filename if isinstance(code, CodeType) else "<string>"
-    return name.startswith(("<frozen", *_code_folders())) or caller.f_code.co_filename in _MAKERS
+    return name.startswith(("<frozen", "<attrs generated", *_code_folders())) or caller.f_code.co_filename in _MAKERS
 
 
 def _code_folders() -> Iterator[str]:

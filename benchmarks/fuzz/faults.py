@@ -35,6 +35,7 @@ from benchmarks.fuzz.values import AliasValue, TensorValue, Value
 __all__ = ["are_both_right"]
 
 MENDS = 20  # values that are tried in an argument's place
+EVERYWHERE = -1  # the place of a mend of all tensors
 GONE_ON = 6  # calls without the first fault that a second one is looked for in
 
 Make = Callable[[Sequence[Call]], list[tuple[Outcome, Outcome | None]]]
@@ -42,7 +43,7 @@ Make = Callable[[Sequence[Call]], list[tuple[Outcome, Outcome | None]]]
 
 @dataclass(frozen=True)
 class Mend:
-    """What is done at an argument's place: it is replaced, or left out, or fields of a tensor are."""
+    """What is done at an argument's place, or at all: it is replaced, or left out, or fields of tensors are."""
 
     place: int
     argument: Argument | None = None
@@ -50,19 +51,25 @@ class Mend:
 
     def is_apart_from(self, other: Mend) -> bool:
         """Whether the two mend different things, so that both may be done."""
-        if self.place != other.place:
-            return True
         mine, others = dict(self.fields), dict(other.fields)
+        if self.place != other.place:
+            return EVERYWHERE not in (self.place, other.place) or not mine.keys() & others.keys()
         return bool(mine and others) and not mine.keys() & others.keys()
 
     def done(self, arguments: Mapping[int, Argument]) -> Mapping[int, Argument]:
         """The arguments, mended."""
+        if self.place == EVERYWHERE:
+            return {place: _with_fields(argument, self.fields) for place, argument in arguments.items()}
         if self.fields:
-            there = arguments[self.place]
-            assert isinstance(there.value, TensorValue)
-            return {**arguments, self.place: replace(there, value=replace(there.value, **dict(self.fields)))}
+            return {**arguments, self.place: _with_fields(arguments[self.place], self.fields)}
         rest = {place: argument for place, argument in arguments.items() if place != self.place}
         return rest if self.argument is None else {**rest, self.place: self.argument}
+
+
+def _with_fields(argument: Argument, fields: tuple[tuple[str, Any], ...]) -> Argument:
+    """An argument that is a tensor with other fields; one that is none as it is."""
+    there = argument.value
+    return replace(argument, value=replace(there, **dict(fields))) if isinstance(there, TensorValue) else argument
 
 
 def are_both_right(call: Call, ours: Outcome, theirs: Outcome | None, make: Make) -> bool:
@@ -109,7 +116,8 @@ def _mended(call: Call, *mends: Mend) -> Call:
 
 
 def _mends(call: Call) -> Iterator[Mend]:
-    """What may be done to each argument."""
+    """What may be done to each argument, and to all tensors: several that have to be of one dtype have one fault."""
+    yield Mend(EVERYWHERE, fields=(("dtype", "float32"),))
     for place, argument in enumerate(call.arguments):
         if _may_be_left_out(call, place):
             yield Mend(place)

@@ -194,7 +194,10 @@ REASONS = (
         "a device that PyTorch's side was built without, and ours counts as the NPU or names as missing",
         _kinds("accepted error"),
         lambda call, ours, theirs: (
-            re.search("not compiled with CUDA|Cannot access accelerator device", _message(theirs)) is not None
+            re.search(
+                "not compiled with CUDA|Cannot access accelerator device|from the 'CUDA' backend", _message(theirs)
+            )
+            is not None
         ),
     ),
     Reason(
@@ -296,14 +299,14 @@ REASONS = (
         lambda call, ours, theirs: "gelu" in _name(call) and _same_but_for_nan(ours, theirs),
     ),
     Reason(
-        "PyTorch asserts what an argument is; ours is a TypeError that says so",
+        "PyTorch asserts what an argument is; ours is a TypeError, or a ValueError, that says so",
         _kinds("error"),
         lambda call, ours, theirs: (
             isinstance(theirs, Raised)
             and isinstance(ours, Raised)
             and theirs.bases[0] == "AssertionError"
-            and "TypeError" in ours.bases
-            and re.search("must be|modes are called at", _message(ours)) is not None
+            and bool({"TypeError", "ValueError"} & set(ours.bases))
+            and re.search("must be|modes are called at|got no inputs", _message(ours)) is not None
         ),
     ),
     Reason(

@@ -2,7 +2,7 @@
 
 from benchmarks.torch_yaml.corpus import Corpus, read_corpus
 from benchmarks.torch_yaml.forward import ForwardInputs, forward_inputs
-from benchmarks.torch_yaml.saved import SavedValue, saved_values
+from benchmarks.torch_yaml.saved import SavedValue, saved_values, scope_of
 from benchmarks.torch_yaml.write import derivatives_text, native_function_text
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "native_function_text",
     "read_corpus",
     "saved_values",
+    "scope_of",
 ]

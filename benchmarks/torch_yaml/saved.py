@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mtcodegen.importer.pytorch.derivatives import Derivatives, Formula, FormulaKind, Variant
 from mtcodegen.importer.pytorch.nodes import CppExpr
 from mtcodegen.importer.pytorch.printer import to_cpp
 from mtcodegen.importer.pytorch.reads import reads
-from mtcodegen.importer.pytorch.scope import NameKind, Scope
+from mtcodegen.importer.pytorch.scope import NameKind, Scope, backward_scope, forward_scope
 
-__all__ = ["SavedValue", "saved_values"]
+__all__ = ["SavedValue", "saved_values", "scope_of"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,13 @@ class SavedValue:
     variable: str
     text: str
     kind: NameKind
+
+
+def scope_of(entry: Derivatives, variant: Variant, formula: Formula) -> Scope:
+    """The names of a formula of ``entry``."""
+    if formula.kind is FormulaKind.BACKWARD:
+        return backward_scope(entry.schema, entry.differentiable_outputs).with_mask(len(formula.names))
+    return forward_scope(entry.schema, variant.differentiable)
 
 
 def saved_values(formula: CppExpr, scope: Scope) -> tuple[SavedValue, ...]:

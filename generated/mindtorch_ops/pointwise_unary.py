@@ -90,6 +90,13 @@ _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relativ
 @_lib.operator("neg(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
 def neg(op, self):
     """The negative of each element."""
+    op.check(
+        self.dtype != torch.bool,
+        message=(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        ),
+    )
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_neg"], desc(self), desc(out))
     op.python("mindtorch_v2.kernels.npu:neg", device="NPU")
@@ -107,6 +114,13 @@ def neg(op, self):
 )
 def neg_(op, self):
     """The in-place variant of ``neg``."""
+    op.check(
+        self.dtype != torch.bool,
+        message=(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        ),
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_neg"], desc(self), desc(self))
     op.compute(self.copy_(torch.ops.aten.neg(self)), device="NPU")

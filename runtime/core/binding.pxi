@@ -83,6 +83,7 @@ cdef class Signature:
     """A schema's arguments as the call path needs them."""
     cdef ArgSpec args[MAX_ARGS]
     cdef int count, positional
+    cdef int required               # how many arguments have no default
     cdef tuple names                # interned
     cdef tuple kwnames              # names of the keyword-only arguments, or None
     cdef tuple defaults             # a value, or NO_DEFAULT
@@ -117,6 +118,7 @@ cdef class Signature:
         self.names = tuple([sys.intern(a.name) for a in schema.arguments])
         self.kwnames = self.names[self.positional:] or None
         self.defaults = tuple([runtime_default(a) for a in schema.arguments])
+        self.required = sum([value is NO_DEFAULT for value in self.defaults])
 
 
 cdef object NO_DEFAULT = object()
@@ -333,6 +335,8 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
         for i in range(nargs):
             bound.slots[i] = args[i]
     if keywords == 0:
+        if placed < sig.required and not explain:         # not for the conversion of what was given to fail
+            return 0
         for i in range(placed):
             if not fits_as_given(&sig.args[i], bound.slots[i]) and not accept(sig, i, bound, explain):
                 return 0

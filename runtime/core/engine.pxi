@@ -543,27 +543,39 @@ cdef object root_gradient(Tensor root, object grad, int at):
     return aten("ones")(make_size(root.nd, root.sizes), dtype=root.dt, device=root.dev)
 
 
+cdef tuple edge_of(object value, Py_ssize_t at):
+    """The node of a `GradientEdge`, and which of its outputs it stands for."""
+    if not isinstance(value, tuple) or len(value) < 2:
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {_type_name(value)} at index {at}")
+    if not isinstance(value[0], Node):
+        raise RuntimeError(f"GradientEdge's first object must be an autograd.graph.Node but got {_type_name(value[0])}")
+    return value[0], to_int64(value[1], "GradientEdge's second object")
+
+
 cdef int seek_inputs(GraphTask task, tuple inputs, bint accumulates) except -1:
     """Marks what the pass is for: gradients that are returned, or with `accumulates` added to the inputs' ``grad`` by their nodes."""
     cdef Node node
     cdef Tensor t
     cdef Py_ssize_t i
+    cdef int number                # of the node's outputs
     cdef NodeState* state
     task.captures, task.captured = {}, [None] * len(inputs)
     for i in range(len(inputs)):
-        if not isinstance(inputs[i], Tensor):
-            raise RuntimeError(f"all inputs have to be Tensors, but got {_type_name(inputs[i])} at index {i}")
-        t = <Tensor>inputs[i]
-        node = gradient_node(t)
-        if node is None:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-        if accumulates:
-            t.retain_grad()
+        if isinstance(inputs[i], Tensor):
+            t = <Tensor>inputs[i]
+            node = gradient_node(t)
+            if node is None:
+                raise RuntimeError("One of the differentiated Tensors does not require grad")
+            if accumulates:
+                t.retain_grad()
+            number = t.output_nr_
+        else:
+            node, number = edge_of(inputs[i], i)
         state = task.find(node)
         if state == NULL:
             continue
         state.wanted = True
         if not accumulates:
             state.captured = True
-            task.captures.setdefault(node, []).append((t.output_nr_, i))
+            task.captures.setdefault(node, []).append((number, i))
     return 0

@@ -6,6 +6,8 @@ cdef class OpOverloadPacket:
     cdef vectorcallfunc vectorcall
     cdef readonly str namespace, __name__
     cdef list ops
+    cdef str factor            # what an older form of the function takes second; None: there is none
+    cdef Py_ssize_t factor_args
     cdef dict __dict__
     cdef object __weakref__
 
@@ -14,6 +16,7 @@ cdef class OpOverloadPacket:
         self.namespace, self.__name__, self.ops = namespace, name, []
         if namespace == "aten":
             aten_packets[name] = self
+            self.factor, self.factor_args = FACTOR_SECOND.get(name.rstrip("_"), (None, 0))
 
     def add(self, OpOverload op not None):
         """Adds an overload; it becomes an attribute (``default`` where it has no overload name)."""
@@ -71,9 +74,23 @@ mt_enable_vectorcall(<PyTypeObject*>OpOverloadPacket,
                      <char*>&_packet_probe.vectorcall - <char*><PyObject*>_packet_probe, 1)
 
 
+# Functions that PyTorch still takes a factor of as the second of so many arguments: `add(self, alpha, other)`.
+cdef dict FACTOR_SECOND = {"add": ("alpha", 3), "sub": ("alpha", 3), "addcmul": ("value", 4), "addcdiv": ("value", 4)}
+
+
+cdef PyObject* call_with_factor(OpOverloadPacket packet, PyObject** args) except NULL:
+    """A call in the older form, in the one there is now."""
+    rest = [<object>args[i] for i in range(packet.factor_args) if i != 1]
+    result = (<object>packet)(*rest, **{packet.factor: <object>args[1]})
+    Py_INCREF(result)
+    return <PyObject*>result
+
+
 cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
     cdef OpOverloadPacket packet = <OpOverloadPacket>callable
     cdef Py_ssize_t nargs = PyVectorcall_NARGS(nargsf)
+    if nargs == packet.factor_args and packet.factor is not None and kwnames == NULL and matches(ARG_SCALAR, args[1]):
+        return call_with_factor(packet, args)
     if len(packet.ops) == 1:
         return call_overload(<OpOverload>packet.ops[0], args, nargs, kwnames, 0)
     result = call_first_that_fits(packet, args, nargs, kwnames, BIND_EXACT)

@@ -26,7 +26,7 @@ _TAKEN: dict[type, tuple[type, ...]] = {
 }
 _CALLABLE: Any = Callable
 _UNIONS = (typing.Union, types.UnionType)
-_SHOWN = {_core.dtype: "torch.dtype", _core.device: "torch.device", type(None): "None"}
+_SHOWN = {_core.dtype: "torch.dtype", _core.device: "torch.device", type(None): "None", typing.SupportsIndex: "int"}
 
 
 def names_wrong_types(function: F) -> F:
@@ -144,7 +144,7 @@ def _takes(kind: Any, value: object) -> bool:
         return type(value) is found
     if found is _CALLABLE and callable(value):  # the core's classes are called without a `__call__`
         return True
-    return isinstance(value, _TAKEN.get(found, (found,))) or (found is int and hasattr(type(value), "__index__"))
+    return isinstance(value, _TAKEN.get(found, (found,)))
 
 
 def _names(kind: Any) -> list[str]:

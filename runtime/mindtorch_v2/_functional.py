@@ -147,7 +147,7 @@ def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, c
     mean = input.mean(dims, True)
     count = math.prod(input.shape[d] for d in dims) if input.dim() else 1
     distance = input - mean
-    result: Tensor = (distance * distance).sum(dims, keepdim is True) / max(0, count - fewer)
+    result: Tensor = (distance * distance).sum(dims, keepdim is True) / max(0, count and count - fewer)
     return result
 
 

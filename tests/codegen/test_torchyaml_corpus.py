@@ -21,6 +21,7 @@ from benchmarks.torch_yaml import (
     native_function_text,
     read_corpus,
     saved_values,
+    scope_of,
 )
 from mtcodegen.document.load import load
 from mtcodegen.findings.source import Source
@@ -32,7 +33,6 @@ from mtcodegen.importer.pytorch import (
     Variant,
     read_derivatives,
     read_native_functions,
-    scope_of,
 )
 from mtcodegen.importer.pytorch.lexer import tokenize
 from mtcodegen.importer.pytorch.printer import to_cpp

@@ -77,6 +77,23 @@ def test_a_number_beyond_the_dtype(name: str) -> None:
             agree_or_raise(lambda t, d=dtype, n=number: FACTORS[name](t, t.tensor([1, 1], dtype=getattr(t, d)), n))
 
 
+def test_a_factor_as_the_second_of_three_arguments() -> None:
+    """`add(self, alpha, other)`, which functions still take; the factor is judged as the one by keyword is."""
+    for dtype, name in itertools.product(("bool", "int8", "int64", "float32"), ("add", "sub", "add_", "sub_")):
+        for alpha, other in itertools.product((2, 0.5, True, 300), (3, 0.25, True, None)):
+
+            def case(t: Any, name: str = name, dtype: str = dtype, alpha: Any = alpha, other: Any = other) -> Any:
+                x = t.tensor([1, 0], dtype=getattr(t, dtype))
+                return getattr(x, name)(alpha, x.clone() if other is None else other)
+
+            agree_or_raise(case)
+    agree(lambda t: t.add(t.ones(2), 2, t.ones(2)))
+    agree(lambda t: t.addcmul(t.ones(2), 2, t.ones(2), t.ones(2)))
+    agree(lambda t: t.ones(2).addcdiv_(0.5, t.ones(2), t.ones(2)))
+    refused(lambda t: t.add(t.ones(2), t.ones(2), 2))
+    refused(lambda t: t.ones(2).mul(2, t.ones(2)))
+
+
 # ---------------------------------------------------------------- dtypes without a common one
 PROMOTED = ["atan2", "div", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "equal"]
 
@@ -119,6 +136,12 @@ def test_an_index_on_meta_lies_inside() -> None:
     agree(lambda t: t.gather(t.empty(3, 3, device="meta"), 0, index(t, 7, 2)).shape)
 
 
+def test_truth_values_have_no_negative_on_meta() -> None:
+    for name in ("neg", "neg_"):
+        refused(lambda t, name=name: getattr(t.empty(2, dtype=t.bool, device="meta"), name)())
+        refused(lambda t, name=name: getattr(t.ones(2, dtype=t.bool), name)())
+
+
 def test_as_strided_scatter_on_meta() -> None:
     def scattered(t: Any, *given: Any) -> Any:
         return t.as_strided_scatter(t.empty(2, 3, device="meta"), t.empty(2, 3, device="meta"), *given)
@@ -155,3 +178,17 @@ def test_contiguous_makes_no_copy_that_preserves_strides() -> None:
     refused(lambda t: t.ops.aten.contiguous.default(t.ones(2, 3).t(), memory_format=1))
     refused(lambda t: t.ops.aten.contiguous.default(t.empty(2, 3, device="meta").t(), memory_format=1))
     agree(lambda t: t.ops.aten.contiguous.default(t.ones(2, 3), memory_format=1))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int64", "float16", "float32", "complex64"])
+def test_random_integers_fit_their_dtype(dtype: str) -> None:
+    for low, high in ((0, 2), (0, 3), (-1, 1), (0, 128), (0, 129), (0, 256), (0, 257), (0, 70000)):
+        for shape in ((2,), (0,)):
+            agree_or_raise(lambda t, a=low, b=high, s=shape: t.randint(a, b, s, dtype=getattr(t, dtype)).shape)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_the_variance_of_nothing(name: str) -> None:
+    for shape, dim in itertools.product(((0,), (2, 0), (0, 2), ()), (None, 0, -1)):
+        for correction in (-7, 0, 1, 2):
+            agree(lambda t, s=shape, d=dim, c=correction: getattr(t, name)(t.zeros(s), d, correction=c))

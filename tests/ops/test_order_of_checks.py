@@ -123,6 +123,8 @@ REFUSED: dict[str, Case] = {
         -1, torch.zeros(2, 3, dtype=torch.int64)
     ),
     "linearize: what func says first": lambda torch: torch.func.linearize(torch.sin, b"x"),
+    "one meta number": lambda torch: torch.bitwise_xor(torch.empty((), device="meta")),
+    "a method of one meta number": lambda torch: torch.empty((), device="meta").remainder(),
     "linearize: of lists": lambda torch: torch.func.linearize(torch.add, [torch.tensor(1)]),
     "linearize: of integers": lambda torch: torch.func.linearize(torch.neg, torch.tensor(1)),
     "cross_entropy: an index of 81 bits": lambda torch: torch.nn.functional.cross_entropy(

@@ -220,3 +220,56 @@ def test_the_obsolete_name_of_the_gradients() -> None:
 
     agree(case)
     agree(lambda torch: case(torch, grad_tensors=torch.ones(2)), "grad_variables")
+
+
+def edge_of(torch: Any, tensor: Any) -> Any:
+    return torch.autograd.graph.get_gradient_edge(tensor)
+
+
+def with_edges(torch: Any, use: Callable[[Any, Any, Any, Any], Any]) -> Any:
+    """What ``use`` gives of torch, a leaf, what is made of it, and a sum of that."""
+    leaf = torch.tensor([1.0, 2.0], requires_grad=True)
+    middle = leaf * 2
+    return use(torch, leaf, middle, (middle * 3).sum())
+
+
+EDGES: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "a leaf's": lambda t, leaf, middle, total: t.autograd.grad(total, edge_of(t, leaf)),
+    "a result's": lambda t, leaf, middle, total: t.autograd.grad(total, [edge_of(t, middle)]),
+    "beside a tensor": lambda t, leaf, middle, total: t.autograd.grad(total, [leaf, edge_of(t, middle)]),
+    "by name": lambda t, leaf, middle, total: t.autograd.grad(total, {"a": edge_of(t, middle)})["a"],
+    "of one of several results": lambda t, leaf, middle, total: t.autograd.grad(
+        *(lambda a, b: (a + 5 * b, edge_of(t, b)))(*middle.unbind())
+    ),
+    "unused": lambda t, leaf, middle, total: t.autograd.grad(total, edge_of(t, leaf * 1), allow_unused=True),
+    "backward to a leaf's": lambda t, leaf, middle, total: [total.backward(inputs=[edge_of(t, leaf)]), leaf.grad],
+    "backward to a result's": lambda t, leaf, middle, total: [
+        t.autograd.backward(total, inputs=edge_of(t, middle)), leaf.grad
+    ],
+    "twice": lambda t, leaf, middle, total: t.autograd.grad(
+        t.autograd.grad((middle * middle).sum(), edge_of(t, middle), create_graph=True)[0].sum(), leaf
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_gradients_with_respect_to_edges(name: str) -> None:
+    agree(lambda torch: with_edges(torch, EDGES[name]))
+
+
+@pytest.mark.parametrize(
+    ("use", "quoted"),
+    [
+        (lambda t, leaf, middle, total: t.autograd.grad(total, edge_of(t, leaf * 1)), "not have been used"),
+        (
+            lambda t, leaf, middle, total: t.autograd.grad(total, edge_of(t, leaf * 1), materialize_grads=True),
+            "materialize_grads cannot be used",
+        ),
+        (
+            lambda t, leaf, middle, total: t.autograd.grad(total, t.autograd.graph.GradientEdge(None, 0)),
+            "first object must be an autograd.graph.Node but got NoneType",
+        ),
+    ],
+)
+def test_edges_that_are_refused(use: Callable[[Any, Any, Any, Any], Any], quoted: str) -> None:
+    agree(lambda torch: with_edges(torch, use), quoted)

@@ -163,6 +163,12 @@ CASES: dict[str, Entry] = {
     "constant": check_of(lambda t: lambda x: t.ones(2, dtype=t.float64)),
     "constant, batched": check_of(lambda t: lambda x: t.ones(2, dtype=t.float64), check_batched_grad=True),
     "detached": (check_of(lambda t: lambda x: x.detach()), "Numerical gradient for function expected to be zero"),
+    "integers": check_of(lambda t: lambda x: x.round().long()),
+    "integers, forward": check_of(lambda t: lambda x: (10 * x).long(), check_forward_ad=True),
+    "an input twice": lambda t: (lambda x: t.autograd.gradcheck(lambda x, y: x * y + x, (x, x)))(point(t)),
+    "an input twice, one of them used": lambda t: (
+        lambda x: t.autograd.gradcheck(lambda *xs: xs[0] * 2, [x, x], raise_exception=False)
+    )(point(t)),
     "detached, fast": check_of(lambda t: lambda x: x.detach() * 0, fast_mode=True),
     "shape by value": (
         check_of(parity, (2,)),

@@ -586,3 +586,13 @@ def test_without_a_source_the_calling_line_is_noted() -> None:
     lib.impl("add", add, "CPU")
     source = ops.add.default.kernel_sources()["CPU"]
     assert source.partition(":")[0].endswith("test_library.py")
+
+
+def test_what_has_no_kernel_of_its_own() -> None:
+    agree(lambda t: t.library.get_kernel("aten::sin", "Autograd"), "lias keys")
+    agree(lambda t: t.library.get_kernel("aten::sin", "CompositeExplicitAutograd"), "lias keys")
+
+
+def test_a_batching_rule_is_for_an_operator_at_once() -> None:
+    """Not when the decorator gets its function."""
+    agree(lambda t: t.library.register_vmap("cpu"), "namespace")

@@ -140,11 +140,7 @@ def _refuse_name(
         scope.fault(Code.MT418, "a forward-mode formula stands in `backward`", span, hint)
     else:
         hint = suggest(name, differentiable)
-        scope.fault(Code.MT412, f"`{name}` is not an argument of {_title(scope)}", span, hint)
-
-
-def _title(scope: OpScope) -> str:
-    return scope.schema.qualname.partition(".")[0]
+        scope.fault(Code.MT412, f"`{name}` is not an argument of {scope.schema.qualname}", span, hint)
 
 
 def _resolve_formula(

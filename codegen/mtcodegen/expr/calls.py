@@ -153,7 +153,7 @@ def fit_operator(schema: opschema.Schema, signature: OperatorSignature, argument
     for parameter in signature.required:
         if parameter.name not in taken:
             faults.append(
-                _fault(f"{_title(schema)} needs argument `{parameter.name}`", call, Code.MT207, _usage(schema))
+                _fault(f"{schema.qualname} needs argument `{parameter.name}`", call, Code.MT207, _usage(schema))
             )
     return faults
 
@@ -168,7 +168,7 @@ def _fit_positional(
     taken: set[str] = set()
     for i, type_ in enumerate(types):
         if i >= len(parameters):
-            message = f"{_title(schema)} takes at most {len(parameters)} positional arguments, not {len(types)}"
+            message = f"{schema.qualname} takes at most {len(parameters)} positional arguments, not {len(types)}"
             faults.append(_fault(message, nodes[i], Code.MT207, _usage(schema)))
             break
         parameter = parameters[i]
@@ -190,9 +190,9 @@ def _fit_keyword(
     parameter = parameters.get(keyword.name)
     if parameter is None:
         hint = suggest(keyword.name, parameters) or _usage(schema)
-        faults.append(_fault(f"{_title(schema)} has no argument `{keyword.name}`", keyword, Code.MT207, hint))
+        faults.append(_fault(f"{schema.qualname} has no argument `{keyword.name}`", keyword, Code.MT207, hint))
     elif parameter.name in taken:
-        faults.append(_fault(f"{_title(schema)} gets argument `{parameter.name}` twice", keyword, Code.MT207))
+        faults.append(_fault(f"{schema.qualname} gets argument `{parameter.name}` twice", keyword, Code.MT207))
     else:
         taken.add(parameter.name)
         _fit_one(schema, parameter, type_, keyword.value, faults)
@@ -204,7 +204,7 @@ def _fit_one(
     expected, element = parameter.type, parameter.element
     if accepts(expected, actual) or (element is not None and accepts(element, actual)):
         return
-    faults.append(wrong_type(f"argument `{parameter.name}` of {_title(schema)}", expected, actual, node))
+    faults.append(wrong_type(f"argument `{parameter.name}` of {schema.qualname}", expected, actual, node))
 
 
 def _sized(type_: opschema.Type) -> bool:
@@ -226,10 +226,6 @@ def _result(schema: opschema.Schema) -> ValueType:
     if len(types) == 1:
         return types[0]
     return ValueType.tuple_of(types) if types else NONE
-
-
-def _title(schema: opschema.Schema) -> str:
-    return schema.qualname
 
 
 def _usage(schema: opschema.Schema) -> str:

@@ -13,6 +13,7 @@ from ._jacobians import (
     by_differences,
     by_tangents,
     direction,
+    is_number,
     pulled,
     tangents_of,
 )
@@ -211,8 +212,10 @@ def _by_batches(
 
 
 def _constant(problem: Problem, by: Tolerances) -> Iterator[str]:
+    numbers = [is_number(output) for output in problem.outputs()]  # integers have no gradient to be zero
     for i in problem.checked:
-        if any(_any_set(rows) for rows in by_differences(problem, i, by.eps)):
+        found = zip(by_differences(problem, i, by.eps), numbers, strict=True)
+        if any(is_one and _any_set(rows) for rows, is_one in found):
             yield f"Numerical gradient for function expected to be zero, as no output requires grad; see input {i}"
 
 

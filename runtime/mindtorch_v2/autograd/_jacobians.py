@@ -22,6 +22,7 @@ __all__ = [
     "by_differences",
     "by_tangents",
     "direction",
+    "is_number",
     "outputs_of",
     "pulled",
     "tangents_of",
@@ -44,6 +45,10 @@ class Problem:
     def outputs(self) -> tuple[Any, ...]:
         """What the function returns at its arguments, as a tuple."""
         return outputs_of(self.func(*self.arguments))
+
+    def everywhere(self, at: int, value: Any) -> dict[int, Any]:
+        """A value for an argument, at each place where it is given."""
+        return {i: value for i, argument in enumerate(self.arguments) if argument is self.arguments[at]}
 
     def at(self, values: dict[int, Any]) -> tuple[Any, ...]:
         """What the function returns where some arguments are others."""
@@ -77,8 +82,8 @@ def by_differences(problem: Problem, at: int, eps: float, along: Tensor | None =
     steps = [along] if along is not None else [_unit(argument, i) for i in range(argument.numel())]
     rows = []
     for step in steps:
-        high = problem.at({at: _moved(argument, step, eps)})
-        low = problem.at({at: _moved(argument, step, -eps)})
+        high = problem.at(problem.everywhere(at, _moved(argument, step, eps)))
+        low = problem.at(problem.everywhere(at, _moved(argument, step, -eps)))
         _require_alike(high, low, eps)
         rows.append([(_flat(a) - _flat(b)) / (2 * eps) for a, b in zip(high, low, strict=True)])
     return [_rows([row[n] for row in rows], len(steps), output) for n, output in enumerate(like)]
@@ -104,7 +109,7 @@ def by_tangents(problem: Problem, at: int, along: Tensor | None = None) -> list[
     found: list[Tensor | None] = []
     for n, output in enumerate(problem.outputs()):
         parts = [row[n] for row in rows]
-        differentiable = _is_number(output)
+        differentiable = is_number(output)
         flat = [_flat(output) * 0 if part is None else _flat(part) for part in parts] if differentiable else []
         found.append(_rows(flat, len(steps), output) if differentiable else None)
     return found
@@ -121,7 +126,7 @@ def tangents_of(problem: Problem, tangents: dict[int, Tensor]) -> list[Tensor | 
         close_level(level)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """Whether a value is a tensor that can have a gradient."""
     return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex())
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .graph import GradientEdge
 
 __all__ = ["backward", "grad"]
 
 Tensors = Tensor | Sequence[Tensor]
-Inputs = Tensors | dict[Any, Tensor]
+Inputs = Tensors | GradientEdge | Sequence[Tensor | GradientEdge] | dict[Any, Tensor]
 OptionalTensors = Tensor | Sequence[Tensor | None] | None
 
 
@@ -27,9 +28,9 @@ def backward(
     """Adds the gradients of ``tensors`` to the ``grad`` of the leaves they depend on, or of ``inputs``.
 
     ``grad_tensors`` are the gradients to start from, of the tensors' shapes; None: one, for one-element tensors
-    (``grad_variables`` is their obsolete name). ``inputs`` may be a dict of tensors, too. ``retain_graph`` (default:
-    ``create_graph``) keeps the graph for another pass; ``create_graph`` makes gradients differentiable. Raises
-    RuntimeError where a tensor does not require grad, or the graph was freed.
+    (``grad_variables`` is their obsolete name). ``inputs`` may be a dict of tensors, too, and gradient edges.
+    ``retain_graph`` (default: ``create_graph``) keeps the graph for another pass; ``create_graph`` makes gradients
+    differentiable. Raises RuntimeError where a tensor does not require grad, or the graph was freed.
     """
     if _core.running_transform():
         raise RuntimeError(
@@ -144,8 +145,8 @@ _core.install_method("backward", _core.BackwardMethod(tensor_backward))
 
 
 def _tuple(tensors: Any, name: str) -> tuple[Any, ...]:
-    """The tensors of the argument ``name``."""
-    if isinstance(tensors, Tensor):
+    """The tensors, or gradient edges, of the argument ``name``."""
+    if isinstance(tensors, (Tensor, GradientEdge)):
         return (tensors,)
     try:
         return tuple(tensors)
@@ -222,9 +223,11 @@ def _batch_size(roots: tuple[Any, ...], starts: tuple[Tensor | None, ...]) -> in
     return int(sizes[0])
 
 
-def _zeros_like(tensor: Tensor, requires_grad: bool) -> Tensor:
+def _zeros_like(tensor: Tensor | GradientEdge, requires_grad: bool) -> Tensor:
     from .. import ops  # the built-in operators are loaded after this module
 
+    if isinstance(tensor, GradientEdge):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     zeros: Tensor = ops.aten.zeros_like(tensor.detach())
     zeros.requires_grad = requires_grad  # also in a transform, where users may not call `requires_grad_`
     return zeros

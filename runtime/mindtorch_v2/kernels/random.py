@@ -141,7 +141,24 @@ def randint_low(
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     target = dtype or _core.get_default_dtype()  # where None is given, not left out
+    if (device or _core.get_default_device()).type != "meta":
+        _require_bounds(low, high, target)
     return _draw(size, target, device, lambda generator: generator.integers(low, high, size))
+
+
+def _require_bounds(low: int, high: int, target: dtype) -> None:
+    if target.is_complex:
+        raise RuntimeError(f"randint(): a dtype for integers, floating-point numbers or truth values, got {target}")
+    if target.is_floating_point:
+        least, largest = -_LARGEST[target], _LARGEST[target]
+    elif target is _core.dtypes["bool"]:
+        least, largest = 0, 1
+    else:
+        bits = 8 * target.itemsize
+        least, largest = (-1 << bits - 1, (1 << bits - 1) - 1) if target.is_signed else (0, (1 << bits) - 1)
+    for name, bound in (("from", low), ("to - 1", high - 1)):
+        if not least <= bound <= largest:
+            raise RuntimeError(f"{name} is out of bounds for {target}, which holds {least} to {largest}: got {bound}")
 
 
 def randperm(n: int, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 from opschema import Schema, SchemaKind, base_of
 
 from .. import _ops
-from .._argument_types import names_wrong_types, types_come_first
+from .._argument_types import names_wrong_types
 from .._core import OpOverload, device
 from ._inference import infer_schema
 from ._library import Library, caller, parse
@@ -43,11 +43,13 @@ class CustomOpHandle:
     same handle the new definition. Made by itself it has no kernel until one is registered.
     """
 
-    @types_come_first
+    @names_wrong_types
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable[..., Any], tags: Tags = None) -> None:
         self._lib: Library
         self._opoverload: OpOverload
         self._init_fn: Callable[..., Any]
+        if not isinstance(namespace, str):
+            raise TypeError("a namespace is a str")  # which the decorator words
         parsed = parse(name + schema.lstrip())
         self._namespace, self._name = namespace, parsed.name
         self._define(parsed, fn, tags)

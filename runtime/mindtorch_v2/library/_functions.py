@@ -177,10 +177,9 @@ def register_vmap(op: Operator, func: Callable[..., Any] | None = None, /, *, li
     ``in_dims`` says for each argument where its batch dimension is, None for none; ``info.batch_size`` its size.
     Usable as a decorator. Raises NotImplementedError for keyword-only tensors.
     """
-    _require_operator(op, "register_vmap")
+    overload = _resolve(op, "register_vmap")
     if func is None:
         return lambda function: register_vmap(op, function, lib=lib)
-    overload = _resolve(op, "register_vmap")
     require_positional_tensors(overload._schema, "register_vmap")
     handle = find_handle(op)
     library = handle._lib if handle is not None and lib is None else _library_for(overload.namespace, lib)

@@ -60,6 +60,8 @@ def get_kernel(op: str | OpOverload, dispatch_key: str) -> SafeKernelFunction:
         _core.key_mask(key)
     except ValueError:
         raise ValueError(f"Invalid dispatch key: {dispatch_key}") from None
+    if key == "Autograd" or key.startswith("Composite"):
+        raise RuntimeError(f"get_kernel(): alias keys have no kernels of their own to run, got {key}")
     found = overload.computed(key)
     if found is None or found[0] == "backend fallback":
         raise RuntimeError(f"no kernel for {key} for {overload.name()}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, SupportsIndex
 
 from .._argument_types import as_int, types_come_first
 from .._core import Tensor
@@ -14,9 +14,11 @@ __all__ = ["cross_entropy_loss", "nll_loss_nd"]
 
 
 @types_come_first
-def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
+def nll_loss_nd(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: SupportsIndex
+) -> Tensor:
     """Minus the score of each target class, of (C), (N, C) or (N, C, ...); reductions are 0 none, 1 mean, 2 sum."""
-    ignore_index = as_int("nll_loss_nd", "ignore_index", ignore_index)
+    ignored = as_int("nll_loss_nd", "ignore_index", ignore_index)
     if input.dim() == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if input.dim() > 1 and target.shape[:1] != input.shape[:1]:
@@ -24,29 +26,34 @@ def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction:
         found = 0 if target.dim() == 0 and batch else target.size(0)  # an IndexError where neither has a size
         raise ValueError(f"Expected input batch_size ({batch}) to match target batch_size ({found}).")
     if input.dim() <= 2:
-        result: Tensor = ops.aten.nll_loss(input, target, weight, reduction, ignore_index)
+        result: Tensor = ops.aten.nll_loss(input, target, weight, reduction, ignored)
         return result
     if target.shape[1:] != input.shape[2:]:
         wanted = [input.shape[0], *input.shape[2:]]
         raise RuntimeError(f"Expected target size {wanted}, got {list(target.shape)}")
-    loss: Tensor = ops.aten.nll_loss(_classes_last(input), target.reshape((-1,)), weight, reduction, ignore_index)
+    loss: Tensor = ops.aten.nll_loss(_classes_last(input), target.reshape((-1,)), weight, reduction, ignored)
     return loss.reshape(target.shape) if reduction == 0 else loss
 
 
 @types_come_first
 def cross_entropy_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: SupportsIndex,
+    label_smoothing: float,
 ) -> Tensor:
     """Of scores with class indices, or with probabilities where input and target have one shape."""
-    ignore_index = as_int("cross_entropy_loss", "ignore_index", ignore_index)
+    ignored = as_int("cross_entropy_loss", "ignore_index", ignore_index)
     if input.shape == target.shape:
-        return _against_probabilities(input, target, weight, reduction, ignore_index, label_smoothing)
+        return _against_probabilities(input, target, weight, reduction, ignored, label_smoothing)
     _check_smoothing(label_smoothing)
     scores = input.log_softmax(0 if input.dim() == 1 else 1)
-    loss = nll_loss_nd(scores, target, weight, reduction, ignore_index)
+    loss = nll_loss_nd(scores, target, weight, reduction, ignored)
     if label_smoothing <= 0:
         return loss
-    spread = _over_all_classes(scores, target, weight, reduction, ignore_index)
+    spread = _over_all_classes(scores, target, weight, reduction, ignored)
     classes = scores.shape[0 if scores.dim() == 1 else 1]
     result: Tensor = loss * (1 - label_smoothing) + spread * (label_smoothing / classes)
     return result

@@ -1,6 +1,6 @@
 """PyTorch's own YAML files: native_functions.yaml and derivatives.yaml, entry by entry, with every name looked up."""
 
-from mtcodegen.importer.pytorch.check import check_derivatives, scope_of
+from mtcodegen.importer.pytorch.check import check_derivatives
 from mtcodegen.importer.pytorch.derivatives import Derivatives, Formula, FormulaKind, Variant, read_derivatives
 from mtcodegen.importer.pytorch.native import Dispatch, NativeFunction, Precomputed, read_native_functions
 from mtcodegen.importer.pytorch.parser import parse_formula
@@ -30,7 +30,6 @@ __all__ = [
     "read_native_functions",
     "reads",
     "resolve",
-    "scope_of",
     "to_cpp",
     "words_of",
 ]

@@ -12,7 +12,7 @@ from mtcodegen.importer.pytorch.reads import reads
 from mtcodegen.importer.pytorch.resolve import gradient_counts, resolve
 from mtcodegen.importer.pytorch.scope import NameKind, Scope, Words, backward_scope, forward_scope
 
-__all__ = ["check_derivatives", "scope_of"]
+__all__ = ["check_derivatives"]
 
 _FORWARD = (FormulaKind.FORWARD, FormulaKind.AUTO_LINEAR, FormulaKind.AUTO_ELEMENT_WISE)
 
@@ -24,13 +24,6 @@ def check_derivatives(entries: Iterable[Derivatives], words: Words) -> list[Diag
         for variant in entry.variants:
             found += _Checker(entry, variant, words).check()
     return found
-
-
-def scope_of(entry: Derivatives, variant: Variant, formula: Formula) -> Scope:
-    """The names of a formula of ``entry``."""
-    if formula.kind is FormulaKind.BACKWARD:
-        return backward_scope(entry.schema, entry.differentiable_outputs).with_mask(len(formula.names))
-    return forward_scope(entry.schema, variant.differentiable)
 
 
 class _Checker:
