@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +14,6 @@ from mtcodegen.check.operators import operator_table
 from mtcodegen.check.resolve import resolve
 from mtcodegen.cli import import_
 from mtcodegen.entries.front import parse_source
-from mtcodegen.expr import Saved, SavedKind
 from mtcodegen.findings.diagnostics import Diagnostic, render_text
 from mtcodegen.findings.source import Source
 from mtcodegen.project.generate import generate
@@ -76,12 +74,6 @@ def check_imported(text: str) -> list[Diagnostic]:
     """What the generator has against a file that was imported."""
     _, file, found = parse_source(Source("imported.yaml", text))
     return found if file is None or found else resolve(file, operator_table(file.ops, set()))[1]
-
-
-def of_context(saved: Iterable[Saved]) -> dict[str, str]:
-    """How ``to_python`` spells what is saved as an attribute of ``ctx``."""
-    attributes = (SavedKind.VALUE, SavedKind.PROPERTY)
-    return {item.attr_name: f"ctx.{item.attr_name}" for item in saved if item.kind in attributes}
 
 
 def entries(text: str) -> dict[str, Any]:
