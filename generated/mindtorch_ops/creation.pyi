@@ -126,8 +126,7 @@ class _ArangeDefault(OpOverload):
         layout: Any = None,
         device: torch.device | str | None = None,
         pin_memory: bool | None = None,
-    ) -> Tensor:
-        """0, 1, 2, ... below `end`."""
+    ) -> Tensor: ...
 
 class _ArangeStart(OpOverload):
     def __call__(
@@ -139,8 +138,7 @@ class _ArangeStart(OpOverload):
         layout: Any = None,
         device: torch.device | str | None = None,
         pin_memory: bool | None = None,
-    ) -> Tensor:
-        """start, start + 1, ... below `end`."""
+    ) -> Tensor: ...
 
 class _ArangeStartStep(OpOverload):
     def __call__(
@@ -153,8 +151,7 @@ class _ArangeStartStep(OpOverload):
         layout: Any = None,
         device: torch.device | str | None = None,
         pin_memory: bool | None = None,
-    ) -> Tensor:
-        """start, start + step, ... below `end`."""
+    ) -> Tensor: ...
 
 class _ArangeOverloads(OpOverloadPacket):
     default: _ArangeDefault
@@ -384,12 +381,10 @@ class _NewFull(OpOverload):
 new_full: _NewFull
 
 class _FillInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, value: float) -> Tensor:
-        """Every element set to a number."""
+    def __call__(op, self: Tensor, value: float) -> Tensor: ...
 
 class _FillInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, value: Tensor) -> Tensor:
-        """Every element set to the value of a tensor without dimensions."""
+    def __call__(op, self: Tensor, value: Tensor) -> Tensor: ...
 
 class _FillInPlaceOverloads(OpOverloadPacket):
     Scalar: _FillInPlaceScalar
@@ -483,8 +478,7 @@ class _RandintDefault(OpOverload):
         layout: Any = None,
         device: torch.device | str | None = None,
         pin_memory: bool | None = None,
-    ) -> Tensor:
-        """Random integers from 0 to high - 1."""
+    ) -> Tensor: ...
 
 class _RandintLow(OpOverload):
     def __call__(
@@ -497,8 +491,7 @@ class _RandintLow(OpOverload):
         layout: Any = None,
         device: torch.device | str | None = None,
         pin_memory: bool | None = None,
-    ) -> Tensor:
-        """Random integers from low to high - 1."""
+    ) -> Tensor: ...
 
 class _RandintOverloads(OpOverloadPacket):
     default: _RandintDefault
@@ -568,14 +561,12 @@ bernoulli_: _BernoulliInPlace
 class _ToDtype(OpOverload):
     def __call__(
         op, self: Tensor, dtype: torch.dtype, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
-    ) -> Tensor:
-        """The tensor in another dtype; itself where it is of it already."""
+    ) -> Tensor: ...
 
 class _ToOther(OpOverload):
     def __call__(
         op, self: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
-    ) -> Tensor:
-        """The tensor in another's dtype and on its device; itself where it is so already."""
+    ) -> Tensor: ...
 
 class _ToOverloads(OpOverloadPacket):
     dtype: _ToDtype

@@ -81,16 +81,13 @@ class _SliceCopy(OpOverload):
 slice_copy: _SliceCopy
 
 class _SqueezeCopyDefault(OpOverload):
-    def __call__(op, self: Tensor) -> Tensor:
-        """`squeeze`, as a copy."""
+    def __call__(op, self: Tensor) -> Tensor: ...
 
 class _SqueezeCopyDim(OpOverload):
-    def __call__(op, self: Tensor, dim: int) -> Tensor:
-        """`squeeze`, as a copy."""
+    def __call__(op, self: Tensor, dim: int) -> Tensor: ...
 
 class _SqueezeCopyDims(OpOverload):
-    def __call__(op, self: Tensor, dim: Sequence[int]) -> Tensor:
-        """`squeeze`, as a copy."""
+    def __call__(op, self: Tensor, dim: Sequence[int]) -> Tensor: ...
 
 class _SqueezeCopyOverloads(OpOverloadPacket):
     default: _SqueezeCopyDefault
@@ -151,12 +148,10 @@ class _AsStridedScatter(OpOverload):
 as_strided_scatter: _AsStridedScatter
 
 class _FillScalar(OpOverload):
-    def __call__(op, self: Tensor, value: float) -> Tensor:
-        """A copy with every element set to a number."""
+    def __call__(op, self: Tensor, value: float) -> Tensor: ...
 
 class _FillTensor(OpOverload):
-    def __call__(op, self: Tensor, value: Tensor) -> Tensor:
-        """A copy with every element set to the value of a tensor without dimensions."""
+    def __call__(op, self: Tensor, value: Tensor) -> Tensor: ...
 
 class _FillOverloads(OpOverloadPacket):
     Scalar: _FillScalar

@@ -45,12 +45,10 @@ __all__ = [
 ]
 
 class _AddTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
-        """self + alpha * other"""
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
 
 class _AddScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
-        """`add` with a number."""
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
 
 class _AddOverloads(OpOverloadPacket):
     Tensor: _AddTensor
@@ -67,12 +65,10 @@ class _Add(_AddOverloads):
 add: _Add
 
 class _AddInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
-        """`add` in place."""
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
 
 class _AddInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
-        """`add` with a number, in place."""
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
 
 class _AddInPlaceOverloads(OpOverloadPacket):
     Tensor: _AddInPlaceTensor
@@ -89,12 +85,10 @@ class _AddInPlace(_AddInPlaceOverloads):
 add_: _AddInPlace
 
 class _SubTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
-        """self - alpha * other"""
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
 
 class _SubScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
-        """`sub` with a number."""
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
 
 class _SubOverloads(OpOverloadPacket):
     Tensor: _SubTensor
@@ -111,12 +105,10 @@ class _Sub(_SubOverloads):
 sub: _Sub
 
 class _SubInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
-        """The in-place variant of ``sub.Tensor``."""
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
 
 class _SubInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
-        """`sub` with a number, in place."""
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
 
 class _SubInPlaceOverloads(OpOverloadPacket):
     Tensor: _SubInPlaceTensor
@@ -133,12 +125,10 @@ class _SubInPlace(_SubInPlaceOverloads):
 sub_: _SubInPlace
 
 class _RsubTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
-        """other - alpha * self"""
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
 
 class _RsubScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
-        """other - alpha * self, for a number."""
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
 
 class _RsubOverloads(OpOverloadPacket):
     Tensor: _RsubTensor
@@ -155,12 +145,10 @@ class _Rsub(_RsubOverloads):
 rsub: _Rsub
 
 class _MulTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self * other"""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _MulScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`mul` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _MulOverloads(OpOverloadPacket):
     Tensor: _MulTensor
@@ -177,12 +165,10 @@ class _Mul(_MulOverloads):
 mul: _Mul
 
 class _MulInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """The in-place variant of ``mul.Tensor``."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _MulInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`mul` with a number, in place."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _MulInPlaceOverloads(OpOverloadPacket):
     Tensor: _MulInPlaceTensor
@@ -199,20 +185,16 @@ class _MulInPlace(_MulInPlaceOverloads):
 mul_: _MulInPlace
 
 class _DivTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self / other; of integers too a floating-point quotient."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _DivScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`div` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _DivTensorMode(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
-        """self / other, rounded by `rounding_mode`: None, `floor` or `trunc`."""
+    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor: ...
 
 class _DivScalarMode(OpOverload):
-    def __call__(op, self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
-        """self / other for a number, rounded by `rounding_mode`."""
+    def __call__(op, self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor: ...
 
 class _DivOverloads(OpOverloadPacket):
     Tensor: _DivTensor
@@ -237,12 +219,10 @@ class _Div(_DivOverloads):
 div: _Div
 
 class _DivInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`div` in place."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _DivInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`div` with a number, in place."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _DivInPlaceOverloads(OpOverloadPacket):
     Tensor: _DivInPlaceTensor
@@ -259,12 +239,10 @@ class _DivInPlace(_DivInPlaceOverloads):
 div_: _DivInPlace
 
 class _FloorDivideDefault(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self / other, rounded down."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _FloorDivideScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """self / other for a number, rounded down."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _FloorDivideOverloads(OpOverloadPacket):
     default: _FloorDivideDefault
@@ -281,12 +259,10 @@ class _FloorDivide(_FloorDivideOverloads):
 floor_divide: _FloorDivide
 
 class _FloorDivideInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`floor_divide` with a number, in place."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _FloorDivideInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`floor_divide` in place."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _FloorDivideInPlaceOverloads(OpOverloadPacket):
     Scalar: _FloorDivideInPlaceScalar
@@ -303,16 +279,13 @@ class _FloorDivideInPlace(_FloorDivideInPlaceOverloads):
 floor_divide_: _FloorDivideInPlace
 
 class _RemainderTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """The remainder of the division rounded down: its sign is that of `other`."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _RemainderScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`remainder` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _RemainderScalarTensor(OpOverload):
-    def __call__(op, self: float, other: Tensor) -> Tensor:
-        """`remainder` of a number by a tensor."""
+    def __call__(op, self: float, other: Tensor) -> Tensor: ...
 
 class _RemainderOverloads(OpOverloadPacket):
     Tensor: _RemainderTensor
@@ -333,12 +306,10 @@ class _Remainder(_RemainderOverloads):
 remainder: _Remainder
 
 class _RemainderInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """The in-place variant of ``remainder.Tensor``."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _RemainderInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`remainder` with a number, in place."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _RemainderInPlaceOverloads(OpOverloadPacket):
     Tensor: _RemainderInPlaceTensor
@@ -355,12 +326,10 @@ class _RemainderInPlace(_RemainderInPlaceOverloads):
 remainder_: _RemainderInPlace
 
 class _FmodTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """The remainder of the division rounded towards 0: its sign is that of `self`."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _FmodScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`fmod` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _FmodOverloads(OpOverloadPacket):
     Tensor: _FmodTensor
@@ -377,12 +346,10 @@ class _Fmod(_FmodOverloads):
 fmod: _Fmod
 
 class _FmodInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """The in-place variant of ``fmod.Tensor``."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _FmodInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`fmod` with a number, in place."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _FmodInPlaceOverloads(OpOverloadPacket):
     Tensor: _FmodInPlaceTensor
@@ -399,16 +366,13 @@ class _FmodInPlace(_FmodInPlaceOverloads):
 fmod_: _FmodInPlace
 
 class _PowTensorTensor(OpOverload):
-    def __call__(op, self: Tensor, exponent: Tensor) -> Tensor:
-        """self to the power of exponent."""
+    def __call__(op, self: Tensor, exponent: Tensor) -> Tensor: ...
 
 class _PowTensorScalar(OpOverload):
-    def __call__(op, self: Tensor, exponent: float) -> Tensor:
-        """self to the power of a number."""
+    def __call__(op, self: Tensor, exponent: float) -> Tensor: ...
 
 class _PowScalar(OpOverload):
-    def __call__(op, self: float, exponent: Tensor) -> Tensor:
-        """A number to the power of a tensor."""
+    def __call__(op, self: float, exponent: Tensor) -> Tensor: ...
 
 class _PowOverloads(OpOverloadPacket):
     Tensor_Tensor: _PowTensorTensor
@@ -429,12 +393,10 @@ class _Pow(_PowOverloads):
 pow: _Pow
 
 class _PowInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, exponent: Tensor) -> Tensor:
-        """`pow` in place."""
+    def __call__(op, self: Tensor, exponent: Tensor) -> Tensor: ...
 
 class _PowInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, exponent: float) -> Tensor:
-        """`pow` in place."""
+    def __call__(op, self: Tensor, exponent: float) -> Tensor: ...
 
 class _PowInPlaceOverloads(OpOverloadPacket):
     Tensor: _PowInPlaceTensor
@@ -469,12 +431,10 @@ class _Atan2(OpOverload):
 atan2: _Atan2
 
 class _EqTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self == other, as bool."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _EqScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`eq` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _EqOverloads(OpOverloadPacket):
     Tensor: _EqTensor
@@ -491,12 +451,10 @@ class _Eq(_EqOverloads):
 eq: _Eq
 
 class _NeTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self != other, as bool."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _NeScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`ne` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _NeOverloads(OpOverloadPacket):
     Tensor: _NeTensor
@@ -513,12 +471,10 @@ class _Ne(_NeOverloads):
 ne: _Ne
 
 class _LtTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self < other, as bool."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _LtScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`lt` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _LtOverloads(OpOverloadPacket):
     Tensor: _LtTensor
@@ -535,12 +491,10 @@ class _Lt(_LtOverloads):
 lt: _Lt
 
 class _LeTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self <= other, as bool."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _LeScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`le` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _LeOverloads(OpOverloadPacket):
     Tensor: _LeTensor
@@ -557,12 +511,10 @@ class _Le(_LeOverloads):
 le: _Le
 
 class _GtTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self > other, as bool."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _GtScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`gt` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _GtOverloads(OpOverloadPacket):
     Tensor: _GtTensor
@@ -579,12 +531,10 @@ class _Gt(_GtOverloads):
 gt: _Gt
 
 class _GeTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self >= other, as bool."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _GeScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`ge` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _GeOverloads(OpOverloadPacket):
     Tensor: _GeTensor
@@ -619,16 +569,13 @@ class _LogicalXor(OpOverload):
 logical_xor: _LogicalXor
 
 class _BitwiseAndTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`and` of the bits of two integers, or of two bools."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _BitwiseAndScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`bitwise_and` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _BitwiseAndScalarTensor(OpOverload):
-    def __call__(op, self: float, other: Tensor) -> Tensor:
-        """`bitwise_and` of a number and a tensor."""
+    def __call__(op, self: float, other: Tensor) -> Tensor: ...
 
 class _BitwiseAndOverloads(OpOverloadPacket):
     Tensor: _BitwiseAndTensor
@@ -649,12 +596,10 @@ class _BitwiseAnd(_BitwiseAndOverloads):
 bitwise_and: _BitwiseAnd
 
 class _BitwiseAndInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """The in-place variant of ``bitwise_and.Tensor``."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _BitwiseAndInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """The in-place variant of ``bitwise_and.Scalar``."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _BitwiseAndInPlaceOverloads(OpOverloadPacket):
     Tensor: _BitwiseAndInPlaceTensor
@@ -671,16 +616,13 @@ class _BitwiseAndInPlace(_BitwiseAndInPlaceOverloads):
 bitwise_and_: _BitwiseAndInPlace
 
 class _BitwiseOrTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`or` of the bits of two integers, or of two bools."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _BitwiseOrScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`bitwise_or` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _BitwiseOrScalarTensor(OpOverload):
-    def __call__(op, self: float, other: Tensor) -> Tensor:
-        """`bitwise_or` of a number and a tensor."""
+    def __call__(op, self: float, other: Tensor) -> Tensor: ...
 
 class _BitwiseOrOverloads(OpOverloadPacket):
     Tensor: _BitwiseOrTensor
@@ -701,12 +643,10 @@ class _BitwiseOr(_BitwiseOrOverloads):
 bitwise_or: _BitwiseOr
 
 class _BitwiseOrInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """The in-place variant of ``bitwise_or.Tensor``."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _BitwiseOrInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """The in-place variant of ``bitwise_or.Scalar``."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _BitwiseOrInPlaceOverloads(OpOverloadPacket):
     Tensor: _BitwiseOrInPlaceTensor
@@ -723,16 +663,13 @@ class _BitwiseOrInPlace(_BitwiseOrInPlaceOverloads):
 bitwise_or_: _BitwiseOrInPlace
 
 class _BitwiseXorTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`xor` of the bits of two integers, or of two bools."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _BitwiseXorScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`bitwise_xor` with a number."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _BitwiseXorScalarTensor(OpOverload):
-    def __call__(op, self: float, other: Tensor) -> Tensor:
-        """`bitwise_xor` of a number and a tensor."""
+    def __call__(op, self: float, other: Tensor) -> Tensor: ...
 
 class _BitwiseXorOverloads(OpOverloadPacket):
     Tensor: _BitwiseXorTensor
@@ -753,12 +690,10 @@ class _BitwiseXor(_BitwiseXorOverloads):
 bitwise_xor: _BitwiseXor
 
 class _BitwiseXorInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """The in-place variant of ``bitwise_xor.Tensor``."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _BitwiseXorInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """The in-place variant of ``bitwise_xor.Scalar``."""
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _BitwiseXorInPlaceOverloads(OpOverloadPacket):
     Tensor: _BitwiseXorInPlaceTensor

@@ -47,12 +47,10 @@ class _AddcdivInPlace(OpOverload):
 addcdiv_: _AddcdivInPlace
 
 class _LerpScalar(OpOverload):
-    def __call__(op, self: Tensor, end: Tensor, weight: float) -> Tensor:
-        """self + weight * (end - self)"""
+    def __call__(op, self: Tensor, end: Tensor, weight: float) -> Tensor: ...
 
 class _LerpTensor(OpOverload):
-    def __call__(op, self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
-        """self + weight * (end - self)"""
+    def __call__(op, self: Tensor, end: Tensor, weight: Tensor) -> Tensor: ...
 
 class _LerpOverloads(OpOverloadPacket):
     Scalar: _LerpScalar
@@ -69,12 +67,10 @@ class _Lerp(_LerpOverloads):
 lerp: _Lerp
 
 class _LerpInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, end: Tensor, weight: float) -> Tensor:
-        """The in-place variant of ``lerp.Scalar``."""
+    def __call__(op, self: Tensor, end: Tensor, weight: float) -> Tensor: ...
 
 class _LerpInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
-        """The in-place variant of ``lerp.Tensor``."""
+    def __call__(op, self: Tensor, end: Tensor, weight: Tensor) -> Tensor: ...
 
 class _LerpInPlaceOverloads(OpOverloadPacket):
     Scalar: _LerpInPlaceScalar
@@ -91,20 +87,16 @@ class _LerpInPlace(_LerpInPlaceOverloads):
 lerp_: _LerpInPlace
 
 class _WhereSelf(OpOverload):
-    def __call__(op, condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
-        """Elements of `self` where `condition` holds, else of `other`."""
+    def __call__(op, condition: Tensor, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _WhereScalarOther(OpOverload):
-    def __call__(op, condition: Tensor, self: Tensor, other: float) -> Tensor:
-        """`where` with a number for `other`."""
+    def __call__(op, condition: Tensor, self: Tensor, other: float) -> Tensor: ...
 
 class _WhereScalarSelf(OpOverload):
-    def __call__(op, condition: Tensor, self: float, other: Tensor) -> Tensor:
-        """`where` with a number for `self`."""
+    def __call__(op, condition: Tensor, self: float, other: Tensor) -> Tensor: ...
 
 class _WhereScalar(OpOverload):
-    def __call__(op, condition: Tensor, self: float, other: float) -> Tensor:
-        """`where` with two numbers."""
+    def __call__(op, condition: Tensor, self: float, other: float) -> Tensor: ...
 
 class _WhereOverloads(OpOverloadPacket):
     self: _WhereSelf
@@ -129,12 +121,10 @@ class _Where(_WhereOverloads):
 where: _Where
 
 class _MaskedFillScalar(OpOverload):
-    def __call__(op, self: Tensor, mask: Tensor, value: float) -> Tensor:
-        """`self` with `value` where `mask` holds."""
+    def __call__(op, self: Tensor, mask: Tensor, value: float) -> Tensor: ...
 
 class _MaskedFillTensor(OpOverload):
-    def __call__(op, self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-        """`self` with `value`, a tensor without dimensions, where `mask` holds."""
+    def __call__(op, self: Tensor, mask: Tensor, value: Tensor) -> Tensor: ...
 
 class _MaskedFillOverloads(OpOverloadPacket):
     Scalar: _MaskedFillScalar
@@ -151,12 +141,10 @@ class _MaskedFill(_MaskedFillOverloads):
 masked_fill: _MaskedFill
 
 class _MaskedFillInPlaceScalar(OpOverload):
-    def __call__(op, self: Tensor, mask: Tensor, value: float) -> Tensor:
-        """`masked_fill` in place."""
+    def __call__(op, self: Tensor, mask: Tensor, value: float) -> Tensor: ...
 
 class _MaskedFillInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-        """`masked_fill` in place."""
+    def __call__(op, self: Tensor, mask: Tensor, value: Tensor) -> Tensor: ...
 
 class _MaskedFillInPlaceOverloads(OpOverloadPacket):
     Scalar: _MaskedFillInPlaceScalar

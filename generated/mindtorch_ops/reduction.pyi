@@ -25,14 +25,12 @@ __all__ = [
 ]
 
 class _SumDefault(OpOverload):
-    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
-        """The sum of all elements; of integers as int64."""
+    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor: ...
 
 class _SumDimIntList(OpOverload):
     def __call__(
         op, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool = False, *, dtype: torch.dtype | None = None
-    ) -> Tensor:
-        """Sums over dimensions; of integers as int64."""
+    ) -> Tensor: ...
 
 class _SumOverloads(OpOverloadPacket):
     default: _SumDefault
@@ -51,14 +49,12 @@ class _Sum(_SumOverloads):
 sum: _Sum
 
 class _MeanDefault(OpOverload):
-    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
-        """The mean of all elements."""
+    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor: ...
 
 class _MeanDim(OpOverload):
     def __call__(
         op, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool = False, *, dtype: torch.dtype | None = None
-    ) -> Tensor:
-        """Means over dimensions."""
+    ) -> Tensor: ...
 
 class _MeanOverloads(OpOverloadPacket):
     default: _MeanDefault
@@ -77,12 +73,10 @@ class _Mean(_MeanOverloads):
 mean: _Mean
 
 class _ProdDefault(OpOverload):
-    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
-        """The product of all elements; of integers as int64."""
+    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor: ...
 
 class _ProdDimInt(OpOverload):
-    def __call__(op, self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
-        """Products over a dimension; of integers as int64."""
+    def __call__(op, self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor: ...
 
 class _ProdOverloads(OpOverloadPacket):
     default: _ProdDefault
@@ -99,16 +93,13 @@ class _Prod(_ProdOverloads):
 prod: _Prod
 
 class _MaxDefault(OpOverload):
-    def __call__(op, self: Tensor) -> Tensor:
-        """The largest element; NaN if there is one. Equal extremes share the gradient evenly."""
+    def __call__(op, self: Tensor) -> Tensor: ...
 
 class _MaxDim(OpOverload):
-    def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-        """The largest elements along a dimension, and where they are."""
+    def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]: ...
 
 class _MaxOther(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """Elementwise maximum of two tensors."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _MaxOverloads(OpOverloadPacket):
     default: _MaxDefault
@@ -141,16 +132,13 @@ class _Argmax(OpOverload):
 argmax: _Argmax
 
 class _MinDefault(OpOverload):
-    def __call__(op, self: Tensor) -> Tensor:
-        """The smallest element; NaN if there is one. Equal extremes share the gradient evenly."""
+    def __call__(op, self: Tensor) -> Tensor: ...
 
 class _MinDim(OpOverload):
-    def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-        """The smallest elements along a dimension, and where they are."""
+    def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]: ...
 
 class _MinOther(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """Elementwise minimum of two tensors."""
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
 class _MinOverloads(OpOverloadPacket):
     default: _MinDefault
@@ -183,16 +171,13 @@ class _Argmin(OpOverload):
 argmin: _Argmin
 
 class _AnyDefault(OpOverload):
-    def __call__(op, self: Tensor) -> Tensor:
-        """Whether any of the elements is true."""
+    def __call__(op, self: Tensor) -> Tensor: ...
 
 class _AnyDim(OpOverload):
-    def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor:
-        """Whether any of the elements is true, along a dimension."""
+    def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor: ...
 
 class _AnyDims(OpOverload):
-    def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-        """Whether any of the elements is true, along dimensions; all of them for None, none of them for none."""
+    def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor: ...
 
 class _AnyOverloads(OpOverloadPacket):
     default: _AnyDefault
@@ -213,16 +198,13 @@ class _Any(_AnyOverloads):
 any: _Any
 
 class _AllDefault(OpOverload):
-    def __call__(op, self: Tensor) -> Tensor:
-        """Whether all elements are true."""
+    def __call__(op, self: Tensor) -> Tensor: ...
 
 class _AllDim(OpOverload):
-    def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor:
-        """Whether all elements are true, along a dimension."""
+    def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor: ...
 
 class _AllDims(OpOverload):
-    def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-        """Whether all elements are true, along dimensions; all of them for None, none of them for none."""
+    def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor: ...
 
 class _AllOverloads(OpOverloadPacket):
     default: _AllDefault

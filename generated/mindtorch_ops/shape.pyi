@@ -92,16 +92,13 @@ class _Slice(OpOverload):
 slice: _Slice
 
 class _SqueezeDefault(OpOverload):
-    def __call__(op, self: Tensor) -> Tensor:
-        """Dimensions of size 1 left out."""
+    def __call__(op, self: Tensor) -> Tensor: ...
 
 class _SqueezeDim(OpOverload):
-    def __call__(op, self: Tensor, dim: int) -> Tensor:
-        """A dimension left out if its size is 1."""
+    def __call__(op, self: Tensor, dim: int) -> Tensor: ...
 
 class _SqueezeDims(OpOverload):
-    def __call__(op, self: Tensor, dim: Sequence[int]) -> Tensor:
-        """Dimensions left out where their size is 1."""
+    def __call__(op, self: Tensor, dim: Sequence[int]) -> Tensor: ...
 
 class _SqueezeOverloads(OpOverloadPacket):
     default: _SqueezeDefault
@@ -194,12 +191,10 @@ class _Unbind(OpOverload):
 unbind: _Unbind
 
 class _SplitTensor(OpOverload):
-    def __call__(op, self: Tensor, split_size: int, dim: int = 0) -> list[Tensor]:
-        """Parts of `split_size` along a dimension; the last may be smaller."""
+    def __call__(op, self: Tensor, split_size: int, dim: int = 0) -> list[Tensor]: ...
 
 class _SplitSizes(OpOverload):
-    def __call__(op, self: Tensor, split_size: Sequence[int], dim: int = 0) -> list[Tensor]:
-        """Parts of the given sizes along a dimension."""
+    def __call__(op, self: Tensor, split_size: Sequence[int], dim: int = 0) -> list[Tensor]: ...
 
 class _SplitOverloads(OpOverloadPacket):
     Tensor: _SplitTensor

@@ -288,6 +288,30 @@ def test_composed_with_a_gradient_of_its_own(lib: Library) -> None:
     assert op.has_kernel("CompositeExplicitAutograd")
 
 
+@pytest.mark.parametrize("off", [torch._C.DisableTorchFunction, torch._C.DisableTorchFunctionSubclass])
+def test_what_a_definition_says_is_the_same_whatever_the_first_call_has_switched_off(lib: Library, off: Any) -> None:
+    @lib.operator("op(Tensor x) -> Tensor")
+    def op(op: Any, x: Any) -> None:
+        op.returns(torch.cat([x, torch.zeros(1)]))
+
+    with off():
+        assert op(torch.ones(1)).tolist() == [1.0, 0.0]
+    seen = []
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    @lib.operator("other(Tensor x) -> Tensor")
+    def other(op: Any, x: Any) -> None:
+        op.returns(torch.cat([x, torch.zeros(1)]))
+
+    with Mode():
+        other(torch.ones(1))
+    assert "cat" not in str(seen)
+
+
 def test_several_outputs_of_an_operator(lib: Library) -> None:
     @lib.operator("op(Tensor x) -> (Tensor, Tensor)")
     def op(op: Any, x: Any) -> None:

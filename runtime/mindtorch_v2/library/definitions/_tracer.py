@@ -9,7 +9,7 @@ from typing import Any
 from ... import _core
 from ..._core import OpOverload, OpOverloadPacket, Tensor
 from ..._core import dtype as DType
-from ..._modes import TorchFunctionMode
+from ..._modes import TorchFunctionMode, stacks
 from ._binding import bind
 from ._symbols import DefinitionError, Shape, Symbol, TensorSymbol, make_symbol, operands_of
 
@@ -48,6 +48,15 @@ class _EveryCall(TorchFunctionMode):
 
     def __init__(self, of: Tracer) -> None:
         self.of = of
+
+    def __enter__(self) -> _EveryCall:
+        self._off = stacks.subclasses_off, stacks.function_off
+        stacks.subclasses_off = stacks.function_off = False  # of the first call, which is not what is defined
+        return super().__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        stacks.subclasses_off, stacks.function_off = self._off
+        super().__exit__(*exc)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
