@@ -125,6 +125,9 @@ REFUSED: dict[str, Case] = {
     "linearize: what func says first": lambda torch: torch.func.linearize(torch.sin, b"x"),
     "one meta number": lambda torch: torch.bitwise_xor(torch.empty((), device="meta")),
     "a method of one meta number": lambda torch: torch.empty((), device="meta").remainder(),
+    "split into more than memory": lambda torch: torch.tensor(1.0).expand(2**40).split(1),
+    "chunks of nothing, more than memory": lambda torch: torch.zeros(0).chunk(2**40),
+    "unbind into more than memory": lambda torch: torch.ops.aten.unbind.int(torch.empty(2**40, device="meta")),
     "linearize: of lists": lambda torch: torch.func.linearize(torch.add, [torch.tensor(1)]),
     "linearize: of integers": lambda torch: torch.func.linearize(torch.neg, torch.tensor(1)),
     "cross_entropy: an index of 81 bits": lambda torch: torch.nn.functional.cross_entropy(
