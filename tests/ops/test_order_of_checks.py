@@ -140,6 +140,9 @@ REFUSED: dict[str, Case] = {
         ones(torch), torch.zeros(0, dtype=torch.int64), torch.zeros(0)
     ),
     "an index of no rows": lambda torch: torch.ops.aten.index.Tensor(torch.zeros(0, 2), [torch.tensor([0])]),
+    "index_put beyond more than memory": lambda torch: torch.ops.aten.index_put_.default(
+        torch.tensor(3.0).expand(2**62), [torch.tensor([2**62])], torch.tensor(1.0)
+    ),
     "index_put at no rows": lambda torch: torch.zeros(0, 2).index_put([torch.tensor([0])], torch.tensor(1.0)),
     "leaky_relu: a slope of two": lambda torch: torch.nn.functional.leaky_relu(torch.zeros(0), torch.tensor([1, 2])),
     "leaky_relu: a slope that requires grad": lambda torch: torch.nn.functional.leaky_relu(
