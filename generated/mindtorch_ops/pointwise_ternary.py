@@ -88,6 +88,7 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
+    kernel_refuses=True,
     source="pointwise_ternary.yaml:20",
 )
 _addcmul_cpu_ = _libmindtorch_cpu.bind("mt_addcmul", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
@@ -95,10 +96,19 @@ _addcmul_cpu_ = _libmindtorch_cpu.bind("mt_addcmul", (npu.desc, npu.desc, npu.de
 
 @library.register(_lib, "addcmul_", "Meta", source="pointwise_ternary.yaml:20")
 def _addcmul_fake_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
+    if not (
+        torch.can_cast(torch.result_type(self, tensor1), self.dtype)
+        and torch.can_cast(torch.result_type(self, tensor2), self.dtype)
+    ):
+        raise library.failed_check(
+            "result type {} can't be cast to the desired output type {}",
+            torch.promote_types(torch.result_type(self, tensor1), torch.result_type(self, tensor2)),
+            self.dtype,
+        )
     return self
 
 
-@library.register(_lib, "addcmul_", "CPU", source="pointwise_ternary.yaml:25")
+@library.register(_lib, "addcmul_", "CPU", source="pointwise_ternary.yaml:29")
 def _addcmul_cpu_kernel_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     _addcmul_cpu_(self, tensor1, tensor2, self, value)
     return self
@@ -121,24 +131,24 @@ def _addcmul_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "addcmul_", _addcmul_backward_, setup_context=_addcmul_setup_, source="pointwise_ternary.yaml:28"
+    "addcmul_", _addcmul_backward_, setup_context=_addcmul_setup_, source="pointwise_ternary.yaml:32"
 )
 addcmul_ = torch.ops.aten.addcmul_.default
 
 
-# ---------------------------------------------------------------- addcdiv (pointwise_ternary.yaml:32)
+# ---------------------------------------------------------------- addcdiv (pointwise_ternary.yaml:36)
 _lib.define(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     doc="self + value * tensor1 / tensor2",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:32",
+    source="pointwise_ternary.yaml:36",
 )
 _addcdiv_cpu = _libmindtorch_cpu.bind("mt_addcdiv", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
 
-@library.register(_lib, "addcdiv", "Meta", source="pointwise_ternary.yaml:39")
+@library.register(_lib, "addcdiv", "Meta", source="pointwise_ternary.yaml:43")
 def _addcdiv_fake(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     if not (tensor1.is_floating_point() or tensor1.is_complex() or tensor2.is_floating_point() or tensor2.is_complex()):
         raise library.failed_check(
@@ -151,7 +161,7 @@ def _addcdiv_fake(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: floa
     )
 
 
-@library.register(_lib, "addcdiv", "CPU", source="pointwise_ternary.yaml:42")
+@library.register(_lib, "addcdiv", "CPU", source="pointwise_ternary.yaml:46")
 def _addcdiv_cpu_kernel(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     if not (tensor1.is_floating_point() or tensor1.is_complex() or tensor2.is_floating_point() or tensor2.is_complex()):
         raise library.failed_check(
@@ -182,11 +192,11 @@ def _addcdiv_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, grad_tensor1, grad_tensor2, None
 
 
-_lib.register_autograd("addcdiv", _addcdiv_backward, setup_context=_addcdiv_setup, source="pointwise_ternary.yaml:45")
+_lib.register_autograd("addcdiv", _addcdiv_backward, setup_context=_addcdiv_setup, source="pointwise_ternary.yaml:49")
 addcdiv = torch.ops.aten.addcdiv.default
 
 
-# ---------------------------------------------------------------- addcdiv_ (pointwise_ternary.yaml:49)
+# ---------------------------------------------------------------- addcdiv_ (pointwise_ternary.yaml:53)
 _lib.define(
     "addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)",
     doc="`addcdiv` in place.",
@@ -194,12 +204,12 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:49",
+    source="pointwise_ternary.yaml:53",
 )
 _addcdiv_cpu_ = _libmindtorch_cpu.bind("mt_addcdiv", (npu.desc, npu.desc, npu.desc, npu.desc, npu.f64), abi="c")
 
 
-@library.register(_lib, "addcdiv_", "Meta", source="pointwise_ternary.yaml:49")
+@library.register(_lib, "addcdiv_", "Meta", source="pointwise_ternary.yaml:53")
 def _addcdiv_fake_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     if not (tensor1.is_floating_point() or tensor1.is_complex() or tensor2.is_floating_point() or tensor2.is_complex()):
         raise library.failed_check(
@@ -208,7 +218,7 @@ def _addcdiv_fake_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: flo
     return self
 
 
-@library.register(_lib, "addcdiv_", "CPU", source="pointwise_ternary.yaml:57")
+@library.register(_lib, "addcdiv_", "CPU", source="pointwise_ternary.yaml:61")
 def _addcdiv_cpu_kernel_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float) -> Tensor:
     if not (tensor1.is_floating_point() or tensor1.is_complex() or tensor2.is_floating_point() or tensor2.is_complex()):
         raise library.failed_check(
@@ -235,12 +245,12 @@ def _addcdiv_backward_(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "addcdiv_", _addcdiv_backward_, setup_context=_addcdiv_setup_, source="pointwise_ternary.yaml:60"
+    "addcdiv_", _addcdiv_backward_, setup_context=_addcdiv_setup_, source="pointwise_ternary.yaml:64"
 )
 addcdiv_ = torch.ops.aten.addcdiv_.default
 
 
-# ---------------------------------------------------------------- lerp.Scalar (pointwise_ternary.yaml:64)
+# ---------------------------------------------------------------- lerp.Scalar (pointwise_ternary.yaml:68)
 _lib.define(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
     doc="self + weight * (end - self)",
@@ -248,19 +258,19 @@ _lib.define(
     variants=("function", "method"),
     device_check="CPUScalars",
     kernel_refuses=True,
-    source="pointwise_ternary.yaml:64",
+    source="pointwise_ternary.yaml:68",
 )
 _lerp_scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "lerp.Scalar", "Meta", source="pointwise_ternary.yaml:72")
+@library.register(_lib, "lerp.Scalar", "Meta", source="pointwise_ternary.yaml:76")
 def _lerp_scalar_fake(self: Tensor, end: Tensor, weight: float) -> Tensor:
     if self.dtype != end.dtype:
         raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
     return npu.alloc_broadcast(self, end)
 
 
-@library.register(_lib, "lerp.Scalar", "CPU", source="pointwise_ternary.yaml:74")
+@library.register(_lib, "lerp.Scalar", "CPU", source="pointwise_ternary.yaml:78")
 def _lerp_scalar_cpu_kernel(self: Tensor, end: Tensor, weight: float) -> Tensor:
     out = npu.alloc_broadcast(self, end)
     _lerp_scalar_cpu(self, end, weight, out)
@@ -280,11 +290,11 @@ def _lerp_scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp.Scalar", _lerp_scalar_backward, setup_context=_lerp_scalar_setup, source="pointwise_ternary.yaml:77"
+    "lerp.Scalar", _lerp_scalar_backward, setup_context=_lerp_scalar_setup, source="pointwise_ternary.yaml:81"
 )
 
 
-# ---------------------------------------------------------------- lerp_.Scalar (pointwise_ternary.yaml:80)
+# ---------------------------------------------------------------- lerp_.Scalar (pointwise_ternary.yaml:84)
 _lib.define(
     "lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!)",
     doc="`lerp` in place.",
@@ -293,19 +303,19 @@ _lib.define(
     device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
     kernel_refuses=True,
-    source="pointwise_ternary.yaml:80",
+    source="pointwise_ternary.yaml:84",
 )
 _lerp__scalar_cpu = _libmindtorch_cpu.bind("mt_lerp_scalar", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 
 
-@library.register(_lib, "lerp_.Scalar", "Meta", source="pointwise_ternary.yaml:80")
+@library.register(_lib, "lerp_.Scalar", "Meta", source="pointwise_ternary.yaml:84")
 def _lerp__scalar_fake(self: Tensor, end: Tensor, weight: float) -> Tensor:
     if self.dtype != end.dtype:
         raise library.failed_check("expected dtype {} for `end` but got dtype {}", self.dtype, end.dtype)
     return self
 
 
-@library.register(_lib, "lerp_.Scalar", "CPU", source="pointwise_ternary.yaml:89")
+@library.register(_lib, "lerp_.Scalar", "CPU", source="pointwise_ternary.yaml:93")
 def _lerp__scalar_cpu_kernel(self: Tensor, end: Tensor, weight: float) -> Tensor:
     _lerp__scalar_cpu(self, end, weight, self)
     return self
@@ -324,18 +334,18 @@ def _lerp__scalar_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp_.Scalar", _lerp__scalar_backward, setup_context=_lerp__scalar_setup, source="pointwise_ternary.yaml:92"
+    "lerp_.Scalar", _lerp__scalar_backward, setup_context=_lerp__scalar_setup, source="pointwise_ternary.yaml:96"
 )
 
 
-# ---------------------------------------------------------------- lerp.Tensor (pointwise_ternary.yaml:95)
+# ---------------------------------------------------------------- lerp.Tensor (pointwise_ternary.yaml:99)
 _lib.define(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
     doc="self + weight * (end - self)",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:95",
+    source="pointwise_ternary.yaml:99",
 )
 _lerp_tensor_cpu = _libmindtorch_cpu.bind("mt_lerp", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
@@ -355,7 +365,7 @@ def _lerp_tensor_check(self: Tensor, end: Tensor, weight: Tensor) -> None:
         )
 
 
-@library.register(_lib, "lerp.Tensor", "Meta", source="pointwise_ternary.yaml:101")
+@library.register(_lib, "lerp.Tensor", "Meta", source="pointwise_ternary.yaml:105")
 def _lerp_tensor_fake(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     _lerp_tensor_check(self, end, weight)
     return npu.alloc(
@@ -363,7 +373,7 @@ def _lerp_tensor_fake(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "lerp.Tensor", "CPU", source="pointwise_ternary.yaml:103")
+@library.register(_lib, "lerp.Tensor", "CPU", source="pointwise_ternary.yaml:107")
 def _lerp_tensor_cpu_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     _lerp_tensor_check(self, end, weight)
     out = npu.alloc(
@@ -391,19 +401,19 @@ def _lerp_tensor_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "lerp.Tensor", _lerp_tensor_backward, setup_context=_lerp_tensor_setup, source="pointwise_ternary.yaml:106"
+    "lerp.Tensor", _lerp_tensor_backward, setup_context=_lerp_tensor_setup, source="pointwise_ternary.yaml:110"
 )
 lerp = torch.ops.aten.lerp
 
 
-# ---------------------------------------------------------------- lerp_.Tensor (pointwise_ternary.yaml:110)
+# ---------------------------------------------------------------- lerp_.Tensor (pointwise_ternary.yaml:114)
 _lib.define(
     "lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)",
     doc="`lerp` in place.",
     tags=("pointwise",),
     variants=("method",),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:110",
+    source="pointwise_ternary.yaml:114",
 )
 
 
@@ -422,7 +432,7 @@ def _lerp__tensor_check(self: Tensor, end: Tensor, weight: Tensor) -> None:
         )
 
 
-@library.register(_lib, "lerp_.Tensor", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:117")
+@library.register(_lib, "lerp_.Tensor", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:121")
 def _lerp__tensor_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     _lerp__tensor_check(self, end, weight)
     self.copy_(torch.ops.aten.lerp(self.clone(), end, weight))
@@ -432,7 +442,7 @@ def _lerp__tensor_kernel(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
 lerp_ = torch.ops.aten.lerp_
 
 
-# ---------------------------------------------------------------- where.self (pointwise_ternary.yaml:120)
+# ---------------------------------------------------------------- where.self (pointwise_ternary.yaml:124)
 _lib.define(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
     doc="Elements of `self` where `condition` holds, else of `other`.",
@@ -440,12 +450,12 @@ _lib.define(
     variants=("function", "method"),
     device_check="CPUScalars",
     kernel_refuses=True,
-    source="pointwise_ternary.yaml:120",
+    source="pointwise_ternary.yaml:124",
 )
 _where_self_cpu = _libmindtorch_cpu.bind("mt_where", (npu.desc, npu.desc, npu.desc, npu.desc), abi="c")
 
 
-@library.register(_lib, "where.self", "Meta", source="pointwise_ternary.yaml:128")
+@library.register(_lib, "where.self", "Meta", source="pointwise_ternary.yaml:132")
 def _where_self_fake(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -458,7 +468,7 @@ def _where_self_fake(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@library.register(_lib, "where.self", "CPU", source="pointwise_ternary.yaml:130")
+@library.register(_lib, "where.self", "CPU", source="pointwise_ternary.yaml:134")
 def _where_self_cpu_kernel(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
     out = npu.alloc(
         torch.broadcast_shapes(condition.shape, self.shape, other.shape),
@@ -483,23 +493,23 @@ def _where_self_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "where.self", _where_self_backward, setup_context=_where_self_setup, source="pointwise_ternary.yaml:133"
+    "where.self", _where_self_backward, setup_context=_where_self_setup, source="pointwise_ternary.yaml:137"
 )
 
 
-# ---------------------------------------------------------------- where.ScalarOther (pointwise_ternary.yaml:137)
+# ---------------------------------------------------------------- where.ScalarOther (pointwise_ternary.yaml:141)
 _lib.define(
     "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
     doc="`where` with a number for `other`.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:137",
+    source="pointwise_ternary.yaml:141",
 )
 _where_scalarother_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_other")
 
 
-@library.register(_lib, "where.ScalarOther", "Meta", source="pointwise_ternary.yaml:144")
+@library.register(_lib, "where.ScalarOther", "Meta", source="pointwise_ternary.yaml:148")
 def _where_scalarother_fake(condition: Tensor, self: Tensor, other: float) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -508,7 +518,7 @@ def _where_scalarother_fake(condition: Tensor, self: Tensor, other: float) -> Te
     return npu.alloc_broadcast(condition, self, dtype=torch.result_type(self, other))
 
 
-@library.register(_lib, "where.ScalarOther", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:146")
+@library.register(_lib, "where.ScalarOther", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:150")
 def _where_scalarother_kernel(condition: Tensor, self: Tensor, other: float) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -534,23 +544,23 @@ _lib.register_autograd(
     "where.ScalarOther",
     _where_scalarother_backward,
     setup_context=_where_scalarother_setup,
-    source="pointwise_ternary.yaml:147",
+    source="pointwise_ternary.yaml:151",
 )
 
 
-# ---------------------------------------------------------------- where.ScalarSelf (pointwise_ternary.yaml:150)
+# ---------------------------------------------------------------- where.ScalarSelf (pointwise_ternary.yaml:154)
 _lib.define(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
     doc="`where` with a number for `self`.",
     tags=("pointwise",),
     variants=("function",),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:150",
+    source="pointwise_ternary.yaml:154",
 )
 _where_scalarself_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_self")
 
 
-@library.register(_lib, "where.ScalarSelf", "Meta", source="pointwise_ternary.yaml:156")
+@library.register(_lib, "where.ScalarSelf", "Meta", source="pointwise_ternary.yaml:160")
 def _where_scalarself_fake(condition: Tensor, self: float, other: Tensor) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -559,7 +569,7 @@ def _where_scalarself_fake(condition: Tensor, self: float, other: Tensor) -> Ten
     return npu.alloc(torch.broadcast_shapes(condition.shape, other.shape), torch.result_type(other, self), other.device)
 
 
-@library.register(_lib, "where.ScalarSelf", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:159")
+@library.register(_lib, "where.ScalarSelf", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:163")
 def _where_scalarself_kernel(condition: Tensor, self: float, other: Tensor) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -585,22 +595,22 @@ _lib.register_autograd(
     "where.ScalarSelf",
     _where_scalarself_backward,
     setup_context=_where_scalarself_setup,
-    source="pointwise_ternary.yaml:160",
+    source="pointwise_ternary.yaml:164",
 )
 
 
-# ---------------------------------------------------------------- where.Scalar (pointwise_ternary.yaml:163)
+# ---------------------------------------------------------------- where.Scalar (pointwise_ternary.yaml:167)
 _lib.define(
     "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
     doc="`where` with two numbers.",
     tags=("pointwise",),
     variants=("function",),
-    source="pointwise_ternary.yaml:163",
+    source="pointwise_ternary.yaml:167",
 )
 _where_scalar_kernel_python = library.python_function("mindtorch_v2.kernels.numbers:where_both")
 
 
-@library.register(_lib, "where.Scalar", "Meta", source="pointwise_ternary.yaml:169")
+@library.register(_lib, "where.Scalar", "Meta", source="pointwise_ternary.yaml:173")
 def _where_scalar_fake(condition: Tensor, self: float, other: float) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -609,7 +619,7 @@ def _where_scalar_fake(condition: Tensor, self: float, other: float) -> Tensor:
     return npu.alloc(condition.shape, torch.result_type(self, other), condition.device)
 
 
-@library.register(_lib, "where.Scalar", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:171")
+@library.register(_lib, "where.Scalar", "CompositeExplicitAutograd", source="pointwise_ternary.yaml:175")
 def _where_scalar_kernel(condition: Tensor, self: float, other: float) -> Tensor:
     if not (condition.dtype == torch.bool or condition.dtype == torch.uint8):
         raise library.failed_check(
@@ -628,12 +638,12 @@ def _where_scalar_backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
 
 
 _lib.register_autograd(
-    "where.Scalar", _where_scalar_backward, setup_context=_where_scalar_setup, source="pointwise_ternary.yaml:172"
+    "where.Scalar", _where_scalar_backward, setup_context=_where_scalar_setup, source="pointwise_ternary.yaml:176"
 )
 where = torch.ops.aten.where
 
 
-# ---------------------------------------------------------------- masked_fill.Scalar (pointwise_ternary.yaml:173)
+# ---------------------------------------------------------------- masked_fill.Scalar (pointwise_ternary.yaml:177)
 _lib.define(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     doc="`self` with `value` where `mask` holds.",
@@ -641,13 +651,13 @@ _lib.define(
     variants=("function", "method"),
     device_check="CPUScalars",
     kernel_refuses=True,
-    source="pointwise_ternary.yaml:173",
+    source="pointwise_ternary.yaml:177",
 )
 _masked_fill_scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 _masked_fill_scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill")
 
 
-@library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:181")
+@library.register(_lib, "masked_fill.Scalar", "Meta", source="pointwise_ternary.yaml:185")
 def _masked_fill_scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -659,7 +669,7 @@ def _masked_fill_scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> Te
     return result
 
 
-@library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:183")
+@library.register(_lib, "masked_fill.Scalar", "CPU", source="pointwise_ternary.yaml:187")
 def _masked_fill_scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
     if self.is_floating_point() and abs(value) < 65504:
         out = npu.alloc_broadcast(self, mask, dtype=self.dtype)
@@ -686,11 +696,11 @@ _lib.register_autograd(
     "masked_fill.Scalar",
     _masked_fill_scalar_backward,
     setup_context=_masked_fill_scalar_setup,
-    source="pointwise_ternary.yaml:189",
+    source="pointwise_ternary.yaml:193",
 )
 
 
-# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:192)
+# ---------------------------------------------------------------- masked_fill_.Scalar (pointwise_ternary.yaml:196)
 _lib.define(
     "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
@@ -699,13 +709,13 @@ _lib.define(
     device_check="CPUScalars",
     overlap_check=("Partial",),
     kernel_refuses=True,
-    source="pointwise_ternary.yaml:192",
+    source="pointwise_ternary.yaml:196",
 )
 _masked_fill__scalar_cpu = _libmindtorch_cpu.bind("mt_masked_fill", (npu.desc, npu.desc, npu.f64, npu.desc), abi="c")
 _masked_fill__scalar_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_")
 
 
-@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:192")
+@library.register(_lib, "masked_fill_.Scalar", "Meta", source="pointwise_ternary.yaml:196")
 def _masked_fill__scalar_fake(self: Tensor, mask: Tensor, value: float) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -717,7 +727,7 @@ def _masked_fill__scalar_kernel_2(self: Tensor, mask: Tensor, value: float) -> T
     return result
 
 
-@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:202")
+@library.register(_lib, "masked_fill_.Scalar", "CPU", source="pointwise_ternary.yaml:206")
 def _masked_fill__scalar_cpu_kernel(self: Tensor, mask: Tensor, value: float) -> Tensor:
     if self.is_floating_point() and abs(value) < 65504:
         _masked_fill__scalar_cpu(self, mask, value, self)
@@ -743,23 +753,23 @@ _lib.register_autograd(
     "masked_fill_.Scalar",
     _masked_fill__scalar_backward,
     setup_context=_masked_fill__scalar_setup,
-    source="pointwise_ternary.yaml:208",
+    source="pointwise_ternary.yaml:212",
 )
 
 
-# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:211)
+# ---------------------------------------------------------------- masked_fill.Tensor (pointwise_ternary.yaml:215)
 _lib.define(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     doc="`self` with `value`, a tensor without dimensions, where `mask` holds.",
     tags=("pointwise",),
     variants=("function", "method"),
     device_check="CPUScalars",
-    source="pointwise_ternary.yaml:211",
+    source="pointwise_ternary.yaml:215",
 )
 _masked_fill_tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with")
 
 
-@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:220")
+@library.register(_lib, "masked_fill.Tensor", "Meta", source="pointwise_ternary.yaml:224")
 def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -770,7 +780,7 @@ def _masked_fill_tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tenso
     return npu.alloc_broadcast(self, mask, dtype=self.dtype)
 
 
-@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:222")
+@library.register(_lib, "masked_fill.Tensor", "CPU", source="pointwise_ternary.yaml:226")
 def _masked_fill_tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -799,12 +809,12 @@ _lib.register_autograd(
     "masked_fill.Tensor",
     _masked_fill_tensor_backward,
     setup_context=_masked_fill_tensor_setup,
-    source="pointwise_ternary.yaml:224",
+    source="pointwise_ternary.yaml:228",
 )
 masked_fill = torch.ops.aten.masked_fill
 
 
-# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:228)
+# ---------------------------------------------------------------- masked_fill_.Tensor (pointwise_ternary.yaml:232)
 _lib.define(
     "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
     doc="`masked_fill` in place.",
@@ -812,12 +822,12 @@ _lib.define(
     variants=("method",),
     device_check="CPUScalars",
     overlap_check=("Partial",),
-    source="pointwise_ternary.yaml:228",
+    source="pointwise_ternary.yaml:232",
 )
 _masked_fill__tensor_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:masked_fill_with_")
 
 
-@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:228")
+@library.register(_lib, "masked_fill_.Tensor", "Meta", source="pointwise_ternary.yaml:232")
 def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -828,7 +838,7 @@ def _masked_fill__tensor_fake(self: Tensor, mask: Tensor, value: Tensor) -> Tens
     return self
 
 
-@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:239")
+@library.register(_lib, "masked_fill_.Tensor", "CPU", source="pointwise_ternary.yaml:243")
 def _masked_fill__tensor_cpu_kernel(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if mask.dtype != torch.bool:
         raise library.failed_check("masked_fill only supports boolean masks, but got mask with dtype {}", mask.dtype)
@@ -857,18 +867,18 @@ _lib.register_autograd(
     "masked_fill_.Tensor",
     _masked_fill__tensor_backward,
     setup_context=_masked_fill__tensor_setup,
-    source="pointwise_ternary.yaml:241",
+    source="pointwise_ternary.yaml:245",
 )
 masked_fill_ = torch.ops.aten.masked_fill_
 
 
-# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:245)
+# ---------------------------------------------------------------- clamp (pointwise_ternary.yaml:249)
 _lib.define(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     doc="Each element moved into the range from `min` to `max`; either limit may be None.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:245",
+    source="pointwise_ternary.yaml:249",
 )
 _clamp_cpu = _libmindtorch_cpu.bind(
     "mt_clamp_scalar",
@@ -880,7 +890,7 @@ _clamp_cpu_python = library.python_function("mindtorch_v2.kernels.numbers:clamp"
 _clamp_dtypes = frozenset((torch.float32, torch.float64))
 
 
-@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:252")
+@library.register(_lib, "clamp", "Meta", source="pointwise_ternary.yaml:256")
 def _clamp_fake(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     if not (min_ is not None or max_ is not None):
         raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
@@ -902,7 +912,7 @@ def _clamp_kernel_2(self: Tensor, min_: float | None, max_: float | None) -> Ten
     return result
 
 
-@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:255")
+@library.register(_lib, "clamp", "CPU", source="pointwise_ternary.yaml:259")
 def _clamp_cpu_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     if not (min_ is not None or max_ is not None):
         raise library.failed_check("torch.clamp: At least one of 'min' or 'max' must not be None")
@@ -954,22 +964,22 @@ def _clamp_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad_self, None, None
 
 
-_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:262")
+_lib.register_autograd("clamp", _clamp_backward, setup_context=_clamp_setup, source="pointwise_ternary.yaml:266")
 clamp = torch.ops.aten.clamp.default
 
 
-# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:264)
+# ---------------------------------------------------------------- clamp_ (pointwise_ternary.yaml:268)
 _lib.define(
     "clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
     doc="`clamp` in place.",
     tags=("pointwise",),
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
-    source="pointwise_ternary.yaml:264",
+    source="pointwise_ternary.yaml:268",
 )
 
 
-@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:274")
+@library.register(_lib, "clamp_", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:278")
 def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tensor:
     if not (min_ is None or torch.can_cast(torch.result_type(self, min_), self.dtype)):
         raise library.failed_check(
@@ -986,17 +996,17 @@ def _clamp_kernel(self: Tensor, min_: float | None, max_: float | None) -> Tenso
 clamp_ = torch.ops.aten.clamp_.default
 
 
-# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:275)
+# ---------------------------------------------------------------- clamp_min (pointwise_ternary.yaml:279)
 _lib.define(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     doc="Each element, at least `min`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:275",
+    source="pointwise_ternary.yaml:279",
 )
 
 
-@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:280")
+@library.register(_lib, "clamp_min", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:284")
 def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, min_, None)
     return result
@@ -1005,17 +1015,17 @@ def _clamp_min_kernel(self: Tensor, min_: float) -> Tensor:
 clamp_min = torch.ops.aten.clamp_min.default
 
 
-# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:281)
+# ---------------------------------------------------------------- clamp_max (pointwise_ternary.yaml:285)
 _lib.define(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     doc="Each element, at most `max`.",
     tags=("pointwise",),
     variants=("function", "method"),
-    source="pointwise_ternary.yaml:281",
+    source="pointwise_ternary.yaml:285",
 )
 
 
-@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:286")
+@library.register(_lib, "clamp_max", "CompositeImplicitAutograd", source="pointwise_ternary.yaml:290")
 def _clamp_max_kernel(self: Tensor, max_: float) -> Tensor:
     result: Tensor = torch.ops.aten.clamp(self, None, max_)
     return result
