@@ -96,7 +96,7 @@ def _name(call: Call) -> str:
 
 
 _OWN_FORM = re.compile(
-    r"data_ptr$|__hash__$|__reduce|__getstate__$|__repr__$|__str__$|__dir__$|_cdata|__doc__$|_sequence_nr$"
+    r"data_ptr$|__hash__$|__reduce|__getstate__$|__repr__$|__str__$|__format__$|__dir__$|_cdata|__doc__$|_sequence_nr$"
 )
 
 
@@ -136,10 +136,14 @@ def _raises(outcome: Outcome | None, error: str) -> bool:
 
 
 def _written_over(call: Call) -> bool:
-    """Whether elements of what an operator writes to may share memory."""
+    """Whether elements of what an operator writes to may share memory, with one another or with what it reads.
+
+    `copy` writes in PyTorch into a copy that has self's strides.
+    """
     first = call.arguments[0].value if call.arguments else None
     overlaps = isinstance(first, TensorValue) and first.layout in ("window", "expanded")
-    return overlaps and _name(call).endswith("_")
+    viewed = re.search(r"^v\d+ = ", call.source(), re.MULTILINE) is not None
+    return (overlaps and _name(call).endswith(("_", ".copy"))) or (viewed and _name(call).endswith("_"))
 
 
 # Of these PyTorch reads a size of one tensor that the rank of another promises.
@@ -348,6 +352,15 @@ REASONS = (
         "what is written where elements share memory depends on the order, which is each library's own",
         _kinds("value"),
         lambda call, ours, theirs: _written_over(call) and _same_form(call, ours, theirs),
+    ),
+    Reason(
+        "view_copy takes on the CPU what PyTorch's rule for meta refuses: strides that no view of that shape has",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            _name(call).endswith(".view_copy")
+            and "meta" in call.devices()
+            and "view size is not compatible" in _message(theirs)
+        ),
     ),
     Reason(
         "PyTorch compares no shapes here, and reads beyond the smaller tensor",

@@ -118,15 +118,10 @@ def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers; a number for a tensor without dimensions."""
     if _core.is_tracing():
         return _left_the_trace("list", lambda: tolist(self))
-    if self.numel() == 0 and not self.is_meta:
-        return _empty_lists(tuple(self.shape))
+    if self.dim() and self.shape[0] == 0 and not self.is_meta:
+        return []  # NumPy makes no array of some shapes without elements
     source = self.detach().cpu()
     return (source.float() if source.dtype is _core.dtypes["bfloat16"] else source).numpy().tolist()
-
-
-def _empty_lists(shape: tuple[int, ...]) -> list[Any]:
-    """Lists nested as a tensor without elements is; NumPy makes no array of some of its shapes."""
-    return [_empty_lists(shape[1:]) for _ in range(shape[0])]
 
 
 def _left_the_trace(what: str, read: Callable[[], Any]) -> Any:

@@ -117,7 +117,7 @@ def test_modules_are_written_by_the_command(
             run_import(str(NATIVE), *wrong)
 
 
-def test_notes_drawn_in_two_processes_are_all_there(
+def test_the_notes_of_two_processes_are_all_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(modules, "MOST", 2)
@@ -126,8 +126,8 @@ def test_notes_drawn_in_two_processes_are_all_there(
     words = ["--select", ",".join(names), "--kernels", "k", "--modules", str(tmp_path / "out")]
     assert run_import(str(NATIVE), *words) == 0
     assert (tmp_path / "out/native_functions_2.py").exists()
-    drawn = render_text([import_._as_warning(note) for note in notes])
-    assert capsys.readouterr().err == f"{drawn}{len(notes)} warnings\n"
+    shown = render_text([import_._as_warning(note) for note in notes])
+    assert capsys.readouterr().err == f"{shown}{len(notes)} warnings\n"
 
 
 @pytest.mark.parametrize(

@@ -192,3 +192,22 @@ def test_the_variance_of_nothing(name: str) -> None:
     for shape, dim in itertools.product(((0,), (2, 0), (0, 2), ()), (None, 0, -1)):
         for correction in (-7, 0, 1, 2):
             agree(lambda t, s=shape, d=dim, c=correction: getattr(t, name)(t.zeros(s), d, correction=c))
+
+
+def test_addcmul_writes_no_fraction_into_integers() -> None:
+    for dtype, other in itertools.product(("int32", "float32", "bool"), ("int32", "float32")):
+        for shape in ((2,), (0,), (2, 2)):
+
+            def case(t: Any, dtype: str = dtype, other: str = other, shape: Any = shape) -> Any:
+                given = t.ones(shape, dtype=getattr(t, dtype))
+                return given.addcmul_(given.clone(), t.ones(shape, dtype=getattr(t, other)))
+
+            agree_or_raise(case)
+
+
+def test_lerp_of_infinities() -> None:
+    """The form that it is computed by is chosen by the magnitude of the weight."""
+    inf = float("inf")
+    for weight in (-1.0, -0.25, 0.25, 1.0, 1.5):
+        agree(lambda t, w=weight: t.lerp(t.tensor([-1.0, 1.5, 4.0]), t.tensor([1.5, inf, -inf]), w))
+        agree(lambda t, w=weight: t.lerp(t.tensor([-1.0, inf, 4.0]), t.tensor([1.5, 1.0, inf]), t.tensor(w)))

@@ -125,6 +125,9 @@ REFUSED: dict[str, Case] = {
     "linearize: what func says first": lambda torch: torch.func.linearize(torch.sin, b"x"),
     "one meta number": lambda torch: torch.bitwise_xor(torch.empty((), device="meta")),
     "a method of one meta number": lambda torch: torch.empty((), device="meta").remainder(),
+    "split into more than memory": lambda torch: torch.tensor(1.0).expand(2**40).split(1),
+    "chunks of nothing, more than memory": lambda torch: torch.zeros(0).chunk(2**40),
+    "unbind into more than memory": lambda torch: torch.ops.aten.unbind.int(torch.empty(2**40, device="meta")),
     "linearize: of lists": lambda torch: torch.func.linearize(torch.add, [torch.tensor(1)]),
     "linearize: of integers": lambda torch: torch.func.linearize(torch.neg, torch.tensor(1)),
     "cross_entropy: an index of 81 bits": lambda torch: torch.nn.functional.cross_entropy(
@@ -137,6 +140,9 @@ REFUSED: dict[str, Case] = {
         ones(torch), torch.zeros(0, dtype=torch.int64), torch.zeros(0)
     ),
     "an index of no rows": lambda torch: torch.ops.aten.index.Tensor(torch.zeros(0, 2), [torch.tensor([0])]),
+    "index_put beyond more than memory": lambda torch: torch.ops.aten.index_put_.default(
+        torch.tensor(3.0).expand(2**62), [torch.tensor([2**62])], torch.tensor(1.0)
+    ),
     "index_put at no rows": lambda torch: torch.zeros(0, 2).index_put([torch.tensor([0])], torch.tensor(1.0)),
     "leaky_relu: a slope of two": lambda torch: torch.nn.functional.leaky_relu(torch.zeros(0), torch.tensor([1, 2])),
     "leaky_relu: a slope that requires grad": lambda torch: torch.nn.functional.leaky_relu(

@@ -593,3 +593,11 @@ def test_transforms_of_no_elements_keep_the_history(name: str, shape: tuple[int,
         if (transform, name) != ("hessian", "relu"):  # of which PyTorch records the second derivative, a constant
             agree(lambda t, tr=transform: getattr(t.func, tr)(getattr(t, name))(t.zeros(shape, requires_grad=True)))
     agree(lambda t: t.func.vmap(lambda a: a.clone() * 2)(t.zeros(0, *shape, 1, requires_grad=True)))
+
+
+def test_each_output_of_vjp_has_the_history_that_it_depends_on() -> None:
+    def case(t: Any) -> Any:
+        a, b = v(t), v(t).requires_grad_()
+        return t.func.vjp(lambda x, y: (x.sin(), y.sin(), x * y), a, b)[0]
+
+    agree(case)

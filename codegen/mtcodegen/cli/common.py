@@ -57,11 +57,8 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="text", help="form of the findings (default: text)")
 
 
-def report(options: argparse.Namespace, found: Sequence[Diagnostic], drawn: str = "", warnings: int = 0) -> None:
-    """Findings go to standard error as text, to standard output in the forms that programs read.
-
-    ``drawn`` is the text of as many more ``warnings``.
-    """
+def report(options: argparse.Namespace, found: Sequence[Diagnostic]) -> None:
+    """Findings go to standard error as text, to standard output in the forms that programs read."""
     if options.format == "sarif":
         from mtcodegen.findings.sarif import render_sarif
 
@@ -70,14 +67,12 @@ def report(options: argparse.Namespace, found: Sequence[Diagnostic], drawn: str 
     stream = sys.stderr if options.format == "text" else sys.stdout
     if options.format == "json" or found:
         stream.write(_FORMATS[options.format](found, colour=wants_colour(stream)))
-    stream.write(drawn)
-    if options.format == "text" and (found or drawn):
-        stream.write(f"{_count(found, warnings)}\n")
+    if options.format == "text" and found:
+        stream.write(f"{_count(found)}\n")
 
 
-def _count(found: Sequence[Diagnostic], warnings: int) -> str:
+def _count(found: Sequence[Diagnostic]) -> str:
     numbers = {severity: sum(item.severity is severity for item in found) for severity in Severity}
-    numbers[Severity.WARNING] += warnings
     return ", ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in numbers.items() if n)
 
 

@@ -6,14 +6,12 @@ import argparse
 import pathlib
 import re
 import sys
-from collections.abc import Sequence
-from functools import partial
 
-from mtcodegen.cli.common import add_format, path_name, report, status, wants_colour, write_yaml
+from mtcodegen.cli.common import add_format, path_name, report, status, write_yaml
 from mtcodegen.cli.files import replace_file
 from mtcodegen.cli.generate import say_done, wanted_changes
 from mtcodegen.findings.codes import Code, Severity
-from mtcodegen.findings.diagnostics import Diagnostic, in_source_order, render_text
+from mtcodegen.findings.diagnostics import Diagnostic, in_source_order
 from mtcodegen.importer import Import, Note, import_files
 from mtcodegen.project.generate import name_faults
 from mtcodegen.project.output import apply
@@ -108,9 +106,7 @@ def _write_modules(options: argparse.Namespace, made: Import) -> int:
     """As `generate` does, from what was imported."""
     path, folder = pathlib.Path(options.file), pathlib.Path(options.modules)
     job = Job((Input(path, options.file),), folder)
-    colour = wants_colour(sys.stderr)
-    draw = partial(_drawn, colour) if options.format == "text" else None  # thousands of lines, which take their time
-    modules = made.modules(path, folder, draw)
+    modules = made.modules(path, folder)
     if modules.faults:
         report(options, in_source_order(modules.faults, []))
         return 1
@@ -118,12 +114,8 @@ def _write_modules(options: argparse.Namespace, made: Import) -> int:
     if not found:
         done, found = apply(wanted_changes([Generated(job, modules.files)], found))
         say_done(options, done)
-    report(options, [*found, *map(_as_warning, modules.notes)], modules.drawn, modules.count)
+    report(options, [*found, *map(_as_warning, modules.notes)])
     return status(found)
-
-
-def _drawn(colour: bool, notes: Sequence[Note]) -> str:
-    return render_text(list(map(_as_warning, notes)), colour=colour)
 
 
 def _as_warning(note: Note) -> Diagnostic:

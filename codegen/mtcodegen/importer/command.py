@@ -17,7 +17,7 @@ from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.lower import lower, schema_table
 from mtcodegen.importer.model import Imported, Note
-from mtcodegen.importer.modules import Draw, Modules, make_modules
+from mtcodegen.importer.modules import Modules, make_modules
 from mtcodegen.importer.native import import_native
 from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
 from mtcodegen.importer.pytorch import NativeFunction, PendingDerivatives, read_derivatives, read_native_functions
@@ -55,13 +55,10 @@ class Import:
         notes = self.notes  # what is withdrawn is known with them
         return render(self.imported, self.namespace, self.sources, self.left_out()) if notes or self.sources else ""
 
-    def modules(self, path: pathlib.Path, folder: pathlib.Path, draw: Draw | None = None) -> Modules:
-        """The modules of the operators, as if ``path``, the imported file, were in our language.
-
-        ``draw`` makes text of notes, in two processes.
-        """
+    def modules(self, path: pathlib.Path, folder: pathlib.Path) -> Modules:
+        """The modules of the operators, as if ``path``, the imported file, were in our language."""
         table = schema_table(self.imported, self.namespace)
-        return make_modules(self.imported, self.namespace, table, path, folder, self.unchecked, draw, self.left_out)
+        return make_modules(self.imported, self.namespace, table, path, folder, self.unchecked, self.left_out)
 
 
 def import_files(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from mtcodegen.entries.model import File
@@ -17,7 +17,7 @@ from mtcodegen.importer.model import Imported, Note
 from mtcodegen.importer.pytorch import PendingDerivatives
 from mtcodegen.system.parallel import in_two_processes
 
-__all__ = ["MOST", "Draw", "Modules", "make_modules"]
+__all__ = ["MOST", "Modules", "make_modules"]
 
 MOST = 1300  # operators of a module: one with more is slow to import and to edit
 
@@ -26,25 +26,13 @@ MOST = 1300  # operators of a module: one with more is slow to import and to edi
 class Modules:
     """The files by name, what could not be carried over, and what the generator has against the operators.
 
-    ``faults`` are those of formulas that were not checked before. Where somebody drew them, ``notes`` are empty:
-    ``drawn`` is their text, ``count`` says how many there are.
+    ``faults`` are those of formulas that were not checked before the modules were made.
     """
 
     files: dict[str, str]
     notes: tuple[Note, ...]
     refused: tuple[Diagnostic, ...]
     faults: tuple[Diagnostic, ...] = ()
-    drawn: str = ""
-    count: int = 0
-
-    def with_notes(self, notes: Sequence[Note], draw: Draw | None) -> Modules:
-        """With more ``notes``, drawn where there is a way to."""
-        if draw is None:
-            return replace(self, notes=(*self.notes, *notes))
-        return replace(self, drawn=self.drawn + draw(notes), count=self.count + len(notes))
-
-
-Draw = Callable[[Sequence[Note]], str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,26 +51,23 @@ def make_modules(
     path: pathlib.Path,
     folder: pathlib.Path,
     unchecked: PendingDerivatives | None = None,
-    draw: Draw | None = None,
     left_out: Callable[[], Sequence[Note]] = tuple,
 ) -> Modules:
     """The modules of ``operators``, as if ``path``, the imported file, were in our language.
 
-    ``left_out`` gives the notes on what is in none of them. ``draw`` makes text of notes, in two processes.
+    ``left_out`` gives the notes on what is in none of them.
     """
     parts = _with_names(_parts(operators), path.stem, unchecked)
-    pieces = [partial(_module, namespace, table, path, folder, unchecked, draw, part) for part in parts]
+    pieces = [partial(_module, namespace, table, path, folder, unchecked, part) for part in parts]
     if len(parts) > 1:
-        made = in_two_processes(_call, [*pieces, partial(_package, path, parts, left_out, draw)])
+        made = in_two_processes(_call, [*pieces, partial(_package, path, parts, left_out)])
     else:
-        made = [*map(_call, pieces), Modules({}, (), ()).with_notes(left_out(), draw)]
+        made = [*map(_call, pieces), Modules({}, tuple(left_out()), ())]
     return Modules(
         {name: text for item in made for name, text in item.files.items()},
         tuple(note for item in made for note in item.notes),
         tuple(fault for item in made for fault in item.refused),
         tuple(fault for item in made for fault in item.faults),
-        "".join(item.drawn for item in made),
-        sum(item.count for item in made),
     )
 
 
@@ -125,13 +110,11 @@ def _call(piece: Callable[[], Modules]) -> Modules:
     return piece()
 
 
-def _package(
-    path: pathlib.Path, parts: Sequence[_Part], left_out: Callable[[], Sequence[Note]], draw: Draw | None
-) -> Modules:
+def _package(path: pathlib.Path, parts: Sequence[_Part], left_out: Callable[[], Sequence[Note]]) -> Modules:
     from mtcodegen.targets.render import render_package
 
     files = {"__init__.py": render_package(path.name, [part.name for part in parts])}
-    return Modules(files, (), ()).with_notes(left_out(), draw)
+    return Modules(files, tuple(left_out()), ())
 
 
 def _module(
@@ -140,7 +123,6 @@ def _module(
     path: pathlib.Path,
     folder: pathlib.Path,
     unchecked: PendingDerivatives | None,
-    draw: Draw | None,
     part: _Part,
 ) -> Modules:
     from mtcodegen.targets.mindtorch import of_file
@@ -150,5 +132,5 @@ def _module(
     file, more = expand(File(path.name, specs))
     refused += more
     files = {} if refused or faults else of_file(file, path.with_name(f"{part.name}.yaml"), folder)
-    made = Modules(files, (), tuple(refused), tuple(faults))
-    return made.with_notes([note for operator in part.operators for note in operator.notes], draw)
+    notes = tuple(note for operator in part.operators for note in operator.notes)
+    return Modules(files, notes, tuple(refused), tuple(faults))

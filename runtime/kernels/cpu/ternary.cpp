@@ -1,4 +1,5 @@
 // Functions of three tensors, and those that combine a tensor with limits, a mask or a weight.
+#include <cmath>
 #include <limits>
 
 #include "elementwise.h"
@@ -25,7 +26,7 @@ struct Lerp {
   MT_INLINE T operator()(T start, T end, T weight) const {
     // Two forms, so that weight 0 and weight 1 give start and end themselves.
     const T span = end - start;
-    return weight < T(0.5) ? start + weight * span : end - span * (T(1) - weight);
+    return std::abs(weight) < T(0.5) ? start + weight * span : end - span * (T(1) - weight);
   }
 };
 
@@ -89,6 +90,8 @@ int clamp(const mt_tensor* self, const mt_tensor* low, const mt_tensor* high, co
                           const mt_tensor* out, double value) {                                            \
     const mt_tensor* operands[] = {out, self, tensor1, tensor2};                                           \
     if (!mt::holds_factor(out->dtype, value)) return MT_ERROR_OVERFLOW;                                    \
+    const bool fractions = mt::is_floating(tensor1->dtype) || mt::is_floating(tensor2->dtype);             \
+    if (fractions && !mt::is_floating(out->dtype)) return MT_ERROR_DTYPE;                                  \
     return mt::arithmetic_of_numbers<mt::Name, 3, FloatOnly>(operands, &value);                            \
   }
 EXPORT_TERNARY(addcmul, Addcmul, false)

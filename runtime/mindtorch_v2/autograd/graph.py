@@ -101,6 +101,9 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "npu") -> None:
+        if not isinstance(device_type, str):
+            raise TypeError(f"save_on_cpu(): argument 'device_type' must be str, not {type(device_type).__name__}")
+
         def pack(tensor: Tensor) -> tuple[Any, Tensor]:
             return tensor.device, tensor.detach().to("cpu")
 

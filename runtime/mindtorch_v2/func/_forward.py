@@ -11,7 +11,16 @@ from .._ops import ops
 from ..autograd._levels import differentiating, next_level, recording
 from ..autograd.forward_ad import close_level, make_dual_at, open_level
 from ..utils._pytree import tree_leaves, tree_map, tree_map_only
-from ._inputs import depends_on_others, only_tensors, recorded_outside, split_aux, structure, tracked, untracked
+from ._inputs import (
+    depends_on_others,
+    only_tensors,
+    recorded_outside,
+    released,
+    split_aux,
+    structure,
+    tracked,
+    untracked,
+)
 
 __all__ = ["jvp", "linearize"]
 
@@ -67,7 +76,6 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         pulled: tuple[Tensor, ...] = ()
         if reached and leaves:
             pulled = autograd.grad(reached, leaves, starts, create_graph=True, materialize_grads=True)
-        kept = {id(o) for o in outputs if outer and recorded and depends_on_others([o], leaves, number)[0]}
 
     def push_forward(*tangents: Any) -> Any:
         if structure(tangents) != structure(primals):
@@ -94,7 +102,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             output,
         )
 
-    return tree_map(lambda o: o if id(o) in kept else untracked(o), output), push_forward
+    return released(output, leaves, number) if outer and recorded else untracked(output), push_forward
 
 
 def _check_primals(func: Callable[..., Any], primals: tuple[Any, ...]) -> None:

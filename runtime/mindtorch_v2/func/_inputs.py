@@ -14,8 +14,8 @@ from ..utils._pytree import tree_leaves, tree_map
 from ._batching import BatchedTensor, batch, levels
 
 __all__ = [
-    "chosen_arguments", "depends_on_others", "only_tensors", "recorded_outside", "split_aux", "structure", "tracked",
-    "untracked",
+    "chosen_arguments", "depends_on_others", "only_tensors", "recorded_outside", "released", "split_aux", "structure",
+    "tracked", "untracked",
 ]  # fmt: skip
 
 _AUTOGRAD = _core.key_mask("Autograd")
@@ -135,6 +135,17 @@ def _requires_grad_inside(tensor: Any) -> bool:
         if tensor.requires_grad:
             return True
     return False
+
+
+def released(tree: Any, inputs: Sequence[Tensor], number: int) -> Any:
+    """What transform ``number`` gives: outside the graph, but for tensors that depend on what was there before it."""
+
+    def part(value: Any) -> Any:
+        return (
+            value if isinstance(value, Tensor) and depends_on_others([value], inputs, number)[0] else untracked(value)
+        )
+
+    return tree_map(part, tree)
 
 
 def untracked(tree: Any) -> Any:

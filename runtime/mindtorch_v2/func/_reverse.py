@@ -17,6 +17,7 @@ from ._inputs import (
     depends_on_others,
     only_tensors,
     recorded_outside,
+    released,
     split_aux,
     structure,
     tracked,
@@ -108,7 +109,9 @@ def vjp_of(
         gradients = tuple(tree_map(lambda _: next(found), tree) for tree in inputs)
         return gradients if keeps_history else untracked(gradients)
 
-    return (output, pull_back, aux) if outside and recorded else (untracked(output), pull_back, untracked(aux))
+    if not (outside and recorded):
+        return untracked(output), pull_back, untracked(aux)
+    return released(output, leaves, number), pull_back, aux
 
 
 def _gradients(

@@ -167,8 +167,8 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         )
     if _picks_nothing(self, keys):
         return self
-    target = _bits(self)
     _check_range(self, keys)
+    target = _bits(self)
     if accumulate and self.dtype is _BF16:
         wide = self.float()
         self.copy_(index_put_(wide, indices, values.float(), True))

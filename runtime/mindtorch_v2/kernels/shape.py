@@ -343,11 +343,22 @@ def movedim(self: Tensor, source: int, destination: int) -> Tensor:
     return _core.with_dims(self, order)
 
 
+_MANY, _VIEW = 1 << 20, 256  # views that are made without asking, and bytes that one takes, at least
+
+
+def _require_memory(count: int) -> None:
+    """Raises RuntimeError where so many views do not fit in memory, before the first of them is made."""
+    if count > _MANY:
+        _core.alloc((count, _VIEW), _core.dtypes["uint8"], _core.device("cpu"))
+
+
 def unbind(self: Tensor, dim: int) -> list[Tensor]:
     """The slices along a dimension, which is left out."""
     if self.dim() == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return [select(self, dim, i) for i in range(self.shape[wrap_dim(dim, self.dim())])]
+    count = self.shape[wrap_dim(dim, self.dim())]
+    _require_memory(count)
+    return [select(self, dim, i) for i in range(count)]
 
 
 def _require_dimension(name: str, self: Tensor) -> None:
@@ -364,6 +375,7 @@ def split(self: Tensor, split_size: int, dim: int) -> list[Tensor]:
     if split_size == 0 and size != 0:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
     starts = range(0, max(size, 1), max(split_size, 1))
+    _require_memory(len(starts))
     return [slice(self, dim, start, min(start + split_size, size), 1) for start in starts]
 
 
@@ -390,6 +402,7 @@ def chunk(self: Tensor, chunks: int, dim: int) -> list[Tensor]:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     size = self.shape[wrap_dim(dim, self.dim())]
     if size == 0:
+        _require_memory(chunks)
         return split_with_sizes(self, [0] * chunks, dim)
     return split(self, -(-size // chunks), dim)
 
