@@ -221,6 +221,11 @@ REASONS = (
         lambda call, ours, theirs: NO_MEMORY.search(_message(theirs)) is not None,
     ),
     Reason(
+        "PyTorch copies the tensor first, for which no memory can have room; ours computes, until it is interrupted",
+        _kinds("hang"),
+        lambda call, ours, theirs: "Storage size calculation overflowed" in _message(theirs),
+    ),
+    Reason(
         "pinned memory is for an accelerator: ours has the NPU, PyTorch's side has none",
         _kinds("accepted"),
         lambda call, ours, theirs: "pin_memory=True requires" in _message(theirs),
