@@ -206,6 +206,8 @@ cdef int convert_float(int kind, object value, uint64_t* bits) except -1:
     cdef double number
     if PyFloat_Check(value):
         number = PyFloat_AS_DOUBLE(value)
+    elif PyLong_CheckExact(value) and not is_wide(<PyObject*>value):
+        number = <double>PyLong_AsLongLong(value)
     elif isinstance(value, Tensor):
         return WRONG_TYPE              # reading it could wait for a device: the caller says .item() where that is meant
     else:

@@ -175,10 +175,21 @@ cdef dtype wrapped_dtype(dtype d):
 
 def result_type(tensor, other):
     """The dtype of an arithmetic operation on two tensors or numbers; see `common_dtype`."""
-    if is_tensor(<PyObject*>tensor) and is_tensor(<PyObject*>other) and (<Tensor>tensor).dt is (<Tensor>other).dt \
-            and (<Tensor>tensor).nd > 0 and (<Tensor>other).nd > 0:
-        return (<Tensor>tensor).dt
-    return common_dtype(tensor, other)
+    return dtype_of_pair(tensor, other)
+
+
+cdef dtype dtype_of_pair(object first, object second):
+    """As `common_dtype`; at once where a tensor with dimensions decides over its like, or over a number."""
+    cdef dtype d
+    if is_tensor(<PyObject*>first) and (<Tensor>first).nd > 0:
+        d = (<Tensor>first).dt
+        if is_tensor(<PyObject*>second):
+            if (<Tensor>second).dt is d and (<Tensor>second).nd > 0:
+                return d
+        elif d.category >= CATEGORY_FLOAT and PyFloat_CheckExact(second) \
+                or d.category >= CATEGORY_INT and PyLong_CheckExact(second) and not is_wide(<PyObject*>second):
+            return d
+    return <dtype>common_dtype(first, second)
 
 
 def common_dtype(*values):

@@ -171,7 +171,7 @@ cdef class GraphTask:
         grad = fit_gradient(target.meta(output), grad, source, slot)
         held = state.grads[output]
         if held != NULL:
-            grad = call2(aten("add"), <object>held, grad)
+            grad = binary(OP_ADD, <object>held, grad)
             Py_DECREF(<object>held)
         Py_INCREF(grad)
         state.grads[output] = <PyObject*>grad

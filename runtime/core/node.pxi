@@ -233,9 +233,9 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
         return 0
     held = <Tensor>variable.grad_
     if mt_state.grad_off and not needs_grad(held):
-        call2(aten("add_"), held, g)
+        binary(OP_IADD, held, g)
     else:
-        variable.grad_ = call2(aten("add"), held, g)
+        variable.grad_ = binary(OP_ADD, held, g)
     return 0
 
 

@@ -1,6 +1,31 @@
 """How Python's operators on tensors reach their aten packets."""
 
-cdef dict aten_packets = {}        # name -> OpOverloadPacket of the namespace aten; filled by packet.pxi
+cdef dict aten_packets = {}        # name -> OpOverloadPacket of the namespace aten; filled by `note_builtin`
+
+cdef enum:                         # operators of two operands
+    OP_ADD, OP_SUB, OP_RSUB, OP_MUL, OP_DIV, OP_FLOOR_DIVIDE, OP_REMAINDER, OP_POW, OP_MATMUL
+    OP_AND, OP_OR, OP_XOR, OP_LSHIFT, OP_RSHIFT, OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE
+    OP_IADD, OP_ISUB, OP_IMUL, OP_IDIV, OP_IFLOOR_DIVIDE, OP_IREMAINDER, OP_IPOW, OP_IAND, OP_IOR, OP_IXOR, OP_ILSHIFT, OP_IRSHIFT
+    OPERATORS
+
+cdef dict OPERATOR_OF_NAME = {
+    "add": OP_ADD, "sub": OP_SUB, "rsub": OP_RSUB, "mul": OP_MUL, "div": OP_DIV, "floor_divide": OP_FLOOR_DIVIDE,
+    "remainder": OP_REMAINDER, "pow": OP_POW, "matmul": OP_MATMUL, "bitwise_and": OP_AND, "bitwise_or": OP_OR,
+    "bitwise_xor": OP_XOR, "bitwise_left_shift": OP_LSHIFT, "bitwise_right_shift": OP_RSHIFT, "eq": OP_EQ, "ne": OP_NE,
+    "lt": OP_LT, "le": OP_LE, "gt": OP_GT, "ge": OP_GE, "add_": OP_IADD, "sub_": OP_ISUB, "mul_": OP_IMUL, "div_": OP_IDIV,
+    "floor_divide_": OP_IFLOOR_DIVIDE, "remainder_": OP_IREMAINDER, "pow_": OP_IPOW, "bitwise_and_": OP_IAND,
+    "bitwise_or_": OP_IOR, "bitwise_xor_": OP_IXOR, "bitwise_left_shift_": OP_ILSHIFT, "bitwise_right_shift_": OP_IRSHIFT,
+}
+cdef PyObject* operator_packets[OPERATORS]         # by number, so that a call looks up no name; borrowed from `aten_packets`
+
+
+cdef int note_builtin(str name, object packet) except -1:
+    """Makes a packet of the namespace aten the one that `aten` and Python's operators find."""
+    aten_packets[name] = packet
+    number = OPERATOR_OF_NAME.get(name)
+    if number is not None:
+        operator_packets[<int>number] = <PyObject*>packet
+    return 0
 
 
 cdef object aten(str name):
@@ -9,6 +34,12 @@ cdef object aten(str name):
         raise NotImplementedError(f"operator aten::{name} is not loaded: the built-in operators (package mindtorch_ops) are "
                                   "missing or do not have it")
     return packet
+
+
+cdef inline object operator_packet(int number):
+    if operator_packets[number] == NULL:
+        return aten([name for name, at in OPERATOR_OF_NAME.items() if at == number][0])      # raises
+    return <object>operator_packets[number]
 
 
 cdef inline object call1(object packet, object a):
@@ -53,15 +84,24 @@ cdef object wrap_number(object value):
     return t
 
 
-cdef object binary(str name, object a, object b):
+cdef object binary(int number, object a, object b):
+    """`a op b` of a tensor and what may be one: straight to the overload where there is no doubt which that is."""
+    cdef OpOverloadPacket packet = <OpOverloadPacket>operator_packet(number)
+    cdef OpOverload op = None
+    if is_tensor(<PyObject*>b):
+        op = packet.of_tensors
+    elif PyFloat_CheckExact(b) or PyLong_CheckExact(b) and not is_wide(<PyObject*>b):
+        op = packet.of_number
+    if op is not None:
+        return call_pair(op, <PyObject*>a, <PyObject*>b)
     b = operand(b)
-    return NotImplemented if b is None else call2(aten(name), a, b)
+    return NotImplemented if b is None else call2(packet, a, b)
 
 
-cdef object reflected(str name, object self, object other):
+cdef object reflected(int number, object self, object other):
     """`other op self` where only self is a tensor."""
     other = operand(other)
-    return NotImplemented if other is None else call2(aten(name), other, self)
+    return NotImplemented if other is None else call2(operator_packet(number), other, self)
 
 
 cdef inline bint is_tensor_like(object value):

@@ -8,6 +8,7 @@ cdef class OpOverloadPacket:
     cdef list ops
     cdef str factor            # what an older form of the function takes second; None: there is none
     cdef Py_ssize_t factor_args
+    cdef OpOverload of_tensors, of_number    # what two tensors find, or a tensor and a number; None: what fits first is to be tried
     cdef dict __dict__
     cdef object __weakref__
 
@@ -15,17 +16,19 @@ cdef class OpOverloadPacket:
         self.vectorcall = <vectorcallfunc>call_packet
         self.namespace, self.__name__, self.ops = namespace, name, []
         if namespace == "aten":
-            aten_packets[name] = self
+            note_builtin(name, self)
             self.factor, self.factor_args = FACTOR_SECOND.get(name.rstrip("_"), (None, 0))
 
     def add(self, OpOverload op not None):
         """Adds an overload; it becomes an attribute (``default`` where it has no overload name)."""
         self.ops.append(op)
+        choose_for_pairs(self)
         setattr(self, op._overloadname, op)
 
     def discard(self, OpOverload op not None):
         """Takes an overload back."""
         self.ops.remove(op)
+        choose_for_pairs(self)
         vars(self).pop(op._overloadname, None)          # somebody may have deleted it
 
     def overloads(self):
@@ -67,6 +70,34 @@ def packet_of(str namespace not None, str name not None):
     """The packet that ``torch.ops`` has under a name, for pickle."""
     from mindtorch_v2._ops import ops
     return getattr(getattr(ops, namespace), name)
+
+
+cdef int choose_for_pairs(OpOverloadPacket packet) except -1:
+    packet.of_tensors, packet.of_number = taking_pair(packet.ops, ARG_TENSOR), taking_pair(packet.ops, ARG_SCALAR)
+    return 0
+
+
+cdef OpOverload taking_pair(list ops, int second):
+    """The first overload that a tensor and something of the kind `second` fit; None where that takes a look at the values."""
+    cdef Signature sig
+    for op in ops:
+        sig = (<OpOverload>op).sig
+        if sig.positional < 2 or sig.args[0].kind != ARG_TENSOR or sig.args[1].kind not in (ARG_TENSOR, ARG_SCALAR):
+            return None
+        if sig.args[1].kind == second and not any([default is NO_DEFAULT for default in sig.defaults[2:]]):
+            return <OpOverload>op
+    return None
+
+
+cdef object call_pair(OpOverload op, PyObject* a, PyObject* b):
+    """A call of what `taking_pair` found."""
+    cdef Bound bound
+    cdef int i
+    bound.made_count, bound.mode = 0, BIND_EXACT
+    bound.slots[0], bound.slots[1] = a, b
+    for i in range(2, op.sig.count):
+        bound.slots[i] = <PyObject*>PyTuple_GET_ITEM(op.sig.defaults, i)
+    return dispatch(op, &bound, call_keys(op, &bound))
 
 
 cdef OpOverloadPacket _packet_probe = OpOverloadPacket.__new__(OpOverloadPacket)

@@ -49,6 +49,8 @@ cdef int64_t dtype_step(Program p, Frame* f, Step* s) except -1:
     cdef dtype a, b
     if s.code == STEP_DTYPE_IN:
         return p.numbers[s.b].i >> w[s.a].i & 1
+    if s.code == STEP_RESULT_TYPE and s.b == 2:
+        return dtype_of_pair(<object>f.objects[p.pool[s.a]], <object>f.objects[p.pool[s.a + 1]]).code
     if s.code == STEP_RESULT_TYPE:
         return result_code(p, f, s)
     a = <dtype>dtype_by_code[w[s.a].i]

@@ -152,13 +152,6 @@ cdef class UntypedStorage:
     def __init__(self, nbytes=0, *, device=None):
         take_memory(self, checked_storage_size(nbytes), as_device(device))
 
-    def __dealloc__(self):
-        if self.allocator is not None:
-            if self.data != NULL:
-                self.allocator.release(self.data, self.nbytes_ if self.sharing is None else self.sharing.room, self.dev.index_code)
-        elif self.sharing is not None:
-            give_back(self)
-
     def data_ptr(self):
         """Address of the first byte; 0 where there is none (meta, empty)."""
         return <uintptr_t>self.data
@@ -192,6 +185,26 @@ cdef class UntypedStorage:
 
 
 mt_whole_storage_install(<PyTypeObject*>UntypedStorage)
+
+
+cdef bint free_cpu_memory(PyObject* o) noexcept:
+    """Frees memory of the CPU, which runs no code, as a storage goes; whether there is more."""
+    if (<UntypedStorage>o).allocator is cpu_allocator and (<UntypedStorage>o).sharing is None:
+        if (<UntypedStorage>o).data != NULL:
+            cpu_allocator.release((<UntypedStorage>o).data, (<UntypedStorage>o).nbytes_, 0)
+        return False
+    return (<UntypedStorage>o).allocator is not None or (<UntypedStorage>o).sharing is not None
+
+
+cdef void free_other_memory(PyObject* o) noexcept:
+    cdef UntypedStorage s = <UntypedStorage>o
+    if s.allocator is None:
+        give_back(s)
+    elif s.data != NULL:
+        s.allocator.release(s.data, s.nbytes_ if s.sharing is None else s.sharing.room, s.dev.index_code)
+
+
+mt_storage_release_install(<PyTypeObject*>UntypedStorage, free_cpu_memory, free_other_memory)
 
 
 cdef int64_t checked_storage_size(object nbytes) except -1:

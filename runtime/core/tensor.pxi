@@ -56,12 +56,6 @@ cdef class Tensor:
     def __init__(self, *args, **kwargs):
         """What is called with was read by ``__new__``."""
 
-    def __dealloc__(self):
-        Py_XDECREF(self.attributes)
-        Py_XDECREF(self.parked)
-        if self.sizes != NULL and self.sizes != self.inline_dims:
-            free(self.sizes)
-
     @staticmethod
     def _make_subclass(cls, Tensor data not None, require_grad=False):
         """A tensor of the class `cls` over data's storage, outside the graph."""
@@ -351,56 +345,56 @@ cdef class Tensor:
     def __hash__(self):
         return <Py_ssize_t>(<uintptr_t><PyObject*>self >> 4)
 
-    # ---- Python's operators: each calls its aten packet (operator_calls.pxi)
-    def __add__(self, other): return binary("add", self, other)
-    def __sub__(self, other): return binary("sub", self, other)
-    def __mul__(self, other): return binary("mul", self, other)
-    def __truediv__(self, other): return binary("div", self, other)
-    def __floordiv__(self, other): return binary("floor_divide", self, other)
-    def __mod__(self, other): return binary("remainder", self, other)
-    def __and__(self, other): return binary("bitwise_and", self, other)
-    def __or__(self, other): return binary("bitwise_or", self, other)
-    def __xor__(self, other): return binary("bitwise_xor", self, other)
-    def __matmul__(self, other): return binary("matmul", self, other) if is_tensor_like(other) else NotImplemented
-    def __lshift__(self, other): return binary("bitwise_left_shift", self, other)
-    def __rshift__(self, other): return binary("bitwise_right_shift", self, other)
-    def __radd__(self, other): return binary("add", self, other)
-    def __rmul__(self, other): return binary("mul", self, other)
-    def __rsub__(self, other): return binary("rsub", self, other)
-    def __rand__(self, other): return binary("bitwise_and", self, other)
-    def __ror__(self, other): return binary("bitwise_or", self, other)
-    def __rxor__(self, other): return binary("bitwise_xor", self, other)
-    def __rlshift__(self, other): return reflected("bitwise_left_shift", self, other)
-    def __rrshift__(self, other): return reflected("bitwise_right_shift", self, other)
+    # ---- Python's operators: each calls a built-in operator (operator_calls.pxi)
+    def __add__(self, other): return binary(OP_ADD, self, other)
+    def __sub__(self, other): return binary(OP_SUB, self, other)
+    def __mul__(self, other): return binary(OP_MUL, self, other)
+    def __truediv__(self, other): return binary(OP_DIV, self, other)
+    def __floordiv__(self, other): return binary(OP_FLOOR_DIVIDE, self, other)
+    def __mod__(self, other): return binary(OP_REMAINDER, self, other)
+    def __and__(self, other): return binary(OP_AND, self, other)
+    def __or__(self, other): return binary(OP_OR, self, other)
+    def __xor__(self, other): return binary(OP_XOR, self, other)
+    def __matmul__(self, other): return binary(OP_MATMUL, self, other) if is_tensor_like(other) else NotImplemented
+    def __lshift__(self, other): return binary(OP_LSHIFT, self, other)
+    def __rshift__(self, other): return binary(OP_RSHIFT, self, other)
+    def __radd__(self, other): return binary(OP_ADD, self, other)
+    def __rmul__(self, other): return binary(OP_MUL, self, other)
+    def __rsub__(self, other): return binary(OP_RSUB, self, other)
+    def __rand__(self, other): return binary(OP_AND, self, other)
+    def __ror__(self, other): return binary(OP_OR, self, other)
+    def __rxor__(self, other): return binary(OP_XOR, self, other)
+    def __rlshift__(self, other): return reflected(OP_LSHIFT, self, other)
+    def __rrshift__(self, other): return reflected(OP_RSHIFT, self, other)
     def __rtruediv__(self, other):
         if operand(other) is None and not hasattr(other, "__array_interface__"):      # an array of NumPy's multiplies
             return NotImplemented
         return call1(aten("reciprocal"), self) * other
-    def __rmod__(self, other): return reflected("remainder", self, other)
-    def __rmatmul__(self, other): return reflected("matmul", self, other) if is_tensor_like(other) else NotImplemented
+    def __rmod__(self, other): return reflected(OP_REMAINDER, self, other)
+    def __rmatmul__(self, other): return reflected(OP_MATMUL, self, other) if is_tensor_like(other) else NotImplemented
     def __pow__(self, other, modulo):
         if modulo is not None:
             raise TypeError("pow() of tensors takes no modulo")
-        return binary("pow", self, other)
-    def __rpow__(self, other, modulo): return reflected("pow", self, other)
-    def __iadd__(self, other): return binary("add_", self, other)
-    def __isub__(self, other): return binary("sub_", self, other)
-    def __imul__(self, other): return binary("mul_", self, other)
-    def __itruediv__(self, other): return binary("div_", self, other)
-    def __ifloordiv__(self, other): return binary("floor_divide_", self, other)
-    def __imod__(self, other): return binary("remainder_", self, other)
-    def __iand__(self, other): return binary("bitwise_and_", self, other)
-    def __ior__(self, other): return binary("bitwise_or_", self, other)
-    def __ixor__(self, other): return binary("bitwise_xor_", self, other)
-    def __ilshift__(self, other): return binary("bitwise_left_shift_", self, other)
-    def __irshift__(self, other): return binary("bitwise_right_shift_", self, other)
-    def __ipow__(self, other): return binary("pow_", self, other)
-    def __eq__(self, other): return binary("eq", self, array_as_tensor(other))
-    def __ne__(self, other): return binary("ne", self, array_as_tensor(other))
-    def __lt__(self, other): return binary("lt", self, other)
-    def __le__(self, other): return binary("le", self, other)
-    def __gt__(self, other): return binary("gt", self, other)
-    def __ge__(self, other): return binary("ge", self, other)
+        return binary(OP_POW, self, other)
+    def __rpow__(self, other, modulo): return reflected(OP_POW, self, other)
+    def __iadd__(self, other): return binary(OP_IADD, self, other)
+    def __isub__(self, other): return binary(OP_ISUB, self, other)
+    def __imul__(self, other): return binary(OP_IMUL, self, other)
+    def __itruediv__(self, other): return binary(OP_IDIV, self, other)
+    def __ifloordiv__(self, other): return binary(OP_IFLOOR_DIVIDE, self, other)
+    def __imod__(self, other): return binary(OP_IREMAINDER, self, other)
+    def __iand__(self, other): return binary(OP_IAND, self, other)
+    def __ior__(self, other): return binary(OP_IOR, self, other)
+    def __ixor__(self, other): return binary(OP_IXOR, self, other)
+    def __ilshift__(self, other): return binary(OP_ILSHIFT, self, other)
+    def __irshift__(self, other): return binary(OP_IRSHIFT, self, other)
+    def __ipow__(self, other): return binary(OP_IPOW, self, other)
+    def __eq__(self, other): return binary(OP_EQ, self, array_as_tensor(other))
+    def __ne__(self, other): return binary(OP_NE, self, array_as_tensor(other))
+    def __lt__(self, other): return binary(OP_LT, self, other)
+    def __le__(self, other): return binary(OP_LE, self, other)
+    def __gt__(self, other): return binary(OP_GT, self, other)
+    def __ge__(self, other): return binary(OP_GE, self, other)
     def __neg__(self): return call1(aten("neg"), self)
     def __abs__(self): return call1(aten("abs"), self)
     def __invert__(self):
@@ -411,7 +405,7 @@ cdef class Tensor:
         if self.dt.category == CATEGORY_BOOL:
             raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
         return self
-    def __rfloordiv__(self, other): return reflected("floor_divide", self, other)
+    def __rfloordiv__(self, other): return reflected(OP_FLOOR_DIVIDE, self, other)
 
     # ---- Python protocols, answered by small modules that are loaded with the package
     def __repr__(self):
@@ -513,6 +507,21 @@ cdef object trace_hooks():
 
 
 cdef PyTypeObject* TensorType = <PyTypeObject*>Tensor
+
+
+cdef bint free_sizes(PyObject* o) noexcept:
+    """Frees what runs no code as a tensor goes; whether there is more."""
+    if (<Tensor>o).sizes != (<Tensor>o).inline_dims:
+        free((<Tensor>o).sizes)
+    return (<Tensor>o).attributes != NULL or (<Tensor>o).parked != NULL
+
+
+cdef void free_attributes(PyObject* o) noexcept:
+    Py_XDECREF((<Tensor>o).attributes)
+    Py_XDECREF((<Tensor>o).parked)
+
+
+mt_tensor_release_install(TensorType, free_sizes, free_attributes)
 cdef Tensor _tensor_probe = Tensor.__new__(Tensor)
 mt_tensor_dict_install(TensorType, <char*>&_tensor_probe.attributes - <char*><PyObject*>_tensor_probe)
 cdef object indexing_module = None

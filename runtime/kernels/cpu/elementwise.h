@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 
 #include "tensor.h"
 
@@ -137,6 +138,38 @@ int elementwise_plain(const mt_tensor* const* operands, void** pointers, int64_t
   }
 }
 
+// Whether the operand is contiguous and its shape the end of the output's: its elements are repeated as a whole.
+inline bool is_repeated(const mt_tensor* out, const mt_tensor* t) {
+  if (t->ndim > out->ndim || !is_contiguous(t)) return false;
+  int64_t ones = 0;
+  while (ones < t->ndim && t->shape[ones] == 1) ++ones;
+  const int64_t shift = out->ndim - t->ndim;
+  for (int64_t d = ones; d < t->ndim; ++d)
+    if (t->shape[d] != out->shape[d + shift]) return false;
+  return true;
+}
+
+// One block, over a contiguous output, with operands that are repeated, such as a row or a number: they are written out
+// here, which costs less than a walk. False where operands need one.
+template <int N>
+bool write_out(const mt_tensor* const* operands, const int32_t* dtypes, void** pointers, char (*buffers)[kBlock * sizeof(double)]) {
+  const mt_tensor* out = operands[0];
+  const int64_t total = numel(out);
+  if (total == 0 || total > kBlock || out->dtype != dtypes[0] || !is_contiguous(out)) return false;
+  for (int k = 1; k < N; ++k) {
+    const mt_tensor* t = operands[k];
+    if (!is_repeated(out, t)) return false;
+    const int64_t count = numel(t);
+    if (count == total && t->dtype == dtypes[k]) continue;
+    const int64_t bytes = total * item_size(dtypes[k]);
+    int64_t done = count * item_size(dtypes[k]);
+    cast_fn(dtypes[k], t->dtype)(buffers[k], 1, t->data, 1, count);
+    for (; done < bytes; done *= 2) std::memcpy(buffers[k] + done, buffers[k], std::min(done, bytes - done));
+    pointers[k] = buffers[k];
+  }
+  return true;
+}
+
 // Runs `fn` over all operands. `dtypes[k]` is the dtype `fn` expects operand k in.
 template <int N>
 int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn fn, const double* params) {
@@ -151,13 +184,14 @@ int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn
     const int64_t total = numel(operands[0]);
     return total <= kStretch ? fn(pointers, total, params) : elementwise_plain<N>(operands, pointers, total, fn, params);
   }
+  alignas(64) char buffers[N][kBlock * sizeof(double)];
+  if (write_out<N>(operands, dtypes, pointers, buffers)) return fn(pointers, numel(operands[0]), params);
 
   Walk<N> walk;
   if (int status = walk.init(operands)) return status;
   if (walk.numel == 0) return MT_OK;
   enum class Mode { kDirect, kConstant, kBuffered } mode[N];
   CastFn cast[N] = {};
-  alignas(64) char buffers[N][kBlock * sizeof(double)];
   for (int k = 0; k < N; ++k) {
     const bool same = operands[k]->dtype == dtypes[k];
     cast[k] = k == 0 ? cast_fn(operands[k]->dtype, dtypes[k]) : cast_fn(dtypes[k], operands[k]->dtype);
