@@ -170,20 +170,13 @@ bool write_out(const mt_tensor* const* operands, const int32_t* dtypes, void** p
   return true;
 }
 
-// Runs `fn` over all operands. `dtypes[k]` is the dtype `fn` expects operand k in.
+// As `elementwise`, of operands that are not all contiguous, of one shape and of their compute dtypes; apart from it,
+// because its buffers make a large frame.
 template <int N>
-int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn fn, const double* params) {
-  bool plain = true;  // one contiguous pass over operands that already have their compute dtypes
+__attribute__((noinline)) int elementwise_any(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn fn,
+                                              const double* params) {
   void* pointers[N];
-  for (int k = 0; k < N; ++k) {
-    pointers[k] = operands[k]->data;
-    plain = plain && operands[k]->dtype == dtypes[k] && is_contiguous(operands[k]) &&
-            (k == 0 || same_shape(operands[0], operands[k]));
-  }
-  if (plain) {
-    const int64_t total = numel(operands[0]);
-    return total <= kStretch ? fn(pointers, total, params) : elementwise_plain<N>(operands, pointers, total, fn, params);
-  }
+  for (int k = 0; k < N; ++k) pointers[k] = operands[k]->data;
   alignas(64) char buffers[N][kBlock * sizeof(double)];
   if (write_out<N>(operands, dtypes, pointers, buffers)) return fn(pointers, numel(operands[0]), params);
 
@@ -222,6 +215,23 @@ int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn
     if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
   }
   return MT_OK;
+}
+
+// Runs `fn` over all operands. `dtypes[k]` is the dtype `fn` expects operand k in.
+template <int N>
+int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn fn, const double* params) {
+  bool plain = true;  // one contiguous pass over operands that already have their compute dtypes
+  void* pointers[N];
+  for (int k = 0; k < N; ++k) {
+    pointers[k] = operands[k]->data;
+    plain = plain && operands[k]->dtype == dtypes[k] && is_contiguous(operands[k]) &&
+            (k == 0 || same_shape(operands[0], operands[k]));
+  }
+  if (plain) {
+    const int64_t total = numel(operands[0]);
+    return total <= kStretch ? fn(pointers, total, params) : elementwise_plain<N>(operands, pointers, total, fn, params);
+  }
+  return elementwise_any<N>(operands, dtypes, fn, params);
 }
 
 // The loop of a functor `Op` with values of type T in and R out. An Op is made from the call's parameters.

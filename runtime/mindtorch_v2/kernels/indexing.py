@@ -33,6 +33,8 @@ __all__ = [
 _BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
 _BLOCK = 1 << 20  # elements that NumPy looks through at a time
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
+_CPU = _core.device("cpu")
+_COPIED = 4096  # bytes: to copy them costs less than to ask NumPy for their address
 
 
 @functools.cache
@@ -94,11 +96,13 @@ def _picked(self: Tensor, keys: Sequence[Any]) -> tuple[int, ...]:
 
 def _picks_nothing(self: Tensor, keys: Sequence[Any]) -> bool:
     """Whether there is nothing at the indices, which then may be any. Raises IndexError where none could be right."""
-    arrays = {d: key for d, key in enumerate(keys) if not isinstance(key, slice)}
-    if self.numel() and all(array.size for array in arrays.values()):  # the usual case
+    all_given = all(isinstance(key, slice) or key.size for key in keys)
+    if all_given and self.numel():  # the usual case
         return False
     picked = _picked(self, keys)
-    if 0 in picked and all(array.size for array in arrays.values()) and any(not self.shape[d] for d in arrays):
+    if 0 in picked and all_given and any(
+        not size and not isinstance(key, slice) for size, key in zip(self.shape, keys, strict=False)
+    ):
         raise IndexError("index is out of bounds for dimension with size 0")
     return 0 in picked
 
@@ -139,8 +143,12 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 
 def _from_array(array: Any, like: Tensor) -> Tensor:
-    """A tensor of like's dtype over a NumPy array's memory (its bits for bfloat16)."""
+    """A tensor of like's dtype over a NumPy array's memory (its bits for bfloat16), or with a copy where it is little."""
     np = _numpy()
+    if array.nbytes <= _COPIED:
+        result = _core.alloc(array.shape, like.dtype, _CPU)
+        _bits(result)[...] = array
+        return result
     dense = np.ascontiguousarray(array).reshape(array.shape)
     strides = tuple(step // dense.itemsize for step in dense.strides)
     return _core.from_buffer(dense, dense.ctypes.data, dense.shape, strides, like.dtype)
