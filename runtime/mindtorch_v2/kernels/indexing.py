@@ -100,8 +100,10 @@ def _picks_nothing(self: Tensor, keys: Sequence[Any]) -> bool:
     if all_given and self.numel():  # the usual case
         return False
     picked = _picked(self, keys)
-    if 0 in picked and all_given and any(
-        not size and not isinstance(key, slice) for size, key in zip(self.shape, keys, strict=False)
+    if (
+        0 in picked
+        and all_given
+        and any(not size and not isinstance(key, slice) for size, key in zip(self.shape, keys, strict=False))
     ):
         raise IndexError("index is out of bounds for dimension with size 0")
     return 0 in picked
