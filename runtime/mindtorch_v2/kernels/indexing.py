@@ -145,7 +145,7 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 
 def _from_array(array: Any, like: Tensor) -> Tensor:
-    """A tensor of like's dtype over a NumPy array's memory (its bits for bfloat16), or with a copy where it is little."""
+    """A tensor of like's dtype over a NumPy array's memory (its bits for bfloat16); of a little a copy."""
     np = _numpy()
     if array.nbytes <= _COPIED:
         result = _core.alloc(array.shape, like.dtype, _CPU)
