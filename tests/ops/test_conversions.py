@@ -25,6 +25,24 @@ def test_numbers_beyond_an_integer_type(source: str, target: str) -> None:
         agree(lambda t, n=repeats: t.tensor(BEYOND * n, dtype=getattr(t, source))[::2].to(getattr(t, target)))
 
 
+UNSIGNED = {
+    "remainder": lambda t, x, n: (t.remainder(n, x), x % n),
+    "floor_divide": lambda t, x, n: x // n,
+    "where": lambda t, x, n: (t.where(x > 0, n, x), t.where(x > 0, x, n)),
+    "fmod": lambda t, x, n: t.fmod(x, n),
+    "arithmetic": lambda t, x, n: (x + n, x - n, n - x, x * n, x / n, n / x),
+    "comparisons": lambda t, x, n: (x < n, x == n, x >= n),
+}
+
+
+@pytest.mark.parametrize("number", [2**63, 2**63 + 2**62, 2**64 - 1])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", UNSIGNED)
+def test_integers_of_64_bits_beside_fractions(name: str, dtype: str, number: int) -> None:
+    """What is beyond a signed word is no negative number."""
+    agree(lambda t: UNSIGNED[name](t, t.tensor([-1.0, 1.5, 3.0, 2.0**63], dtype=getattr(t, dtype)), number))
+
+
 # ---------------------------------------------------------------- factors
 @pytest.mark.parametrize("alpha", [-1, 0, 2, 256, True, False])
 def test_a_factor_of_truth_values_is_one(alpha: Any) -> None:

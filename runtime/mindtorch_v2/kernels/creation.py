@@ -355,8 +355,8 @@ def write(target: Tensor, value: Any) -> Tensor:
         import numpy as np
 
         np.asarray(_core.as_memoryview(target))[...] = value
-    elif isinstance(value, float):
-        native("mt_fill", "desc", "f64")(target, value)
+    elif isinstance(value, float) or (value > _LAST and target.is_floating_point()):
+        native("mt_fill", "desc", "f64")(target, float(value))
     else:
         word = value if type(value) is int and value <= _LAST else to_word(int(value))
         native("mt_fill_i64", "desc", "i64")(target, word)
