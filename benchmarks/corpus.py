@@ -72,8 +72,9 @@ print(max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, re
 _REFERENCE = re.compile(r"^(- func: +|- name: +|  structured_delegate: |  autogen: )(.*)$", re.MULTILINE)
 _NAME = re.compile(r"^\w+|(?<=, )\w+(?=[.,]|$)")
 ENV = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-if "PYTHONPATH" in ENV:  # contestants run in folders of their own: torchgen also writes beside where it is called
-    ENV["PYTHONPATH"] = os.pathsep.join(str(Path(entry).resolve()) for entry in ENV["PYTHONPATH"].split(os.pathsep))
+# Contestants run in folders of their own (torchgen also writes beside where it is called), and import from here.
+_PATH = [entry for entry in ENV.get("PYTHONPATH", "").split(os.pathsep) if entry]
+ENV["PYTHONPATH"] = os.pathsep.join(str(entry.resolve()) for entry in [Path(__file__).parents[1], *map(Path, _PATH)])
 
 
 @dataclass
