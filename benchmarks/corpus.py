@@ -139,7 +139,6 @@ def results() -> list[Result]:
         [math.log(size) for size in (1, *GROWTH)], [math.log(times[key]) for key in ("ours", *map(str, GROWTH))]
     ).slope
     return [
-        Result(what, times["ours"], None, "", 1.0),
         Result(what, times["ours"], times["full"], peer, 1 / 15),
         Result("its memory", ours.memory, full.memory, peer, 1.0, mebibytes),
         Result(f"an entry among {most} times as many", times[str(most)] / most, times["ours"], "once as many", MOST),

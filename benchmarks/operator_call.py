@@ -26,7 +26,7 @@ CASES = {
     "call that records a gradient": 1_500,
     "forward and backward": 500,
 }
-TARGETS = {"call without gradient": 1 / 20, "call that records a gradient": 1 / 20, "forward and backward": 1 / 15}
+TARGETS = {"call without gradient": 1 / 60, "call that records a gradient": 1 / 45, "forward and backward": 1 / 40}
 ROUNDS = 31
 
 
