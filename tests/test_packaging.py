@@ -102,7 +102,7 @@ def check_use(python: Path, cwd: Path) -> Path:
     assert "usage: mtcodegen" in run(python.parent / "mtcodegen", "--help", cwd=cwd, env=clean_env())
     (cwd / "packaged.yaml").write_text(OPS)
     run(python.parent / "mtcodegen", "packaged.yaml", cwd=cwd, env=clean_env())
-    assert "def _twice" in (cwd / "generated/packaged.py").read_text()
+    assert "def twice(op, x)" in (cwd / "generated/packaged.py").read_text()
     return Path(run(python, "-c", USE, cwd=cwd, env=clean_env()).splitlines()[-1])
 
 

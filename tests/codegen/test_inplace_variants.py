@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -53,8 +54,8 @@ ops:
 
 
 @pytest.fixture(scope="module")
-def text(repo_root):
-    return TEXT.format(library=repo_root / "runtime" / "mindtorch_v2" / "lib" / "libmindtorch_cpu.so")
+def text():
+    return TEXT.format(library=Path(torch._core.__file__).parent / "lib" / "libmindtorch_cpu.so")
 
 
 @pytest.fixture(scope="module")

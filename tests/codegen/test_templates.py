@@ -66,7 +66,12 @@ def test_what_a_definition_says_is_said_by_templates(tmp_path):
     template.write_text(re.sub(r'\bop\.|(?<=")op(?=")', lambda m: m[0].replace("op", "told"), template.read_text()))
     shutil.copy(ZOO, tmp_path / "zoo.yaml")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "codegen"), str(tmp_path / "runtime")])}
-    words = [sys.executable, "-m", "mtcodegen", "zoo.yaml", "-o", "out"]
+    # An editable install finds its packages before the path does.
+    code = (
+        "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'Redirecting' not in type(f).__name__]\n"
+        "from mtcodegen.cli import program; sys.exit(program())"
+    )
+    words = [sys.executable, "-c", code, "zoo.yaml", "-o", "out"]
     done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     told = ast.parse((tmp_path / "out/zoo.py").read_text())
