@@ -55,7 +55,7 @@ def calls(torch: Any) -> dict[str, tuple[Callable[[], object], int]]:
     return {
         "a + b without gradient": (lambda: x + y, 3_000),
         "a + b that records a gradient": (lambda: a + b, 3_000),
-        "a + b, b a row": (lambda: x + row, 3_000),
+        "a + b, broadcast": (lambda: x + row, 3_000),
         "Function.apply without gradient": (lambda: Product.apply(x, y), 1_500),
         "Function.apply that records a gradient": (lambda: Product.apply(a, b), 1_500),
         "Function.apply, forward and backward": (lambda: forward_backward(Product.apply), 300),
@@ -113,7 +113,7 @@ MEMORY = f"memory of a node, of {NODES:,}"
 TARGETS = {
     "a + b without gradient": 0.2,
     "a + b that records a gradient": 0.25,
-    "a + b, b a row": 0.35,
+    "a + b, broadcast": 0.35,
     "Function.apply without gradient": 1 / 4,
     "Function.apply that records a gradient": 1 / 4,
     "Function.apply, forward and backward": 1 / 4,

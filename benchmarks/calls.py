@@ -70,7 +70,7 @@ MEMORY = {f"memory of a node: {step}": step for step in autograd_calls.STEPS}
 
 def calls(torch: Any, op: Callable[..., Any]) -> dict[str, Callable[[], object]]:
     """What is called, by name."""
-    x, y, row = torch.ones(4, 4), torch.ones(4, 4), torch.ones(4)
+    x, y = torch.ones(4, 4), torch.ones(4, 4)
     a, mask, index = torch.ones(4, 4).requires_grad_(), x > 0, torch.tensor([1, 0, 3])
     linear = torch.nn.Linear(4, 4)
     small = torch.full((4, 4), 1e-3)
@@ -95,7 +95,6 @@ def calls(torch: Any, op: Callable[..., Any]) -> dict[str, Callable[[], object]]
         **{name: call for name, (call, _) in autograd_calls.calls(torch).items()},
         **{f"{CHAIN}{step}": lambda step=step: chain(step) for step in autograd_calls.STEPS},  # type: ignore[misc]
         "(a * b).sum(), forward and backward": product,
-        "a + b, broadcast": lambda: x + row,
         "a.add_(b)": lambda: small.add_(small),
         "a * 2.0": lambda: x * 2.0,
         "a ** 2": lambda: x**2,
