@@ -43,9 +43,6 @@ cdef class OpOverloadPacket:
     def __doc__(self):
         return "\n\n".join([f"{op._schema}\n\n{op.__doc__ or ''}".rstrip() for op in self.ops])
 
-    def __reduce__(self):
-        return packet_of, (self.namespace, self.__name__)
-
     def __get__(self, instance, owner):
         return self if instance is None else PyMethod_New(self, instance)
 
@@ -64,12 +61,6 @@ cdef class OpOverloadPacket:
 
     def __str__(self):
         return f"{self.namespace}.{self.__name__}"
-
-
-def packet_of(str namespace not None, str name not None):
-    """The packet that ``torch.ops`` has under a name, for pickle."""
-    from mindtorch_v2._ops import ops
-    return getattr(getattr(ops, namespace), name)
 
 
 cdef int choose_for_pairs(OpOverloadPacket packet) except -1:
