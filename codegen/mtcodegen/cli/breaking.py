@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _now(source: Source, options: argparse.Namespace, named: Mapping[pathlib.Path, str]) -> str:
     """The file that a text of the old state is of now, as the user names it."""
-    if source.is_file:  # the only file is its successor, whatever it is called
+    if source.is_file:  # a single file is compared with a single file, whatever their names
         return next(iter(named.values())) if len(named) == 1 else source.path
     return source.path.removesuffix(f" at {options.against}")
 
@@ -136,7 +136,7 @@ def _of_revision(options: argparse.Namespace, inputs: Sequence[Input]) -> list[S
     sources = []
     for path in sorted(named | gone):
         text = _git(path.parent, "show", f"{ref}:./{path.name}")
-        if text is not None:  # a file that is new has nothing to break
+        if text is not None:  # else a new file, which no one can depend on yet
             sources.append(Source(f"{os.path.relpath(path)} at {ref}", text, is_file=False))
     return sources
 

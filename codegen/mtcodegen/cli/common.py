@@ -104,7 +104,7 @@ def progress_line(steps: int) -> Callable[[str], None]:
         return lambda text: None
 
     def show(text: str) -> None:
-        width = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # a terminal may not know its own
+        width = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # some terminals report 0 columns
         sys.stderr.write(f"\r\x1b[K{text[: width - 1]}")
         sys.stderr.flush()
 

@@ -39,7 +39,7 @@ EXAMPLES = (
 )
 _IGNORE = re.compile(r"#.*\bmtcodegen:\s*ignore(?:\[([^\]]*)\])?")
 Rules = Mapping[pathlib.Path, set[Code]]  # the rules to follow, by folder
-_PASSES = 10  # a fix may make another one possible
+_PASSES = 10  # at most: a fix may make another one possible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -59,11 +59,11 @@ def program() -> NoReturn:
     gc.disable()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a name may have what the terminal has no letters for
-    kept = argparse.Namespace()  # a command puts there what would else be taken apart where it returns
+            stream.reconfigure(errors="backslashreplace")  # a file's name may not be encodable in the terminal's encoding
+    kept = argparse.Namespace()  # keeps a command's trees alive, so that they are not freed one by one
     status = main(options=kept)
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):  # nobody is left to tell
+        with contextlib.suppress(OSError, ValueError):  # a closed pipe or a full disk: there is nowhere to report it
             stream.flush()
     os._exit(status)
 
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None, options: argparse.Namespace | N
     """Run the tool, with ``options`` to fill in; returns the exit status: 0 fine, 1 findings, 2 usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started this process
+        if getattr(sys, name) is None:  # the parent process started this one with it closed
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123
     if words and words[0] in ("-h", "--help"):
         sys.stdout.write(overview())
@@ -103,7 +103,7 @@ def _guarded(words: list[str], options: argparse.Namespace | None) -> int:
     except UsageError as error:
         sys.stderr.write(f"mtcodegen: {error}\n")
         return 2
-    except BrokenPipeError:  # the reader of a pipe has had enough
+    except BrokenPipeError:  # as in `mtcodegen list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:  # a full disk beneath standard output, a folder that vanishes
@@ -111,7 +111,7 @@ def _guarded(words: list[str], options: argparse.Namespace | None) -> int:
         _complain(f"{place}{error.strerror or error}")
         return 2
     except MemoryError:
-        status = -1  # said below: here the error still holds on to all that was read
+        status = -1  # reported below: inside this block the traceback still keeps all memory alive
     except KeyboardInterrupt:
         sys.stderr.write("mtcodegen: interrupted; files are whole\n")
         return 130
@@ -122,7 +122,7 @@ def _guarded(words: list[str], options: argparse.Namespace | None) -> int:
 
 
 def _complain(message: str) -> None:
-    with contextlib.suppress(OSError):  # where standard error goes to a full disk, too
+    with contextlib.suppress(OSError):  # standard error may be a file on a full disk
         sys.stderr.write(f"mtcodegen: {message}\n")
 
 

@@ -44,7 +44,7 @@ def _seconds(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Watch until Ctrl-C or SIGTERM, which are no failures."""
-    find_jobs(options.files, options.output, options.target)  # what is wrong now would be wrong for ever
+    find_jobs(options.files, options.output, options.target)  # a usage error would not go away by watching: raised before the loop
     try:
         with _interrupted_by(signal.SIGTERM):
             while True:
@@ -70,7 +70,7 @@ def _interrupted_by(number: signal.Signals) -> Iterator[None]:
 def _generate(options: argparse.Namespace) -> None:
     try:
         generate.run(options)
-    except UsageError as error:  # a file that is being replaced, a pyproject.toml half written
+    except UsageError as error:  # may pass: an editor is replacing a file, or has written half of pyproject.toml
         sys.stderr.write(f"mtcodegen: {error}\n")
     sys.stdout.flush()
 

@@ -17,7 +17,7 @@ from mtcodegen.findings.source import Source
 __all__ = ["end_of", "first_offset", "format_yaml", "is_flow", "same_content"]
 
 _WIDTH = 120
-_OTHER_LINE_ENDS = re.compile("[\r\x85\u2028\u2029]")  # YAML's, and nobody's
+_OTHER_LINE_ENDS = re.compile("[\r\x85\u2028\u2029]")  # what YAML takes for a line end, or Python's splitlines does
 _BLOCK_HEADER = re.compile(r"([|>])([+-]?)([1-9]?)([+-]?)[ \t]*(#.*)?$")
 
 

@@ -29,7 +29,7 @@ def read(path: pathlib.Path, name: str) -> tuple[Source | None, list[Diagnostic]
     """The file's text; ``name`` is how the user named the file."""
     try:
         status = path.stat()
-        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):  # a pipe may never end
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):  # reading a pipe could block for ever
             return None, [Diagnostic(Code.MT101, "cannot be read: it is not a regular file", None, path=name)]
         if status.st_size > MAX_BYTES:
             message = f"cannot be read: it has {status.st_size >> 20} MiB, more than {MAX_BYTES >> 20}"

@@ -142,7 +142,7 @@ def _double_quoted(node: Scalar) -> Iterator[tuple[int, str]]:
         digits = _HEX_ESCAPES.get(escape, 0)
         if digits:
             yield i, chr(int(text[i + 2 : i + 2 + digits], 16))
-        elif escape not in "\r\n":  # an escaped line end is nothing
+        elif escape not in "\r\n":  # an escaped line end stands for no character
             yield i, _ESCAPES.get(escape, escape)
         i += 2 + digits
 

@@ -26,7 +26,7 @@ __all__ = [
     "without_suggestions",
 ]
 
-MOST_FINDINGS = 1000  # that a stage looks for: nobody reads on, and a hostile file has millions
+MOST_FINDINGS = 1000  # where a stage stops looking: a hostile file could have millions
 _CONTEXT = 160  # characters of a source line that are shown; longer lines are cut around the caret
 
 
@@ -79,7 +79,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 @contextlib.contextmanager
 def without_suggestions() -> Iterator[None]:
-    """For findings whose hints nobody will read: looking for near names takes longer than all else."""
+"""For findings whose hints are not shown: looking for near names takes longer than all else."""
     _silent.append(True)
     try:
         yield
@@ -195,7 +195,7 @@ def _github_lines(item: Diagnostic) -> Iterator[str]:
     )
     for other in item.related:
         if not other.span.source.is_file:
-            continue  # there is nothing to show it beside
+            continue  # the text of a revision: there is no file to annotate
         where = "" if item.span is None else f" (see {_position(item.span)})"
         yield _github_line("notice", item.code, other.span.source.path, other.span, f"{other.message}{where}")
 

@@ -26,7 +26,7 @@ def generate(
     jobs: Sequence[Job], progress: Callable[[str], None] = lambda text: None
 ) -> tuple[list[Generated], list[Diagnostic]]:
     """All files of all jobs, and everything that is wrong; nothing where there is an error."""
-    from mtcodegen.project.loading import load_inputs  # what a command that only compares need not import
+    from mtcodegen.project.loading import load_inputs  # not needed, so not imported, where the memo has the result
 
     documents, found = load_inputs([item for job in jobs for item in job.inputs], progress)
     files = {document.item.path.resolve(): document.resolved for document in documents}

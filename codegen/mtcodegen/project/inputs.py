@@ -84,7 +84,7 @@ def package_name(folder: pathlib.Path) -> str:
 def _check_folder(folder: pathlib.Path) -> None:
     try:
         folder.resolve()
-    except (OSError, RuntimeError):  # what Python 3.10 to 3.12 say of a loop
+    except (OSError, RuntimeError):  # RuntimeError up to Python 3.12, OSError later
         raise UsageError(f"{folder}: a loop of symbolic links") from None
 
 

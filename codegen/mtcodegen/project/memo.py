@@ -50,7 +50,7 @@ def _own_files() -> list[pathlib.Path]:
     packages = [PACKAGE, pathlib.Path(opschema.__file__).parent]
     folders = [*packages, data_folder("templates"), data_folder("ops_yaml")]
     own = {path for folder in folders for path in folder.rglob("*") if path.suffix in _SUFFIXES}
-    others = [importlib.util.find_spec(name) for name in ("yaml", "jinja2")]  # they say their versions there
+    others = [importlib.util.find_spec(name) for name in ("yaml", "jinja2")]  # ``__init__.py`` has the version
     return sorted(own | {pathlib.Path(spec.origin) for spec in others if spec is not None and spec.origin})
 
 

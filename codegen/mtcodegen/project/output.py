@@ -25,7 +25,7 @@ _PYTHON = {".py", ".pyi"}
 
 @dataclass(frozen=True)
 class Change:
-    """One file's way from ``old`` to ``new``; None is absence."""
+    """A file's text before and after; None where there is no file."""
 
     path: pathlib.Path
     old: str | None
@@ -54,7 +54,7 @@ def changes(
         old = _read(path)
         source = _source_of(old or "")
         if source in neighbours or (source is None and path.suffix not in _PYTHON):
-            continue  # a neighbour's, or somebody's own page
+            continue  # made from a neighbour that was not read, or not generated
         found.append(Change(path, old, None))
     return [change for change in found if change.old != change.new and _source_of(change.old or "") not in partial]
 

@@ -67,7 +67,7 @@ def check_keys(path: pathlib.Path, title: str, table: Mapping[str, Any], known: 
 
 def _read(path: pathlib.Path) -> dict[str, Any] | None:
     text = path.read_text("utf-8", "replace")
-    if "mtcodegen" not in text:  # most are about other things, and reading TOML costs an import
+    if "mtcodegen" not in text:  # saves the import of a TOML reader for most projects' files
         return None
     toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:

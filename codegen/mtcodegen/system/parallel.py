@@ -23,7 +23,7 @@ def in_two_processes(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         return list(map(function, items))
     read, write = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of other threads, which the child has nothing to do with
+        warnings.simplefilter("ignore", DeprecationWarning)  # of other threads: the child needs none of their locks
         child = os.fork()
     if child == 0:
         os.close(read)
@@ -34,7 +34,7 @@ def in_two_processes(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         with os.fdopen(read, "rb", closefd=False) as file:
             data = file.read()
     finally:
-        os.close(read)  # a child that still writes ends
+        os.close(read)  # where the parent failed, the child's next write ends it (SIGPIPE)
         status = os.waitpid(child, 0)[1]
     others: list[R] = pickle.loads(data) if status == 0 else list(map(function, items[1::2]))
     return [(own if i % 2 == 0 else others)[i // 2] for i in range(len(items))]

@@ -31,7 +31,7 @@ def _unnamed(path: pathlib.Path, text: str, mode: int) -> pathlib.Path | None:
     """A file beside ``path`` that got its name when all of its text was there; None where the system has no such."""
     try:
         handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, mode)
-    except (AttributeError, OSError):  # not on Linux, or a file system that cannot
+    except (AttributeError, OSError):  # another system than Linux, or a file system without O_TMPFILE
         return None
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
