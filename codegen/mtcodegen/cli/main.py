@@ -59,7 +59,7 @@ def program() -> NoReturn:
     gc.disable()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a file's name may not be encodable in the terminal's encoding
+            stream.reconfigure(errors="backslashreplace")  # a file's name may not be encodable there
     kept = argparse.Namespace()  # keeps a command's trees alive, so that they are not freed one by one
     status = main(options=kept)
     for stream in (sys.stdout, sys.stderr):

@@ -44,7 +44,7 @@ def _seconds(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Watch until Ctrl-C or SIGTERM, which are no failures."""
-    find_jobs(options.files, options.output, options.target)  # a usage error would not go away by watching: raised before the loop
+    find_jobs(options.files, options.output, options.target)  # a usage error ends it at once
     try:
         with _interrupted_by(signal.SIGTERM):
             while True:

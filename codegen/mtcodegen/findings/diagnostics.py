@@ -79,7 +79,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 @contextlib.contextmanager
 def without_suggestions() -> Iterator[None]:
-"""For findings whose hints are not shown: looking for near names takes longer than all else."""
+    """For findings whose hints are not shown: looking for near names takes longer than all else."""
     _silent.append(True)
     try:
         yield
