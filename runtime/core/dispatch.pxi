@@ -61,7 +61,6 @@ cdef class OpOverload:
     cdef bint broadcasts_into            # what it writes to, all tensors must be broadcast to its shape
     cdef int device_check, overlap_check # what is asked of the arguments before a kernel runs: devices.pxi, overlap.pxi
     cdef bint takes_numbers              # for tensors
-    cdef bint kernel_refuses             # by a status what the fake rule has the words for: failures.pxi
     cdef uint64_t aliased_returns        # bit i: the schema declares that output i shares memory with an argument
     cdef int returns                     # number of declared returns
     cdef int return_kind                 # of each: ARG_TENSOR, ARG_TENSOR_LIST or ARG_ANY
@@ -73,8 +72,7 @@ cdef class OpOverload:
     cdef dict __dict__
     cdef object __weakref__
 
-    def __init__(self, str namespace not None, schema, source=None, tags=(), doc=None, device_check="NoCheck", overlap_check=(),
-                 bint kernel_refuses=False):
+    def __init__(self, str namespace not None, schema, source=None, tags=(), doc=None, device_check="NoCheck", overlap_check=()):
         cdef int i
         self.vectorcall = <vectorcallfunc>call_operator
         self.namespace, self._schema, self.source, self.tags, self.doc = namespace, schema, source, list(tags), doc
@@ -83,7 +81,6 @@ cdef class OpOverload:
         self.sig = Signature(schema, f"{namespace}::{schema.name}{overload}")
         self.device_check = read_device_check(schema, device_check)
         self.overlap_check = read_overlap_check(schema, overlap_check)
-        self.kernel_refuses = kernel_refuses
         self.kernels = {}
         self.node_name = "".join([part.capitalize() for part in schema.name.split("_") if part]) + "Backward0"
         for i, argument in enumerate(schema.arguments):

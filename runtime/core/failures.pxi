@@ -2,9 +2,7 @@
 
 A launch that fails raises a KernelError, which names kernel and status. Where the kernel was an operator's, `run_kernel`
 comes here: the statuses of mindtorch_kernel.h become PyTorch's class and words about the operator's arguments; a status of
-the kernel's own keeps both, with the operator before them. Where the operator's declaration says that its kernel refuses
-what the fake rule checks (`kernel_refuses`), the fake rule is asked for the error first: a call that is right then pays for
-no check in Python.
+the kernel's own keeps both, with the operator before them.
 """
 
 cdef extern from "mindtorch_kernel.h":
@@ -102,8 +100,6 @@ cdef int explain_kernel_failure(OpOverload op, Bound* bound) except -1:
         if op._defined_in_python:
             raise
         raise RuntimeError(f"value cannot be converted to type {C_NAMES.get(error.ctype, error.ctype)} without overflow") from None
-    if op.kernel_refuses and op.table[KEY_META] != NULL:
-        run_kernel(op, op.table[KEY_META], bound)         # raises, where it is what the fake rule checks
     if failure.status in C_STATUS:
         raise status_error(op, bound, failure.status, failure._dtypes)
     failure.args = (f"{op.sig.qualname}: {failure}",)

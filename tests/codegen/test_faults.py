@@ -27,7 +27,7 @@ ops:
   deprecated: use `mix2`
   check:
   - x.shape == y.shape
-  - {that: scale > 0, error: ValueError, message: 'the scale must be positive', refused_by: kernel}
+  - {that: scale > 0, error: ValueError, message: 'the scale must be positive'}
   device_check: ExactSame
   fake: {like: x}
   kernels:
@@ -144,7 +144,6 @@ CHANGES: dict[str, tuple[str, str]] = {
     "a check without a condition": ("{that: scale > 0, error", "{error"),
     "a check with an unknown error": ("error: ValueError", "error: ValeError"),
     "a check with a message that is a list": ("message: 'the scale must be positive'", "message: [positive]"),
-    "a check refused by something unknown": ("refused_by: kernel", "refused_by: kernels"),
     "a check of devices that there is none": ("device_check: ExactSame", "device_check: ExactSam"),
     "a check of overlap that there is none": ("[Internal, Partial]", "[Internal, Partly]"),
     "a variant that cannot be made": ("autogen: mix.out", "autogen: mix.ot"),

@@ -150,6 +150,14 @@ def test_unary_on_integers_wraps(kernels: Kernels, name: str, dtype: str) -> Non
         np.testing.assert_array_equal(out, function(x).astype(dtype))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_square_roots_are_correctly_rounded(kernels: Kernels, dtype: str) -> None:
+    x = np.concatenate([rng.random(2000), 10.0 ** rng.uniform(-37, 37, 2000), [0.5, 5e-324, 0.0, np.inf]]).astype(dtype)
+    out = np.empty_like(x)
+    kernels("mt_sqrt", x, out)
+    np.testing.assert_array_equal(out, np.sqrt(x))
+
+
 def test_float_function_of_integers_and_refusals(kernels: Kernels) -> None:
     x = np.arange(1, 9)
     out = np.empty(8, "f4")

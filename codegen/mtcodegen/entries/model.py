@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingOf
 from collections.abc import Sequence as SequenceOf
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
@@ -52,7 +52,6 @@ class Check:
     condition: Formula
     error: str = ""  # the exception's class; empty: the library's own
     message: tuple[str | Formula, ...] = ()
-    refused_by: str = ""  # "kernel": a kernel launched on the CPU refuses what fails, and the fake rule words the error
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,11 +250,6 @@ def default_device_check(tags: SequenceOf[str]) -> str:
 def default_overlap_check(tags: SequenceOf[str]) -> tuple[str, ...]:
     """What is refused unless an operator only changes how the elements are seen."""
     return () if "inplace_view" in tags else ("Internal", "Partial")
-
-
-def evaluated(spec: OpSpec) -> tuple[Check, ...]:
-    """The checks, none left to a kernel: for runtimes that do not ask the fake rule what a kernel's refusal means."""
-    return tuple(replace(check, refused_by="") for check in spec.checks)
 
 
 def place_of(node: Node) -> str:

@@ -220,7 +220,7 @@ class _Reader:
         if condition is None:
             return None
         parts = () if message is None else self.message(message)
-        return Check(self.formula(condition), _text(node, "error"), parts, _text(node, "refused_by"))
+        return Check(self.formula(condition), _text(node, "error"), parts)
 
     def message(self, node: Scalar) -> tuple[str | Formula, ...]:
         """A text in which ``{expression}`` stands for a value; ``{{`` is a brace."""

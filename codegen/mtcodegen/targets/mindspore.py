@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mtcodegen.document.nodes import Mapping
 from mtcodegen.entries.formulas import composed, gradients
-from mtcodegen.entries.model import File, KernelSpec, Launch, OpSpec, Variant, evaluated
+from mtcodegen.entries.model import File, KernelSpec, Launch, OpSpec, Variant
 from mtcodegen.expr import Operator, walk
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
@@ -70,7 +70,7 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
             Diagnostic(Code.MT623, f"{name} has no kernel that MindSpore can run", span, "add one for cpu or npu")
         )
     # MindSpore's tensors are where it puts them.
-    unchecked = replace(spec, device_check="NoCheck", overlap_check=(), checks=evaluated(spec))
+    unchecked = replace(spec, device_check="NoCheck", overlap_check=())
     return replace(unchecked, kernels=kernels, autocast={}, fallback="", forward=None, graph_update=())
 
 

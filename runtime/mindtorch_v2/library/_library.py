@@ -82,7 +82,6 @@ class Library:
         variants: Iterable[str] = ("function",),
         device_check: str = "NoCheck",
         overlap_check: Iterable[str] = (),
-        kernel_refuses: bool = False,
         source: str | None = None,
     ) -> str:
         """Defines an operator from its schema, ``"name(Tensor x) -> Tensor"``, and returns its name.
@@ -92,8 +91,6 @@ class Library:
         which devices its tensors may be on together, and ``overlap_check`` (of ``"Internal"``, ``"Partial"``,
         ``"Full"``) which overlap of memory that it writes to is refused: calls raise RuntimeError before a kernel
         runs. As in PyTorch nothing is checked by default; operators declared in YAML are (`docs/yaml.md`).
-        ``kernel_refuses`` says that the kernel for the CPU returns a status for what the fake rule raises for: where it
-        returns one, the fake rule is called, and its error is the call's.
         ``source`` is where it is declared, by default the calling line. Raises RuntimeError where the schema does not
         parse, names another namespace, or is defined already, and ValueError for an unknown check.
         """
@@ -111,7 +108,7 @@ class Library:
         parsed = parsed.in_namespace(self.ns)
         all_tags = (tags,) if isinstance(tags, str) else tuple(tags)
         place = source or caller()
-        overload = OpOverload(self.ns, parsed, place, all_tags, doc, device_check, overlap_check, kernel_refuses)
+        overload = OpOverload(self.ns, parsed, place, all_tags, doc, device_check, overlap_check)
         packet = _ops.add(overload)
         try:
             withdraw = publish(packet, tuple(variants))
