@@ -242,7 +242,7 @@ SPECIAL = [float("nan"), float("inf"), -float("inf"), -0.0, 0.0, 0.5, -0.5, 1.5,
 
 @pytest.mark.parametrize("name", [*EXACT_UNARY, *FLOAT_UNARY])
 def test_one_tensor(name: str) -> None:
-    # PyTorch's sqrt, by MKL on Intel's processors, is up to an ulp of float64 from the correctly rounded one, which is ours.
+    # PyTorch's sqrt, MKL's on processors of Intel, is up to an ulp of float64 from the correctly rounded one, ours.
     rough = 3e-16 if name == "sqrt" else 0.0 if name in EXACT_UNARY else 8e-3
 
     def cases() -> Iterator[Case]:

@@ -33,7 +33,6 @@ __all__ = [
     "Variant",
     "default_device_check",
     "default_overlap_check",
-    "evaluated",
 ]
 
 
