@@ -233,7 +233,7 @@ def flatten(op, self, start_dim, end_dim):
         error=IndexError,
     )
     op.check(
-        self.dim() == 0 or start_dim % maximum(self.dim(), 1) <= end_dim % maximum(self.dim(), 1),
+        any_of(self.dim() == 0, start_dim % maximum(self.dim(), 1) <= end_dim % maximum(self.dim(), 1)),
         message="flatten() has invalid args: start_dim cannot come after end_dim",
     )
     if self.dim() == 0:

@@ -14,8 +14,8 @@ cdef enum:
 cdef enum PlanStep:
     # what nearly every program does
     STEP_CONTIGUOUS, STEP_LIKE, STEP_NUMEL, STEP_SAME_SHAPE, STEP_CHECK, STEP_LAUNCH, STEP_CALL, STEP_RETURN, STEP_BRANCH, STEP_FAIL
-    STEP_BROADCAST_LIKE
-    LAST_COMMON = STEP_BROADCAST_LIKE
+    STEP_BROADCAST_LIKE, STEP_SETTLED
+    LAST_COMMON = STEP_SETTLED
     # words (plan_numbers.pxi)
     STEP_CONSTANT, STEP_INT, STEP_FLOAT, STEP_BOOL, STEP_DTYPE_CODE, STEP_NDIM, STEP_SIZE, STEP_DTYPE, STEP_IS_NONE, STEP_EQUAL
     STEP_IS_CONTIGUOUS, STEP_ON_DEVICE, STEP_IS_FLOATING, STEP_DTYPE_IN, STEP_CAN_CAST, STEP_PROMOTE, STEP_RESULT_TYPE
@@ -39,7 +39,7 @@ PLAN_STEPS = {
     "contiguous": (STEP_CONTIGUOUS, "o", "o"), "like": (STEP_LIKE, "o", "o"), "numel": (STEP_NUMEL, "w", "o"),
     "same_shape": (STEP_SAME_SHAPE, "w", "oo"), "check": (STEP_CHECK, "", "wn"), "launch": (STEP_LAUNCH, "v", "Ln"),
     "call": (STEP_CALL, "o", "O"), "return": (STEP_RETURN, "n", "O"), "branch": (STEP_BRANCH, "", "wn"), "fail": (STEP_FAIL, "", "n"),
-    "broadcast_like": (STEP_BROADCAST_LIKE, "o", "oo"),
+    "broadcast_like": (STEP_BROADCAST_LIKE, "o", "oo"), "settled": (STEP_SETTLED, "w", "wnn"),
     "constant": (STEP_CONSTANT, "w", "k"), "int": (STEP_INT, "w", "o"), "float": (STEP_FLOAT, "w", "o"), "bool": (STEP_BOOL, "w", "o"),
     "dtype_code": (STEP_DTYPE_CODE, "w", "o"), "ndim": (STEP_NDIM, "w", "o"), "size": (STEP_SIZE, "w", "ow"),
     "dtype": (STEP_DTYPE, "w", "o"), "is_none": (STEP_IS_NONE, "w", "o"), "equal": (STEP_EQUAL, "w", "oo"),
@@ -180,7 +180,7 @@ cdef int check_step(Program p, Step* s, int count) except -1:
         check_launch(p, s)
     if s.code == STEP_CALL and (not isinstance(<object>s.what, OpOverload) or s.b != (<OpOverload>s.what).sig.count):
         raise ValueError("a call has an operator and an operand for each of its arguments")
-    if s.code == STEP_BRANCH and not 0 <= s.b < count:
+    if s.code in (STEP_BRANCH, STEP_SETTLED) and not 0 <= s.b < count:
         raise ValueError("a branch leads outside of the program")
     return 0
 
@@ -275,6 +275,11 @@ cdef int run_program(Program p, Frame* f) except -1:
                 continue
         elif code == STEP_BROADCAST_LIKE:
             put(f, s.made, broadcast_of(<Tensor>f.objects[s.a], <Tensor>f.objects[s.b]))
+        elif code == STEP_SETTLED:                  # the first operand of `and` or `or` may be its value: the other one is passed over
+            w[s.made].i = w[s.a].i
+            if w[s.a].i == s.c:
+                s = p.steps + s.b
+                continue
         else:
             fail(p, f, "fail", s.a)
         s += 1

@@ -5,10 +5,10 @@ What is written out are the steps of expressions: each has a name, operands, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-__all__ = ["Step", "expectation", "names_of", "text_of"]
+__all__ = ["Step", "expectation", "names_of", "otherwise", "text_of"]
 
 
 class Step(Protocol):
@@ -43,7 +43,8 @@ _FORMS = {
     "fmin": "minimum({}, {})", "fmax": "maximum({}, {})", "promote": "promote_types({}, {})", "like": "like({})",
     "like_as": "like({}, {})", "empty": "empty({}, {}, {})", "broadcast_like": "broadcast({}, {})",
 }  # fmt: skip
-_SHOWN_IN = ("and", "eq", "equal", "feq", "fle", "flt", "le", "lt", "not", "or", "same_sizes")  # by their operands
+_SHOWN_IN = ("eq", "equal", "feq", "fle", "flt", "le", "lt", "not", "same_sizes")  # by their operands
+_PARTIAL = ("at", "ceildiv", "div", "fdiv", "floordiv", "item", "mod", "python", "size", "size_at")  # of some operands
 
 
 # ---------------------------------------------------------------- expressions
@@ -74,19 +75,31 @@ def _is_composed(value: Step | None) -> bool:
     return value is not None and (value.step in _SIGNS or value.step.removeprefix("f") in _SIGNS)
 
 
-def names_of(condition: Step) -> list[tuple[str, Any]]:
+def names_of(condition: Step, value_of: Callable[[Any], Any]) -> list[tuple[str, Any]]:
     """What an error about a condition shows the values of: its operands, down to what has a value of its own.
 
-    Each by its text, with the step itself; of tensors that are to have one shape, their shapes are shown.
+    Each by its text, with the step itself; of tensors that are to have one shape, their shapes are shown. Behind an
+    operand of ``and`` or ``or`` that settles it, what may have no value is not asked for one.
     """
     operands = [a for a in condition.args if a is not None]
+    if condition.step in ("and", "or"):
+        first, second = operands
+        names = names_of(first, value_of)
+        if bool(value_of(first)) is (condition.step == "and"):
+            return names + names_of(second, value_of)
+        return names + [pair for pair in names_of(second, lambda _: True) if not _is_partial(pair[1])]
     if condition.step == "same_shape":
         return [(f"{text_of(a)}.shape", a.shape) for a in operands]
     if condition.step in _SHOWN_IN:
-        return [name for a in operands for name in names_of(a)]
+        return [name for a in operands for name in names_of(a, value_of)]
     if condition.step in ("dtype_in", "is_floating", "on_device", "can_cast", "is_none", "to_float"):
         return [(text_of(a), a) for a in operands]
     return [] if condition.step == "const" else [(text_of(condition), condition)]
+
+
+def _is_partial(value: Step | None) -> bool:
+    """Whether there may be no value: sizes of dimensions that there may not be, divisions by zero."""
+    return value is not None and (value.step in _PARTIAL or any(map(_is_partial, value.args)))
 
 
 # ---------------------------------------------------------------- sentences
@@ -107,6 +120,12 @@ def expectation(condition: Step) -> str:
     return ", or ".join(" ".join(filter(None, pair)) for pair in said)
 
 
+def otherwise(known: Mapping[Any, bool]) -> str:
+    """What is expected where conditions must not all be answered like this, to be read after "expected"."""
+    said = [pair for condition, answer in known.items() for pair in (_denied if answer else _said)(condition)]
+    return ", or ".join(" ".join(filter(None, pair)) for pair in said) or "no call"
+
+
 def _said(condition: Step) -> list[tuple[str, str]]:
     """Subjects and predicates, of which one is to hold."""
     step = condition.step
@@ -119,6 +138,8 @@ def _said(condition: Step) -> list[tuple[str, str]]:
         return [(f"{text_of(operands[0])} and {text_of(operands[1])}", "to have the same shape")]
     if step == "dtype_in":
         return [(text_of(operands[0]), f"to be one of {_choices(condition)}")]
+    if step == "is_none":
+        return [(text_of(operands[0]), "to be None")]
     if step in _EQUAL:
         return [_equal(*operands)]
     if step.removeprefix("f") in _WORDS:
@@ -141,6 +162,8 @@ def _denied(condition: Step) -> list[tuple[str, str]]:
         return [_ordered(step, operands[0], operands[1], _OPPOSITE, _MIRRORED_OPPOSITE)]
     if step == "dtype_in":
         return [(text_of(operands[0]), f"to be none of {_choices(condition)}")]
+    if step == "is_none":
+        return [(text_of(operands[0]), "not to be None")]
     if condition.step in _EQUAL or step == "same_shape":
         first, second = (f"{text_of(o)}.shape" if step == "same_shape" else text_of(o) for o in operands)
         return [(first, f"not to be {second}" if operands[1].step == "const" else f"to differ from {second}")]

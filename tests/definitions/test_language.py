@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import re
 import signal
 import threading
 import time
@@ -156,6 +157,37 @@ def test_dtypes(lib: Library) -> None:
     ):
         schema = f"op{number}(Tensor x, Tensor y, *, ScalarType? dtype=None) -> Tensor"
         assert shaped(lib, schema, lambda x, *_: x.shape, of)(x, y, dtype=torch.float64).dtype is expected
+
+
+def test_a_joined_condition_is_one_and_asks_no_further_than_it_must(lib: Library) -> None:
+    runs = []
+
+    @lib.operator("op(Tensor x, Tensor? y=None) -> Tensor")
+    def op(op: Any, x: Any, y: Any) -> None:
+        runs.append(1)
+        op.check(any_of(x.dim() == 0, x.size(0) == 2, 6 // x.size(0) == 2))
+        op.check(all_of(x.dim() <= 1, any_of(x.dim() < 1, x.size(-1) > 1)))
+        op.check(y is None)
+        op.returns(empty([x.numel() if all_of(x.dim() > 0, x.shape[0] > 2) else x.dim()], x.dtype, x))
+        op.launch("CPU", _cpu["failing"], x, i32(0))
+
+    assert [op(torch.ones(shape)).shape for shape in ((), (2,), (3,))] == [(0,), (1,), (3,)]
+    assert len(runs) == 2 * 2  # with and without y, and the size
+    for arguments, said in {
+        (torch.ones(4),): (
+            "op: expected x to have 0 dimensions, or x.size(0) to be 2, or 6 // x.size(0) to be 2, got x.dim() = 1, "
+            "x.size(0) = 4, 6 // x.size(0) = 1"
+        ),
+        (torch.ones(2, 2),): (
+            "op: expected x.dim() to be at most 1 and x.dim() to be less than 1, or x.size(-1) to be greater than 1, "
+            "got x.dim() = 2"
+        ),
+        (torch.ones(()), torch.ones(())): "op: expected y to be None",
+    }.items():
+        with pytest.raises(RuntimeError, match=re.escape(said)):
+            op(*arguments)
+    with pytest.raises(ZeroDivisionError, match="6 by 0"):
+        op(torch.ones(0))
 
 
 def test_conditions_are_ways(lib: Library) -> None:
@@ -577,8 +609,8 @@ def test_a_way_that_runs_nothing_at_all_says_what_others_take(lib: Library) -> N
         assert op(x, y, n=n, mode=mode).shape == (1,)
     head = f"{lib.ns}::op: expected arguments that a kernel for CPU takes: "
     for y, n, mode, words in [
-        (None, 0, "both", "y is None to be False; or mode not to be 'both'; or n to be greater than 2"),
-        (x, 0, "one", "y is None to be True; or mode to be 'both'"),
+        (None, 0, "both", "y not to be None; or mode not to be 'both'; or n to be greater than 2"),
+        (x, 0, "one", "y to be None; or mode to be 'both'"),
     ]:
         with pytest.raises(NotImplementedError) as caught:
             op(x, y, n=n, mode=mode)

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 
 from mtcodegen.expr.nodes import (
     Attribute,
-    Binary,
     BoolOp,
     Call,
     Compare,
     Expr,
-    Index,
     ListExpr,
     Literal,
     Name,
@@ -36,7 +34,6 @@ _OF_NUMBERS = {
     "log": "log", "sqrt": "sqrt", "sum": "total",
 }  # fmt: skip
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_PARTIAL = ("//", "%", "/")  # that some operands have no value of
 
 
 class DefinitionEmitter(Emitter):
@@ -167,8 +164,8 @@ class DefinitionEmitter(Emitter):
         return self._called("any_of", equal)
 
     def _joined(self, op: str, values: tuple[Expr, ...]) -> tuple[str, int]:
-        """As one condition, where the operands behind the first may be asked for whatever that is."""
-        if any(map(_tests_none, values)) or any(map(_is_partial, values[1:])):
+        """As one condition, but for what an argument that is missing is asked."""
+        if any(map(_tests_none, values)):
             return f" {op} ".join(self.emit(value, NOT) for value in values), AND if op == "and" else OR
         return self._called("all_of" if op == "and" else "any_of", values), POSTFIX
 
@@ -181,15 +178,5 @@ def _tests_none(expr: Expr) -> bool:
     """Whether an optional argument may be missing in an expression."""
     return any(
         isinstance(node, Compare) and any(isinstance(v, Literal) and v.value is None for _, v in node.rest)
-        for node in walk(expr)
-    )
-
-
-def _is_partial(expr: Expr) -> bool:
-    """Whether evaluating an expression may fail: sizes of dimensions that there may not be, divisions by zero."""
-    return any(
-        (isinstance(node, Binary) and node.op in _PARTIAL)
-        or isinstance(node, Index)
-        or (isinstance(node, Attribute) and node.name == "size")
         for node in walk(expr)
     )

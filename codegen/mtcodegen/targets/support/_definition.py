@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from ._conditions import expectation, names_of
+from ._conditions import expectation, names_of, otherwise
 from ._helpers import Packed, Typed
 from ._launcher import KernelLauncher, c_types
 from ._runtime import DefinitionError, Runtime
@@ -116,7 +116,7 @@ class OperatorBuilder:
     def _failure(self, condition: Any) -> str:
         name = self.signature.name
         if not isinstance(condition, Symbol):
-            return f"{name}: not expected: {self.of.way}"
+            return f"{name}: expected {otherwise(self.of.way.taken)}"
         return f"{name}: expected {expectation(condition)}{_got([condition])}"
 
     def returns(self, *outputs: Any) -> Any:
@@ -278,7 +278,7 @@ class OperatorBuilder:
 
 def _got(conditions: Sequence[Symbol]) -> str:
     """The values of what conditions name."""
-    values = {text: value_of(symbol) for condition in conditions for text, symbol in names_of(condition)}
+    values = {text: value_of(symbol) for condition in conditions for text, symbol in names_of(condition, value_of)}
     got = ", ".join(f"{text} = {list(v) if isinstance(v, tuple) else repr(v)}" for text, v in values.items())
     return f", got {got}" if got else ""
 

@@ -10,9 +10,10 @@ import inspect
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from opschema.conditions import expectation, names_of, text_of
+from opschema.conditions import expectation, names_of, otherwise, text_of
 
 from ... import _core
 from ..._core import OpOverload, Plan, Program
@@ -23,7 +24,7 @@ from ._gradient import Formulas
 from ._helpers import Allocated, Typed
 from ._listed import listed_gradient
 from ._lowering import Lowering
-from ._no_kernel import no_kernel
+from ._no_kernel import Message, no_kernel
 from ._policies import autocast_kernel, fallback_kernel, warning
 from ._symbols import DefinitionError, Several, Symbol, TensorSymbol
 from ._tracer import Trace, Tracer
@@ -55,7 +56,7 @@ class OperatorBuilder:
         self._overload, self._of = overload, Tracer()
         self._arguments = [self._argument(a) for a in overload._schema.arguments]
         self._checks: list[tuple[Symbol, str | None, type[Exception]]] = []
-        self._failures: list[tuple[type[Exception], str]] = []
+        self._failures: list[tuple[type[Exception], Message]] = []
         self._kernels: dict[Any, Any] = {}
         self._backward: Backward | None = None
         self._tangents: Callable[..., Any] | None = None
@@ -81,8 +82,8 @@ class OperatorBuilder:
                 self._of.note("check", condition, self._number(condition, message, error))
             elif not condition:  # false on this way: what led here is the message
                 name = self._overload.name()
-                words = f"{name}: not expected: {self._of.trace}" if message is None else message
-                self._of.note("fail", self._failure(error, words))
+                words = f"{name}: expected {otherwise(self._of.trace.known)}" if message is None else message
+                self._of.note("fail", self._failure(error, partial(self._of.worded, words)))
 
     def _number(self, condition: Symbol, message: str | None, error: type[Exception]) -> int:
         """Of a check: those that are alike have one."""
@@ -92,7 +93,7 @@ class OperatorBuilder:
         self._checks.append((condition, message, error))
         return len(self._checks) - 1
 
-    def _failure(self, kind: type[Exception], message: str) -> int:
+    def _failure(self, kind: type[Exception], message: Message) -> int:
         self._failures.append((kind, message))
         return len(self._failures) - 1
 
@@ -535,21 +536,21 @@ class Definition:
     # ---- errors
     def _explain(self, lowering: Lowering, kind: str, at: int, inputs: tuple[Any, ...]) -> Any:
         """What a program asks for: an argument's text, or the error of a check or of a way that leads nowhere."""
+
+        def value_of(symbol: Symbol) -> Any:
+            return self.value_of(symbol, inputs)
+
         if kind == "operand":
             value = lowering.labels[at]
             return text_of(value.args[0] if isinstance(value, Symbol) and value.step == "contiguous" else value)
         if kind == "fail":
             error, message = self.builder._failures[at]
-            return error(self._worded(message, inputs))
+            return error(message(value_of))
         condition, words, error = self.builder._checks[at]
         if words is not None:
-            return error(self._worded(words, inputs))
-        values = {text: self.value_of(symbol, inputs) for text, symbol in names_of(condition)}
+            return error(self.builder._of.worded(words, value_of))
+        values = {text: value_of(symbol) for text, symbol in names_of(condition, value_of)}
         return check_error(self.overload.name(), expectation(condition), values, error)
-
-    def _worded(self, message: str, inputs: tuple[Any, ...]) -> str:
-        """A message with the values of the symbols in it."""
-        return self.builder._of.worded(message, lambda symbol: self.value_of(symbol, inputs))
 
     def value_of(self, symbol: Symbol, inputs: tuple[Any, ...]) -> Any:
         """What a symbol is in a call with these arguments."""

@@ -111,6 +111,8 @@ class Lowering:
             return self.constant(_core.bound_default(overload, name))
         if symbol.step in ("arg", "grad", "output"):
             raise DefinitionError(f"{symbol!r} cannot be read here")
+        if symbol.step in ("and", "or"):
+            return self._joined(symbol)
         form = _STEPS[symbol.step][2]
         operands: list[int] = []
         values = iter(symbol.args)
@@ -126,6 +128,16 @@ class Lowering:
                 value = next(values)
                 operands.append(-1 if value is None else self.place("w" if letter == "v" else letter, value))
         return self.emit(symbol.step, operands, symbol.what if symbol.step in ("call", "python") else None)
+
+    def _joined(self, symbol: Symbol) -> int:
+        """``and`` and ``or``, as in Python: the second operand is computed where the first leaves it open."""
+        first, second = (operand for operand in symbol.args if operand is not None)
+        made = self.emit("settled", [self.place("w", first), 0, symbol.step == "or"])
+        settled, places = self._steps[-1], dict(self._places)
+        self.emit(symbol.step, [made, self.place("w", second)], made=made)
+        settled[3] = len(self._steps)
+        self._places = places  # what was passed over fills no register
+        return made
 
     def run(self, entries: list[int]) -> int:
         """Where a run of the pool starts."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
 
 from opschema.conditions import expectation, names_of
 
 from ._symbols import Symbol
-from ._tracer import Trace
+from ._tracer import Trace, displayed
 
-__all__ = ["no_kernel"]
+__all__ = ["Message", "no_kernel"]
+
+Message = Callable[[Callable[[Symbol], Any]], str]  # what an error says, by the values of symbols in the call
 
 
-def no_kernel(operator: str, device: str, way: Trace, taken: Sequence[Trace], ways: Sequence[Trace]) -> str:
+def no_kernel(operator: str, device: str, way: Trace, taken: Sequence[Trace], ways: Sequence[Trace]) -> Message:
     """The message; ``taken`` are those of the ``ways`` on which a kernel runs on the device.
 
     Conditions stand in the order of the definition, so that what it has kernels for is where a way parts from this one.
@@ -20,12 +24,17 @@ def no_kernel(operator: str, device: str, way: Trace, taken: Sequence[Trace], wa
     place = "any device" if device == "any" else device
     there = list(dict.fromkeys(_expected(way, taken, ways)))
     if not there:
-        return f"{operator}: it has no kernel for {place}" + (f" where {way}" if way.known else "")
-    names = dict(pair for condition in way.known for pair in names_of(condition) if pair[1].kind != "tensor")
-    got = ", ".join(f"{text} = {value}" for text, value in names.items())
-    return f"{operator}: expected arguments that a kernel for {place} takes: {'; or '.join(there)}" + (
-        f", got {got}" if got else ""
-    )
+        message = f"{operator}: it has no kernel for {place}" + (f" where {way}" if way.known else "")
+        return lambda value_of: message
+    expected = f"{operator}: expected arguments that a kernel for {place} takes: {'; or '.join(there)}"
+    return partial(_with_values, expected, list(way.known))
+
+
+def _with_values(expected: str, conditions: Sequence[Symbol], value_of: Callable[[Symbol], Any]) -> str:
+    """What was expected, and the values that conditions name."""
+    names = dict(pair for condition in conditions for pair in names_of(condition, value_of) if pair[1].kind != "tensor")
+    got = [f"{text} = {displayed(value_of(symbol))}" for text, symbol in names.items()]
+    return f"{expected}, got {', '.join(got)}" if got else expected
 
 
 def _expected(way: Trace, taken: Sequence[Trace], ways: Sequence[Trace]) -> Iterable[str]:

@@ -13,7 +13,7 @@ from ..._modes import TorchFunctionMode, stacks
 from ._binding import bind
 from ._symbols import DefinitionError, Shape, Symbol, TensorSymbol, make_symbol, operands_of
 
-__all__ = ["Trace", "Tracer"]
+__all__ = ["Trace", "Tracer", "displayed"]
 
 _MOST_WAYS = 64
 _CONSTANTS = {bool: "bool", int: "int", float: "float", str: "str"}
@@ -129,8 +129,7 @@ class Tracer:
         """A text with the values of the symbols in it; shapes as lists."""
 
         def value(number: str) -> str:
-            found = value_of(self._quoted[int(number)])
-            return str(list(found) if isinstance(found, tuple) else found)
+            return displayed(value_of(self._quoted[int(number)]))
 
         parts = text.split("\0")
         return "".join(value(part) if at % 2 else part for at, part in enumerate(parts))
@@ -266,6 +265,11 @@ class Tracer:
         if isinstance(several.what, OpOverload):
             return len(several.what._schema.returns)
         raise DefinitionError(f"{several!r}: how many outputs it has is not known; take them by number")
+
+
+def displayed(value: Any) -> str:
+    """A value as errors show it: shapes as lists."""
+    return str(list(value) if isinstance(value, tuple) else value)
 
 
 def _has_symbols(values: Any) -> bool:
