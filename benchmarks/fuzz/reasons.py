@@ -181,10 +181,11 @@ REASONS = (
         lambda call, ours, theirs: _name(call).endswith((".__reduce__", ".__reduce_ex__")),
     ),
     Reason(
-        "a tensor on the NPU says so: PyTorch's side was on the CPU",
+        "what is asked of the NPU says so: PyTorch's side was on the CPU",
         _kinds("value"),
         lambda call, ours, theirs: (
-            "npu" in call.devices() and re.search(r"\.(is_cpu|is_npu|get_device|type)$", _name(call)) is not None
+            "npu" in call.devices()
+            and re.search(r"\.(is_cpu|is_npu|get_device|type|get_autocast_dtype)$", _name(call)) is not None
         ),
     ),
     Reason(
@@ -403,10 +404,19 @@ REASONS = (
         lambda call, ours, theirs: (
             re.search(
                 "INTERNAL ASSERT FAILED|primitive descriptor|itensor_view_from_dense|undefined Tensor|"
+                "basic_string: construction from null|"
                 "^unknown parameter type$",
                 _message(theirs),
             )
             is not None
+        ),
+    ),
+    Reason(
+        "PyTorch's vmap takes the first of a batch of none, to learn the dtype beside a number",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            _name(call).startswith("torch.func.")
+            and "index 0 out of range for tensor of size [0] at dimension 0" in _message(theirs)
         ),
     ),
     Reason(

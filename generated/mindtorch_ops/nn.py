@@ -204,10 +204,10 @@ def nll_loss_forward(op):
     "ignore_index, Tensor total_weight) -> Tensor",
     device_check="ExactSame",
 )
-def nll_loss_backward(op, self):
+def nll_loss_backward(op):
     """The gradient of `nll_loss`."""
-    op.returns(like(self))
     op.python("mindtorch_v2.kernels.nn:nll_loss_backward")
+    op.python("mindtorch_v2.kernels.nn:nll_loss_backward_fake", device="Meta")
     op.backward(
         "mindtorch_v2.kernels.nn:nll_loss_second_gradient",
         setup_context="mindtorch_v2.kernels.nn:nll_loss_backward_setup",

@@ -8,13 +8,14 @@
 
 #include <stdint.h>
 
-/* The product of the sizes. From the front, as PyTorch multiplies: {0, 2**62, 4} are 0 elements, {2**62, 4, 0} too many. */
+/* The product of the sizes. From the front and in 64 bits without a sign, as PyTorch multiplies: {0, 2**62, 4} and
+ * {2, 2**62, 0} are 0 elements, {2**62, 4, 0} too many. */
 static inline int mt_count(int nd, const int64_t* sizes, int64_t* count) {
-  int64_t product = 1;
+  uint64_t product = 1;
   int wide = 0;
-  for (int i = 0; i < nd; ++i) wide |= __builtin_mul_overflow(product, sizes[i], &product);
-  *count = product;
-  return wide;
+  for (int i = 0; i < nd; ++i) wide |= __builtin_mul_overflow(product, (uint64_t)sizes[i], &product);
+  *count = (int64_t)product;
+  return wide | (product > INT64_MAX);
 }
 
 /* Strides of a contiguous tensor, in which a size of 0 counts as 1, and its element count. */

@@ -94,7 +94,10 @@ def as_int(function: str, name: str, value: object) -> int:
     is_one = value.dim() == 0 if isinstance(value, Tensor) else hasattr(type(value), "__index__")
     if isinstance(value, bool) or not is_one:
         raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
-    number = operator.index(value)  # type: ignore[arg-type]
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}") from None
     if not -(2**63) <= number < 2**63:
         raise ValueError(f"{function}(): argument '{name}': Overflow when unpacking long long: {number}")
     return number

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from . import _core
-from ._argument_types import checks_types, names_wrong_types
+from ._argument_types import check_number, checks_types, names_wrong_types
 from ._core import Tensor
 from ._core import dtype as DType
 from ._numbers import PYTHON_TYPES, as_element
@@ -75,6 +75,9 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 @checks_types
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether elements are equal, or finite and within atol + rtol * |other|."""
+    for place, (name, tolerance) in enumerate((("rtol", rtol), ("atol", atol)), 3):
+        check_number("isclose", name, place, tolerance)
+    rtol, atol = float(rtol), float(atol)
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
@@ -83,8 +86,10 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     close = input == other
     if equal_nan and input.is_floating_point():
         close = close | (input.isnan() & other.isnan())
-    if (rtol == 0 and atol == 0) or input.dtype is _core.dtypes["bool"]:
+    if rtol == 0 and atol == 0:
         return close
+    if not (input.is_floating_point() or input.is_complex()):  # whose difference may be too large for their dtype
+        input, other = (tensor.to(_core.get_default_dtype()) for tensor in (input, other))
     distance = (input - other).abs()
     near: Tensor = distance.isfinite() & (distance <= atol + (rtol * other).abs())
     return close | near

@@ -99,29 +99,28 @@ def _joined(body: str, suffixes: list[str], indent: int) -> str:
 def _body(self: Tensor, indent: int) -> str:
     import numpy as np
 
-    plain = self.detach()
+    edge = _Options.edgeitems
+    cut = tuple(self.numel() > _Options.threshold and size > 2 * edge for size in self.shape)
+    plain = _edges(self.detach(), cut, edge)
     plain = plain if plain.is_cpu else plain.cpu()
     values = (plain.float() if plain.dtype in _halves() else plain).numpy()
-    summarize = self.numel() > _Options.threshold
-    shown = _edges(values) if summarize else values
+    shown = values.reshape([2 * edge if is_cut else size for is_cut, size in zip(cut, self.shape, strict=True)])
     show = _formatter(np.asarray(shown), self)
-    return _nested(values, indent, summarize, show)
+    return _nested(shown, indent, cut, show)
 
 
 def _halves() -> tuple[Any, ...]:
     return _core.dtypes["bfloat16"], _core.dtypes["float16"]
 
 
-def _edges(values: Any) -> Any:
-    """The elements that a summary shows."""
-    import numpy as np
-
-    edge = _Options.edgeitems
-    for axis, size in enumerate(values.shape):
-        if size > 2 * edge:
-            kept = [*range(edge), *range(size - edge, size)]
-            values = np.take(values, kept, axis=axis)
-    return values
+def _edges(plain: Tensor, cut: tuple[bool, ...], edge: int) -> Tensor:
+    """A view of the elements that a summary shows, which are few: a dimension that is cut becomes (2 ends, edge)."""
+    size: list[int] = []
+    stride: list[int] = []
+    for is_cut, count, step in zip(cut, plain.shape, plain.stride(), strict=True):
+        size += (2, edge) if is_cut else (count,)
+        stride += ((count - edge) * step, step) if is_cut else (step,)
+    return _core.as_strided(plain, size, stride, plain.storage_offset()) if any(cut) else plain
 
 
 def _formatter(values: Any, self: Tensor) -> Callable[[Any], str]:
@@ -161,31 +160,24 @@ def _floats(values: Any) -> Callable[[Any], str]:
     return lambda v: f"{text(float(v)):>{width}}"
 
 
-def _nested(values: Any, indent: int, summarize: bool, show: Callable[[Any], str]) -> str:
+def _nested(values: Any, indent: int, cut: tuple[bool, ...], show: Callable[[Any], str]) -> str:
     if values.ndim == 0:
         return show(values.item())
     if values.ndim == 1:
-        return _vector(values, indent, summarize, show)
-    edge = _Options.edgeitems
-    rows: list[Any] = list(values)
+        return _vector(values, indent, cut[0], show)
+    rows = [_nested(row, indent + 1, cut[1:], show) for row in values]
     separator = "," + "\n" * int(values.ndim - 1) + " " * (indent + 1)
-    if summarize and len(rows) > 2 * edge:
-        parts = [_nested(row, indent + 1, summarize, show) for row in rows[:edge]]
-        parts += ["..."]
-        parts += [_nested(row, indent + 1, summarize, show) for row in rows[-edge:]]
-    else:
-        parts = [_nested(row, indent + 1, summarize, show) for row in rows]
-    return "[" + separator.join(parts) + "]"
+    if cut[0]:
+        rows.insert(_Options.edgeitems, "...")
+    return "[" + separator.join(rows) + "]"
 
 
-def _vector(values: Any, indent: int, summarize: bool, show: Callable[[Any], str]) -> str:
-    edge = _Options.edgeitems
+def _vector(values: Any, indent: int, is_cut: bool, show: Callable[[Any], str]) -> str:
     items = values.tolist()
     width = len(show(items[0])) if items else 1
     per_line = max(1, (_WIDTH - indent) // (width + 2))
-    if summarize and len(items) > 2 * edge:
-        texts = [*map(show, items[:edge]), " ...", *map(show, items[-edge:])]
-    else:
-        texts = [*map(show, items)]
+    texts = [*map(show, items)]
+    if is_cut:
+        texts.insert(_Options.edgeitems, " ...")
     lines = [", ".join(texts[i : i + per_line]) for i in range(0, len(texts), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"

@@ -65,3 +65,5 @@ def test_upload():
     assert values(tensor).tobytes() == bytes(range(100))
     assert values(npu.upload(memoryview(b"ab"), "cpu")).tobytes() == b"ab"
     assert npu.upload(b"").numel() == 0
+    with pytest.raises(TypeError, match=r"upload\(\): argument 'packed' .* must be bytes, not int"):
+        npu.upload(2**40)  # type: ignore[arg-type]

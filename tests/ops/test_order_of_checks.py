@@ -321,3 +321,14 @@ def test_the_gradients_of_activations_refuse_other_shapes(name: str, device: str
             torch.ones(2, device=device), torch.ones(3, device=device), *numbers
         )
     )
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_the_gradient_of_nll_loss_checks_on_meta_what_it_checks_on_the_cpu(device: str) -> None:
+    """PyTorch's rule for meta asserts."""
+    one, row = ours.zeros((), device=device), ours.zeros(4, device=device)
+    target = ours.zeros((), dtype=ours.int64, device=device)
+    with pytest.raises(RuntimeError, match="total_weight to be a single element"):
+        ours.ops.aten.nll_loss_backward(one, row, target, None, 1, -100, row)
+    with pytest.raises(RuntimeError, match="1D or 2D"):
+        ours.ops.aten.nll_loss_backward(one, one, target, None, 0, -100, one)

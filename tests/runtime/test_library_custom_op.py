@@ -9,7 +9,7 @@ import pytest
 
 import mindtorch_v2
 from mindtorch_v2.library import CustomOpDef, CustomOpHandle
-from tests.runtime.both import agree, fresh_namespace
+from tests.runtime.both import agree, agree_or_raise, fresh_namespace
 
 SCALED = "(Tensor x, Tensor y, float scale=1.0) -> Tensor"
 
@@ -121,6 +121,38 @@ def test_a_name_needs_a_namespace(name: str) -> None:
 def test_a_schema_has_no_name() -> None:
     with pytest.raises(ValueError, match="expected schema to look like"):
         op(mindtorch_v2, lambda x: x, "op(Tensor x) -> Tensor")
+
+
+HANDLES: dict[str, tuple[Any, ...]] = {
+    "a namespace with a dot": ("a.b", "f", "(Tensor x) -> Tensor"),
+    "a namespace that is a number": ("1", "f", "(Tensor x) -> Tensor"),
+    "no namespace": ("", "f", "(Tensor x) -> Tensor"),
+    "no schema": ("handles", "f", ""),
+    "a name in the schema": ("handles", "f", "g(Tensor x) -> Tensor"),
+    "tags that are numbers": ("handles", "f", "(Tensor x) -> Tensor", [2]),
+}
+
+
+@pytest.mark.parametrize("name", HANDLES)
+def test_mistakes_in_a_handle(name: str) -> None:
+    namespace, op_name, schema, *tags = HANDLES[name]
+    agree_or_raise(lambda torch: torch.library.CustomOpDef(namespace, op_name, schema, lambda x: x, *tags))
+
+
+def test_a_handle_has_one_namespace() -> None:
+    """As in PyTorch, which fails once more when the process ends."""
+    with pytest.raises(ValueError, match="namespace::name"):
+        CustomOpDef("a::b", "f", "(Tensor x) -> Tensor", lambda x: x)
+
+
+@pytest.mark.parametrize("schema", ["Meta", "", "(", "f("])
+def test_a_schema_is_parsed_first(schema: str) -> None:
+    agree_or_raise(lambda torch: op(torch, lambda x: x, schema))
+
+
+@pytest.mark.parametrize(("name", "device"), [("x", "floor"), ("x", "cpu"), ("x", "meta"), (3, "floor")])
+def test_the_device_of_an_autocast_rule_is_looked_at_first(name: Any, device: str) -> None:
+    agree_or_raise(lambda torch: torch.library.register_autocast(name, device, torch.float32))
 
 
 def test_redefining_replaces() -> None:

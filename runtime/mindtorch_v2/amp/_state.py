@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 from .. import _core
-from .._argument_types import checks_types
+from .._argument_types import check_flag, checks_types
 from .._core import Tensor, device, dtypes
 from .._core import dtype as DType
 from .._numbers import PYTHON_TYPES
@@ -41,6 +41,7 @@ class _State(threading.local):
 
 
 _state = _State()
+_LEFT_OUT: Any = object()
 
 
 @checks_types
@@ -59,9 +60,18 @@ def is_autocast_enabled(device_type: str = "npu") -> bool:
     return not excluded & _core.key_mask(autocast_key(device_type))
 
 
-@checks_types
-def set_autocast_enabled(device_type: str, enabled: bool) -> None:
-    """Turns autocast on or off for a device type on this thread."""
+def set_autocast_enabled(device_type: Any = _LEFT_OUT, enabled: Any = _LEFT_OUT) -> None:
+    """Turns autocast on or off for a device type on this thread; called with a flag alone, for the NPU."""
+    if enabled is _LEFT_OUT:
+        device_type, enabled = "npu", device_type
+    elif device_type is _LEFT_OUT:
+        device_type = "npu"
+    if enabled is _LEFT_OUT:
+        raise TypeError("set_autocast_enabled() missing 1 required positional argument: 'enabled'")
+    check_flag("set_autocast_enabled", "enabled", enabled)
+    if not isinstance(device_type, str):
+        got = type(device_type).__name__
+        raise TypeError(f"set_autocast_enabled(): argument 'device_type' must be str, not {got}")
     from ._policies import install  # needs the built-in operators, which are loaded after this package
 
     mask = _core.key_mask(autocast_key(device_type))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .._argument_types import check_number
 from .._core import Tensor
 from ._jacobians import (
     Problem,
@@ -259,7 +260,9 @@ def _in_full(found: Tensor, problem: Problem, i: int, place: int, by: Tolerances
 
 
 def _close(one: Tensor, other: Tensor, atol: float, rtol: float) -> bool:
-    return bool(((one - other).abs() <= atol + rtol * other.abs()).all().item())
+    for place, (name, tolerance) in enumerate((("rtol", rtol), ("atol", atol)), 3):
+        check_number("allclose", name, place, tolerance)
+    return bool(((one - other).abs() <= float(atol) + float(rtol) * other.abs()).all().item())
 
 
 def _direction(like: Tensor, number: int) -> Tensor:

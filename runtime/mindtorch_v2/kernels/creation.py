@@ -314,6 +314,8 @@ def local_scalar_dense(self: Tensor) -> Any:
 
 def _alloc_dense(self: Tensor) -> Tensor:
     """Uninitialised memory with self's strides if those are a permutation of row-major ones, else contiguous."""
+    if self.numel() == 0:
+        return _core.as_strided(_core.alloc((0,), self.dtype, self.device), self.shape, self.stride())
     if self.is_contiguous() or self.is_meta:
         return _core.alloc(self.shape, self.dtype, self.device)
     order = sorted(range(self.dim()), key=self.stride().__getitem__, reverse=True)

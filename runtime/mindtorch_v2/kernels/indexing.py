@@ -206,17 +206,19 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
         raise RuntimeError(f"index_select(): Expected dtype int32 or int64 for index, got {index.dtype}")
     if self.dim() and self.numel() == 0 and self.shape[d] == 0 and (index.numel() and self.dim() > 1):
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    result = _core.alloc(_selected(self, d, index.numel()), self.dtype, self.device)
     order = _bits(index.reshape((-1,)))
     _check_indices(order, d, self.shape[d] if self.dim() else 1)
     if len(order) and order.min() < 0:
         raise IndexError("index out of range in self")
-    if not self.numel() and not len(order):
-        return _core.alloc(_selected(self, d, 0), self.dtype, self.device)
-    array = _bits(self)
-    return _from_array(
-        (array.reshape(1) if self.dim() == 0 else array).take(order, axis=d).reshape(_selected(self, d, len(order))),
-        self,
-    )
+    if result.numel() or index.numel():
+        array, out = (_bits(tensor).reshape(tensor.shape or 1) for tensor in (self, result))
+        if array.flags.c_contiguous:
+            array.take(order, axis=d, out=out, mode="clip")  # the indices are in range: "raise" would take a copy first
+        else:  # of which `take` makes a copy that is
+            where = (*[slice(None)] * d, order)
+            out[...] = array[where]
+    return result
 
 
 def _selected(self: Tensor, d: int, count: int) -> tuple[int, ...]:

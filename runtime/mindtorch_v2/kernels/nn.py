@@ -10,6 +10,7 @@ from .._ops import ops
 
 __all__ = [
     "nll_loss_backward",
+    "nll_loss_backward_fake",
     "nll_loss_backward_setup",
     "nll_loss_fake",
     "nll_loss_forward",
@@ -108,7 +109,7 @@ def nll_loss_forward(
     return output, total_weight
 
 
-def nll_loss_backward(
+def nll_loss_backward_fake(
     grad_output: Tensor,
     self: Tensor,
     target: Tensor,
@@ -117,9 +118,7 @@ def nll_loss_backward(
     ignore_index: int,
     total_weight: Tensor,
 ) -> Tensor:
-    """Minus the class weight at each row's target, 0 elsewhere, times the gradient."""
-    import numpy as np
-
+    """What `nll_loss_backward` refuses; and a tensor like the scores."""
     if total_weight.numel() != 1:
         raise RuntimeError(
             f"expected total_weight to be a single element tensor, got: {list(total_weight.shape)} "
@@ -134,6 +133,23 @@ def nll_loss_backward(
             )
     elif grad_output.dim() > 1 or grad_output.numel() != 1:
         raise RuntimeError(f"Expected a single element grad_output tensor, but got: {list(grad_output.shape)}")
+    output: Tensor = _core.alloc(self.shape, self.dtype, self.device)
+    return output
+
+
+def nll_loss_backward(
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Tensor,
+) -> Tensor:
+    """Minus the class weight at each row's target, 0 elsewhere, times the gradient."""
+    import numpy as np
+
+    output = nll_loss_backward_fake(grad_output, self, target, weight, reduction, ignore_index, total_weight)
     labels, weights, rows = _arrays(self, target, weight, ignore_index)
     grad = _float64(grad_output).reshape(-1)
     if reduction == MEAN:
@@ -141,8 +157,7 @@ def nll_loss_backward(
             grad = grad / total_weight.item()
     result = np.zeros(_rows(self, target)[0].shape)
     result[rows, labels] = -weights * grad
-    output: Tensor = _core.alloc(self.shape, self.dtype, self.device).copy_(_wrap(result).reshape(self.shape))
-    return output
+    return output.copy_(_wrap(result).reshape(self.shape))  # type: ignore[no-any-return]
 
 
 def nll_loss_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -94,14 +94,19 @@ def _sum_dtype(self: Tensor, given: dtype | None) -> dtype:
     return given or (self.dtype if self.is_floating_point() or self.is_complex() else _I64)
 
 
+def _terms(self: Tensor, dtype: dtype | None) -> Tensor:
+    """What is added or multiplied: truth values are taken before, not of the result."""
+    return self.to(dtype) if dtype is _BOOL else self
+
+
 def sum_all(self: Tensor, *, dtype: dtype | None = None) -> Tensor:
     """The sum of all elements."""
-    return _reduce("sum", self, None, False, _sum_dtype(self, dtype))
+    return _reduce("sum", _terms(self, dtype), None, False, _sum_dtype(self, dtype))
 
 
 def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: dtype | None = None) -> Tensor:
     """Sums over dimensions."""
-    return _reduce("sum", self, dim, keepdim, _sum_dtype(self, dtype))
+    return _reduce("sum", _terms(self, dtype), dim, keepdim, _sum_dtype(self, dtype))
 
 
 def _mean_dtype(self: Tensor, given: dtype | None) -> dtype:
@@ -127,12 +132,12 @@ def mean_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: d
 
 def prod_all(self: Tensor, *, dtype: dtype | None = None) -> Tensor:
     """The product of all elements."""
-    return _reduce("prod", self, None, False, _sum_dtype(self, dtype))
+    return _reduce("prod", _terms(self, dtype), None, False, _sum_dtype(self, dtype))
 
 
 def prod_dim(self: Tensor, dim: int, keepdim: bool, *, dtype: dtype | None = None) -> Tensor:
     """Products over a dimension."""
-    return _reduce("prod", self, dim, keepdim, _sum_dtype(self, dtype))
+    return _reduce("prod", _terms(self, dtype), dim, keepdim, _sum_dtype(self, dtype))
 
 
 def _require_elements(name: str, self: Tensor, dim: int | Sequence[int] | None) -> None:

@@ -13,7 +13,7 @@ from .. import _ops
 from .._argument_types import names_wrong_types
 from .._core import OpOverload, device
 from ._inference import infer_schema
-from ._library import Library, caller, parse
+from ._library import Library, as_tags, caller, parse
 from ._registrations import formula, registrations, suspend
 from ._rules import register_autocast_rule, register_batching_rule, register_dispatch_rule
 from ._tags import Tag
@@ -51,6 +51,12 @@ class CustomOpHandle:
         if not isinstance(namespace, str):
             raise TypeError("a namespace is a str")  # which the decorator words
         parsed = parse(name + schema.lstrip())
+        as_tags(tags)
+        if namespace:
+            _ops.split_name(f"{namespace}::{name}")
+        parse(f"{namespace}::{parsed}")
+        if not schema.lstrip().startswith("("):
+            raise AttributeError(f"schema {schema!r} goes on with the name: there would be no operator {name!r}")
         self._namespace, self._name = namespace, parsed.name
         self._define(parsed, fn, tags)
         _handles[self._qualname] = self
@@ -129,9 +135,7 @@ class CustomOpHandle:
         lib, before = Library(self._namespace, "FRAGMENT"), _handles.get(self._qualname)
         if before is not None:
             before._lib._destroy()
-        all_tags = dict.fromkeys(
-            (Tag.pt2_compliant_tag, *((tags,) if isinstance(tags, str) else () if tags is None else tags))
-        )
+        all_tags = dict.fromkeys((Tag.pt2_compliant_tag, *as_tags(tags)))
         lib.define(str(schema), tags=tuple(all_tags), doc=fn.__doc__)
         self._lib, self._init_fn = lib, fn
         self._opoverload = _ops.find(self._qualname)
@@ -196,9 +200,9 @@ def custom_op(
             raise TypeError(f"custom_op({name!r}, fn): fn must be callable, not {type(function).__name__}")
         text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
         namespace, op_name = _ops.split_name(name)
+        parsed = parse(op_name + text.lstrip())
         if not text.lstrip().startswith("("):
             raise ValueError(f'expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{text}"')
-        parsed = parse(op_name + text.lstrip())
         if schema is not None:
             _require_same_mutations(parsed, mutates_args)
         require_positional_tensors(parsed, "custom_op")

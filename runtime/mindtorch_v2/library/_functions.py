@@ -20,7 +20,7 @@ from ._custom_op import (
 )
 from ._library import Library, canonical_key
 from ._references import python_function
-from ._rules import register_autocast_rule, register_batching_rule, register_dispatch_rule
+from ._rules import autocast_key_for, register_autocast_rule, register_batching_rule, register_dispatch_rule
 
 __all__ = [
     "define",
@@ -164,6 +164,8 @@ def register_autocast(op: Operator, device_type: str, cast_inputs: Any, /, *, li
 
     Raises RuntimeError for an unknown device type, ValueError for one without autocast.
     """
+    _require_operator(op, "register_autocast")
+    autocast_key_for(device_type)
     overload = _resolve(op, "register_autocast")
     handle = find_handle(op)
     library = handle._lib if handle is not None and lib is None else _library_for(overload.namespace, lib)

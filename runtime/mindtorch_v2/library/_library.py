@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Library",
+    "as_tags",
     "caller",
     "canonical_key",
     "fallthrough_kernel",
@@ -44,6 +45,15 @@ _RESERVED = ("prim",)
 _PACKAGE = __name__.partition(".")[0]
 _definers: dict[str, str] = {"aten": "mindtorch_ops"}  # namespace -> where its one DEF library was made
 _fallbacks: dict[str, str] = {}  # dispatch key -> where a library registered its fallback
+
+
+def as_tags(tags: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Tags as a tuple: one, several, or None for none. Raises TypeError for what is no tag's name."""
+    found = (tags,) if isinstance(tags, str) else () if tags is None else tuple(tags)
+    for tag in found:
+        if not isinstance(tag, str):
+            raise TypeError(f"define(): argument 'tags' must be of torch.Tag, not of {type(tag).__name__}")
+    return found
 
 
 class Library:
@@ -106,7 +116,7 @@ class Library:
                 f"enclosing library ({self.ns}): {schema}"
             )
         parsed = parsed.in_namespace(self.ns)
-        all_tags = (tags,) if isinstance(tags, str) else tuple(tags)
+        all_tags = as_tags(tags)
         place = source or caller()
         overload = OpOverload(self.ns, parsed, place, all_tags, doc, device_check, overlap_check)
         packet = _ops.add(overload)

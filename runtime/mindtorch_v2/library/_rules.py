@@ -9,19 +9,14 @@ from .. import _core
 from .._core import OpOverload
 from ._library import Library, caller
 
-__all__ = ["register_autocast_rule", "register_batching_rule", "register_dispatch_rule"]
+__all__ = ["autocast_key_for", "register_autocast_rule", "register_batching_rule", "register_dispatch_rule"]
 
 
 def register_autocast_rule(lib: Library, op: OpOverload, device_type: str, cast_inputs: Any) -> None:
-    """Under autocast of a device type, the operator's floating inputs on it are cast to the dtype ``cast_inputs``.
+    """Under autocast of a device type, the operator's floating inputs on it are cast to the dtype ``cast_inputs``."""
+    from ..amp import cast  # imported here: amp registers its fallbacks through this package
 
-    Raises ValueError for a device type without autocast.
-    """
-    from ..amp import AUTOCAST_KEYS, cast  # imported here: amp registers its fallbacks through this package
-
-    key = AUTOCAST_KEYS.get(_core.device(device_type).type)
-    if key is None:
-        raise ValueError(f"Device type '{device_type}' does not support autocast.")
+    key = autocast_key_for(device_type)
     mask = _core.key_mask(key)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
@@ -33,6 +28,16 @@ def register_autocast_rule(lib: Library, op: OpOverload, device_type: str, cast_
             _core.set_thread_keys_(included, excluded)
 
     lib.impl(op, kernel, key, source=caller())
+
+
+def autocast_key_for(device_type: str) -> str:
+    """The key of a rule for autocast. Raises ValueError for a device type without autocast."""
+    from ..amp import AUTOCAST_KEYS
+
+    key = AUTOCAST_KEYS.get(_core.device(device_type).type)
+    if key is None:
+        raise ValueError(f"Device type '{device_type}' does not support autocast.")
+    return key
 
 
 def register_batching_rule(lib: Library, op: OpOverload, rule: Callable[..., Any]) -> None:

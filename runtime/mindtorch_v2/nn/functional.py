@@ -163,6 +163,8 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
     rows = indices.reshape((-1,))
     with no_grad():
         found = weight.index_select(0, rows)
+        if not rows.numel():  # PyTorch takes norms row by row: of none it asks for no dtype
+            return
         norms = found.norm(norm_type, 1, keepdim=True)
         scale = ops.aten.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
         weight.index_put_([rows], found * scale)

@@ -67,7 +67,7 @@ class Module:
         With ``with_kwargs`` it is ``hook(module, args, kwargs)``, and returns both or None. ``prepend`` puts it before
         the hooks that there are.
         """
-        return add_hook(self._own_hooks().forward_pre, ForwardHook(hook, with_kwargs), prepend)
+        return add_hook(self._own_hooks().forward_pre, ForwardHook(hook, bool(with_kwargs)), prepend)
 
     def register_forward_hook(
         self,
@@ -82,7 +82,7 @@ class Module:
         With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``; with ``always_call`` it is called where
         forward or another hook raised, too. ``prepend`` puts it before the hooks that there are.
         """
-        return add_hook(self._own_hooks().forward, ForwardHook(hook, with_kwargs, always_call), prepend)
+        return add_hook(self._own_hooks().forward, ForwardHook(hook, bool(with_kwargs), bool(always_call)), prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(module, grad_output)`` when backward reaches the module's outputs.

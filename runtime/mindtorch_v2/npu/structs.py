@@ -62,7 +62,12 @@ def struct(*fields: tuple[str, CType]) -> Struct:
 
 def upload(packed: bytes | bytearray | memoryview, device: Any = "npu") -> Tensor:
     """A uint8 tensor on a device with a copy of the bytes, for tiling data in global memory."""
-    data = bytes(packed)
+    try:
+        data = bytes(memoryview(packed))
+    except TypeError:
+        raise TypeError(
+            f"upload(): argument 'packed' (position 1) must be bytes, not {type(packed).__name__}"
+        ) from None
     if data and records() and Device(device).type == "npu":
         return _upload_later(data, device)
     staged = _core.alloc((len(data),), dtypes["uint8"], "cpu")
