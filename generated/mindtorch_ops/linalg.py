@@ -24,8 +24,8 @@ def mm(op, self, mat2):
     op.check(
         self.size(1) == mat2.size(0),
         message=(
-            f"mat1 and mat2 shapes cannot be multiplied ({self.size(0)}x{self.size(1)} and {mat2.size(0)}x"
-            f"{mat2.size(1)})"
+            f"mat1 and mat2 shapes cannot be multiplied ({self.size(0)}x{self.size(1)} and "
+            f"{mat2.size(0)}x{mat2.size(1)})"
         ),
     )
     op.check(
@@ -52,8 +52,8 @@ def bmm(op, self, mat2):
         self.size(0) == mat2.size(0),
         self.size(2) == mat2.size(1),
         message=(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{self.size(0)}, {self.size(2)}] but "
-            f"got: [{mat2.size(0)}, {mat2.size(1)}]."
+            f"Expected size for first two dimensions of batch2 tensor to be: [{self.size(0)}, {self.size(2)}] but got: "
+            f"[{mat2.size(0)}, {mat2.size(1)}]."
         ),
     )
     op.check(self.dtype == mat2.dtype, message=f"expected scalar type {self.dtype} but found {mat2.dtype}")
@@ -80,8 +80,8 @@ def addmm(op, self, mat1, mat2, beta, alpha):
     op.check(
         mat1.size(1) == mat2.size(0),
         message=(
-            f"mat1 and mat2 shapes cannot be multiplied ({mat1.size(0)}x{mat1.size(1)} and {mat2.size(0)}x"
-            f"{mat2.size(1)})"
+            f"mat1 and mat2 shapes cannot be multiplied ({mat1.size(0)}x{mat1.size(1)} and "
+            f"{mat2.size(0)}x{mat2.size(1)})"
         ),
     )
     op.check(
@@ -180,8 +180,8 @@ def dot(op, self, tensor):
     op.check(
         self.size(0) == tensor.size(0),
         message=(
-            f"inconsistent tensor size, expected tensor {self.shape} and src {tensor.shape} to have the same "
-            f"number of elements, but got {self.size(0)} and {tensor.size(0)} elements respectively"
+            f"inconsistent tensor size, expected tensor {self.shape} and src {tensor.shape} to have the same number of "
+            f"elements, but got {self.size(0)} and {tensor.size(0)} elements respectively"
         ),
     )
     op.returns((self * tensor).sum(dtype=self.dtype))

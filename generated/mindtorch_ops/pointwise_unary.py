@@ -93,8 +93,8 @@ def neg(op, self):
     op.check(
         self.dtype != torch.bool,
         message=(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
-            "use the `~` or `logical_not()` operator instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         ),
     )
     out = op.returns(like(self))
@@ -117,8 +117,8 @@ def neg_(op, self):
     op.check(
         self.dtype != torch.bool,
         message=(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
-            "use the `~` or `logical_not()` operator instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         ),
     )
     op.returns(self)

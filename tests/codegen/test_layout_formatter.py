@@ -6,6 +6,7 @@ import ast
 import random
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -95,6 +96,39 @@ def test_statements_are_broken_as_the_formatter_does(seed: int) -> None:
 def _formatted_on_one_line(line: str) -> str:
     """Without parentheses that need not be there, as what we emit has none."""
     return ast.unparse(ast.parse(f"{line} pass" if line.endswith(":") else line)).replace("\n    pass", "")
+
+
+TEXTS = ", ".join(f'"a_rather_long_text_{i}"' for i in range(7))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"def function({ARGUMENTS.replace(',', ': Tensor,')}, *, last: tuple[int, ...] = (1, 2), **more: Any): ...",
+        f"def function({ARGUMENTS.replace(',', ': list[int],')}) -> tuple[Tensor, Tensor]: ...",
+        f"def function({ARGUMENTS.replace(',', ': list[int],')}) -> list[Tensor]: ...",
+        f"class Name({ARGUMENTS}): ...",
+        f"@library.register({TEXTS})\ndef f(): ...",
+        f"@library.register(tags=({TEXTS}))\ndef f(): ...",
+        f"from module import {ARGUMENTS}",
+        f"from module import a_rather_long_name as {'a_rather_long_name' * 6}",
+        f"__all__ = [{TEXTS}]",
+        f'raise library.error({TEXTS}, {{"out": (out.shape, out.dtype), "result": (result.shape, result.dtype)}})',
+        f"result: tuple[Tensor, Tensor] = function({ARGUMENTS}, inner(first, second)[0], [1, 2], (3, 4))",
+        f"result = [name * 2 for name, other in ({ARGUMENTS}) if name.is_what_is_wanted]",
+        f"result = function(item for item in ({ARGUMENTS}))",
+        f"result = function({ARGUMENTS})[0, 1] + function({ARGUMENTS})[:1]",
+        f"result = function({ARGUMENTS}).method(first, second)",
+        f"total += function({ARGUMENTS})",
+        f"return {{{ARGUMENTS.replace(',', ': value,')}: value}}",
+        f"function({'a_rather_long_name_of_an_argument' * 4})",
+        f"if not function({ARGUMENTS}):\n    pass\nelif one_of(x.dtype, {ARGUMENTS}) and x.is_cpu:\n    pass",
+        f"value = function({ARGUMENTS}) not in (first, {ARGUMENTS}) and other is not None",
+    ],
+)
+def test_lines_are_broken_as_the_formatter_does(line: str) -> None:
+    source = f"def outer():\n{textwrap.indent(line, '    ')}\n"
+    assert wrap(source) == _formatted(source).replace("\n\n", "\n")
 
 
 @pytest.mark.parametrize("value", ["ctx.needs_input_grad", "function(x)", f"function({ARGUMENTS})", "first, second"])

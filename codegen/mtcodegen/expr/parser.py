@@ -52,13 +52,13 @@ _INFIX = (
 )
 _CLOSING = {"(": ")", "[": "]"}
 _CONSTANTS = {"None": None, "True": True, "False": False}
-_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|.)", re.DOTALL)
 
 
 def _character(escape: re.Match[str]) -> str | None:
     """The character that an escape stands for, None where it is not one."""
-    digits = escape.group(1) or escape.group(2)
+    digits = escape[1] or escape[2] or escape[3]
     if digits is None:
         return _ESCAPES.get(escape.group()[1])
     return chr(int(digits, 16)) if int(digits, 16) <= 0x10FFFF else None

@@ -40,7 +40,7 @@ class DefinitionEmitter(Emitter):
     """Python over symbols; what it needs is noted in ``imports``, and which names it reads in ``read``."""
 
     def __init__(self, imports: Imports, rename: Mapping[str, str]) -> None:
-        super().__init__(rename, {}, "torch.ops.aten")
+        super().__init__(rename, "torch.ops.aten")
         self.imports = imports
         self.read: set[str] = set()
 

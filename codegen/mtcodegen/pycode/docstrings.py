@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from mtcodegen.pycode.pretty import WIDTH
+from mtcodegen.pycode.layout import WIDTH
 
 __all__ = ["docstring"]
 

@@ -28,6 +28,7 @@ from mtcodegen.expr.nodes import (
 )
 from mtcodegen.expr.parser import AND, ATOM, BINARY, COMPARISON, CONDITIONAL, NOT, OR, POSTFIX, POWER, SIGN
 from mtcodegen.expr.types import C_TYPES, DTYPES
+from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import KEYWORDS
 
 __all__ = ["Emitter", "attribute", "by_name", "to_python"]
@@ -40,24 +41,21 @@ _NUMBER = re.compile(r"-?(?:\d[\w.]*|0x\w+)")
 def to_python(
     expr: Expr,
     rename: Mapping[str, str] | None = None,
-    helpers: Mapping[str, str] | None = None,
     builtin: str = "torch",
 ) -> str:
     """Python source for a checked and resolved expression.
 
-    ``rename`` says how names are spelled (``scale`` -> ``ctx.scale``), ``helpers`` how helpers and operators are
-    (``ceil_div`` -> ``npu.ceil_div``, ``fused::op`` -> ``_op``) where that differs from the table of helpers. Operators
-    become ``<builtin>.<name>``, or ``torch.ops.<namespace>.<name>`` outside the built-in namespace.
+    ``rename`` says how names are spelled (``scale`` -> ``ctx.scale``). Operators become ``<builtin>.<name>``, or
+    ``torch.ops.<namespace>.<name>`` outside the built-in namespace.
     """
-    return Emitter(rename or {}, helpers or {}, builtin).emit(expr, 0)
+    return Emitter(rename or {}, builtin).emit(expr, 0)
 
 
 class Emitter:
     """Syntax trees as Python; other dialects change how some nodes are spelled."""
 
-    def __init__(self, rename: Mapping[str, str], helpers: Mapping[str, str], builtin: str) -> None:
+    def __init__(self, rename: Mapping[str, str], builtin: str) -> None:
         self.rename = rename
-        self.helpers = helpers
         self.builtin = builtin
 
     def emit(self, node: Expr, minimum: int) -> str:
@@ -115,9 +113,6 @@ class Emitter:
         return f"torch.{name}" if name in DTYPES else _CONSTANTS.get(name, name)
 
     def _operator(self, node: Operator) -> str:
-        qualname = f"{node.namespace}::{node.name}{'.' if node.overload else ''}{node.overload}"
-        if qualname in self.helpers:
-            return self.helpers[qualname]
         if node.namespace == "aten" and not node.overload:
             return attribute(self.builtin, node.name)
         return attribute("torch.ops", node.namespace, node.name, *([node.overload] if node.overload else []))
@@ -173,8 +168,6 @@ class Emitter:
         return f"{spelled}({arguments})"
 
     def _function(self, name: str) -> str:
-        if name in self.helpers:
-            return self.helpers[name]
         if name in HELPERS:
             return HELPERS[name].python
         if name in C_TYPES:
@@ -197,28 +190,10 @@ def attribute(value: str, *names: str) -> str:
 def _literal(node: Literal) -> str:
     value = node.value
     if isinstance(value, str):
-        return _string(value)
+        return quoted(value)
     if value is None or isinstance(value, bool):
         return str(value)
     return _number(node.text) if node.text else repr(value)
-
-
-_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t"}
-
-
-def _string(value: str) -> str:
-    quote = "'" if '"' in value and "'" not in value else '"'
-    return f"{quote}{''.join(_escaped(char, quote) for char in value)}{quote}"
-
-
-def _escaped(char: str, quote: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    if char == quote:
-        return f"\\{char}"
-    if char.isprintable():
-        return char
-    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
 def _number(text: str) -> str:

@@ -1,96 +1,223 @@
-"""Line breaking: what ``ruff format`` would make of the lines of a rendered module that are too long.
+"""Where lines break: what ``ruff format`` makes of the lines of a rendered module that are too long.
 
-Templates write a statement on one line. Lines that fit are left as they are; a longer one is parsed and laid out again
-with the usual pretty-printing algebra (text, line, indent, group), by the rules of Black's style.
+Templates write a statement on one line, and what fits is left as it is. A longer one is broken at some of its brackets,
+commas and operators, by the rules of Black's style. Nothing is spelled anew, but texts that are cut into several.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from keyword import iskeyword
 
-from mtcodegen.pycode.pretty import INDENT, WIDTH, render
-from mtcodegen.pycode.statements import LONGEST, statement
+from mtcodegen.pycode.literals import pieces
+from mtcodegen.pycode.marks import OF_NUMBERS, Brackets, Span, read_marks
 
-__all__ = ["wrap"]
+__all__ = ["WIDTH", "wrap"]
+
+WIDTH = 120
+_INDENT = 4
+
+_DOCSTRING_OR_LONG = re.compile(rf'^ *"""(?:[^"\\]|\\[\s\S]|"(?!""))*"""|^.{{{WIDTH + 1},}}$', re.MULTILINE)
+_FIRST = re.compile(r"@|\w+")
+_DECLARATION = re.compile(r"[\w.]+: ")
+_STRING = r"""f?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_NAME_OR_TEXT = re.compile(rf"\w+|{_STRING}")
+_TEXT = re.compile(rf"(\w+=)?({_STRING})")
+_SIGN = re.compile(r"[-+~]|not ")
 
 
 def wrap(text: str) -> str:
     """``text`` with each statement that is too long for its line laid out over several."""
-    return "\n".join([_wrap_line(line) if len(line) > WIDTH else line for line in text.split("\n")])
+    return _DOCSTRING_OR_LONG.sub(_wrapped, text)
 
 
-def _wrap_line(line: str) -> str:
+def _wrapped(found: re.Match[str]) -> str:
+    line = found[0]
     code = line.lstrip(" ")
     indent = len(line) - len(code)
-    if code.startswith(("#", '"')):
-        return line
-    simple = _one_bracket(code, indent)
-    if simple is not None:
-        return simple
-    try:
-        doc = statement(code)
-    except SyntaxError:  # a line of a statement that is laid out already, with a name or a type that fits on none
-        return line
-    return line if doc is None else " " * indent + render(doc, indent)
+    marks = None if code.startswith(("#", '"')) else read_marks(code)
+    return line if marks is None else line[:indent] + _Statement(code, indent).broken(marks)
 
 
-# Most long lines have one pair of brackets to break in, and items between them that fit on a line each: a function's
-# signature, a call, a list of names. They need no parser, which would take twenty times as long.
-_PLAIN_TEXT = r"""[^()'"\\{}=]"""
-_OPENING = re.compile(
-    rf"(?:def \w+|(?:@|return |raise )?(?:\w+(?:, \w+)*(?:: {_PLAIN_TEXT}+)? = )?[\w.]+)\(|__all__ = \[", re.ASCII
-)
-_CLOSING = re.compile(rf"[)\]]|\) -> {_PLAIN_TEXT}+:(?: \.\.\.)?")
-_MORE_THAN_COMMAS = re.compile(r"""[()'"\\{}]|\[[^\]]*,""")
-_MARK = re.compile(rf""""[^"\\]{{0,{LONGEST - 2}}}"|(\w?)([(\[{{])|[)\]}}'"\\]|, """, re.ASCII)
+class _Statement:
+    """A statement that begins in column ``indent``.
 
+    Of a span of it, ``indent`` is the column of the lines that it is broken into, ``column`` where the first of them
+    goes on, and ``behind`` the width of what has to follow on the last.
+    """
 
-def _one_bracket(code: str, indent: int) -> str | None:
-    """The items on a line of their own, or each on one; None where there is more to it."""
-    opening = _OPENING.match(code)
-    if opening is None or indent + opening.end() > WIDTH:
-        return None
-    start, end = opening.end(), max(code.rfind(")"), code.rfind("]")) if code[-1] in ")]" else code.rfind(")")
-    items = _items(code[start:end]) if _CLOSING.fullmatch(code, max(end, 0)) else None
-    return _broken(code[:start], code[start:end], items, code[end:], indent) if items else None
+    def __init__(self, text: str, indent: int) -> None:
+        self.text, self.indent = text, indent
 
+    def broken(self, marks: Brackets) -> str:
+        """Its lines; one, where it is no statement that generated code has."""
+        end = len(self.text) if marks.comment < 0 else marks.comment
+        whole = Span(marks, 0, end)
+        found = _FIRST.match(self.text)
+        first = found[0] if found else ""
+        if first == "@":
+            lines = self._in_brackets(whole, self.indent, self.indent, 0)
+        elif first in ("def", "class"):
+            lines = self._header(whole)
+        elif first == "from":
+            lines = self._import(end)
+        elif first in ("if", "elif", "return", "raise"):
+            lines = self._with_value(whole, len(first) + 1)
+        elif iskeyword(first) or (not marks.assignments and _DECLARATION.match(self.text)):
+            lines = self.text[:end]
+        elif marks.assignments:
+            lines = self._assignment(whole)
+        else:
+            lines = self._value(whole, self.indent, 0)
+        return lines + self.text[end:]
 
-def _broken(opening: str, text: str, items: Sequence[str], closing: str, indent: int) -> str | None:
-    """``text``, which is ``items`` with commas between, on one line or each on one; None where that is too long."""
-    room = WIDTH - indent - INDENT
-    inner = "\n" + " " * (indent + INDENT)
-    if opening[-1] != "(" or len(text) > room:
-        if max(map(len, items)) >= room:
-            return None
-        text = f",{inner}".join(items) + ","
-    return f"{' ' * indent}{opening}{inner}{text}\n{' ' * indent}{closing}"
+    # ------------------------------------------------------------ statements
 
+    def _header(self, whole: Span) -> str:
+        """Of a function or a class: only its parameters are broken."""
+        inner = whole.within.inner
+        end = inner[0].closing + 1 if inner else whole.high
+        head = Span(whole.within, 0, end)
+        return self._in_brackets(head, self.indent, self.indent, whole.high - end) + self.text[end : whole.high]
 
-def _items(text: str) -> list[str] | None:
-    """What stands between the commas; None where brackets do not match, or some could go."""
-    if _MORE_THAN_COMMAS.search(text) is None:  # most signatures
-        return text.split(", ")
-    found: list[str] = []
-    start = 0
-    open_: list[tuple[str, bool]] = []  # the brackets around, and whether there has to be a comma in them
-    for mark in _MARK.finditer(text):
-        word = mark[0]
-        if mark[2]:
-            open_.append((_CLOSERS[mark[2]], mark[2] == "(" and not mark[1]))
-        elif word == ", ":
-            if open_:
-                open_[-1] = open_[-1][0], False
+    def _import(self, end: int) -> str:
+        """``from module import names``: the names in brackets, one a line."""
+        start = self.text.index(" import ") + len(" import ")
+        names = _Statement(f"{self.text[:start]}({self.text[start:end]},)", self.indent)
+        marks = read_marks(names.text)
+        return names.text if marks is None else names._header(Span(marks, 0, len(names.text)))
+
+    def _with_value(self, whole: Span, start: int) -> str:
+        """``return value``, ``if value:``."""
+        colon = int(self.text[whole.high - 1] == ":")
+        end = whole.high - colon
+        value = self._value(Span(whole.within, start, end), self.indent + start, colon)
+        return self.text[:start] + value + self.text[end : whole.high]
+
+    def _assignment(self, whole: Span) -> str:
+        """``target = value``, or several targets, of which the first may be broken, too."""
+        first, last = whole.within.assignments[0], whole.within.assignments[-1]
+        target, equals = self.text[: first[0]], self.text[first[0] : last[1]]
+        value = Span(whole.within, last[1], whole.high)
+        if ": " not in target:
+            behind = len(equals) + (value.width if self._is_plain(value) else 1)
+            target = self._value(Span(whole.within, 0, first[0]), self.indent, behind)
+        column = self.indent + len(target) if "\n" not in target else len(target) - target.rindex("\n") - 1
+        return target + equals + self._value(value, column + len(equals), 0)
+
+    # ------------------------------------------------------------ what ends a statement
+
+    def _value(self, span: Span, column: int, behind: int) -> str:
+        """Split in the brackets that it has, or else in added ones."""
+        if column + span.width + behind <= WIDTH or self._is_plain(span):
+            return self.text[span.low : span.high]
+        inner = self._breakable(span)
+        before = inner[0].opening + 1 - span.low if inner else span.width + behind  # up to where it can be broken
+        if self._splits_in_brackets(span) and column + before <= WIDTH:
+            return self._in_brackets(span, self.indent, column, behind)
+        return f"({self._between(span, self.indent)})"
+
+    def _is_plain(self, span: Span) -> bool:
+        """A name or a constant, which no brackets would help."""
+        return _NAME_OR_TEXT.fullmatch(self.text, span.low, span.high) is not None
+
+    def _splits_in_brackets(self, span: Span) -> bool:
+        """A call, a list, or one operator, the loosest, with brackets at the very beginning or end to split in."""
+        if len(span.items()) > 1:
+            return False
+        priorities = [item.priority for item in span.operators()]
+        if not priorities:
+            sign = _SIGN.match(self.text, span.low, span.high)
+            return self.text[span.high - 1] in ")]}" and (sign is None or self._ends_in_brackets(span, sign.end()))
+        loosest = min(priorities)
+        if loosest < OF_NUMBERS or priorities.count(loosest) > 1:
+            return False
+        return self._begins_in_brackets(span) or self._ends_in_brackets(span, span.operators()[-1].end)
+
+    def _begins_in_brackets(self, span: Span) -> bool:
+        """Whether its first operand is something in parentheses."""
+        first = next(iter(span.brackets()), None)
+        return first is not None and first.opening == span.low and first.closing + 1 == span.operators()[0].start
+
+    def _ends_in_brackets(self, span: Span, start: int) -> bool:
+        """Whether the last operand, which begins at ``start``, is a call or something in parentheses."""
+        last = next(iter(reversed(span.brackets())), None)
+        is_last = last is not None and last.closing == span.high - 1 and self.text[last.closing] == ")"
+        return is_last and _SIGN.match(self.text, start, span.high) is None
+
+    # ------------------------------------------------------------ expressions
+
+    def _expression(self, span: Span, indent: int, column: int, behind: int) -> str:
+        """Within brackets, where lines may begin with operators: broken at the loosest, or in the brackets it has."""
+        if column + span.width + behind <= WIDTH:
+            return self.text[span.low : span.high]
+        operators = span.operators()
+        if operators:
+            loosest = min(item.priority for item in operators)
+            first, *others = span.split([(i.start, i.start + 1) for i in operators if i.priority == loosest])
+            parts = [self._expression(first, indent, column, 0)]
+            parts += [self._expression(part, indent, indent, 0) for part in others[:-1]]
+            return _lines([*parts, self._expression(others[-1], indent, indent, behind)], indent)
+        text = _TEXT.fullmatch(self.text, span.low, span.high)
+        return self._in_brackets(span, indent, column, behind) if text is None else _cut(text[1], text[2], indent)
+
+    def _in_brackets(self, span: Span, indent: int, column: int, behind: int) -> str:
+        """Broken in those of its brackets that do not fit, up to where the next ones open."""
+        parts, low = [], span.low
+        inner = self._breakable(span)
+        for item, following in zip(inner, [*inner[1:], None], strict=False):
+            end = item.closing + 1
+            column += item.opening - low
+            until = span.high + behind if following is None else following.opening + 1
+            if column + until - item.opening <= WIDTH:
+                parts.append(self.text[low:end])
+                column += end - item.opening
             else:
-                found.append(text[start : mark.start()])
-                start = mark.end()
-        elif word in ")]}":
-            closer, needs_comma = open_.pop() if open_ else ("", False)
-            if closer != word or (needs_comma and text[mark.start() - 1] != ","):
-                return None
-        elif len(word) == 1:  # a quote or a backslash
-            return None
-    return None if open_ else [*found, text[start:]]
+                parts += [self.text[low : item.opening + 1], self._inside(item, indent), self.text[item.closing]]
+                column = indent + 1
+            low = end
+        return "".join([*parts, self.text[low : span.high]])
+
+    def _breakable(self, span: Span) -> list[Brackets]:
+        return [item for item in span.brackets() if not self._is_slice(item)]
+
+    def _is_slice(self, brackets: Brackets) -> bool:
+        """Whether they have a slice or several indices in them."""
+        if self.text[brackets.opening] != "[" or not self._follows(brackets):
+            return False
+        return bool(brackets.commas) or ":" in self.text[brackets.opening : brackets.closing]
+
+    def _follows(self, brackets: Brackets) -> bool:
+        """Whether they are part of a call or a subscript."""
+        return brackets.opening > 0 and self.text[brackets.opening - 1] not in " =([{*-+~"
+
+    def _inside(self, brackets: Brackets, indent: int) -> str:
+        """What stands in brackets, on lines of its own: arguments on one where they fit, else an item a line."""
+        span = Span(brackets, brackets.opening + 1, brackets.closing)
+        inner = indent + _INDENT
+        if self.text[brackets.opening] == "(" and self._follows(brackets) and inner + span.width <= WIDTH:
+            return f"\n{' ' * inner}{self.text[span.low : span.high]}\n{' ' * indent}"
+        return self._between(span, indent)
+
+    def _between(self, span: Span, indent: int) -> str:
+        """What is to stand in brackets, an item a line."""
+        inner = indent + _INDENT
+        items = span.items()
+        if items[-1].high == span.high and len(items) == 1:
+            lines = [self._expression(span, inner, inner, 0)]
+        else:
+            lines = [f"{self._expression(item, inner, inner, 1)}," for item in items]
+        return f"\n{' ' * inner}{_lines(lines, inner)}\n{' ' * indent}"
 
 
-_CLOSERS = {"(": ")", "[": "]", "{": "}"}
+def _cut(name: str | None, text: str, indent: int) -> str:
+    """A text as several, each on a line; in parentheses where it is passed by name."""
+    if name is None:
+        return _lines(pieces(text, WIDTH - indent - 1), indent)
+    inner = indent + _INDENT
+    return f"{name}(\n{' ' * inner}{_lines(pieces(text, WIDTH - inner), inner)}\n{' ' * indent})"
+
+
+def _lines(parts: Sequence[str], indent: int) -> str:
+    return f"\n{' ' * indent}".join(parts)

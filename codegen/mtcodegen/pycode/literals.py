@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 __all__ = ["pieces", "quoted", "strings"]
+
+# What ends behind a space or a line's end, of which there may be some in the fields of a formatted string.
+_WORD = re.compile(r"(?=.)(?:\\[^n]|[^ \\])*(?:\\n| |$)")
+_FORMATTED_WORD = re.compile(r"(?=.)(?:\{\{|\}\}|\{[^{}]*\}|\\[^n]|[^ \\{])*(?:\\n| |$)")
+_FIELD = re.compile(r"(?<!\{)(?:\{\{)*\{(?!\{)")
 
 
 def quoted(text: str) -> str:
@@ -28,26 +34,23 @@ def _strings(values: tuple[str, ...]) -> str:
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
-def pieces(text: str, room: int) -> list[str]:
-    """Literals that together make ``text``, each at most ``room`` wide where there are spaces to break at."""
-    if quoted(text) == f'"{text}"':  # and so is each part of it
-        return [f'"{part}"' for part in _cut(text, room - 2)]
-    found: list[str] = []
-    current = ""
-    for word in re.findall(r"[^ \n]*(?:\n|[ ]|$)", text):
-        if current and (len(quoted(current + word)) > room or current.endswith("\n")):
-            found.append(quoted(current))
-            current = ""
-        current += word
-    return [*found, quoted(current)] if current else found
+def pieces(literal: str, room: int) -> list[str]:
+    """Literals that together are ``literal``, each at most ``room`` wide where there are spaces to break at."""
+    formatted = literal[0] == "f"
+    found = [""]
+    for word in (_FORMATTED_WORD if formatted else _WORD).findall(literal[1 + formatted : -1]):
+        if found[-1] and (found[-1].endswith("\\n") or len(_literal(found[-1] + word, literal)) > room):
+            found.append("")
+        found[-1] += word
+    return [_literal(part, literal) for part in found]
 
 
-def _cut(text: str, room: int) -> Iterator[str]:
-    """Parts of ``text``, each up to the last space that there is room for."""
-    start = 0
-    while len(text) - start > room:
-        end = text.rfind(" ", start, start + room) + 1 or text.find(" ", start) + 1 or len(text)
-        yield text[start:end]
-        start = end
-    if start < len(text):
-        yield text[start:]
+def _literal(part: str, literal: str) -> str:
+    """A part of what stands in ``literal`` as one of its own."""
+    if literal[0] == '"' and "\\" not in part:
+        return f'"{part}"'
+    if literal[0] != "f":
+        return quoted(ast.literal_eval(literal[0] + part + literal[0]))
+    if _FIELD.search(part):
+        return f"f{literal[1]}{part}{literal[1]}"
+    return _literal(part.replace("{{", "{").replace("}}", "}"), literal[1:])

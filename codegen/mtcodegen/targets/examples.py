@@ -108,7 +108,7 @@ class _Planned:
 
     def _python(self, expr: Expr) -> str:
         # Not `torch.add`: the top level has functions of its own, and lacks operators that are only methods.
-        return to_python(expr, self.spelled, {}, "torch.ops.aten")
+        return to_python(expr, self.spelled, "torch.ops.aten")
 
     def _value(self, sample: Sample, type_: opschema.Type) -> str:
         bare = type_.elem if isinstance(type_, opschema.OptionalType) else type_
