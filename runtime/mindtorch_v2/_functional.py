@@ -39,12 +39,18 @@ def can_cast(from_: DType, to: DType) -> bool:
 
 def _category(name: str, given: Any) -> int:
     """0 for bool, 1 for integers, 2 for floating-point, 3 for complex numbers."""
-    dtype = PYTHON_TYPES.get(given, given) if isinstance(given, type) else given
-    if not isinstance(dtype, DType):
-        raise TypeError(f"can_cast(): argument '{name}' must be torch.dtype, not {type(given).__name__}")
+    dtype = as_dtype("can_cast", name, given)
     if dtype.is_complex:
         return 3
     return 2 if dtype.is_floating_point else int(dtype is not _core.dtypes["bool"])
+
+
+def as_dtype(function: str, name: str, given: Any) -> DType:
+    """An argument as a dtype: that which a type of Python's stands for."""
+    found = PYTHON_TYPES.get(given) if isinstance(given, type) else given
+    if not isinstance(found, DType):
+        raise TypeError(f"{function}(): argument '{name}' must be torch.dtype, not {type(given).__name__}")
+    return found
 
 
 @names_wrong_types
@@ -164,7 +170,9 @@ def _dims(input: Tensor, dim: Any) -> tuple[Any, ...]:
 
 
 @checks_types
-def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+def norm(
+    input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | type | None = None
+) -> Tensor:
     """The p-norm over dimensions, computed in ``dtype``: the p-th root of the sum of the p-th powers of magnitudes."""
     if isinstance(p, str) and p != "fro":
         if p == "nuc":
@@ -181,10 +189,13 @@ def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False, *, 
     if not input.is_floating_point() and not input.is_complex():
         raise RuntimeError(f"norm(): Expected a floating point or complex tensor as input. Got {input.dtype}")
     if dtype is not None:
-        _check_widens(input.dtype, dtype)
-        input = input.to(dtype)
+        target = as_dtype("norm", "dtype", dtype)
+        _check_widens(input.dtype, target)
+        input = input.to(target)
     order = float(p) if isinstance(p, Real) else 2.0
     dims = _dims(input, dim)
+    if not input.numel():
+        order = _order_of_nothing(input, dims, order)
     result: Tensor
     if math.isinf(order):
         result = input.abs().amax(dims, keepdim) if order > 0 else input.abs().amin(dims, keepdim)
@@ -197,6 +208,18 @@ def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False, *, 
     else:
         result = input.abs().pow(order).sum(dims, keepdim).pow(1 / order)
     return result
+
+
+def _order_of_nothing(input: Tensor, dims: tuple[Any, ...], order: float) -> float:
+    """An order whose norm over no elements is 0, as all are that exist; raises RuntimeError for one that does not."""
+    if order < 0 or math.isinf(order):
+        for d in dims:
+            if input.size(d) == 0:
+                raise RuntimeError(
+                    f"norm(): cannot compute the {order:g} norm on the dimension {d} because this dimension is empty "
+                    "and the operation does not have an identity"
+                )
+    return 1.0 if math.isnan(order) else order
 
 
 def _check_widens(given: DType, dtype: DType) -> None:

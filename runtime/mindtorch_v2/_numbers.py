@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from . import _core
+from ._core import Tensor
 from ._core import dtype as DType
 
-__all__ = ["PYTHON_TYPES", "as_element", "to_word", "wrapped"]
+__all__ = ["PYTHON_TYPES", "as_element", "check_factor", "to_word", "wrapped"]
 
 # The Python types that stand for dtypes.
 PYTHON_TYPES: dict[Any, DType] = {
@@ -34,6 +35,7 @@ _C_NAMES = {  # what PyTorch calls dtypes in this error; the others it calls by 
     "complex128": "c10::complex<double>",
 }
 _WORD = 1 << 64
+_FLOAT32 = _core.dtypes["float32"]
 _INT64 = _core.dtypes["int64"]
 _BOOL = _core.dtypes["bool"]
 
@@ -61,6 +63,12 @@ def as_element(value: Any, dtype: DType) -> Any:
             raise _does_not_fit(value, dtype)
         value = value.real
     return _as_float(value, dtype, dtype) if dtype.is_floating_point else _as_integer(value, dtype)
+
+
+def check_factor(value: Any, beside: Tensor) -> None:
+    """Raises RuntimeError for a factor that a kernel cannot compute with: in float32 for half precision."""
+    if not beside.is_meta:
+        as_element(value, _FLOAT32 if beside.dtype.itemsize < 4 else beside.dtype)
 
 
 def wrapped(value: Any, dtype: DType) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import mindtorch_v2
-from tests.runtime.both import agree, outcome
+from tests.runtime.both import agree, agree_or_raise, outcome
 
 Case = Callable[[Any], Any]
 
@@ -169,6 +170,13 @@ def test_negative_powers_of_integers() -> None:
     agree(lambda t: t.tensor([3]) ** 39)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_powers_whose_exponents_the_dtype_does_not_hold(dtype: str) -> None:
+    for exponent in (257, 2049, 2**24 + 1, 2**32 + 1, -(2**40) - 1, 2**53 + 1, 0.1, 1e39, 1e-300, -1e-40, math.inf):
+        agree_or_raise(lambda t, e=exponent: t.tensor([-1.0, 1.0, -0.0], dtype=getattr(t, dtype)).pow(e))
+        agree_or_raise(lambda t, e=exponent: t.tensor([-1.0, 1.0, -0.0], dtype=getattr(t, dtype)).pow_(e))
+
+
 def test_scatter_add_does_not_broadcast() -> None:
     refused(lambda t: t.zeros(3, 3).scatter_add(0, t.tensor([[0, 1, 2], [0, 1, 2]]), t.ones(1, 3)))
     refused(lambda t: t.zeros(3).scatter_add(0, t.tensor([0, 1, 2]), t.ones(1)))
@@ -193,6 +201,47 @@ def test_class_weights_of_nll_loss() -> None:
         refused(loss)
     refused(lambda t: t.nn.functional.nll_loss(t.zeros(2, 3), t.tensor([0, 2], dtype=t.int32)))
     refused(lambda t: t.nn.functional.nll_loss(t.zeros(2, 3), t.tensor([0, 2]), weight=t.ones(3).double()))
+
+
+def test_nll_loss_of_more_scores_than_memory() -> None:
+    def gradient(t: Any, reduction: str) -> Any:
+        scores = t.empty((0, 2**62), requires_grad=True)
+        loss = t.nn.functional.nll_loss(scores, t.zeros(0, dtype=t.int64), reduction=reduction)
+        loss.sum().backward()
+        return loss, scores.grad.shape
+
+    for reduction in ("none", "mean", "sum"):
+        agree(lambda t, reduction=reduction: gradient(t, reduction))
+
+    def few_in_memory(t: Any) -> Any:
+        scores = t.tensor([[-1.0], [2.0]]).expand(2, 2**40)
+        return t.nn.functional.nll_loss(scores, t.tensor([2**40 - 1, 0]), reduction="none")
+
+    agree(few_in_memory)
+
+
+def test_slopes_that_a_kernel_cannot_compute_with() -> None:
+    for slope in (1e300, -1e300, 2**70, 1j, math.inf, 1e39, True):
+        for dtype in ("float16", "bfloat16", "float32", "float64"):
+            agree_or_raise(
+                lambda t, slope=slope, dtype=dtype: t.nn.functional.leaky_relu(
+                    t.tensor([-1.0, 2.0], dtype=getattr(t, dtype)), slope
+                )
+            )
+    agree(lambda t: t.nn.functional.leaky_relu(t.ones(2, device="meta"), 1e300))
+
+
+@pytest.mark.parametrize("dtype", [float, int, complex, bool, str, "float", 1])
+def test_norms_in_types_of_pythons(dtype: Any) -> None:
+    agree_or_raise(lambda t: t.norm(t.tensor([3.0, 4.0]), dtype=dtype))
+    agree_or_raise(lambda t: t.tensor([3.0, 4.0]).norm(p=1, dim=0, dtype=dtype))
+
+
+@pytest.mark.parametrize("p", [math.nan, -1.5, 0, 1, 2, 3, math.inf, -math.inf], ids=repr)
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3), (2, 3)])
+def test_norms_of_nothing(p: float, shape: tuple[int, ...]) -> None:
+    for dim in (None, 0, (-1,), 5, [0, len(shape) - 1]):
+        agree_or_raise(lambda t, dim=dim: t.ones(shape).norm(p, dim))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -105,6 +105,16 @@ COMPARISON(LogicalAnd, (a != 0) & (b != 0))
 COMPARISON(LogicalOr, (a != 0) | (b != 0))
 COMPARISON(LogicalXor, (a != 0) != (b != 0))
 
+// To the power of a number that float32 takes for another kind: whether one is odd its last digit tells, and 0 is whole.
+struct PowOfDouble {
+  double exponent;
+  explicit PowOfDouble(const double* p) : exponent(p[0]) {}
+  template <class T>
+  MT_INLINE T operator()(T a, T) const {
+    return T(std::pow(double(a), exponent));
+  }
+};
+
 // Division rounded down, and towards 0; R rounds what comes before as the operands' dtype does.
 template <class R>
 struct FloorDivide {
@@ -266,7 +276,16 @@ EXPORT_PAIR(div_floor, mt::rounded_division<mt::FloorDivide>)
 EXPORT_PAIR(div_trunc, mt::rounded_division<mt::DivTrunc>)
 EXPORT_PAIR(remainder, mt::division<mt::Remainder>)
 EXPORT_PAIR(fmod, mt::division<mt::Fmod>)
-EXPORT_PAIR(pow, (mt::arithmetic_of_numbers<mt::Pow, 2, false>))
+MT_EXPORT int mt_pow(TENSOR_TENSOR) { OPERANDS return mt::arithmetic_of_numbers<mt::Pow, 2, false>(operands); }
+MT_EXPORT int mt_pow_scalar(TENSOR_SCALAR) {
+  if (out->dtype != MT_F32 && !mt::holds(out->dtype, number)) return MT_ERROR_OVERFLOW;
+  number = mt::rounded_number(number, out->dtype);
+  SCALAR_OPERANDS
+  const double magnitude = std::abs(number);
+  if (out->dtype == MT_F32 && double(float(number)) != number && (magnitude >= 0x1p24 || magnitude < 0x1p-126))
+    return mt::arithmetic<mt::PowOfDouble, 2, true>(operands, &number);
+  return mt::arithmetic_of_numbers<mt::Pow, 2, false>(operands);
+}
 EXPORT_PAIR(maximum, (mt::arithmetic<mt::Maximum, 2, false>))
 EXPORT_PAIR(minimum, (mt::arithmetic<mt::Minimum, 2, false>))
 EXPORT_PAIR(atan2, mt::true_division<mt::Atan2>)

@@ -47,8 +47,8 @@ def _rows(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.reshape((-1,))[:1])
 
 
-def _arrays(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Any, Any, Any]:
-    """Targets, a weight for each row (0 where ignored), and row numbers, as NumPy arrays."""
+def _arrays(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Any, Any]:
+    """Targets, and a weight for each row (0 where ignored), as NumPy arrays."""
     import numpy as np
 
     scores, targets = _rows(self, target)
@@ -58,9 +58,9 @@ def _arrays(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: i
     wrong = labels[kept & ((labels < 0) | (labels >= classes))]
     if wrong.size:
         raise IndexError(f"Target {wrong[0]} is out of bounds: there are {classes} classes.")
-    safe = np.where(kept, labels, 0)
+    safe = np.where(kept, labels, 0).astype("int64", copy=False)
     each = np.ones(len(labels)) if weight is None else _float64(weight)[safe]
-    return safe, np.where(kept, each, 0.0), np.arange(len(labels))
+    return safe, np.where(kept, each, 0.0)
 
 
 def _check_weight(self: Tensor, weight: Tensor | None, classes: int) -> None:
@@ -97,9 +97,9 @@ def nll_loss_forward(
     import numpy as np
 
     output, total_weight = nll_loss_fake(self, target, weight, reduction, ignore_index)
-    labels, weights, rows = _arrays(self, target, weight, ignore_index)
-    scores = _float64(_rows(self, target)[0])
-    losses = -scores[rows, labels] * weights
+    labels, weights = _arrays(self, target, weight, ignore_index)
+    scores = ops.aten.gather(_rows(self, target)[0], 1, _column(labels))
+    losses = -_float64(scores)[:, 0] * weights
     losses[weights == 0] = 0
     total = weights.sum()
     with np.errstate(invalid="ignore"):
@@ -150,14 +150,14 @@ def nll_loss_backward(
     import numpy as np
 
     output = nll_loss_backward_fake(grad_output, self, target, weight, reduction, ignore_index, total_weight)
-    labels, weights, rows = _arrays(self, target, weight, ignore_index)
+    labels, weights = _arrays(self, target, weight, ignore_index)
     grad = _float64(grad_output).reshape(-1)
     if reduction == MEAN:
         with np.errstate(divide="ignore", invalid="ignore"):
             grad = grad / total_weight.item()
-    result = np.zeros(_rows(self, target)[0].shape)
-    result[rows, labels] = -weights * grad
-    return output.copy_(_wrap(result).reshape(self.shape))  # type: ignore[no-any-return]
+    found = _column(-weights * grad).to(self.dtype)
+    _rows(output.zero_(), target)[0].scatter_add_(1, _column(labels), found)
+    return output
 
 
 def nll_loss_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -201,11 +201,16 @@ def _refuse_gradients(operator: str, **constants: Tensor | None) -> None:
             )
 
 
+def _column(array: Any) -> Tensor:
+    """A number for each row, as `gather` takes them."""
+    return _wrap(array.reshape(-1, 1))
+
+
 def _wrap(array: Any) -> Tensor:
-    """A tensor over a contiguous float64 array."""
+    """A tensor over a contiguous array of float64 or int64."""
     step = 1
     strides: list[int] = []
     for size in reversed(array.shape):
         strides.insert(0, step)
         step *= size
-    return _core.from_buffer(array, array.ctypes.data, array.shape, strides, _core.dtypes["float64"])
+    return _core.from_buffer(array, array.ctypes.data, array.shape, strides, _core.dtypes[array.dtype.name])

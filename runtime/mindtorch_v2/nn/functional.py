@@ -8,6 +8,7 @@ from .._argument_types import check_number, names_wrong_types, types_come_first
 from .._core import Tensor
 from .._core import dtype as DType
 from .._functional import broadcast_tensors
+from .._numbers import check_factor
 from .._ops import ops
 from ..autograd import no_grad
 from . import _reduction
@@ -50,6 +51,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     if not input.is_floating_point():
         raise NotImplementedError(f"leaky_relu(): not implemented for {input.dtype}")
     check_number("leaky_relu", "negative_slope", 2, negative_slope)
+    check_factor(negative_slope, input)
     result: Tensor = ops.aten.where(input > 0, input, input * negative_slope)
     return input.copy_(result) if inplace else result
 
