@@ -17,6 +17,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 include "cpython_glue.pxi"
+include "hooks.pxi"
 include "dtype.pxi"
 include "device.pxi"
 include "keys.pxi"

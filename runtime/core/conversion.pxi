@@ -15,13 +15,6 @@ cdef dict DTYPE_OF_NUMBER = {
 cdef dict NUMBER_OF_DTYPE = {value: number for number, value in DTYPE_OF_NUMBER.items()}
 # The memory formats there are, and their numbers: every tensor is made with dense strides, and a copy keeps those of its source.
 cdef tuple MEMORY_FORMATS = ("contiguous_format", "preserve_format")
-cdef object generator_type = None        # torch.Generator, which is no part of the core
-
-
-def set_generator_type(type cls not None):
-    """Sets the class that arguments declared as ``Generator`` take."""
-    global generator_type
-    generator_type = cls
 
 
 cdef object convert(int kind, object value, int mode):
@@ -33,7 +26,7 @@ cdef object convert(int kind, object value, int mode):
     if kind == ARG_STR:
         return decoded(value)
     if kind == ARG_GENERATOR:
-        return value if generator_type is not None and isinstance(value, generator_type) else NO_DEFAULT
+        return value if hook.generator_type is not None and isinstance(value, hook.generator_type) else NO_DEFAULT
     if kind == ARG_DEVICE:
         return device_for(value, mode)
     if kind == ARG_MEMORY_FORMAT and isinstance(value, str):
@@ -82,7 +75,7 @@ cdef bint followed_by_transforms(Tensor t) except -1:
 
 
 cdef inline object number_of(Tensor t):
-    return trace_hooks().number_taken(t) if tracing() else t.item()
+    return hook.number_taken(t) if tracing() else t.item()
 
 
 cdef object convert_number(int kind, object value):

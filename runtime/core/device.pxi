@@ -93,7 +93,7 @@ cdef int64_t checked_index(object index) except -1:
 cdef device device_cpu = device("cpu"), device_meta = device("meta")
 cdef dict interned_devices = {("cpu", -1): device_cpu, ("meta", -1): device_meta}
 cdef device default_device_ = device_cpu
-cdef object current_npu_index = None     # callable set by mindtorch_v2.npu: the thread's current device
+cdef object current_npu_index = None     # (): the thread's NPU, once the ACL library is open
 
 
 cdef device concrete_device(device d):
@@ -132,8 +132,3 @@ def set_default_device(device):
     """Sets the device of tensors made without a ``device`` argument; None means ``cpu``."""
     global default_device_
     default_device_ = device_cpu if device is None else as_device(device)
-
-
-def _set_current_npu_index(function):
-    global current_npu_index
-    current_npu_index = function

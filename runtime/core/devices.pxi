@@ -83,7 +83,7 @@ cdef object run_across_devices(OpOverload op, int key, Bound* bound, uint64_t ke
             if (<Tensor>t).dev is not device_cpu or (<Tensor>t).nd or kind != ARG_TENSOR or op.device_check == EXACT_SAME \
                     or op.aliases[i].declared:
                 raise several_devices(op, i, common, (<Tensor>t).dev)
-            copies.append(to_copy_kernel()(t, device=common))
+            copies.append(hook.to_copy(t, device=common))
             bound.slots[i] = <PyObject*>copies[-1]
     try:
         return run_unchecked(op, key, bound, keys)
@@ -95,8 +95,3 @@ cdef object several_devices(OpOverload op, int at, device common, device other):
     return RuntimeError(
         f"Expected all tensors to be on the same device, but found at least two devices, {common} and {other}! (when checking "
         f"argument for argument {op.sig.names[at]} in method {op.sig.qualname}). Move one of them with `.to(...)`.")
-
-
-cdef object to_copy_kernel():
-    from mindtorch_v2.kernels.creation import to_copy
-    return to_copy

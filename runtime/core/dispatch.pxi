@@ -1,9 +1,6 @@
 """Operators and their call path: bind, compute the key set, run the highest key that has something to do."""
 
 cdef dict operators = {}                 # "ns::name.overload" -> OpOverload ("ns::name" for the default overload)
-cdef object python_dispatcher = None     # callable(op, args, kwargs): modes and __torch_dispatch__
-cdef object function_dispatcher = None   # callable(op, args, kwargs): __torch_function__
-cdef object stranger_dispatcher = None   # callable(packet, args, kwargs): __torch_function__ of what is no tensor
 
 cdef bint show_trace = bool(int(os.environ.get("MINDTORCH_SHOW_DISPATCH_TRACE") or "0"))
 
@@ -105,8 +102,7 @@ cdef class OpOverload:
         return self if instance is None else PyMethod_New(self, instance)
 
     def __reduce__(self):
-        from mindtorch_v2 import _ops
-        return _ops.find, (self.name(),)
+        return hook.find_operator, (self.name(),)
 
     @property
     def __doc__(self):
@@ -253,16 +249,6 @@ mt_enable_vectorcall(<PyTypeObject*>OpOverload, <char*>&_probe.vectorcall - <cha
 mt_whole_overload_install(<PyTypeObject*>OpOverload)
 
 
-def set_python_dispatchers(dispatcher, override, stranger):
-    """Sets what runs at the Python key and for ``__torch_function__``: ``f(op, args, kwargs)`` each.
-
-    ``stranger(packet, args, kwargs)`` runs for arguments that fit no schema; it returns NotImplemented where none of
-    them defines ``__torch_function__``, or what does has the call already and only gives it back.
-    """
-    global python_dispatcher, function_dispatcher, stranger_dispatcher
-    python_dispatcher, function_dispatcher, stranger_dispatcher = dispatcher, override, stranger
-
-
 def register_operator(OpOverload op not None):
     """Makes an operator known by its name. Raises RuntimeError where the name is taken."""
     if op.sig.qualname in operators:
@@ -327,7 +313,6 @@ cdef inline PyObject* call_overload(OpOverload op, PyObject** args, Py_ssize_t n
 
 cdef object call_that_does_not_fit(OpOverload op, PyObject** args, Py_ssize_t nargs, PyObject* kwnames, int mode):
     """A second look: numbers may stand for tensors, and an argument may define ``__torch_function__`` without being one."""
-    from mindtorch_v2._ops import ops
     cdef Bound bound
     if op.takes_numbers:
         try:
@@ -335,7 +320,7 @@ cdef object call_that_does_not_fit(OpOverload op, PyObject** args, Py_ssize_t na
                 return dispatch(op, &bound, call_keys(op, &bound))
         finally:
             release_bound(&bound)
-    result = ask_strangers(getattr(getattr(ops, op.namespace), op._schema.name, None), args, nargs, kwnames)
+    result = ask_strangers(hook.find_packet(f"{op.namespace}::{op._schema.name}"), args, nargs, kwnames)
     if result is NotImplemented:
         try:
             bind(op.sig, args, nargs, kwnames, &bound, mode | BIND_EXPLAIN)     # raises, and says what is wrong
@@ -350,7 +335,7 @@ cdef object ask_strangers(object packet, PyObject** args, Py_ssize_t nargs, PyOb
     values = [<object>args[i] for i in range(nargs + len(names))]
     for value in values:
         if any([is_stranger(item) for item in items_shown(value) or (value,)]):
-            return stranger_dispatcher(packet, tuple(values[:nargs]), dict(zip(names, values[nargs:])))
+            return hook.foreign_call(packet, tuple(values[:nargs]), dict(zip(names, values[nargs:])))
     return NotImplemented
 
 
@@ -477,22 +462,17 @@ cdef object run_in_python(OpOverload op, int key, Bound* bound, uint64_t keys):
     """What is no kernel that takes the bound arguments as they are."""
     args, kwargs = bound_to_python(op.sig, bound)
     if op.table[key] != NULL:
-        return (<object>op.table[key])(key_set(keys), *args, **kwargs)
-    if key == KEY_PYTHON and python_dispatcher is not None:
-        return python_dispatcher(op, args, kwargs)
-    if key == KEY_TORCH_FUNCTION and function_dispatcher is not None:
-        return function_dispatcher(op, args, kwargs)
+        return (<object>op.table[key])(hook.key_set(keys), *args, **kwargs)
+    if key == KEY_PYTHON and hook.python_call is not None:
+        return hook.python_call(op, args, kwargs)
+    if key == KEY_TORCH_FUNCTION and hook.overridden_call is not None:
+        return hook.overridden_call(op, args, kwargs)
     fallback = fallback_for(op, key)      # backend keys are always tried: here it is settled whether there is one
     if fallback is None:
         raise missing_kernel(op, keys)
     if fallback[2]:
-        return fallback[0](key_set(keys), op, *args, **kwargs)
+        return fallback[0](hook.key_set(keys), op, *args, **kwargs)
     return fallback[0](op, *args, **kwargs)
-
-
-cdef object key_set(uint64_t keys):
-    from mindtorch_v2._C import DispatchKeySet
-    return DispatchKeySet(keys)
 
 
 cdef inline object run_kernel(OpOverload op, PyObject* kernel, Bound* bound):

@@ -1,12 +1,10 @@
 """Forward-mode AD: tangents by level, and the one question calls ask while a level is open.
 
 Levels are numbers that rise: an inner transform has the higher one. A call whose arguments have tangents goes to Python's
-`forward_rule` for the highest of their levels, which runs it again with that level and those above it hidden.
+`call_with_tangents` for the highest of their levels, which runs it again with that level and those above it hidden.
 """
 
 cdef int forward_levels = 0              # open in this process; while it is 0, no call looks for tangents
-cdef object forward_rule = None          # callable(op, keys, level, args, kwargs)
-cdef object function_rule = None         # callable(cls, args): Function.apply of tangents or batches
 
 
 cdef class Tangents:
@@ -90,7 +88,7 @@ cdef int64_t level_of_call(OpOverload op, Bound* bound) except -1:
 
 cdef object call_with_tangents(OpOverload op, Bound* bound, uint64_t keys, int64_t level):
     args, kwargs = bound_to_python(op.sig, bound)
-    return forward_rule(op, keys, level, args, kwargs)
+    return hook.call_with_tangents(op, keys, level, args, kwargs)
 
 
 cdef bint goes_above_batch(OpOverload op, Bound* bound, uint64_t autograd_keys) except -1:
@@ -125,12 +123,6 @@ cdef bint goes_above_batch(OpOverload op, Bound* bound, uint64_t autograd_keys) 
 
 
 # ---- what the Python side builds on
-
-def set_forward_rules(rule, of_functions):
-    """Sets what runs a call with tangents: ``rule(op, keys, level, args, kwargs)``, and ``of_functions(cls, args)``."""
-    global forward_rule, function_rule
-    forward_rule, function_rule = rule, of_functions
-
 
 def count_forward_levels_(int change):
     """Counts levels that open (1) or close (-1)."""

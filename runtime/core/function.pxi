@@ -45,11 +45,11 @@ cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObj
                     for i in range(PyTuple_GET_SIZE(<object>kwnames))}
     given = bind_forward(cls, given, keywords, new_style)
     if any_transformed(given):
-        return function_rule(cls, given)
+        return hook.apply_transformed(cls, given)
     if tracing():
-        return trace_hooks().function_applied(cls, given)
-    if mt_state.included & ~mt_state.excluded & FUNCTIONALIZE:
-        result = functional_hooks().function_applied(cls, given)
+        return hook.apply_traced(cls, given)
+    if mt_state.included & ~mt_state.excluded & FUNCTIONALIZE and hook.apply_functionalized is not None:
+        result = hook.apply_functionalized(cls, given)
         if result is not NotImplemented:
             return result
     return apply_function(cls, FunctionCtx.__new__(FunctionCtx), given, new_style, None)
@@ -61,11 +61,6 @@ cdef bint any_transformed(tuple args) except -1:
         if isinstance(value, Tensor) and ((<Tensor>value).keys & BATCHED or forward_levels and level_of_tensor(<Tensor>value)):
             return True
     return False
-
-
-cdef object functional_hooks():
-    from mindtorch_v2.func import _functionalize
-    return _functionalize
 
 
 def record_function(cls, tuple args not None, forward=None):

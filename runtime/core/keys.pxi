@@ -93,7 +93,7 @@ cdef int key_from_name(object name) except -1:
 
 cdef inline bint tracing() noexcept:
     """Whether this thread records its calls (and does not run one of them right now)."""
-    return mt_state.included & ~mt_state.excluded & TRACING != 0
+    return mt_state.included & ~mt_state.excluded & TRACING != 0 and hook.value_read is not None
 
 
 def is_tracing():

@@ -62,7 +62,8 @@ def npu_bind(dict addresses not None, error_factory):
     acl.wait_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtStreamWaitEvent"]
     acl.capture_info = <int (*)(void*, int*, void**) noexcept nogil><uintptr_t>addresses["aclmdlRICaptureGetInfo"]
     device_allocators[DEVICE_NPU] = npu_allocator
-    _set_current_npu_index(npu_current_device)
+    global current_npu_index
+    current_npu_index = npu_current_device
 
 
 cdef object npu_error(int code, str what):
@@ -82,8 +83,7 @@ cdef int npu_enter(int index) except -1:
     if mt_npu_device == index:
         return previous
     if acl.set_device == NULL:
-        import mindtorch_v2.npu.runtime as npu_runtime
-        npu_runtime.init()
+        hook.start_npu()
     status = acl.set_device(index)
     if status != 0:
         raise npu_error(status, f"selecting npu:{index}")

@@ -72,7 +72,7 @@ cdef inline object array_as_tensor(object value):
     """A NumPy array as a tensor, for comparisons, which Python would answer by identity if nobody else did."""
     if isinstance(value, Tensor) or not hasattr(value, "__array_interface__") or is_numpy_scalar(value):
         return value
-    return protocols().from_array(value)
+    return hook.from_array(value)
 
 
 cdef object wrap_number(object value):

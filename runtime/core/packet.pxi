@@ -53,8 +53,7 @@ cdef class OpOverloadPacket:
                              f"it has {', '.join(self.overloads())}")
 
     def __reduce__(self):
-        from mindtorch_v2 import _ops
-        return _ops.find_packet, (self._qualified_op_name,)
+        return hook.find_packet, (self._qualified_op_name,)
 
     def __repr__(self):
         return f"<OpOverloadPacket(op='{self.namespace}.{self.__name__}')>"

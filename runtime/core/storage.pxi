@@ -109,8 +109,7 @@ cdef Allocator allocator_of(device dev):
     allocator = device_allocators[dev.type_code]
     if allocator is None:
         if dev.type_code == DEVICE_NPU:
-            import mindtorch_v2.npu.runtime as npu_runtime       # registers the NPU's allocator
-            npu_runtime.init()
+            hook.start_npu()
             allocator = device_allocators[dev.type_code]
         if allocator is None:
             raise RuntimeError(f"no memory can be allocated on {dev}: this build has no backend for '{dev.type}' devices")
@@ -181,7 +180,7 @@ cdef class UntypedStorage:
         return self.dev
 
     def __reduce__(self):
-        return protocols().reduce_storage(self)
+        return hook.reduce_storage(self)
 
 
 mt_whole_storage_install(<PyTypeObject*>UntypedStorage)

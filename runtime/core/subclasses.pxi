@@ -64,8 +64,7 @@ cdef PyObject* complete_tensor(PyTypeObject* cls, PyObject* bare, PyObject* args
     cdef Tensor t = <Tensor>bare
     cdef object result = t
     if PyTuple_GET_SIZE(<object>args) > 0 or kwargs != <PyObject*>None:
-        from mindtorch_v2 import _creation
-        result = _creation.legacy_tensor(<object><PyObject*>cls, *<tuple>args, **({} if kwargs == <PyObject*>None else <dict>kwargs))
+        result = hook.legacy_tensor(<object><PyObject*>cls, *<tuple>args, **({} if kwargs == <PyObject*>None else <dict>kwargs))
     else:
         t.dt, t.dev, t.storage = default_dtype_, device_cpu, new_storage(0, device_cpu)
         t.keys = device_keys(DEVICE_CPU) & ~mt_state.withheld | override_keys(<object><PyObject*>cls)

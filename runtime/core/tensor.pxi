@@ -83,13 +83,13 @@ cdef class Tensor:
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         """What calls on tensors of a subclass do unless it overrides this: results are of the subclass too."""
-        return protocols().torch_function(cls, func, types, args, kwargs)
+        return hook.default_override(cls, func, types, args, kwargs)
 
     # ---- geometry
     @property
     def shape(self):
         if tracing():
-            return trace_hooks().shape_read(self)
+            return hook.shape_read(self)
         return make_size(self.nd, self.sizes)
 
     def size(self, dim=None):
@@ -97,7 +97,7 @@ cdef class Tensor:
         if dim is None:
             return self.shape
         if tracing():
-            return trace_hooks().size_read(self, wrap_dim(self, dim))
+            return hook.size_read(self, wrap_dim(self, dim))
         return self.sizes[wrap_dim(self, dim)]
 
     def stride(self, dim=None):
@@ -119,7 +119,7 @@ cdef class Tensor:
 
     def numel(self):
         if tracing():
-            return trace_hooks().count_read(self)
+            return hook.count_read(self)
         return self.nelem
 
     def nelement(self):
@@ -335,11 +335,11 @@ cdef class Tensor:
 
     def __len__(self):
         if is_overridden(self):
-            return overrides().handle_attribute(Tensor.__len__, self)
+            return hook.overridden_attribute(Tensor.__len__, self)
         if self.nd == 0:
             raise TypeError("len() of a 0-d tensor")
         if tracing():
-            trace_hooks().length_read(self)
+            hook.length_read(self)
         return self.sizes[0]
 
     def __hash__(self):
@@ -410,22 +410,21 @@ cdef class Tensor:
     # ---- Python protocols, answered by small modules that are loaded with the package
     def __repr__(self):
         if is_overridden(self):
-            return overrides().handle_attribute(Tensor.__repr__, self)
-        from mindtorch_v2 import _printing
-        return _printing.tensor_repr(self)
+            return hook.overridden_attribute(Tensor.__repr__, self)
+        return hook.tensor_repr(self)
 
     def __getitem__(self, index):
         if is_overridden(self):
-            return overrides().handle_attribute(Tensor.__getitem__, self, index)
+            return hook.overridden_attribute(Tensor.__getitem__, self, index)
         if type(index) is int and self.nd > 0 and -self.sizes[0] <= index < self.sizes[0]:
             return aten("select")(self, 0, index)         # the usual index, without the general way to a view
-        return indexing().getitem(self, index)
+        return hook.getitem(self, index)
 
     def __setitem__(self, index, value):
         if is_overridden(self):
-            overrides().handle_attribute(Tensor.__setitem__, self, index, value)
+            hook.overridden_attribute(Tensor.__setitem__, self, index, value)
         else:
-            indexing().setitem(self, index, value)
+            hook.setitem(self, index, value)
 
     def __delitem__(self, index):
         raise TypeError("Tensor does not support deleting items")
@@ -434,37 +433,37 @@ cdef class Tensor:
         if self.nd == 0:
             raise TypeError("iteration over a 0-d tensor")
         if tracing():
-            trace_hooks().iterated(self)
+            hook.iterated(self)
         return iter([self[i] for i in range(self.sizes[0])])
 
     def __contains__(self, value):
         if is_overridden(self):
-            return overrides().handle_attribute(Tensor.__contains__, self, value)
-        return protocols().contains(self, value)
+            return hook.overridden_attribute(Tensor.__contains__, self, value)
+        return hook.contains(self, value)
 
     __array_priority__ = 1000      # NumPy's operators leave `array + tensor` to the tensor
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
-        return protocols().wrap_array(array)
+        return hook.wrap_array(array)
 
     def __array__(self, dtype=None, copy=None):
-        return protocols().to_array(self, dtype, copy)
+        return hook.to_array(self, dtype, copy)
 
     def __format__(self, spec):
-        return protocols().format_tensor(self, spec)
+        return hook.format_tensor(self, spec)
 
     def __copy__(self):
-        return protocols().shallow_copy(self)
+        return hook.shallow_copy(self)
 
     def __deepcopy__(self, memo):
-        return protocols().deepcopy(self, memo)
+        return hook.deepcopy(self, memo)
 
     def __reduce_ex__(self, protocol):
-        return protocols().reduce_tensor(self)
+        return hook.reduce_tensor(self)
 
     def __bool__(self):
         if is_overridden(self):
-            return overrides().handle_attribute(Tensor.__bool__, self)
+            return hook.overridden_attribute(Tensor.__bool__, self)
         if self.nelem != 1:
             if self.nelem == 0:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -473,17 +472,17 @@ cdef class Tensor:
 
     def __float__(self):
         if is_overridden(self):
-            return overrides().handle_attribute(Tensor.__float__, self)
+            return hook.overridden_attribute(Tensor.__float__, self)
         return float(single_value(self, "float"))
 
     def __int__(self):
         if is_overridden(self):
-            return overrides().handle_attribute(Tensor.__int__, self)
+            return hook.overridden_attribute(Tensor.__int__, self)
         return int(single_value(self, "integer"))
 
     def __index__(self):
         if is_overridden(self):
-            return overrides().handle_attribute(Tensor.__index__, self)
+            return hook.overridden_attribute(Tensor.__index__, self)
         if self.dt.category > CATEGORY_INT or self.nelem != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(value_read(self, "index"))
@@ -497,13 +496,7 @@ cdef object single_value(Tensor t, str kind):
 
 cdef object value_read(Tensor t, str kind):
     """The value of a tensor of one element as a Python number; a trace that is being recorded warns."""
-    return trace_hooks().value_read(t, kind) if tracing() else t.item()
-
-
-cdef object trace_hooks():
-    """What a trace has to hear of besides calls: the shapes and values that Python code reads."""
-    from mindtorch_v2.jit import _reads
-    return _reads
+    return hook.value_read(t, kind) if tracing() else t.item()
 
 
 cdef PyTypeObject* TensorType = <PyTypeObject*>Tensor
@@ -524,7 +517,6 @@ cdef void free_attributes(PyObject* o) noexcept:
 mt_tensor_release_install(TensorType, free_sizes, free_attributes)
 cdef Tensor _tensor_probe = Tensor.__new__(Tensor)
 mt_tensor_dict_install(TensorType, <char*>&_tensor_probe.attributes - <char*><PyObject*>_tensor_probe)
-cdef object indexing_module = None
 
 
 cdef inline bint is_overridden(Tensor t) noexcept:
@@ -570,24 +562,6 @@ cdef int set_data(Tensor t, Tensor value) except -1:
     copy_geometry(value, t)
     t.dt, t.dev, t.keys = value.dt, value.dev, value.keys & ~OVERRIDES | t.keys & OVERRIDES
     return 0
-
-
-cdef object overrides():
-    from mindtorch_v2 import overrides
-    return overrides
-
-
-cdef object protocols():
-    from mindtorch_v2 import _tensor_protocols
-    return _tensor_protocols
-
-
-cdef object indexing():
-    global indexing_module
-    if indexing_module is None:
-        from mindtorch_v2 import _indexing
-        indexing_module = _indexing
-    return indexing_module
 
 
 cdef object next_hook = 0

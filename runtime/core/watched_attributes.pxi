@@ -96,7 +96,7 @@ cdef PyObject* watched_get(PyObject* t, void* closure) except NULL:
     cdef mt_watched_getset* watched = <mt_watched_getset*>closure
     if not is_overridden(<Tensor>t):
         return watched.get(t, watched.closure)
-    result = overrides().handle_attribute((<object>watched.descriptor).__get__, <object>t)
+    result = hook.overridden_attribute((<object>watched.descriptor).__get__, <object>t)
     Py_INCREF(result)
     return <PyObject*>result
 
@@ -106,9 +106,9 @@ cdef int watched_set(PyObject* t, PyObject* value, void* closure) except -1:
     if not is_overridden(<Tensor>t):
         return watched.set(t, value, watched.closure)
     if value == NULL:
-        overrides().handle_attribute((<object>watched.descriptor).__delete__, <object>t)
+        hook.overridden_attribute((<object>watched.descriptor).__delete__, <object>t)
     else:
-        overrides().handle_attribute((<object>watched.descriptor).__set__, <object>t, <object>value)
+        hook.overridden_attribute((<object>watched.descriptor).__set__, <object>t, <object>value)
     return 0
 
 
@@ -131,7 +131,7 @@ cdef PyObject* ask_overrides(PyObject* method, PyObject** args, size_t nargsf, P
     given = [<object>args[i] for i in range(count)]
     names = () if kwnames == NULL else <object>kwnames
     keywords = {name: <object>args[count + n] for n, name in enumerate(names)}
-    result = overrides().handle_attribute(<object>method, *given, **keywords)
+    result = hook.overridden_attribute(<object>method, *given, **keywords)
     Py_INCREF(result)
     return <PyObject*>result
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import _C, _tensor_methods, autograd, library, overrides  # noqa: F401  (these install what the core calls)
+from . import (  # noqa: F401  (these fill the hooks of the core)
+    _C,
+    _indexing,
+    _printing,
+    _tensor_methods,
+    _tensor_protocols,
+    autograd,
+    library,
+    overrides,
+)
 from ._core import (
     Size,
     Tensor,

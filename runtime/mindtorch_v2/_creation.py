@@ -390,3 +390,6 @@ def _inferred(values: Sequence[Any]) -> DType:
         if any(issubclass(found, kind) for found in kinds):
             return _core.common_dtype(kind())
     return _core.dtypes["int64"]
+
+
+_core.hooks.fill(legacy_tensor=legacy_tensor)

@@ -228,3 +228,6 @@ def _dispatch_tls_set_dispatch_key_excluded(key: str, excluded: bool) -> None:
     """Takes a key from every call on this thread, or no longer."""
     included, before = _core.thread_keys()
     _core.set_thread_keys_(included, before | _mask(key) if excluded else before & ~_mask(key))
+
+
+_core.hooks.fill(key_set=DispatchKeySet)

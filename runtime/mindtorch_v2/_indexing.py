@@ -244,3 +244,6 @@ def _selected(self: Tensor, view: Tensor, dim: int, index: int) -> Tensor:
         raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
     result: Tensor = ops.aten.select.int(view, dim, index)
     return result
+
+
+_core.hooks.fill(getitem=getitem, setitem=setitem)

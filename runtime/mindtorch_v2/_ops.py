@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from . import _core
 from ._core import OpOverload, OpOverloadPacket, find_operator, register_operator, unregister_operator
 
 __all__ = [
@@ -149,3 +150,6 @@ def _near(name: str, known: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean '{near[0]}'?" if near else ""
+
+
+_core.hooks.fill(find_operator=find, find_packet=find_packet)

@@ -181,3 +181,6 @@ def _vector(values: Any, indent: int, is_cut: bool, show: Callable[[Any], str]) 
         texts.insert(_Options.edgeitems, " ...")
     lines = [", ".join(texts[i : i + per_line]) for i in range(0, len(texts), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+_core.hooks.fill(tensor_repr=tensor_repr)

@@ -180,3 +180,17 @@ def _as_bytes(tensor: Tensor) -> Tensor:
     """The memory of a tensor without gaps as uint8."""
     size = tensor.numel() * tensor.element_size()
     return _core.from_buffer(tensor, tensor.data_ptr(), (size,), (1,), _core.dtypes["uint8"])
+
+
+_core.hooks.fill(
+    contains=contains,
+    deepcopy=deepcopy,
+    default_override=torch_function,
+    format_tensor=format_tensor,
+    from_array=from_array,
+    reduce_storage=reduce_storage,
+    reduce_tensor=reduce_tensor,
+    shallow_copy=shallow_copy,
+    to_array=to_array,
+    wrap_array=wrap_array,
+)

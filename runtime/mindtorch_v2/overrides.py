@@ -236,4 +236,9 @@ def as_subclass(self: Tensor, cls: type) -> Any:
 
 
 _core.install_method("as_subclass", as_subclass)
-_core.set_python_dispatchers(_dispatch, _override, _override_call)
+_core.hooks.fill(
+    python_call=_dispatch,
+    overridden_call=_override,
+    foreign_call=_override_call,
+    overridden_attribute=handle_attribute,
+)

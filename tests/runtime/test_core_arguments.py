@@ -15,7 +15,7 @@ from mindtorch_v2 import _core
 # would change what comes after them.
 TAKE_ADDRESSES = {
     "Kernel", "from_buffer", "npu_bind", "npu_begin_recording", "npu_note", "npu_play_tape", "npu_record_stream",
-    "npu_swap_stream", "set_forward_rules", "set_own_fallback", "set_python_dispatchers",
+    "npu_swap_stream", "set_own_fallback",
 }  # fmt: skip
 
 PROGRAM = """

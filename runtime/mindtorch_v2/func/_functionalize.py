@@ -405,3 +405,6 @@ def _returned(level: _Level, op: OpOverload, given: dict[str, Any], made: Iterat
 
 
 _core.set_own_fallback("Functionalize", _call, f"{__name__}:call")
+
+
+_core.hooks.fill(apply_functionalized=function_applied)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import _reads  # noqa: F401  (fills the hooks of the core)
 from ._graph import Graph, Node, TensorType, Value
 from ._replay import run_graph
 from ._trace import TracedFunction, TracedModule, is_scripting, is_tracing, recording, trace

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .. import _core
 from .._core import Size, Tensor
 from ._tracer import TracingState, get_tracing_state, is_ours, paused, user_line, warn
 
@@ -133,3 +134,15 @@ def function_applied(cls: Any, args: tuple[Any, ...]) -> Any:
         if state is None:
             return cls.apply(*args)
         return state.record_function(cls, args)
+
+
+_core.hooks.fill(
+    apply_traced=function_applied,
+    count_read=count_read,
+    iterated=iterated,
+    length_read=length_read,
+    number_taken=number_taken,
+    shape_read=shape_read,
+    size_read=size_read,
+    value_read=value_read,
+)

@@ -373,3 +373,6 @@ def _on_cpu(shape: Sequence[int], target: dtype, where: device | None, fill: Any
     result = _core.alloc(shape, target, _core.device("cpu"))
     fill(result)
     return result if wanted.type == "cpu" else to_copy(result, device=wanted)
+
+
+_core.hooks.fill(to_copy=to_copy)

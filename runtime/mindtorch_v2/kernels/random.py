@@ -78,7 +78,7 @@ _LARGEST = {
 }
 
 default_generator = Generator()
-_core.set_generator_type(Generator)
+_core.hooks.fill(generator_type=Generator)
 
 
 def _draw(size: Sequence[int], target: dtype, where: device | None, draw: Any) -> Tensor:

@@ -1,0 +1,59 @@
+"""How the core reaches Python: one table of functions, which modules of the package fill in as they are imported.
+
+The core imports no module that stands above it. An entry is None until its module is imported; `jit`, `func` and `npu`
+are imported when they are first used, and what asks for theirs runs only then.
+"""
+
+
+@cython.final
+cdef class Hooks:
+    """The functions (and classes) that the core calls, each with the arguments in its comment."""
+    # calls: overrides, _ops, _dispatch_keys, library
+    cdef public object python_call           # (op, args, kwargs): modes and __torch_dispatch__
+    cdef public object overridden_call       # (op, args, kwargs): __torch_function__ of tensors
+    cdef public object foreign_call          # (packet, args, kwargs): __torch_function__ of an object that is no tensor
+    cdef public object overridden_attribute  # (descriptor, *args, **kwargs): __torch_function__ of an attribute or method
+    cdef public object default_override      # (cls, func, types, args, kwargs): Tensor.__torch_function__
+    cdef public object find_operator         # ("ns::name.overload")
+    cdef public object find_packet           # ("ns::name")
+    cdef public object key_set               # (mask): a DispatchKeySet
+    cdef public object to_copy               # (tensor, device=...): the kernel that moves a 0-d CPU tensor
+    # forward mode and transforms: autograd.forward_ad, func
+    cdef public object call_with_tangents    # (op, keys, level, args, kwargs)
+    cdef public object apply_transformed     # (cls, args): Function.apply of tangents or batches
+    cdef public object apply_functionalized  # (cls, args): the same under functionalize; NotImplemented where it is not
+    # tensors as Python objects: _printing, _indexing, _tensor_protocols, _creation, kernels.random
+    cdef public object tensor_repr           # (tensor)
+    cdef public object getitem               # (tensor, index)
+    cdef public object setitem               # (tensor, index, value)
+    cdef public object contains              # (tensor, value)
+    cdef public object format_tensor         # (tensor, spec)
+    cdef public object to_array              # (tensor, dtype, copy)
+    cdef public object wrap_array            # (array): a result of NumPy's
+    cdef public object from_array            # (array): an operand
+    cdef public object shallow_copy          # (tensor)
+    cdef public object deepcopy              # (tensor, memo)
+    cdef public object reduce_tensor         # (tensor)
+    cdef public object reduce_storage        # (storage)
+    cdef public object legacy_tensor         # (cls, *args, **kwargs): the constructor Tensor(...)
+    cdef public object generator_type        # torch.Generator
+    # what a trace hears of besides calls: jit
+    cdef public object shape_read            # (tensor)
+    cdef public object size_read             # (tensor, dim)
+    cdef public object count_read            # (tensor)
+    cdef public object length_read           # (tensor)
+    cdef public object value_read            # (tensor, what)
+    cdef public object number_taken          # (tensor)
+    cdef public object iterated              # (tensor)
+    cdef public object apply_traced          # (cls, args): Function.apply
+    # the NPU: npu.runtime
+    cdef public object start_npu             # (): opens the ACL library, which registers the allocator
+
+    def fill(self, **functions):
+        """Sets entries by name. Raises AttributeError for a name that is not in the table."""
+        for name, function in functions.items():
+            setattr(self, name, function)
+
+
+cdef Hooks hook = Hooks()
+hooks = hook
