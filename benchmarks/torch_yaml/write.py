@@ -55,7 +55,7 @@ def derivatives_text(entry: Derivatives) -> str:
         lines += ["  output_differentiability:", f"  - {yaml_text(to_cpp(entry.condition[1]))}"]
     elif entry.output_differentiability:
         lines.append(f"  output_differentiability: [{', '.join(map(str, entry.output_differentiability))}]")
-    if "dispatch" not in entry.node.entries:
+    if "dispatch" not in entry.place:
         lines += _formula_lines(entry.variants[0].formulas, "  ")
     else:
         lines.append("  dispatch:")

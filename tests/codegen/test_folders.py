@@ -25,6 +25,24 @@ FLOORS = (
 )
 AT_THE_TOP = {"mtcodegen", "mtcodegen.__main__"}
 
+# Who sees the nodes of a YAML file, beside `document`: who reads an entry, and `lint`, which edits the text. All others
+# have the model, whose values know their places.
+NODES = "mtcodegen.document.nodes"
+READERS = {
+    "mtcodegen.entries.front",
+    "mtcodegen.entries.validate",
+    "mtcodegen.entries.parse",
+    "mtcodegen.check.lint_rules",
+    "mtcodegen.project.loading",
+    "mtcodegen.importer.command",
+    "mtcodegen.importer.executorch",
+    "mtcodegen.importer.op_plugin",
+    "mtcodegen.importer.pytorch.derivatives",
+    "mtcodegen.importer.pytorch.entries",
+    "mtcodegen.importer.pytorch.native",
+    "mtcodegen.importer.pytorch.pending",
+}
+
 
 def modules_of(package: Path) -> dict[str, Path]:
     """The sources of a package by the names of their modules."""
@@ -84,6 +102,35 @@ def test_the_folders_are_those_of_the_list(repo_root: Path) -> None:
 
 def test_imports_between_folders_go_down_and_never_round(repo_root: Path) -> None:
     assert faults(repo_root / "codegen" / "mtcodegen") == []
+
+
+def readers(package: Path) -> set[str]:
+    """The modules outside `document` that import nodes."""
+    modules = modules_of(package)
+    return {
+        name
+        for name, path in modules.items()
+        if name.split(".")[1:2] != ["document"]
+        and any(target == NODES for target, _ in imports(name, path.read_text(), set(modules)))
+    }
+
+
+def test_only_readers_see_nodes(repo_root: Path) -> None:
+    assert readers(repo_root / "codegen" / "mtcodegen") == READERS
+
+
+def test_a_planted_reader_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "mtcodegen"
+    for name, text in {
+        "document/nodes.py": "",
+        "document/load.py": f"from {NODES} import Node\n",
+        "check/a.py": "def f():\n    from mtcodegen.document import nodes\n",
+        "targets/b.py": f"import {NODES}\n",
+        "cli/c.py": "from mtcodegen.document.load import read\n",
+    }.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    assert readers(package) == {"mtcodegen.check.a", "mtcodegen.targets.b"}
 
 
 @pytest.mark.parametrize(

@@ -187,9 +187,9 @@ def test_every_key_and_kernel_is_carried_over_or_listed(whole: Import) -> None:
     noted = {(note.span.source.path, note.span.line) for note in whole.notes}
     carried = ("func", "variants", "tags", "device_check", "dispatch")
     for function in read_corpus(NATIVE).functions:
-        keys = [key for name, (key, _) in function.node.entries.items() if name not in (*carried, "autogen")]
-        for node in [*keys, *(item.node for item in function.dispatch)]:
-            assert (str(NATIVE), node.line) in noted, f"line {node.line}: {node.value}"
+        keys = [key for name, key in function.place.keys.items() if name not in (*carried, "autogen")]
+        for text in [*keys, *(item.text for item in function.dispatch)]:
+            assert (str(NATIVE), text.span.line) in noted, f"line {text.span.line}: {text.value}"
 
 
 def test_every_variant_is_carried_over_or_listed(whole: Import) -> None:
@@ -242,7 +242,7 @@ def test_every_formula_is_carried_over_or_listed(whole: Import) -> None:
         tensors = {item.name for item in entry.schema.arguments if opschema.base_of(item.type).name == "Tensor"}
         for variant in entry.variants:
             for formula in variant.formulas:
-                lines = range(formula.key.line, formula.key.line + formula.node.value.count("\n") + 3)
+                lines = range(formula.key.span.line, formula.key.span.line + formula.text.value.count("\n") + 3)
                 formulas = {**(backward if isinstance(backward, dict) else {}), **made.get("forward", {})}
                 given = formulas.get(", ".join(formula.names))
                 if formula.kind is FormulaKind.NON_DIFFERENTIABLE:
@@ -250,8 +250,8 @@ def test_every_formula_is_carried_over_or_listed(whole: Import) -> None:
                     given = not names or backward == "not_differentiable" or formulas.get(names)
                 if given and given != "not_implemented":
                     carried += 1
-                elif "not_implemented" not in formula.node.value:
-                    assert any(line in noted for line in lines), f"line {formula.key.line}: {formula.node.value}"
+                elif "not_implemented" not in formula.text.value:
+                    assert any(line in noted for line in lines), f"line {formula.key.span.line}: {formula.text.value}"
                     lost += 1
     assert carried > 700
     assert lost > 0

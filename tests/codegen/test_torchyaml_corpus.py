@@ -153,7 +153,7 @@ def test_formulas_are_printed_to_the_tokens_they_are_written_in(corpus: Corpus) 
     checked = 0
     for _, _, formula in formulas(corpus):
         if formula.expr is not None:
-            assert _tokens(to_cpp(formula.expr)) == _tokens(formula.node.value)
+            assert _tokens(to_cpp(formula.expr)) == _tokens(formula.text.value)
             checked += 1
     assert checked == 781 + 256
 
@@ -224,7 +224,7 @@ def test_what_formulas_save_agrees_with_torchgen(corpus: Corpus, torchgen_infos:
 def test_torchgen_is_wrong_where_it_differs(corpus: Corpus, key: tuple[str, str]) -> None:
     operator, name = key
     text = next(
-        formula.node.value
+        formula.text.value
         for entry, _, formula in formulas(corpus)
         if entry.schema.qualname == operator and formula.names == (name,)
     )

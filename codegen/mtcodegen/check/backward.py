@@ -8,13 +8,13 @@ from dataclasses import replace
 import opschema
 from mtcodegen.check.kernels import is_composite
 from mtcodegen.check.scopes import OpScope
-from mtcodegen.document.nodes import Scalar
 from mtcodegen.entries.model import Backward, Derivative, OpSpec
 from mtcodegen.entries.schemas import is_tensor_list
 from mtcodegen.expr import OPTIONAL_TENSOR, Expr, Literal, Name, Purpose, ValueType, gradient_names, walk
 from mtcodegen.expr.nodes import Index
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Related, suggest
+from mtcodegen.findings.source import Text
 
 __all__ = ["resolve_backward"]
 
@@ -45,7 +45,7 @@ def _check_outputs(spec: OpSpec, scope: OpScope) -> None:
     flags = spec.output_differentiability
     if not flags:
         return
-    span = spec.node.entries["output_differentiability"][0].span
+    span = spec.place.key("output_differentiability")
     if len(flags) != len(spec.schema.returns):
         entries = "1 entry" if len(flags) == 1 else f"{len(flags)} entries"
         outputs = "1 output" if len(spec.schema.returns) == 1 else f"{len(spec.schema.returns)} outputs"
@@ -71,7 +71,7 @@ def _check_unused(spec: OpSpec, scope: OpScope) -> None:
             position = _gradient_read(node, positions, arguments)
             if position is not None and not spec.output_differentiability[position]:
                 message = f"output {position} has no gradient: `output_differentiability` says so"
-                scope.fault(Code.MT417, message, formula.node.locate(node.offset, node.length))
+                scope.fault(Code.MT417, message, formula.text.locate(node.offset, node.length))
 
 
 def _gradient_read(node: Expr, positions: Mapping[str, int], arguments: set[str]) -> int | None:
@@ -108,7 +108,7 @@ def _check_missing(spec: OpSpec, scope: OpScope) -> None:
 _FORWARD = ("result", *(f"result{i}" for i in range(10)))  # derivatives.yaml's keys for a formula of the output
 
 
-def _resolve(backward: Backward, scope: OpScope, differentiable: list[str], key: Scalar) -> Backward:
+def _resolve(backward: Backward, scope: OpScope, differentiable: list[str], key: Text) -> Backward:
     known = {argument.name: argument for argument in scope.schema.arguments}
     given: dict[str, Derivative] = {}
     for derivative in backward.derivatives:

@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import opschema
 from mtcodegen.check.scopes import OpScope
-from mtcodegen.document.nodes import Mapping
 from mtcodegen.entries.model import Example, Formula, OpSpec, Sample
 from mtcodegen.expr import Expr, Literal, Purpose, Unread, value_type
 from mtcodegen.expr.nodes import Unary
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
-from mtcodegen.findings.source import Span
 
 __all__ = ["is_nested_numbers", "resolve_examples"]
 
@@ -32,26 +30,21 @@ def _resolve(example: Example, scope: OpScope) -> Example:
             values[name] = _sample(sample, arguments[name].type, scope, Purpose.SAMPLE)
         else:
             message = f"`{name}` is not an argument of {scope.schema.qualname}"
-            scope.fault(Code.MT141, message, _key_span(example, name, sample), suggest(name, arguments))
+            scope.fault(Code.MT141, message, example.names.key(name), suggest(name, arguments))
     for argument in arguments.values():
         if argument.name not in example.arguments and not argument.has_default:
             scope.fault(
-                Code.MT140, f"the example has no `{argument.name}`", example.node.span, f"add `{argument.name}:`"
+                Code.MT140, f"the example has no `{argument.name}`", example.place.span, f"add `{argument.name}:`"
             )
     returns = scope.schema.returns
     if example.expected and len(example.expected) != len(returns):
-        span = example.node.entries["expect"][0].span
+        span = example.place.key("expect")
         count = f"{len(example.expected)} value{'' if len(example.expected) == 1 else 's'}"
         scope.fault(Code.MT142, f"{count} for {len(returns)} outputs", span, "give a list with one an output")
         return replace(example, arguments=values)
     pairs = zip(example.expected, returns, strict=False)
     expected = tuple(_sample(sample, ret.type, scope, Purpose.EXPECT) for sample, ret in pairs)
     return replace(example, arguments=values, expected=expected)
-
-
-def _key_span(example: Example, name: str, sample: Sample) -> Span:
-    args = example.node.get("args")
-    return args.entries[name][0].span if isinstance(args, Mapping) else sample.node.span
 
 
 def _sample(sample: Sample, type_: opschema.Type, scope: OpScope, purpose: Purpose) -> Sample:
@@ -61,10 +54,10 @@ def _sample(sample: Sample, type_: opschema.Type, scope: OpScope, purpose: Purpo
     if isinstance(bare, opschema.ListType):
         return replace(sample, items=tuple(_sample(item, bare.elem, scope, purpose) for item in sample.items))
     if opschema.base_of(bare).name != "Tensor":
-        scope.fault(Code.MT143, f"a list is not {bare}", sample.node.span)
+        scope.fault(Code.MT143, f"a list is not {bare}", sample.span)
     elif not is_nested_numbers(sample):
         scope.fault(
-            Code.MT144, "not numbers in lists of one length at each level", sample.node.span, "write `[[1, 2], [3, 4]]`"
+            Code.MT144, "not numbers in lists of one length at each level", sample.span, "write `[[1, 2], [3, 4]]`"
         )
     return sample
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import opschema
 from mtcodegen.check.kernels import is_composite
 from mtcodegen.check.scopes import OpScope
-from mtcodegen.document.nodes import Scalar
 from mtcodegen.entries.model import Derivative, Forward, OpSpec, Tangent
 from mtcodegen.expr import Unread, analyze, reads, tangent_scope, value_type
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
+from mtcodegen.findings.source import Text
 
 __all__ = ["differentiable_arguments", "resolve_forward", "tangent_names"]
 
@@ -53,7 +53,7 @@ def resolve_forward(spec: OpSpec, scope: OpScope) -> Forward | None:
     return forward if found == forward.tangents else replace(forward, tangents=found)
 
 
-def _is_useless(spec: OpSpec, key: Scalar, scope: OpScope, differentiable: list[str], outputs: list[str]) -> bool:
+def _is_useless(spec: OpSpec, key: Text, scope: OpScope, differentiable: list[str], outputs: list[str]) -> bool:
     """Whether nothing would ever ask for tangents; notes why."""
     if spec.schema.kind is opschema.SchemaKind.OUT:
         scope.fault(Code.MT416, "an out variant has no tangent", key.span, "remove `forward`")
@@ -127,7 +127,7 @@ def _resolve(
         and read.isdisjoint(f"{x}_t" for x in differentiable)
     ):
         hint = f"a tangent is computed from tangents, such as `{differentiable[0]}_t`; or write `not_differentiable`"
-        scope.fault(Code.MT422, f"the tangent of `{tangent.name}` does not depend on any", formula.node.span, hint)
+        scope.fault(Code.MT422, f"the tangent of `{tangent.name}` does not depend on any", formula.text.span, hint)
     return tangent if formula is tangent.formula else Tangent(tangent.key, tangent.name, formula, tangent.marker)
 
 

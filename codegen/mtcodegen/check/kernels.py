@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import opschema
 from mtcodegen.check.scopes import OpScope
-from mtcodegen.document.nodes import Mapping
 from mtcodegen.entries.model import (
     Compute,
     FakeRule,
@@ -79,12 +78,12 @@ def runs_on_meta(spec: OpSpec) -> bool:
 
 def resolve_fakes(spec: OpSpec, scope: OpScope) -> OpSpec:
     """Check the fake rules, and that there is one for every new output."""
-    if "fake" not in spec.node.entries:
+    if "fake" not in spec.place:
         if needs_fake(spec):
             hint = "say what the output looks like, as in `fake: {like: x}`"
             scope.fault(Code.MT401, f"{spec.schema.qualname} has no `fake` rule", scope.name_span, hint)
         return spec
-    span = spec.node.entries["fake"][0].span
+    span = spec.place.key("fake")
     fresh = fresh_returns(spec.schema)
     if not fresh:
         scope.fault(Code.MT404, f"{spec.schema.qualname} makes no new output, so it needs no `fake`", span)
@@ -114,20 +113,20 @@ def _check_outputs_are_tensors(spec: OpSpec, scope: OpScope, span: Span) -> None
 
 def _resolve_fake(rule: FakeRule, scope: OpScope) -> FakeRule:
     has_tensor = bool(tensor_arguments(scope.schema))
-    entries = rule.node.entries
+    place = rule.place
     if rule.like is not None and rule.shape is not None:
         message = "`like` and `shape` both give the output's shape"
-        scope.fault(Code.MT406, message, entries["shape"][0].span, "remove one of them")
-    if "like" not in entries and "shape" not in entries and not has_tensor:
-        scope.fault(Code.MT403, "the rule gives no `shape`, and there is no tensor to take it from", rule.node.span)
-    if "like" in entries and "device" in entries:
+        scope.fault(Code.MT406, message, place.key("shape"), "remove one of them")
+    if "like" not in place and "shape" not in place and not has_tensor:
+        scope.fault(Code.MT403, "the rule gives no `shape`, and there is no tensor to take it from", rule.place.span)
+    if "like" in place and "device" in place:
         message = "`like` gives the device already"
-        scope.fault(Code.MT406, message, entries["device"][0].span, "give `shape`, `dtype` and `device`")
-    if "shape" in entries and not has_tensor:
+        scope.fault(Code.MT406, message, place.key("device"), "give `shape`, `dtype` and `device`")
+    if "shape" in place and not has_tensor:
         for name in ("dtype", "device"):
-            if name not in entries:
+            if name not in place:
                 message = f"the rule gives no `{name}`, and there is no tensor to take it from"
-                scope.fault(Code.MT403, message, rule.node.span, f"add `{name}:`")
+                scope.fault(Code.MT403, message, rule.place.span, f"add `{name}:`")
     if isinstance(rule.shape, tuple):
         shape: Formula | tuple[Formula, ...] | None = tuple(
             scope.formula(part, Purpose.FAKE, INT) for part in rule.shape
@@ -149,7 +148,7 @@ def _resolve_fake(rule: FakeRule, scope: OpScope) -> FakeRule:
 def resolve_kernels(spec: OpSpec, scope: OpScope) -> OpSpec:
     """Check every kernel, and that each can be reached."""
     if not spec.kernels:
-        if "kernels" not in spec.node.entries:
+        if "kernels" not in spec.place:
             hint = "add `kernels:` with a kernel for every device it should run on"
             scope.fault(Code.MT301, f"{spec.schema.qualname} has no kernel", scope.name_span, hint)
         return spec
@@ -166,9 +165,9 @@ def _check_reachable(spec: OpSpec, scope: OpScope) -> None:
         for device in kernel.devices or ("",):
             if device in settled:
                 where = f" on {device}" if device else ""
-                first = Related(settled[device].node.span, "this kernel takes everything")
+                first = Related(settled[device].place.span, "this kernel takes everything")
                 hint = "give the one before it `dtypes` or `when`, or put that one last"
-                scope.fault(Code.MT307, f"this kernel never runs{where}", kernel.node.span, hint, first)
+                scope.fault(Code.MT307, f"this kernel never runs{where}", kernel.place.span, hint, first)
             elif kernel.when is None and not kernel.dtypes:
                 settled[device] = kernel
 
@@ -177,7 +176,7 @@ def _check_fallback(spec: OpSpec, scope: OpScope) -> None:
     """A fallback has a kernel for cpu to fall back to, and moves nothing but tensors."""
     if not spec.fallback:
         return
-    span = spec.node.entries["fallback"][0].span
+    span = spec.place.key("fallback")
     devices = {device for kernel in spec.kernels for device in kernel.devices}
     types = [opschema.base_of(argument.type).name for argument in spec.schema.arguments]
     views = [ret for ret in spec.schema.returns if ret.alias is not None and not ret.alias.write]
@@ -203,14 +202,13 @@ def _check_autocast(spec: OpSpec, scope: OpScope) -> None:
     if not spec.autocast:
         return
     tensors = tensor_arguments(spec.schema)
-    for device, policy in spec.autocast.items():
-        entries = spec.node.entries["autocast"][1]
-        span = entries.entries[device][0].span if isinstance(entries, Mapping) else entries.span
+    for cast in spec.autocast:
+        span = cast.key.span
         if any(argument.is_write for argument in spec.schema.arguments):
             scope.fault(Code.MT311, "an operator that writes to an argument cannot cast it", span, "remove `autocast`")
-        elif len(tensors) < (2 if policy == "promote" else 1):
-            wanted = "two tensor arguments" if policy == "promote" else "a tensor argument"
-            scope.fault(Code.MT311, f"`{policy}` needs {wanted}", span)
+        elif len(tensors) < (2 if cast.policy == "promote" else 1):
+            wanted = "two tensor arguments" if cast.policy == "promote" else "a tensor argument"
+            scope.fault(Code.MT311, f"`{cast.policy}` needs {wanted}", span)
 
 
 def _resolve_kernel(kernel: KernelSpec, scope: OpScope) -> KernelSpec:
@@ -231,12 +229,12 @@ def _resolve_kernel(kernel: KernelSpec, scope: OpScope) -> KernelSpec:
 def _check_device(kernel: KernelSpec, scope: OpScope, form: str) -> None:
     if not kernel.devices:
         hint = "add `device: npu`, or a list of devices"
-        scope.fault(Code.MT305, "the kernel has no `device`", kernel.node.entries[form][0].span, hint)
+        scope.fault(Code.MT305, "the kernel has no `device`", kernel.place.key(form), hint)
 
 
 def _resolve_compute(kernel: KernelSpec, body: Compute, scope: OpScope) -> Compute:
     returns = scope.schema.returns
-    span = kernel.node.entries["compute"][0].span
+    span = kernel.place.key("compute")
     if len(body.formulas) == 1:
         types = [value_type(ret.type) for ret in returns]
         expected = types[0] if len(types) == 1 else ValueType.tuple_of(types)
@@ -258,7 +256,7 @@ def _resolve_mindspore(body: Mindspore, scope: OpScope) -> Mindspore:
 
 
 def _resolve_launch(kernel: KernelSpec, body: Launch, scope: OpScope) -> Launch:
-    span = kernel.node.entries["symbol"][0].span
+    span = kernel.place.key("symbol")
     if body.library is None and not body.sources:
         hint = "add `library:` or `source:` to it, or `library:` to the file"
         scope.fault(Code.MT303, f"the kernel `{body.symbol}` has neither `library` nor `source`", span, hint)
@@ -276,15 +274,15 @@ def _resolve_launch(kernel: KernelSpec, body: Launch, scope: OpScope) -> Launch:
 
 
 def _check_block_dim(kernel: KernelSpec, body: Launch, scope: OpScope) -> None:
-    given = "block_dim" in kernel.node.entries
+    given = "block_dim" in kernel.place
     if body.abi == "ascendc" and not given:
-        span = kernel.node.entries["symbol"][0].span
+        span = kernel.place.key("symbol")
         hint = "add `block_dim:`, as in `block_dim: min(ceil_div(x.numel(), 2048), 40)`"
         scope.fault(
             Code.MT304, f"the kernel `{body.symbol}` has no `block_dim`, which the abi `ascendc` needs", span, hint
         )
     if body.abi == "c" and given:
-        span = kernel.node.entries["block_dim"][0].span
+        span = kernel.place.key("block_dim")
         scope.fault(Code.MT317, "the abi `c` has no `block_dim`", span, "remove it, or say `abi: ascendc`")
 
 
@@ -301,7 +299,7 @@ def _check_outputs(body: Launch, scope: OpScope, span: Span) -> None:
                 Code.MT308, f"the output is {ret.type}, which a launched kernel cannot return", span, "use `python`"
             )
             return
-    if fresh_returns(spec.schema) and not spec.fakes and ("fake" in spec.node.entries or not needs_fake(spec)):
+    if fresh_returns(spec.schema) and not spec.fakes and ("fake" in spec.place or not needs_fake(spec)):
         hint = "give `fake` as `like:` or `shape:`"
         scope.fault(Code.MT314, "nothing says how to allocate the outputs of this kernel", span, hint)
 
@@ -323,7 +321,7 @@ def _check_written(body: Launch, scope: OpScope, span: Span) -> None:
             match node:
                 case Call(function=Name(id="contiguous"), arguments=(Name(id=name),)) if name in written:
                     message = f"`contiguous({name})` may be a copy, and what is written to that is lost"
-                    span = arg.value.node.locate(node.offset, node.length)
+                    span = arg.value.text.locate(node.offset, node.length)
                     scope.fault(Code.MT316, message, span, f"pass `{name}`, or `desc({name})`")
 
 
@@ -333,16 +331,16 @@ def _check_use(kernel: KernelSpec, body: Launch, scope: OpScope) -> None:
     unread = any(isinstance(arg.value.expr, Unread) for arg in body.args)
     arguments = {argument.name for argument in scope.schema.arguments}
     for name in ("workspace", "tiling"):
-        declared = name in kernel.node.entries
+        declared = name in kernel.place
         if declared and name not in used and not unread:
-            span = kernel.node.entries[name][0].span
+            span = kernel.place.key(name)
             scope.fault(
                 Code.MT318, f"`{name}` is not among the `args`", span, f"add `{name}` where the kernel takes it"
             )
         elif name in used and not declared and name not in arguments:
             arg = next(arg for arg in body.args if any(node == Name(name) for node in walk(arg.value.expr)))
             hint = f"add `{name}:` to the kernel"
-            scope.fault(Code.MT309, f"the kernel declares no `{name}`", arg.value.node.span, hint)
+            scope.fault(Code.MT309, f"the kernel declares no `{name}`", arg.value.text.span, hint)
 
 
 def _resolve_arg(arg: KernelArg, scope: OpScope) -> KernelArg:
@@ -357,7 +355,7 @@ def _resolve_arg(arg: KernelArg, scope: OpScope) -> KernelArg:
             return KernelArg(scope.formula(formula, Purpose.LAUNCH, replace(TENSOR, optional=True)), "desc")
         case "upload":
             if not _is_name(formula, "tiling"):
-                scope.fault(Code.MT319, "only `tiling` can be uploaded", formula.node.span)
+                scope.fault(Code.MT319, "only `tiling` can be uploaded", formula.text.span)
             return KernelArg(scope.formula(formula, Purpose.LAUNCH), "upload")
     return KernelArg(scope.formula(formula, Purpose.LAUNCH), arg.type)
 
@@ -368,8 +366,8 @@ def _is_name(formula: Formula, name: str) -> bool:
 
 def _resolve_field(name: str, arg: KernelArg, scope: OpScope) -> KernelArg:
     if arg.type in ("ptr", "desc", "upload") and not isinstance(arg.value.expr, Unread):
-        node = arg.value.node
-        hint = f"write a C type, as in `{name}: u32({node.value[:40]})`"
-        scope.fault(Code.MT215, f"the tiling field `{name}` has no C type", node.span, hint)
+        text = arg.value.text
+        hint = f"write a C type, as in `{name}: u32({text.value[:40]})`"
+        scope.fault(Code.MT215, f"the tiling field `{name}` has no C type", text.span, hint)
         return arg
     return KernelArg(scope.formula(arg.value, Purpose.LAUNCH), arg.type)

@@ -17,9 +17,9 @@ from mtcodegen.expr import Call, Expr, Name, reads, walk
 from mtcodegen.expr.nodes import Attribute
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic, Related
-from mtcodegen.findings.source import Span
+from mtcodegen.findings.source import Place, Span
 
-__all__ = ["RULES", "Finding"]
+__all__ = ["RULES", "Finding", "Nodes"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,30 @@ class Finding:
     edits: tuple[Edit, ...] = ()
 
 
-Rule = Callable[[OpSpec, Node], Iterator[Finding]]
+class Nodes:
+    """A file's nodes: what a rule would change of the text is found by where it stands."""
+
+    def __init__(self, document: Node) -> None:
+        self.document = document
+        self._by_start = {node.start: node for node in _mappings(document)}
+
+    def at(self, place: Place) -> Mapping:
+        """The entry, or the part of one, that stands at a place."""
+        return self._by_start[place.span.offset]
+
+
+def _mappings(node: Node) -> Iterator[Mapping]:
+    """All there are: no two begin at one character, since a mapping begins with a key."""
+    if isinstance(node, Mapping):
+        yield node
+        for _, value in node.entries.values():
+            yield from _mappings(value)
+    elif isinstance(node, Sequence):
+        for item in node.items:
+            yield from _mappings(item)
+
+
+Rule = Callable[[OpSpec, Nodes], Iterator[Finding]]
 
 
 def _finding(
@@ -44,12 +67,8 @@ def _name_span(spec: OpSpec) -> Span:
     return spec.func.locate(0, len(spec.func.value.partition("(")[0]))
 
 
-def _key_span(node: Mapping, key: str) -> Span:
-    return node.entries[key][0].span
-
-
-def _missing_doc(spec: OpSpec, document: Node) -> Iterator[Finding]:
-    if "doc" not in spec.node.entries and not spec.schema.name.startswith("_"):
+def _missing_doc(spec: OpSpec, nodes: Nodes) -> Iterator[Finding]:
+    if "doc" not in spec.place and not spec.schema.name.startswith("_"):
         hint = "add `doc:`; `help()` and editors show it"
         yield _finding(Code.MT801, f"{spec.schema.qualname} has no `doc`", _name_span(spec), hint)
 
@@ -57,30 +76,29 @@ def _missing_doc(spec: OpSpec, document: Node) -> Iterator[Finding]:
 # ---------------------------------------------------------------- defaults
 
 
-def _redundant(spec: OpSpec, document: Node) -> Iterator[Finding]:
-    for node, key in _defaults_given(spec, document):
-        edit = remove_entry(node, key)
-        yield _finding(Code.MT802, f"`{key}` gives the default", _key_span(node, key), "remove it", edit)
+def _redundant(spec: OpSpec, nodes: Nodes) -> Iterator[Finding]:
+    for place, key in _defaults_given(spec, nodes):
+        edit = remove_entry(nodes.at(place), key)
+        yield _finding(Code.MT802, f"`{key}` gives the default", place.key(key), "remove it", edit)
 
 
-def _defaults_given(spec: OpSpec, document: Node) -> Iterator[tuple[Mapping, str]]:
-    entry = spec.node
-    if "variants" in entry.entries and spec.variants == ("function",):
-        yield entry, "variants"
-    tags = entry.get("tags")
-    if isinstance(tags, Sequence) and not tags.items:
-        yield entry, "tags"
-    library = document.get("library") if isinstance(document, Mapping) else None
+def _defaults_given(spec: OpSpec, nodes: Nodes) -> Iterator[tuple[Place, str]]:
+    if "variants" in spec.place and spec.variants == ("function",):
+        yield spec.place, "variants"
+    if "tags" in spec.place and not spec.tags:
+        yield spec.place, "tags"
+    library = nodes.document.get("library") if isinstance(nodes.document, Mapping) else None
     for kernel in spec.kernels:
-        abi, own = kernel.node.get("abi"), kernel.node.get("library")
+        node = nodes.at(kernel.place)
+        abi, own = node.get("abi"), node.get("library")
         if isinstance(abi, Scalar) and abi.value == ("ascendc" if kernel.devices == ("npu",) else "c"):
-            yield kernel.node, "abi"
+            yield kernel.place, "abi"
         if isinstance(own, Scalar) and isinstance(library, Scalar) and own.value == library.value:
-            yield kernel.node, "library"
+            yield kernel.place, "library"
     yield from _fake_defaults(spec)
 
 
-def _fake_defaults(spec: OpSpec) -> Iterator[tuple[Mapping, str]]:
+def _fake_defaults(spec: OpSpec) -> Iterator[tuple[Place, str]]:
     tensors = [item for item in spec.schema.arguments if opschema.base_of(item.type).name == "Tensor"]
     if not tensors or not isinstance(tensors[0].type, opschema.BaseType):
         return
@@ -92,52 +110,54 @@ def _fake_defaults(spec: OpSpec) -> Iterator[tuple[Mapping, str]]:
             base = rule.like.expr.id
         for key, formula in (("dtype", rule.dtype), ("device", rule.device)):
             if formula is not None and formula.expr == Attribute(Name(base), key):
-                yield rule.node, key
+                yield rule.place, key
 
 
 # ---------------------------------------------------------------- conditions
 
 
-def _constant_conditions(spec: OpSpec, document: Node) -> Iterator[Finding]:
+def _constant_conditions(spec: OpSpec, nodes: Nodes) -> Iterator[Finding]:
     for i, check in enumerate(spec.checks):
-        yield from _constant(spec, check.condition, _without_check(spec, i), "is never called: it always fails")
+        yield from _constant(
+            spec, check.condition, _without_check(nodes.at(spec.place), i), "is never called: it always fails"
+        )
     for kernel in spec.kernels:
         if kernel.when is not None:
-            yield from _constant(spec, kernel.when, remove_entry(kernel.node, "when"), "is never run")
+            yield from _constant(spec, kernel.when, remove_entry(nodes.at(kernel.place), "when"), "is never run")
 
 
 def _constant(spec: OpSpec, condition: Formula, edit: Edit | None, otherwise: str) -> Iterator[Finding]:
     value = truth(condition.expr, spec.schema)
     if value is True:
         yield _finding(
-            Code.MT803, "this always holds", condition.node.span, "remove it, or mend what it compares", edit
+            Code.MT803, "this always holds", condition.text.span, "remove it, or mend what it compares", edit
         )
     elif value is False:
-        yield _finding(Code.MT804, f"this never holds, so that what it guards {otherwise}", condition.node.span)
+        yield _finding(Code.MT804, f"this never holds, so that what it guards {otherwise}", condition.text.span)
 
 
-def _without_check(spec: OpSpec, index: int) -> Edit | None:
-    node = spec.node.get("check")
-    only = not isinstance(node, Sequence) or len(node.items) == 1
-    return remove_entry(spec.node, "check") if only else remove_item(node, index)  # type: ignore[arg-type]
+def _without_check(entry: Mapping, index: int) -> Edit | None:
+    checks = entry.get("check")
+    if not isinstance(checks, Sequence) or len(checks.items) == 1:
+        return remove_entry(entry, "check")
+    return remove_item(checks, index)
 
 
-def _repeated_checks(spec: OpSpec, document: Node) -> Iterator[Finding]:
+def _repeated_checks(spec: OpSpec, nodes: Nodes) -> Iterator[Finding]:
     for i, check in enumerate(spec.checks):
         condition = check.condition
         first = next((item.condition for item in spec.checks[:i] if item.condition.expr == condition.expr), None)
         if first is not None:
-            there = Related(first.node.span, "first checked here")
-            yield _finding(
-                Code.MT808, "this is checked twice", condition.node.span, "remove it", _without_check(spec, i), [there]
-            )
+            there = Related(first.text.span, "first checked here")
+            edit = _without_check(nodes.at(spec.place), i)
+            yield _finding(Code.MT808, "this is checked twice", condition.text.span, "remove it", edit, [there])
 
 
-def _repeated_items(spec: OpSpec, document: Node) -> Iterator[Finding]:
-    lists = [(spec.node, "tags"), (spec.node, "variants")]
-    lists += [(kernel.node, key) for kernel in spec.kernels for key in ("device", "dtypes")]
-    for node, key in lists:
-        items = node.get(key)
+def _repeated_items(spec: OpSpec, nodes: Nodes) -> Iterator[Finding]:
+    lists = [(spec.place, "tags"), (spec.place, "variants")]
+    lists += [(kernel.place, key) for kernel in spec.kernels for key in ("device", "dtypes")]
+    for place, key in lists:
+        items = nodes.at(place).get(key)
         values = [item.value for item in items.items if isinstance(item, Scalar)] if isinstance(items, Sequence) else []
         for i, value in enumerate(values):
             if value in values[:i] and isinstance(items, Sequence):
@@ -150,18 +170,18 @@ def _repeated_items(spec: OpSpec, document: Node) -> Iterator[Finding]:
 # ---------------------------------------------------------------- kernels and arguments
 
 
-def _dead_kernels(spec: OpSpec, document: Node) -> Iterator[Finding]:
-    kernels = spec.node.get("kernels")
+def _dead_kernels(spec: OpSpec, nodes: Nodes) -> Iterator[Finding]:
+    kernels = nodes.at(spec.place).get("kernels")
     for i, kernel in enumerate(spec.kernels):
         earlier = [_first_taking_all(spec, device, kernel, i) for device in kernel.devices]
         taken = [item for item in earlier if item is not None]
         if taken and len(taken) == len(earlier):
-            nodes = dict.fromkeys(item.node for item in taken)
-            there = [Related(node.span, "this kernel takes all that it would") for node in nodes]
+            places = dict.fromkeys(item.place for item in taken)
+            there = [Related(place.span, "this kernel takes all that it would") for place in places]
             hint = "move it up, or narrow the one before it"
             edit = remove_item(kernels, i) if isinstance(kernels, Sequence) else None
             message = f"this kernel is never run on {' and '.join(dict.fromkeys(kernel.devices))}"
-            yield _finding(Code.MT805, message, next(iter(kernel.node.entries.values()))[0].span, hint, edit, there)
+            yield _finding(Code.MT805, message, next(iter(kernel.place.keys.values())).span, hint, edit, there)
 
 
 def _first_taking_all(spec: OpSpec, device: str, kernel: KernelSpec, position: int) -> KernelSpec | None:
@@ -174,7 +194,7 @@ def _first_taking_all(spec: OpSpec, device: str, kernel: KernelSpec, position: i
     return None
 
 
-def _unused_arguments(spec: OpSpec, document: Node) -> Iterator[Finding]:
+def _unused_arguments(spec: OpSpec, nodes: Nodes) -> Iterator[Finding]:
     if not spec.kernels or reads_in_python(spec):
         return
     used = {node.id for formula in every_formula(spec) for node in walk(formula.expr) if isinstance(node, Name)}
@@ -194,7 +214,7 @@ _SHAPE_METHODS = {"view_as": "view", "reshape_as": "reshape", "expand_as": "expa
 _LIKE = frozenset({"zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like"})
 
 
-def _saves_too_much(spec: OpSpec, document: Node) -> Iterator[Finding]:
+def _saves_too_much(spec: OpSpec, nodes: Nodes) -> Iterator[Finding]:
     whole: Counter[str] = Counter()
     loose: list[tuple[str, Formula, Call]] = []
     for formula in gradients(spec):
@@ -204,7 +224,7 @@ def _saves_too_much(spec: OpSpec, document: Node) -> Iterator[Finding]:
     known = {argument.name for argument in spec.schema.arguments} | {"result"}
     for name, formula, call in loose:
         if name in known and whole[name] == only_shape[name]:
-            span = formula.node.locate(call.offset, call.length)
+            span = formula.text.locate(call.offset, call.length)
             message = f"this saves all of `{name}`, of which only the shape is needed"
             edit, hint = _with_shape(name, formula, call)
             yield _finding(Code.MT807, message, span, hint, edit)
@@ -227,8 +247,8 @@ def _with_shape(name: str, formula: Formula, call: Call) -> tuple[Edit | None, s
     method = _SHAPE_METHODS[call.function.name]
     hint = f"write `.{method}({name}.shape)`"
     start, end = call.function.name_offset, call.offset + call.length
-    first, last = formula.node.locate(start), formula.node.locate(end - 1)
-    text = formula.node.source.text[first.offset : last.offset + 1]
+    first, last = formula.text.locate(start), formula.text.locate(end - 1)
+    text = formula.text.source.text[first.offset : last.offset + 1]
     as_written = "".join(text.split()) == f"{call.function.name}({name})"
     return (Edit(first.offset, last.offset + 1, f"{method}({name}.shape)") if as_written else None), hint
 

@@ -7,10 +7,10 @@ import pathlib
 from collections.abc import Iterable, Mapping, Set
 
 import opschema
-from mtcodegen.document.load import load, read
+from mtcodegen.document.load import read
 from mtcodegen.entries.formulas import composed
+from mtcodegen.entries.front import declared_schemas
 from mtcodegen.entries.model import OpSpec
-from mtcodegen.entries.parse import declared_schemas
 from mtcodegen.expr import OperatorTable
 from mtcodegen.findings.source import Source
 from mtcodegen.system.paths import data_folder
@@ -44,5 +44,4 @@ def _built_in(own_files: Set[pathlib.Path]) -> dict[str, opschema.Schema]:
 @functools.lru_cache(maxsize=64)  # whoever checks file after file in one process reads the built-in ones once
 def _declared(text: str) -> Mapping[str, opschema.Schema]:
     """The schemas in a file by the names of their operators. What is wrong with the file its own run says."""
-    document = load(Source("", text))[0]
-    return {} if document is None else {schema.qualname: schema for schema in declared_schemas(document)}
+    return {schema.qualname: schema for schema in declared_schemas(Source("", text))}

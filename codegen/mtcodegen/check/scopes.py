@@ -46,8 +46,8 @@ class OpScope:
 
     def note(self, formula: Formula, checked: Checked) -> Formula:
         """Take over the faults, and the resolved expression."""
-        self.diagnostics += [expression_fault(formula.node, error) for error in checked.errors]
-        return formula if checked.expr is formula.expr else Formula(formula.node, checked.expr)
+        self.diagnostics += [expression_fault(formula.text, error) for error in checked.errors]
+        return formula if checked.expr is formula.expr else Formula(formula.text, checked.expr)
 
     def fault(self, code: Code, message: str, span: Span, hint: str = "", *related: Related) -> None:
         """Note a finding."""

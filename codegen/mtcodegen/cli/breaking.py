@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from mtcodegen.check.compatibility import Break, breaks
 from mtcodegen.cli.common import add_format, add_inputs, named_inputs, path_name, report, say, status
 from mtcodegen.document.load import read
-from mtcodegen.document.nodes import Scalar
 from mtcodegen.entries.front import parse_source
 from mtcodegen.entries.model import OpSpec
 from mtcodegen.entries.schemas import argument_span
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related, in_source_order, suggest
-from mtcodegen.findings.source import Source, Span
+from mtcodegen.findings.source import Source, Span, Text
 from mtcodegen.project.inputs import is_listed, whole_folders
 from mtcodegen.project.loading import Document, load_inputs
 from mtcodegen.project.pyproject import UsageError
@@ -87,7 +86,7 @@ def _fault(item: Break, spec: OpSpec) -> Diagnostic:
     return Diagnostic(item.code, f"{spec.schema.qualname}: {item.message}", _span(item, spec.func), item.hint)
 
 
-def _span(item: Break, func: Scalar) -> Span:
+def _span(item: Break, func: Text) -> Span:
     """The argument that it is about, the operator's name, or what is returned."""
     if item.code == Code.MT702:
         return func.locate(0, len(func.value.partition("(")[0]))

@@ -8,7 +8,7 @@ import pathlib
 import re
 from collections.abc import Iterable, Mapping
 
-from mtcodegen.check.lint_rules import RULES, Finding
+from mtcodegen.check.lint_rules import RULES, Finding, Nodes
 from mtcodegen.cli.common import add_format, add_inputs, named_inputs, report, say
 from mtcodegen.cli.files import replace_file
 from mtcodegen.document.edit import Edit, apart, apply_edits
@@ -90,7 +90,8 @@ def _codes(given: Iterable[str]) -> set[Code]:
 def _lint(document: Document, wanted: Rules) -> list[Finding]:
     rules = wanted[document.item.path.parent]
     written = [spec for spec in document.file.ops if not is_variant(spec)]
-    found = [item for spec in written for rule in RULES for item in rule(spec, document.node)]
+    nodes = Nodes(document.node)
+    found = [item for spec in written for rule in RULES for item in rule(spec, nodes)]
     return [item for item in found if item.diagnostic.code in rules and not _is_ignored(item.diagnostic)]
 
 

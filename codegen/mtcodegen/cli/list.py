@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         sys.stdout.write(json.dumps([_object(spec) for spec in specs], indent=2) + "\n")
         return code
-    rows = [(spec.schema.qualname, devices_of(spec), gradient_of(spec), spec.place) for spec in specs]
+    rows = [(spec.schema.qualname, devices_of(spec), gradient_of(spec), _declared(spec)) for spec in specs]
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
     for row in rows:
         sys.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)))
@@ -56,6 +56,12 @@ def specs_of(options: argparse.Namespace, files: Sequence[str]) -> tuple[list[Op
     documents, found = load_inputs(named_inputs(chosen))
     report(argparse.Namespace(format="text"), found)
     return [spec for document in documents for spec in document.file.ops], status(found)
+
+
+def _declared(spec: OpSpec) -> str:
+    """``ops.yaml:3``: the file without its folders, and the line."""
+    span = spec.place.span
+    return f"{span.source.name}:{span.line}"
 
 
 def devices_of(spec: OpSpec) -> str:
@@ -79,6 +85,6 @@ def _object(spec: OpSpec) -> dict[str, Any]:
         "schema": str(spec.schema),
         "devices": [] if not spec.kernels else devices_of(spec).split(),
         "gradient": gradient_of(spec),
-        "file": spec.node.source.path,
-        "line": spec.node.line,
+        "file": spec.place.span.source.path,
+        "line": spec.place.span.line,
     }

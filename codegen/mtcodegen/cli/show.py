@@ -6,12 +6,12 @@ import argparse
 import json
 import sys
 import textwrap
+from collections.abc import Iterator
 from typing import Any
 
 from mtcodegen.cli.common import add_inputs, wants_colour
 from mtcodegen.cli.list import add_listing, gradient_of, specs_of
-from mtcodegen.document.nodes import Mapping, Node, Scalar
-from mtcodegen.entries.model import Compute, KernelSpec, Launch, Mindspore, OpSpec, PythonFunction, Variant
+from mtcodegen.entries.model import Compute, FakeRule, KernelSpec, Launch, Mindspore, OpSpec, PythonFunction, Variant
 from mtcodegen.findings.diagnostics import suggest
 from mtcodegen.project.pyproject import UsageError
 
@@ -59,18 +59,18 @@ def _object(spec: OpSpec) -> dict[str, Any]:
         "name": spec.schema.qualname,
         "schema": str(spec.schema),
         "doc": spec.doc,
-        "checks": [check.condition.node.value for check in spec.checks],
-        "fake": [] if "fake" not in spec.node.entries else _written(spec.node.entries["fake"][1]),
+        "checks": [check.condition.text.value for check in spec.checks],
+        "fake": _fakes(spec),
         "kernels": [_kernel(kernel) for kernel in spec.kernels],
         "gradient": gradient_of(spec),
         "gradients": _gradients(spec),
-        "tangents": [] if "forward" not in spec.node.entries else _lines(spec.node.entries["forward"][1]),
-        "graph": [node.value for node in spec.graph_update],
+        "tangents": _tangents(spec),
+        "graph": [name.value for name in spec.graph_update],
         "tags": list(spec.tags),
         "device_check": spec.device_check,
         "overlap_check": list(spec.overlap_check),
-        "file": spec.node.source.path,
-        "line": spec.node.line,
+        "file": spec.place.span.source.path,
+        "line": spec.place.span.line,
     }
 
 
@@ -79,8 +79,8 @@ def _kernel(kernel: KernelSpec) -> dict[str, Any]:
     if kernel.dtypes:
         result["dtypes"] = list(kernel.dtypes)
     if kernel.when is not None:
-        result["when"] = kernel.when.node.value
-    return result | {"line": kernel.node.line}
+        result["when"] = kernel.when.text.value
+    return result | {"line": kernel.place.span.line}
 
 
 def _body(kernel: KernelSpec) -> str:
@@ -93,7 +93,7 @@ def _body(kernel: KernelSpec) -> str:
         case Mindspore(primitive=primitive):
             return f"MindSpore {primitive}"
         case Compute(formulas=formulas):
-            return "; ".join(formula.node.value for formula in formulas)
+            return "; ".join(formula.text.value for formula in formulas)
         case Variant(base=base):
             return f"made of {base.qualname}"
 
@@ -104,23 +104,34 @@ def _gradients(spec: OpSpec) -> dict[str, str]:
     if spec.backward.function is not None:
         return {"all": spec.backward.function.reference}
     items = spec.backward.derivatives
-    return {item.key.value: item.formula.node.value if item.formula is not None else item.marker for item in items}
+    return {item.key.value: item.formula.text.value if item.formula is not None else item.marker for item in items}
 
 
-def _lines(node: Node) -> list[str]:
-    """A mapping of scalars, ``key: value`` each; a scalar as it is."""
-    if isinstance(node, Mapping):
-        return [f"{key}: {value.value}" for key, (_, value) in node.entries.items() if isinstance(value, Scalar)]
-    return [node.value] if isinstance(node, Scalar) else []
+def _tangents(spec: OpSpec) -> list[str]:
+    forward = spec.forward
+    if forward is None:
+        return []
+    if forward.function is not None:
+        return [f"function: {forward.function.reference}"]
+    items = forward.tangents
+    return [f"{item.name}: {item.marker if item.formula is None else item.formula.text.value}" for item in items] or [
+        forward.marker
+    ]
 
 
-def _written(node: Node) -> list[str]:
-    """A node as in the file, an item of a list each."""
-    from mtcodegen.document.format import end_of
+def _fakes(spec: OpSpec) -> list[str]:
+    """The rules for the outputs, one each, as in a file."""
+    if spec.fake_function is not None:
+        return [f"{{python: {spec.fake_function.reference}}}"]
+    return [f"{{{', '.join(_rule(rule))}}}" for rule in spec.fakes]
 
-    if not isinstance(node, Scalar) and node.kind == "list":
-        return [text for item in node.items for text in _written(item)]  # type: ignore[union-attr]
-    return [" ".join(node.source.text[node.start : end_of(node)].split())]
+
+def _rule(rule: FakeRule) -> Iterator[str]:
+    for key, value in (("like", rule.like), ("shape", rule.shape), ("dtype", rule.dtype), ("device", rule.device)):
+        if isinstance(value, tuple):
+            yield f"{key}: [{', '.join(item.text.value for item in value)}]"
+        elif value is not None:
+            yield f"{key}: {value.text.value}"
 
 
 def _text(spec: OpSpec, colour: bool) -> str:

@@ -133,20 +133,20 @@ class _Builder:
         around: list[tuple[list[Node] | _Entries, Node | None]] = []  # what is around it, and their keys
         while (event := next_event()) is not None:
             kind, mark = event.__class__, event.start_mark
-            start, end, line = mark.index, event.end_mark.index, mark.line + 1
+            start, end = mark.index, event.end_mark.index
             node: Node
             if kind is ScalarEvent:
                 style = event.style or ""
-                node = Scalar(source, start, end, line, event.value, "" if style == ":" else style)
+                node = Scalar(source, start, end, event.value, "" if style == ":" else style)
             elif kind is MappingStartEvent:
-                node = Mapping(source, start, end, line, {})
+                node = Mapping(source, start, end, {})
             elif kind is SequenceStartEvent:
-                node = Sequence(source, start, end, line, [])
+                node = Sequence(source, start, end, [])
             elif kind is AliasEvent:
                 self._fault(
                     Code.MT104, f"aliases are not supported: `*{event.anchor}`", start, end, "write the value out"
                 )
-                node = Scalar(source, start, end, line, "", "")
+                node = Scalar(source, start, end, "", "")
             else:
                 if kind is DocumentStartEvent:
                     self._check_document(start, end)

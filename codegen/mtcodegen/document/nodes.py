@@ -7,36 +7,21 @@ from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 from functools import cached_property
 
-from mtcodegen.findings.source import Source, Span
+from mtcodegen.findings.source import Place, Source, Span, Text
 
 __all__ = ["Mapping", "Node", "Scalar", "Sequence"]
 
 
 @dataclass(frozen=True, eq=False)
-class Scalar:
-    """A scalar: ``value`` as YAML reads it, ``style`` as YAML writes it (``""`` is plain), and where it stands."""
+class Scalar(Text):
+    """A scalar: ``value`` as YAML reads it, ``style`` as YAML writes it (``""`` is plain)."""
 
-    source: Source
-    start: int
-    end: int
-    line: int
-    value: str
     style: str
 
     kind = "string"
 
-    @property
-    def span(self) -> Span:
-        """The whole scalar, or the first line of one that has several."""
-        written = self.source.text[self.start : self.end]
-        if "\n" in written:
-            written = written[: written.index("\n")]
-        return Span(self.source, self.start, len(written.rstrip()) or 1)
-
-    def locate(self, offset: int, length: int = 1) -> Span:
-        """Where ``value[offset:offset+length]`` stands in the file, whatever the scalar's style."""
-        if offset < len(self.value) and self._is_as_written:
-            return Span(self.source, self.start + offset, min(max(length, 1), len(self.value) - offset))
+    def locate_otherwise(self, offset: int, length: int) -> Span:
+        """By the characters of the file that the value was read from."""
         places = self._places
         if places is None:
             return self.span
@@ -49,32 +34,15 @@ class Scalar:
         end = last + 1 if end_of_line < 0 else end_of_line
         return Span(self.source, first, max(1, end - first))
 
-    def locate_item(self, item: str) -> Span:
-        """Where ``item`` stands among names with commas between; a namespace may stand before it."""
-        offset = self._items.get(item)
-        return self.span if offset is None else self.locate(offset, len(item))
-
-    @cached_property
-    def _items(self) -> dict[str, int]:
-        """Where in ``value`` the names between commas begin, with a namespace and without; the first of each."""
-        places: dict[str, int] = {}
-        offset = 0
-        for part in self.value.split(","):
-            end = offset + len(part.rstrip())
-            for name in (part.strip(), part.strip().rpartition("::")[2]):
-                places.setdefault(name, end - len(name))
-            offset += len(part) + 1
-        return places
-
     @property
-    def _is_as_written(self) -> bool:
-        """Whether it stands on one line as it is, which nearly all do."""
+    def is_as_written(self) -> bool:
+        """Whether it stands on one line as it is."""
         return not self.style and self.source.text.startswith(self.value, self.start)
 
     @cached_property
     def _places(self) -> SequenceOf[int] | None:
         """The file offset of every character of ``value``; None if it cannot be followed."""
-        if self._is_as_written:
+        if self.is_as_written:
             return range(self.start, self.start + len(self.value))
         reader = {"'": _single_quoted, '"': _double_quoted, "|": _block, ">": _block}.get(self.style, _plain)
         places: list[int] = []
@@ -154,7 +122,6 @@ class Sequence:
     source: Source
     start: int
     end: int
-    line: int
     items: list[Node]
 
     kind = "list"
@@ -172,7 +139,6 @@ class Mapping:
     source: Source
     start: int
     end: int
-    line: int
     entries: dict[str, tuple[Scalar, Node]]
 
     kind = "mapping"
@@ -181,6 +147,11 @@ class Mapping:
     def span(self) -> Span:
         """Its first character."""
         return Span(self.source, self.start)
+
+    @property
+    def place(self) -> Place:
+        """Where it stands, and its keys."""
+        return Place(self.span, {name: key for name, (key, _) in self.entries.items()})
 
     def get(self, key: str) -> Node | None:
         """The value of ``key``."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import opschema
 from mtcodegen.document.load import load
 from mtcodegen.document.nodes import Node
 from mtcodegen.entries.model import File
-from mtcodegen.entries.parse import parse
+from mtcodegen.entries.parse import parse, schemas_of
 from mtcodegen.entries.validate import validate
 from mtcodegen.entries.variants import expand
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Source
 
-__all__ = ["parse_source"]
+__all__ = ["declared_schemas", "parse_source"]
 
 
 def parse_source(source: Source) -> tuple[Node | None, File | None, list[Diagnostic]]:
@@ -24,3 +25,9 @@ def parse_source(source: Source) -> tuple[Node | None, File | None, list[Diagnos
     parsed, found = parse(node)
     file, more = expand(parsed)
     return node, file, [*found, *more]
+
+
+def declared_schemas(source: Source) -> list[opschema.Schema]:
+    """The schemas of a file's operators, of which nothing else is read; what cannot be read is left out."""
+    node, _ = load(source)
+    return [] if node is None else schemas_of(node)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mtcodegen.document.nodes import Mapping, Node, Scalar
 from mtcodegen.entries.model import Backward, Check, Compute, Formula, KernelArg, KernelSpec, Launch, OpSpec
 from mtcodegen.expr import Expr, Name, output_names, parse_expression, reads
 from mtcodegen.expr.nodes import map_children
+from mtcodegen.findings.source import Place, Text
 from opschema import Schema, SchemaKind
 
 __all__ = ["written_in_place"]
@@ -49,10 +49,10 @@ def _formulas(backward: Backward) -> Iterator[Formula]:
         yield from derivative.by_device.values()
 
 
-def _result_fits(spec: OpSpec, target: str, asked: Scalar) -> tuple[Check, ...]:
+def _result_fits(spec: OpSpec, target: str, asked: Text) -> tuple[Check, ...]:
     """That the argument can hold what the operator computes, in PyTorch's words."""
     dtype = spec.fakes[0].dtype
-    if dtype is None or dtype.node.value == f"{target}.dtype":
+    if dtype is None or dtype.text.value == f"{target}.dtype":
         return ()
     own = Formula(asked, parse_expression(f"{target}.dtype"))
     fits = parse_expression(f"can_cast(result, {target}.dtype)")
@@ -60,12 +60,12 @@ def _result_fits(spec: OpSpec, target: str, asked: Scalar) -> tuple[Check, ...]:
     return (Check(condition, "", ("result type ", dtype, " can't be cast to the desired output type ", own)),)
 
 
-def _into(kernel: KernelSpec, schema: Schema, target: str, asked: Scalar) -> KernelSpec:
+def _into(kernel: KernelSpec, schema: Schema, target: str, asked: Text) -> KernelSpec:
     """A kernel whose output is the argument."""
     body = kernel.body
     outputs: dict[str, Expr] = {name: Name(target) for name in output_names(schema)}
     if isinstance(body, Launch) and _takes_any_layout(body, {target, *outputs}):
-        values = [Formula(arg.value.node, _renamed(arg.value.expr, outputs)) for arg in body.args]
+        values = [Formula(arg.value.text, _renamed(arg.value.expr, outputs)) for arg in body.args]
         args = tuple(KernelArg(value, arg.type) for value, arg in zip(values, body.args, strict=True))
         return replace(kernel, body=replace(body, args=args))
     called = _computed(_call(schema, target, asked))
@@ -81,12 +81,10 @@ def _takes_any_layout(body: Launch, names: set[str]) -> bool:
 
 
 def _computed(call: Formula) -> KernelSpec:
-    entry: dict[str, tuple[Scalar, Node]] = {"compute": (call.node, call.node)}
-    node = Mapping(call.node.source, call.node.start, call.node.end, call.node.line, entry)
-    return KernelSpec(node, (), (), None, Compute((call,)))
+    return KernelSpec(Place(call.text.span, {"compute": call.text}), (), (), None, Compute((call,)))
 
 
-def _call(schema: Schema, first: str, asked: Scalar) -> Formula:
+def _call(schema: Schema, first: str, asked: Text) -> Formula:
     """The operator that ``schema`` declares, with ``first`` as its first argument."""
     name = schema.name if schema.namespace == "aten" else f"{schema.namespace}.{schema.name}"
     given = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in schema.arguments[1:]]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as MappingOf
-from collections.abc import Sequence as SequenceOf
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import opschema
-from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.expr import Expr
+from mtcodegen.findings.source import Place, Span, Text
 
 __all__ = [
     "Backward",
+    "Cast",
     "Check",
     "Compute",
     "Derivative",
@@ -38,9 +38,9 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """An expression as written (``node``) and as read."""
+    """An expression as written and as read."""
 
-    node: Scalar
+    text: Text
     expr: Expr
 
 
@@ -57,19 +57,19 @@ class Check:
 class PythonFunction:
     """``module:function``."""
 
-    node: Scalar
+    text: Text
 
     @property
     def reference(self) -> str:
-        """The text."""
-        return self.node.value
+        """The text's value."""
+        return self.text.value
 
 
 @dataclass(frozen=True, eq=False)
 class FakeRule:
     """Shape, dtype and device of one output; ``shape`` is one expression or one a dimension."""
 
-    node: Mapping
+    place: Place
     like: Formula | None = None
     shape: Formula | tuple[Formula, ...] | None = None
     dtype: Formula | None = None
@@ -90,12 +90,12 @@ class Launch:
 
     symbol: str
     abi: str
-    library: Scalar | None
-    sources: tuple[Scalar, ...]
+    library: Text | None
+    sources: tuple[Text, ...]
     args: tuple[KernelArg, ...]
     block_dim: Formula | None
     workspace: Formula | None
-    tiling: MappingOf[str, KernelArg]
+    tiling: Mapping[str, KernelArg]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ class Mindspore:
 
     primitive: str
     args: tuple[Formula, ...] | None
-    attrs: MappingOf[str, Formula]
+    attrs: Mapping[str, Formula]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ KernelBody = Launch | PythonFunction | Mindspore | Compute | Variant
 class KernelSpec:
     """One kernel. No ``devices``: it runs on every one."""
 
-    node: Mapping
+    place: Place
     devices: tuple[str, ...]
     dtypes: tuple[str, ...]
     when: Formula | None
@@ -142,19 +142,18 @@ class Derivative:
     ``marker`` then says why: ``not_differentiable`` (no gradient flows) or ``not_implemented`` (backward raises).
     """
 
-    key: Scalar
+    key: Text
     arguments: tuple[str, ...]
     formula: Formula | None
     marker: str = ""
-    by_device: MappingOf[str, Formula] = field(default_factory=dict)  # formulas that differ from the default one
+    by_device: Mapping[str, Formula] = field(default_factory=dict)  # formulas that differ from the default one
 
 
 @dataclass(frozen=True, eq=False)
 class Backward:
     """The gradients of an operator; with a ``function`` they are hand-written, with a ``marker`` there are none."""
 
-    node: Node
-    key: Scalar
+    key: Text
     derivatives: tuple[Derivative, ...] = ()
     function: PythonFunction | None = None
     setup_context: PythonFunction | None = None
@@ -169,7 +168,7 @@ class Tangent:
     of the tangents), ``not_differentiable`` (there is none) and ``not_implemented`` (asking for it raises).
     """
 
-    key: Scalar
+    key: Text
     name: str
     formula: Formula | None
     marker: str = ""
@@ -179,8 +178,7 @@ class Tangent:
 class Forward:
     """Forward-mode differentiation of an operator; with a ``function`` it is hand-written."""
 
-    node: Node
-    key: Scalar
+    key: Text
     tangents: tuple[Tangent, ...] = ()
     function: PythonFunction | None = None
     marker: str = ""  # of all outputs
@@ -190,7 +188,7 @@ class Forward:
 class Values:
     """A list among sample values: nested numbers for a tensor, or one value for each element of a list."""
 
-    node: Sequence
+    span: Span
     items: tuple[Sample, ...]
 
 
@@ -201,18 +199,32 @@ Sample = Formula | Values
 class Example:
     """Arguments of one call by name, and the expected result: one sample an output, none where nothing is expected."""
 
-    node: Mapping
-    arguments: MappingOf[str, Sample]
+    place: Place
+    names: Place  # the arguments' names
+    arguments: Mapping[str, Sample]
     expected: tuple[Sample, ...] = ()
     tolerance: float = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Cast:
+    """What autocast makes of tensors on a device: a dtype, or ``promote``."""
+
+    key: Text
+    policy: str
+
+    @property
+    def device(self) -> str:
+        """The device's name."""
+        return self.key.value
 
 
 @dataclass(frozen=True, eq=False)
 class OpSpec:
     """One operator. ``schema`` always has its namespace."""
 
-    node: Mapping
-    func: Scalar
+    place: Place
+    func: Text
     schema: opschema.Schema
     doc: str = ""
     tags: tuple[str, ...] = ()
@@ -226,34 +238,24 @@ class OpSpec:
     backward: Backward | None = None
     forward: Forward | None = None
     deprecated: str = ""
-    autogen: tuple[Scalar, ...] = ()
-    autogen_as: MappingOf[str, tuple[str, ...]] = field(default_factory=dict)  # variant -> its own `variants`
+    autogen: tuple[Text, ...] = ()
+    autogen_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # variant -> its own `variants`
     fallback: str = ""
-    autocast: MappingOf[str, str] = field(default_factory=dict)  # device -> dtype or "promote"
-    graph_update: tuple[Scalar, ...] = ()  # arguments that may change in a captured graph
+    autocast: tuple[Cast, ...] = ()
+    graph_update: tuple[Text, ...] = ()  # arguments that may change in a captured graph
     examples: tuple[Example, ...] = ()
     output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
     made_of: opschema.Schema | None = None  # of a variant that `autogen` made: the operator with the entry
 
-    @property
-    def place(self) -> str:
-        """``ops.yaml:3``: where the operator is declared, without folders."""
-        return place_of(self.node)
 
-
-def default_device_check(tags: SequenceOf[str]) -> str:
+def default_device_check(tags: Sequence[str]) -> str:
     """The rule of PyTorch's iterator over elements, or that of its other operators."""
     return "CPUScalars" if "pointwise" in tags else "ExactSame"
 
 
-def default_overlap_check(tags: SequenceOf[str]) -> tuple[str, ...]:
+def default_overlap_check(tags: Sequence[str]) -> tuple[str, ...]:
     """What is refused unless an operator only changes how the elements are seen."""
     return () if "inplace_view" in tags else ("Internal", "Partial")
-
-
-def place_of(node: Node) -> str:
-    """The file's own name and the line of a node."""
-    return f"{node.source.name}:{node.line}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.entries.model import (
     Backward,
+    Cast,
     Check,
     Compute,
     Derivative,
@@ -36,9 +37,10 @@ from mtcodegen.expr import nodes as tree
 from mtcodegen.expr.types import C_TYPES
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related
+from mtcodegen.findings.source import Text
 from mtcodegen.pycode.names import taken
 
-__all__ = ["declared_schemas", "expression_fault", "is_special", "parse", "read_formula", "schema_fault"]
+__all__ = ["expression_fault", "is_special", "parse", "read_formula", "schema_fault", "schemas_of"]
 
 _MARKERS = ("not_differentiable", "not_implemented")
 _TANGENT_MARKERS = ("auto_linear", "auto_element_wise", *_MARKERS)
@@ -58,7 +60,7 @@ def parse(document: Node) -> tuple[File, list[Diagnostic]]:
     return File(document.source.path, tuple(spec for spec in specs if spec is not None)), reader.diagnostics
 
 
-def declared_schemas(document: Node) -> list[opschema.Schema]:
+def schemas_of(document: Node) -> list[opschema.Schema]:
     """The schemas of a document's operators, of which nothing else is read; those that cannot be read are left out."""
     reader = _Reader()
     entries = document.get("ops") if isinstance(document, Mapping) else document
@@ -69,19 +71,29 @@ def declared_schemas(document: Node) -> list[opschema.Schema]:
     return [schema for schema in found if schema is not None]
 
 
-def read_formula(node: Scalar) -> tuple[Formula | None, list[Diagnostic]]:
+def read_formula(text: Text) -> tuple[Formula | None, list[Diagnostic]]:
     """The expression that a text holds, or what is wrong with it."""
-    reader = _Reader()
-    formula = reader.formula(node)
-    return (None if reader.diagnostics else formula), reader.diagnostics
+    try:
+        return Formula(text, _expression(text.value)), []
+    except ExpressionError as error:
+        return None, [expression_fault(text, error)]
 
 
-def expression_fault(node: Scalar, error: ExpressionError) -> Diagnostic:
+def _expression(text: str) -> tree.Expr:
+    """Raises ExpressionError."""
+    if len(text) > _LONGEST:
+        message = f"the expression has {len(text)} characters, more than {_LONGEST}"
+        hint = "declare an operator for a part of it"
+        raise ExpressionError(message, 0, len(text), hint, Code.MT202)
+    return parse_expression(text)
+
+
+def expression_fault(text: Text, error: ExpressionError) -> Diagnostic:
     """A fault in an expression, at its place in the file."""
-    return Diagnostic(error.code, error.message, node.locate(error.offset, error.length), error.hint or "")
+    return Diagnostic(error.code, error.message, text.locate(error.offset, error.length), error.hint or "")
 
 
-def schema_fault(func: Scalar, error: opschema.SchemaError) -> Diagnostic:
+def schema_fault(func: Text, error: opschema.SchemaError) -> Diagnostic:
     """A fault in a schema, at its place in the file, with the part that it goes against."""
     span = func.locate(error.offset, error.length)
     related = () if error.also is None else (Related(func.locate(*error.also), "the earlier one is here"),)
@@ -98,10 +110,10 @@ def _text(node: Mapping, key: str) -> str:
     return "" if value is None else value.value
 
 
-def _texts(node: Node | None) -> dict[str, str]:
-    """The scalars of a mapping, by key."""
-    entries = node.entries.items() if isinstance(node, Mapping) else ()
-    return {name: value.value for name, (_, value) in entries if isinstance(value, Scalar)}
+def _casts(node: Node | None) -> tuple[Cast, ...]:
+    """The policies of `autocast`, by device."""
+    entries = node.entries.values() if isinstance(node, Mapping) else ()
+    return tuple(Cast(key, value.value) for key, value in entries if isinstance(value, Scalar))
 
 
 def _scalars(node: Node | None) -> list[Scalar]:
@@ -132,7 +144,7 @@ class _Reader:
         if schema is None:
             return None
         return OpSpec(
-            node=node,
+            place=node.place,
             func=func,
             schema=schema,
             doc=_documentation(node),
@@ -149,7 +161,7 @@ class _Reader:
             autogen=_autogen(node.get("autogen")),
             autogen_as=_published(node.get("autogen")),
             fallback=_text(node, "fallback"),
-            autocast=_texts(node.get("autocast")),
+            autocast=_casts(node.get("autocast")),
             graph_update=_graph_update(node.get("graph")),
             examples=self.examples(node.get("examples"), schema),
             deprecated=" ".join(_text(node, "deprecated").split()),
@@ -196,12 +208,8 @@ class _Reader:
         text = node.value
         if not node.style and text in ("true", "false"):
             text = text.capitalize()  # YAML's spelling, where it is the whole value
-        if len(text) > _LONGEST:
-            message = f"the expression has {len(text)} characters, more than {_LONGEST}"
-            self.diagnostics.append(Diagnostic(Code.MT202, message, node.span, "declare an operator for a part of it"))
-            return Formula(node, Unread())
         try:
-            return Formula(node, parse_expression(text))
+            return Formula(node, _expression(text))
         except ExpressionError as error:
             if _is_cut_short(node):
                 error.hint = "quote the value: between [ ] or { } a comma ends it"
@@ -273,7 +281,7 @@ class _Reader:
     def fake(self, node: Mapping) -> FakeRule:
         shape = node.get("shape")
         return FakeRule(
-            node=node,
+            place=node.place,
             like=self.optional(_scalar(node, "like")),
             shape=self.formulas(_scalars(shape))
             if isinstance(shape, Sequence)
@@ -293,7 +301,7 @@ class _Reader:
                     self.diagnostics.append(Diagnostic(Code.MT306, message, key.span))
         devices = tuple(item.value for item in _scalars(node.get("device")))
         return KernelSpec(
-            node=node,
+            place=node.place,
             devices=devices,
             dtypes=tuple(item.value for item in _scalars(node.get("dtypes"))),
             when=self.optional(_scalar(node, "when")),
@@ -367,7 +375,8 @@ class _Reader:
         several = len(schema.returns) > 1 and isinstance(expect, Sequence)
         expected = expect.items if several and isinstance(expect, Sequence) else [expect]
         return Example(
-            node,
+            node.place,
+            args.place if isinstance(args, Mapping) else node.place,
             {name: value for name, value in read.items() if value is not None},
             tuple(value for item in expected if (value := self.sample(item)) is not None),
             Example.tolerance if tolerance is None else float(to_python(tolerance)),
@@ -375,7 +384,7 @@ class _Reader:
 
     def sample(self, node: Node | None) -> Sample | None:
         if isinstance(node, Sequence):
-            return Values(node, tuple(value for item in node.items if (value := self.sample(item)) is not None))
+            return Values(node.span, tuple(value for item in node.items if (value := self.sample(item)) is not None))
         return self.formula(node) if isinstance(node, Scalar) else None
 
     # ------------------------------------------------------------ gradients
@@ -385,15 +394,15 @@ class _Reader:
             return None
         key, node = entry.entries["backward"]
         if isinstance(node, Scalar):
-            return Backward(node, key, marker=node.value)
+            return Backward(key, marker=node.value)
         arguments = {argument.name for argument in schema.arguments} if schema is not None else set()
         if not isinstance(node, Mapping):
             return None
         if "function" in node.entries and "function" not in arguments:
             function, setup = self.written(node, ("function", "setup_context"), "gradients")
-            return Backward(node, key, function=function, setup_context=setup)
+            return Backward(key, function=function, setup_context=setup)
         derivatives = [self.derivative(name, value) for name, value in node.entries.values()]
-        return Backward(node, key, tuple(item for item in derivatives if item is not None))
+        return Backward(key, tuple(item for item in derivatives if item is not None))
 
     def written(self, node: Mapping, keys: tuple[str, ...], what: str) -> tuple[PythonFunction | None, ...]:
         """Hand-written functions, for ``keys``, that compute all of ``what``; nothing else may stand beside them."""
@@ -425,15 +434,15 @@ class _Reader:
             return None
         key, node = entry.entries["forward"]
         if isinstance(node, Scalar):
-            return Forward(node, key, marker=node.value)
+            return Forward(key, marker=node.value)
         if not isinstance(node, Mapping):
             return None
         names = {ret.name for ret in schema.returns} if schema is not None else set()
         if "function" in node.entries and "function" not in names:
             (function,) = self.written(node, ("function",), "tangents")
-            return Forward(node, key, function=function)
+            return Forward(key, function=function)
         tangents = [self.tangent(name, value) for name, value in node.entries.values() if isinstance(value, Scalar)]
-        return Forward(node, key, tuple(tangents))
+        return Forward(key, tuple(tangents))
 
     def tangent(self, key: Scalar, value: Scalar) -> Tangent:
         if value.value in _TANGENT_MARKERS:

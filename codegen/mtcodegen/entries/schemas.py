@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import opschema
-from mtcodegen.document.nodes import Scalar
-from mtcodegen.findings.source import Span
+from mtcodegen.findings.source import Span, Text
 
 __all__ = [
     "aliased_argument",
@@ -19,7 +18,7 @@ __all__ = [
 ]
 
 
-def argument_span(func: Scalar, name: str) -> Span:
+def argument_span(func: Text, name: str) -> Span:
     """Where a schema names an argument: behind its type."""
     found = re.compile(rf"(?<=\s){re.escape(name)}(?=[,)=])").search(func.value, func.value.find("("))
     return func.span if found is None else func.locate(found.start(), len(name))

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import opschema
-from mtcodegen.document.nodes import Mapping, Scalar
 from mtcodegen.entries.inplace import written_in_place
 from mtcodegen.entries.model import Backward, File, KernelSpec, OpSpec, Variant
 from mtcodegen.entries.schemas import is_tensor
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, suggest
+from mtcodegen.findings.source import Place, Text
 from opschema import Alias, Argument, Return, Schema, SchemaKind
 
 __all__ = [
@@ -59,10 +59,10 @@ def is_variant(spec: OpSpec) -> bool:
     return spec.made_of is not None
 
 
-def _asked(spec: OpSpec) -> Iterator[tuple[str, Scalar]]:
-    for node in spec.autogen:
-        for name in node.value.split(","):
-            yield name.strip(), node
+def _asked(spec: OpSpec) -> Iterator[tuple[str, Text]]:
+    for asked in spec.autogen:
+        for name in asked.value.split(","):
+            yield name.strip(), asked
 
 
 def _bare(name: str, schema: Schema) -> str:
@@ -75,14 +75,14 @@ def variant_name(schema: Schema) -> str:
     return f"{schema.name}.{schema.overload}" if schema.overload else schema.name
 
 
-def _variant(spec: OpSpec, schema: Schema, asked: Scalar) -> OpSpec:
+def _variant(spec: OpSpec, schema: Schema, asked: Text) -> OpSpec:
     """The operator ``schema``, made of an entry: of its parts where it can be, else a kernel that calls it."""
     published = spec.autogen_as.get(asked.value)
     # What is written in place has the shape of the result; an `out` takes it.
     in_place = ("pointwise",) if schema.kind is SchemaKind.INPLACE else ()
     kept = tuple(tag for tag in spec.tags if tag in (*_KEPT_TAGS, *in_place))
     made = OpSpec(
-        node=Mapping(asked.source, asked.start, asked.end, asked.line, {}),
+        place=Place(asked.span),
         func=asked,
         schema=schema,
         doc=f"{_WORDS.get(schema.kind, 'The functional variant')} of ``{variant_name(spec.schema)}``.",
@@ -99,8 +99,8 @@ def calling(made: OpSpec) -> OpSpec:
     """A variant whose only kernel calls the operator it is made of."""
     asked, base = made.func, made.made_of
     # PyTorch's out variants are not differentiable; the others are, through the operators that they call.
-    backward = Backward(asked, asked, marker="not_implemented") if made.schema.kind is SchemaKind.OUT else None
-    kernel = KernelSpec(made.node, (), (), None, Variant(base or made.schema))
+    backward = Backward(asked, marker="not_implemented") if made.schema.kind is SchemaKind.OUT else None
+    kernel = KernelSpec(made.place, (), (), None, Variant(base or made.schema))
     return replace(made, checks=(), kernels=(kernel,), backward=backward, forward=None)
 
 

@@ -12,8 +12,9 @@ from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
-from mtcodegen.importer.native import COMPOSITE, CPP_KEYS, DEVICES, python_kernel
-from mtcodegen.importer.pytorch.entries import DEVICE_CHECKS, VARIANTS, EntryReader, shown, split_names
+from mtcodegen.importer.native import COMPOSITE, DEVICES, python_kernel
+from mtcodegen.importer.pytorch.entries import DEVICE_CHECKS, VARIANTS, EntryReader, shown, shown_values, split_names
+from mtcodegen.importer.pytorch.native import CPP_KEYS
 
 __all__ = ["ExecutorchReader", "is_executorch"]
 
@@ -80,7 +81,7 @@ class ExecutorchReader(EntryReader):
         devices = self.devices(node, imported, ("cpu",))
         imported.add_tags(self.tags(node))
         imported.device_check = "".join(self.choices(node, "device_check", DEVICE_CHECKS)[:1])
-        imported.note_keys(node, _NOTED)
+        imported.note_keys(node.place, shown_values(node, _NOTED), _NOTED)
         self.all_kernels(node, devices, imported)
         self.dispatch(node.get("dispatch"), imported)
         self.derivatives.add_backward(imported, composite=False)

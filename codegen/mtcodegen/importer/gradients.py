@@ -87,7 +87,7 @@ def _add_differentiability(imported: Imported, entry: Derivatives) -> None:
         return
     has_formula = any(item.formula != "not_differentiable" for item in imported.gradients)
     if entry.condition is not None:
-        key = entry.node.entries["output_differentiability"][0].span
+        key = entry.place.key("output_differentiability")
         imported.notes.append(Note("output_differentiability", "a condition; every output may have a gradient", key))
     elif any(flags) and has_formula:
         imported.output_differentiability = flags
@@ -137,11 +137,11 @@ def _add_forward(imported: Imported, formulas: tuple[Formula, ...], linear: str)
             else:
                 text = linear if formula.kind is FormulaKind.AUTO_LINEAR else formula.kind.value
         except ConversionError as error:
-            span = formula.node.locate(error.node.offset, error.node.length)
+            span = formula.text.locate(error.node.offset, error.node.length)
             imported.notes.append(Note(_described(formula), error.reason, span))
             continue
         for name in formula.names:
-            tangents.append(Tangent(name, text, formula.key, formula.node))
+            tangents.append(Tangent(name, text, formula.key, formula.text))
     if any(len(formula.names) > 1 and formula.expr is not None for formula in formulas):
         imported.drop_tangents(tangents, "one formula for several outputs")
     elif len(tangents) < len(formulas):
@@ -163,7 +163,7 @@ def _add_variant(imported: Imported, variant: Variant, grad: str) -> None:
         else:
             try:
                 text = _renamed(_converted(formula.expr, formula, imported), "grad", grad)
-                own.by_device[device] = Gradient(formula.names, text, formula.node)
+                own.by_device[device] = Gradient(formula.names, text, formula.text)
                 continue
             except ConversionError as error:
                 reason = error.reason
@@ -173,19 +173,19 @@ def _add_variant(imported: Imported, variant: Variant, grad: str) -> None:
 def _gradient(imported: Imported, formula: Formula, tensors: list[str], grad: str) -> Gradient | None:
     if formula.expr is None:
         names = tuple(name for name in formula.names if name in tensors)
-        return Gradient(names, "not_differentiable", formula.node) if names else None
+        return Gradient(names, "not_differentiable", formula.text) if names else None
     try:
         text = _renamed(_converted(formula.expr, formula, imported), "grad", grad)
-        return Gradient(formula.names, text, formula.node)
+        return Gradient(formula.names, text, formula.text)
     except ConversionError as error:
-        span = formula.node.locate(error.node.offset, error.node.length)
+        span = formula.text.locate(error.node.offset, error.node.length)
         imported.notes.append(Note(_described(formula), error.reason, span))
-        return Gradient(formula.names, "not_implemented", formula.node)
+        return Gradient(formula.names, "not_implemented", formula.text)
 
 
 def _converted(expr: CppExpr, formula: Formula, imported: Imported) -> str:
     """In our language. Raises ConversionError."""
-    arguments = imported.schema.arguments if "/" in formula.node.value else ()  # nothing else asks what is an integer
+    arguments = imported.schema.arguments if "/" in formula.text.value else ()  # nothing else asks what is an integer
     return to_expression(expr, [item.name for item in arguments if str(item.type).rstrip("?") in ("int", "SymInt")])
 
 
@@ -204,4 +204,4 @@ def _renamed(text: str, name: str, new: str) -> str:
 
 
 def _described(formula: Formula) -> str:
-    return f"{', '.join(formula.names)}: {formula.node.value}"
+    return f"{', '.join(formula.names)}: {formula.text.value}"

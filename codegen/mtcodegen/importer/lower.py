@@ -11,8 +11,6 @@ from dataclasses import replace
 
 from mtcodegen.check.operators import table_of
 from mtcodegen.check.resolve import resolve_operator
-from mtcodegen.document.nodes import Mapping as MappingNode
-from mtcodegen.document.nodes import Node, Scalar
 from mtcodegen.entries.model import (
     Backward,
     Derivative,
@@ -30,7 +28,7 @@ from mtcodegen.entries.parse import read_formula
 from mtcodegen.expr import OperatorTable
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, without_suggestions
-from mtcodegen.findings.source import Span
+from mtcodegen.findings.source import Place, Span, Text
 from mtcodegen.importer.keywords import with_keywords
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 
@@ -71,7 +69,7 @@ class _Lowering:
         self.operator = operator
         self.namespace = namespace
         self.table = table
-        self.place = _scalar(operator.schema.qualname, operator.span)
+        self.here = Text.at(operator.span, operator.schema.qualname)
         self.faults: list[Diagnostic] = []
         self.named = False
 
@@ -113,14 +111,14 @@ class _Lowering:
 
     def withdraw_one(self, span: Span, message: str) -> bool:
         operator = self.operator
-        if operator.fake and operator.fake_span is not None and _stands_in(self.fake_place, span):
+        if operator.fake and operator.fake_span is not None and _stands_in(self.fake_text, span):
             rules = "; ".join(
                 f"{{{', '.join(f'{key}: {text}' for key, text in rule.items())}}}" for rule in operator.fake
             )
             operator.notes.append(Note(f"fake: {rules}", message, operator.fake_span))
             operator.fake = ()
             return True
-        if any(_stands_in(place, span) for item in operator.forward for place in (item.key, item.node)):
+        if any(_stands_in(text, span) for item in operator.forward for text in (item.key, item.text)):
             operator.drop_tangents(operator.forward, message)
             return True
         for gradient in operator.gradients:
@@ -135,17 +133,17 @@ class _Lowering:
 
     def is_refused(self, gradient: Gradient, span: Span, message: str) -> bool:
         """Whether a fault is one of a formula, which then is noted."""
-        node = gradient.node
-        if node is None or not _stands_in(node, span):
+        text = gradient.text
+        if text is None or not _stands_in(text, span):
             return False
-        self.operator.notes.append(Note(f"{', '.join(gradient.arguments)}: {node.value}", message, node.span))
+        self.operator.notes.append(Note(f"{', '.join(gradient.arguments)}: {text.value}", message, text.span))
         return True
 
     @property
-    def fake_place(self) -> Scalar:
+    def fake_text(self) -> Text:
         """Where the shape rules stand: behind a key of their own, or with the operator."""
         span = self.operator.fake_span
-        return self.place if span is None else _scalar("", span)
+        return self.here if span is None else Text.at(span, "")
 
     # ------------------------------------------------------------ the model
 
@@ -155,97 +153,80 @@ class _Lowering:
         schema = operator.schema
         if schema.namespace is None:
             schema = self.table[f"{self.namespace}::{schema.qualname}"]
-        place = self.place
-        here = (place, place)  # findings point at nothing else of it
-        entries: dict[str, tuple[Scalar, Node]] = {}
+        here = self.here  # findings point at nothing else of it
+        keys: dict[str, Text] = {}
         if operator.fake:
-            entries["fake"] = self.fake_place, self.fake_place
+            keys["fake"] = self.fake_text
         if operator.kernels:
-            entries["kernels"] = here
-        if operator.gradients or operator.backward:
-            entries["backward"] = here
-        if operator.forward:
-            key = operator.forward[0].key
-            entries["forward"] = key, key
+            keys["kernels"] = here
         if operator.output_differentiability:
-            entries["output_differentiability"] = here
-        node = MappingNode(place.source, place.start, place.end, place.line, entries)
+            keys["output_differentiability"] = here
+        place = Place(here.span, keys)
         python = operator.fake[0].get("python") if operator.fake else None
         return OpSpec(
-            node=node,
-            func=place,
+            place=place,
+            func=here,
             schema=schema,
             tags=operator.tags,
             variants=operator.variants,
             device_check=operator.device_check or default_device_check(operator.tags),
             overlap_check=default_overlap_check(operator.tags),
             fakes=() if python else tuple(map(self.fake, operator.fake)),
-            fake_function=PythonFunction(_at(place, python)) if python else None,
+            fake_function=PythonFunction(here.saying(python)) if python else None,
             kernels=tuple(
                 [
-                    KernelSpec(node, kernel.devices, kernel.dtypes, None, PythonFunction(_at(place, kernel.python)))
+                    KernelSpec(place, kernel.devices, kernel.dtypes, None, PythonFunction(here.saying(kernel.python)))
                     for kernel in operator.kernels
                 ]
             ),
-            backward=self.backward(node) if "backward" in entries else None,
-            forward=self.forward(node) if operator.forward else None,
+            backward=self.backward() if operator.gradients or operator.backward else None,
+            forward=self.forward() if operator.forward else None,
             output_differentiability=operator.output_differentiability,
-            autogen=(_scalar(", ".join(operator.autogen), operator.autogen_span or operator.span),)
+            autogen=(Text.at(operator.autogen_span or operator.span, ", ".join(operator.autogen)),)
             if operator.autogen
             else (),
         )
 
-    def backward(self, node: MappingNode) -> Backward:
+    def backward(self) -> Backward:
         if self.operator.backward:
-            return Backward(self.place, self.place, marker=self.operator.backward)
-        return Backward(node, self.place, tuple(map(self.derivative, self.operator.gradients)))
+            return Backward(self.here, marker=self.operator.backward)
+        return Backward(self.here, tuple(map(self.derivative, self.operator.gradients)))
 
     def derivative(self, gradient: Gradient) -> Derivative:
-        node = gradient.node or self.place
-        key = _at(node, ", ".join(gradient.arguments))
+        text = gradient.text or self.here
+        key = text.saying(", ".join(gradient.arguments))
         if gradient.formula in _MARKERS:
             return Derivative(key, gradient.arguments, None, gradient.formula)
         by_device = {}
         for device, item in gradient.by_device.items():
-            other = self.formula(item.formula, item.node or node)
+            other = self.formula(item.formula, item.text or text)
             if other is not None:
                 by_device[device] = other
-        return Derivative(key, gradient.arguments, self.formula(gradient.formula, node), "", by_device)
+        return Derivative(key, gradient.arguments, self.formula(gradient.formula, text), "", by_device)
 
-    def forward(self, node: MappingNode) -> Forward:
-        return Forward(node, node.entries["forward"][0], tuple(map(self.tangent, self.operator.forward)))
+    def forward(self) -> Forward:
+        return Forward(self.operator.forward[0].key, tuple(map(self.tangent, self.operator.forward)))
 
     def tangent(self, tangent: Tangent) -> TangentRule:
-        key = _at(tangent.key, tangent.output)
+        key = tangent.key.saying(tangent.output)
         if tangent.formula in _WORDS:
             return TangentRule(key, tangent.output, None, tangent.formula)
-        return TangentRule(key, tangent.output, self.formula(tangent.formula, tangent.node))
+        return TangentRule(key, tangent.output, self.formula(tangent.formula, tangent.text))
 
     def fake(self, rule: Mapping[str, str]) -> FakeRule:
-        place = self.fake_place
-        formulas = {name: self.formula(text, place) for name, text in rule.items()}
-        node = MappingNode(place.source, place.start, place.end, place.line, dict.fromkeys(rule, (place, place)))
+        here = self.fake_text
+        formulas = {name: self.formula(text, here) for name, text in rule.items()}
+        place = Place(here.span, dict.fromkeys(rule, here))
         return FakeRule(
-            node, formulas.get("like"), formulas.get("shape"), formulas.get("dtype"), formulas.get("device")
+            place, formulas.get("like"), formulas.get("shape"), formulas.get("dtype"), formulas.get("device")
         )
 
-    def formula(self, text: str, place: Scalar) -> Formula | None:
-        formula, found = read_formula(_at(place, text))
+    def formula(self, text: str, original: Text) -> Formula | None:
+        formula, found = read_formula(original.saying(text))
         self.faults += found
         return formula
 
 
-# ---------------------------------------------------------------- nodes at places of the imported files
-
-
-def _at(place: Scalar, value: str) -> Scalar:
-    """Another text that stands where ``place`` does."""
-    return Scalar(place.source, place.start, place.end, place.line, value, "")
-
-
-def _scalar(value: str, span: Span) -> Scalar:
-    return Scalar(span.source, span.offset, span.offset + span.length, span.line, value, "")
-
-
-def _stands_in(node: Scalar, span: Span) -> bool:
-    return node.source is span.source and node.start <= span.offset < node.end
+def _stands_in(text: Text, span: Span) -> bool:
+    """Whether a fault is one of what was made of ``text``."""
+    return text.source is span.source and text.start <= span.offset < text.end

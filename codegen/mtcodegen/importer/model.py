@@ -6,13 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import opschema
-from mtcodegen.document.nodes import Mapping as MappingNode
-from mtcodegen.document.nodes import Scalar
 from mtcodegen.entries.parse import is_special
 from mtcodegen.entries.schemas import no_method
 from mtcodegen.entries.validate import json_schema
-from mtcodegen.findings.source import Span
-from mtcodegen.importer.pytorch.entries import shown
+from mtcodegen.findings.source import Place, Span, Text
 
 __all__ = ["Gradient", "Imported", "Kernel", "Note", "Tangent"]
 
@@ -37,22 +34,22 @@ class Kernel:
 
 @dataclass
 class Gradient:
-    """The formula of some arguments; ``node`` is what it was in C++, if anything; ``by_device`` has others."""
+    """The formula of some arguments; ``text`` is what it was in C++, if anything; ``by_device`` has others."""
 
     arguments: tuple[str, ...]
     formula: str
-    node: Scalar | None = None
+    text: Text | None = None
     by_device: dict[str, Gradient] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Tangent:
-    """The forward-mode formula of an output, or a word for it; ``key`` and ``node`` are what it was in C++."""
+    """The forward-mode formula of an output, or a word for it; ``key`` and ``text`` are what it was in C++."""
 
     output: str
     formula: str
-    key: Scalar
-    node: Scalar
+    key: Text
+    text: Text
 
 
 @dataclass
@@ -92,12 +89,11 @@ class Imported:
                 names = ("function",)
         self.variants = names or self.variants
 
-    def note_keys(self, entry: MappingNode, reasons: Mapping[str, str]) -> None:
-        """Note the keys of ``entry`` that have no counterpart here, by what is said of each in ``reasons``."""
+    def note_keys(self, place: Place, values: Mapping[str, str], reasons: Mapping[str, str]) -> None:
+        """Note the keys of an entry that have no counterpart here, by what is said of each in ``reasons``."""
         for name, reason in reasons.items():
-            if name in entry.entries:
-                key, value = entry.entries[name]
-                self.notes.append(Note(f"{name}: {shown(value)}", reason, key.span))
+            if name in place:
+                self.notes.append(Note(f"{name}: {values[name]}", reason, place.key(name)))
 
     def add_tags(self, names: Sequence[str]) -> None:
         """Take over the tags that there are here, and note the others."""
@@ -110,5 +106,5 @@ class Imported:
 
     def drop_tangents(self, tangents: Sequence[Tangent], reason: str) -> None:
         """Note that there is no rule for forward mode: the runtime then differentiates the gradients."""
-        self.notes += [Note(f"{item.output}: {item.node.value}", reason, item.key.span) for item in tangents]
+        self.notes += [Note(f"{item.output}: {item.text.value}", reason, item.key.span) for item in tangents]
         self.forward = ()

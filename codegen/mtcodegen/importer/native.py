@@ -10,29 +10,14 @@ from mtcodegen.entries.variants import variant_named
 from mtcodegen.findings.source import Span
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
-from mtcodegen.importer.pytorch.native import NativeFunction
+from mtcodegen.importer.pytorch.native import CPP_KEYS, NativeFunction
 
-__all__ = ["COMPOSITE", "CPP_KEYS", "DEVICES", "import_native", "python_kernel", "python_name"]
+__all__ = ["COMPOSITE", "DEVICES", "import_native", "python_kernel", "python_name"]
 
 DEVICES = {"CPU": "cpu", "CUDA": "cuda", "MPS": "mps", "Meta": "meta", "PrivateUse1": "npu"}
 COMPOSITE = frozenset(
     {"CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"}
 )
-# Keys that say how PyTorch's C++ is generated, and why each has no counterpart.
-CPP_KEYS = {
-    "structured": "kernels are not split into shape and computation",
-    "structured_inherits": "a C++ base class",
-    "structured_delegate": "an operator does not share the kernel of its `out` variant",
-    "python_module": "operators are in `torch.ops` only",
-    "category_override": "a choice of PyTorch's code generator",
-    "device_guard": "a kernel always runs on the device of its arguments",
-    "cpp_no_default_args": "a C++ signature",
-    "manual_cpp_binding": "a C++ binding",
-    "manual_kernel_registration": "a C++ registration",
-    "precomputed": "values for C++ kernels",
-    "ufunc_inner_loop": "a C++ inner loop",
-    "use_const_ref_for_mutable_tensors": "a C++ signature",
-}
 
 
 def import_native(
@@ -59,12 +44,12 @@ def _notes_on(left_out: Iterable[Imported]) -> list[Note]:
         item.complete()
         made = [(f"autogen: {name}", item.span) for name in item.autogen]
         made += [
-            (f"{', '.join(gradient.arguments)}: {gradient.node.value}", gradient.node.span)
+            (f"{', '.join(gradient.arguments)}: {gradient.text.value}", gradient.text.span)
             for one in item.gradients
             for gradient in (one, *one.by_device.values())
-            if gradient.node is not None and gradient.formula != "not_implemented"  # of those there are notes
+            if gradient.text is not None and gradient.formula != "not_implemented"  # of those there are notes
         ]
-        made += [(f"{tangent.output}: {tangent.node.value}", tangent.key.span) for tangent in item.forward]
+        made += [(f"{tangent.output}: {tangent.text.value}", tangent.key.span) for tangent in item.forward]
         found.append(Note(str(item.schema), reason, item.span))
         found += [Note(text, "nothing is made of what is left out", span) for text, span in made]
         found += item.notes
@@ -112,10 +97,10 @@ def _complete(
     """Add what no other operator depends on: tags, variants, checks, gradients, and notes."""
     imported.add_variants(function.variants)
     imported.add_tags(function.tags)
-    if "device_check" in function.node.entries:
+    if "device_check" in function.place:
         imported.device_check = function.device_check
     _note_kernels(imported, function, kernels)
-    imported.note_keys(function.node, CPP_KEYS)
+    imported.note_keys(function.place, function.cpp, CPP_KEYS)
     if function.autogen:
         _carry_autogen(imported, function, makers, derivatives)
     derivatives.add_backward(imported, composite=function.is_composite)
@@ -125,20 +110,21 @@ def _carry_autogen(
     imported: Imported, function: NativeFunction, makers: Mapping[str, NativeFunction], derivatives: DerivativeTable
 ) -> None:
     """Take over the variants that can be made here, and are not made of another entry; note the others."""
-    key, value = function.node.entries["autogen"]
+    key = function.place.key("autogen")
+    value = function.autogen_span or key
     possible = [name for name in function.autogen if variant_named(function.schema, name) is not None]
     imported.autogen = tuple(name for name in possible if makers.get(name, function) is function)
-    imported.autogen_span = value.span
+    imported.autogen_span = value
     for name in function.autogen:
         if name not in possible:
             reason = "no such variant is made of operators of this kind"
-            imported.notes.append(Note(f"autogen: {name}", reason, key.span))
+            imported.notes.append(Note(f"autogen: {name}", reason, key))
     for name in imported.autogen:
         derivatives.note_variant(imported, name)
     for name in possible:
         if name not in imported.autogen:
             reason = f"it is made of {makers[name].schema.qualname}"
-            imported.notes.append(Note(f"autogen: {name}", reason, value.span))
+            imported.notes.append(Note(f"autogen: {name}", reason, value))
 
 
 def _makers(functions: Iterable[NativeFunction]) -> dict[str, NativeFunction]:
@@ -175,7 +161,7 @@ def _note_kernels(imported: Imported, function: NativeFunction, kernels: str) ->
             reason = f"a C++ kernel, in place of which `{kernels}:{python_name(function.schema)}` is called"
         elif keys:
             reason = f"a C++ kernel; there is no device {', '.join(keys)}"
-        imported.notes.append(Note(f"{', '.join(item.keys)}: {item.kernel}", reason, item.node.span))
+        imported.notes.append(Note(f"{', '.join(item.keys)}: {item.kernel}", reason, item.text.span))
     if function.is_composite and not kernels:
         reason = "it is composed of other operators in C++"
         imported.notes.append(Note("the kernel", reason, Span(imported.span.source, imported.span.offset)))

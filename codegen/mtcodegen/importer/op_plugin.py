@@ -10,6 +10,7 @@ import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.findings.codes import Code
+from mtcodegen.findings.source import Span
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Note
@@ -100,7 +101,7 @@ class OpPluginReader(EntryReader):
         self.derivatives = derivatives
         self.kernels = kernels
         self.left_out: list[Note] = []
-        self.seen: dict[str, int] = {}
+        self.seen: dict[str, Span] = {}
 
     def operators(self, document: Node | None) -> list[Imported]:
         """The operators of a file."""
@@ -137,9 +138,9 @@ class OpPluginReader(EntryReader):
             return None
         own = schema if section in ("official", "symint") else schema.in_namespace(_NAMESPACE)
         if own.qualname in self.seen:
-            self.left_out.append(Note(own.qualname, f"it is there on line {self.seen[own.qualname]}", span))
+            self.left_out.append(Note(own.qualname, f"it is there on line {self.seen[own.qualname].line}", span))
             return None
-        self.seen[own.qualname] = node.line
+        self.seen[own.qualname] = node.span
         imported = Imported(schema, span)
         imported.add_tags(self.tags(node))
         imported.add_variants(self.choices(node, "variants", VARIANTS))

@@ -161,7 +161,7 @@ class _Planned:
     def fakes(self) -> Iterable[Row]:
         """The fake rule gives the shapes and dtypes of the real result."""
         spec = self.spec
-        has_rule = "fake" in spec.node.entries or runs_on_meta(spec) or not fresh_returns(spec.schema)
+        has_rule = "fake" in spec.place or runs_on_meta(spec) or not fresh_returns(spec.schema)
         if has_rule and tensor_arguments(spec.schema) and spec.schema.returns and _runs_on_cpu(spec):
             yield self._row(self.sample)
 

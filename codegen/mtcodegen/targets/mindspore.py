@@ -6,7 +6,6 @@ import pathlib
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 
-from mtcodegen.document.nodes import Mapping
 from mtcodegen.entries.formulas import composed, gradients
 from mtcodegen.entries.model import File, KernelSpec, Launch, OpSpec, Variant
 from mtcodegen.expr import Operator, walk
@@ -61,9 +60,7 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
     if spec.schema.namespace == "aten":
         hint = "give the operators a namespace of their own"
         found.append(Diagnostic(Code.MT623, f"{name}: `aten` stands for MindSpore's own operators", span, hint))
-    found += [
-        _left_out(what, spec.node.entries[key][0].span) for key, what in _KEYS.items() if key in spec.node.entries
-    ]
+    found += [_left_out(what, spec.place.key(key)) for key, what in _KEYS.items() if key in spec.place]
     kernels = tuple(kept for kernel in spec.kernels if (kept := _narrowed(kernel, found)) is not None)
     if spec.kernels and not kernels:
         found.append(
@@ -71,7 +68,7 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
         )
     # MindSpore's tensors are where it puts them.
     unchecked = replace(spec, device_check="NoCheck", overlap_check=())
-    return replace(unchecked, kernels=kernels, autocast={}, fallback="", forward=None, graph_update=())
+    return replace(unchecked, kernels=kernels, autocast=(), fallback="", forward=None, graph_update=())
 
 
 def _left_out(what: str, span: Span) -> Diagnostic:
@@ -86,15 +83,11 @@ def _narrowed(kernel: KernelSpec, found: list[Diagnostic]) -> KernelSpec | None:
     if devices == kernel.devices:
         return kernel
     if unready and "npu" in kernel.devices:
-        found.append(_kernel_note("a kernel for npu that no library of AscendC kernels holds", kernel.node, "symbol"))
+        found.append(_left_out("a kernel for npu that no library of AscendC kernels holds", kernel.place.key("symbol")))
     others = ", ".join(device for device in kernel.devices if device not in _DEVICES)
     if others:
-        found.append(_kernel_note(f"kernels for {others}", kernel.node, "device"))
+        found.append(_left_out(f"kernels for {others}", kernel.place.key("device")))
     return replace(kernel, devices=devices) if devices else None
-
-
-def _kernel_note(what: str, node: Mapping, key: str) -> Diagnostic:
-    return _left_out(what, (node.entries[key][0] if key in node.entries else node).span)
 
 
 def _called(spec: OpSpec) -> set[str]:

@@ -80,16 +80,16 @@ def _entry(spec: OpSpec) -> Entry:
 
 
 def _text(formula: Formula) -> str:
-    return " ".join(formula.node.value.split())
+    return " ".join(formula.text.value.split())
 
 
 def _facts(spec: OpSpec) -> list[Row]:
     facts = [Row("tags", ", ".join(spec.tags))] if spec.tags else []
     facts += [Row("callable as", " and ".join(spec.variants))] if "method" in spec.variants else []
     facts += [Row("without a kernel", spec.fallback)] if spec.fallback else []
-    updated = ", ".join(node.value for node in spec.graph_update)
+    updated = ", ".join(name.value for name in spec.graph_update)
     facts += [Row("updated in a captured graph", updated)] if updated else []
-    return facts + [Row(f"autocast on {device}", policy) for device, policy in spec.autocast.items()]
+    return facts + [Row(f"autocast on {cast.device}", cast.policy) for cast in spec.autocast]
 
 
 def _kernel(kernel: KernelSpec) -> Row:

@@ -16,7 +16,7 @@ from mtcodegen.system.paths import data_folder
 from mtcodegen.targets.definitions import views
 from mtcodegen.targets.examples import Tests
 from mtcodegen.targets.job import HEADER
-from mtcodegen.targets.stubs import Place, StubModule
+from mtcodegen.targets.stubs import Origin, StubModule
 
 if TYPE_CHECKING:
     import jinja2
@@ -35,7 +35,7 @@ class Runtime:
     places: Mapping[str, str]
     support: tuple[str, ...] = ()
 
-    def stub_places(self) -> dict[str, Place]:
+    def stub_places(self) -> dict[str, Origin]:
         """Where the names are that stubs read."""
         found = {name: (place, name) for name, place in self.places.items()}
         return found if "torch" in found else {**found, "torch": (self.statement.split()[1], "")}

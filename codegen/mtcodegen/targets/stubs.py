@@ -16,9 +16,9 @@ from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import IMPORTED, Names
 from mtcodegen.targets.exports import exported_names, has_odd_names, sorted_names
 
-__all__ = ["Overload", "Place", "Signature", "Stub", "StubModule", "plan_stubs"]
+__all__ = ["Origin", "Overload", "Signature", "Stub", "StubModule", "plan_stubs"]
 
-Place = tuple[str, str]  # the module of a name and the name in it; an empty one: the module itself
+Origin = tuple[str, str]  # the module of a name and the name in it; an empty one: the module itself
 _CONSTANTS = ("None", "True", "False")  # not of every type, but nowhere do they stand for anything else
 _STANDARD = {"Any": ("typing", "Any"), "Sequence": ("collections.abc", "Sequence")}
 
@@ -75,7 +75,7 @@ class StubModule:
         return any(stub.overloaded for stub in self.stubs)
 
 
-def plan_stubs(file: File, places: Mapping[str, Place]) -> tuple[StubModule, Imports]:
+def plan_stubs(file: File, places: Mapping[str, Origin]) -> tuple[StubModule, Imports]:
     """The stub of a file's module, and what it imports; ``places`` are those of the runtime's names.
 
     Where the runtime has no objects for operators, they are functions.

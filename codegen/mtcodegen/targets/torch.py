@@ -9,7 +9,6 @@ from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 
 import opschema
-from mtcodegen.document.nodes import Mapping
 from mtcodegen.entries.model import Backward, File, KernelSpec, Launch, Mindspore, OpSpec
 from mtcodegen.entries.schemas import is_tensor
 from mtcodegen.entries.variants import calling, is_variant
@@ -109,10 +108,11 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
     )  # PyTorch's library has no such checks; kernels refuse tensors that are not on cpu
     if spec.backward is not None and registered and any(argument.alias for argument in spec.schema.arguments):
         _left_out(spec, "backward", "gradients of operators that alias", found)
-        changed = replace(changed, backward=Backward(spec.backward.node, spec.backward.key, marker="not_implemented"))
-    if "npu" in spec.autocast:
+        changed = replace(changed, backward=Backward(spec.backward.key, marker="not_implemented"))
+    kept = tuple(cast for cast in spec.autocast if cast.device != "npu")
+    if kept != spec.autocast:
         _left_out(spec, "autocast", "casts on npu", found)
-        changed = replace(changed, autocast={key: value for key, value in spec.autocast.items() if key != "npu"})
+        changed = replace(changed, autocast=kept)
     if spec.forward is not None:
         _left_out(spec, "forward", "forward-mode formulas", found)
         changed = replace(changed, forward=None)
@@ -150,7 +150,7 @@ def _tags(spec: OpSpec, found: list[Diagnostic]) -> tuple[str, ...]:
 
 def _left_out(spec: OpSpec, key: str, what: str, found: list[Diagnostic]) -> None:
     """Note that PyTorch has no place for something of an operator."""
-    span = spec.node.entries[key][0].span
+    span = spec.place.key(key)
     found.append(
         Diagnostic(Code.MT620, f"left out: PyTorch's library takes no {what}", span, severity=Severity.WARNING)
     )
@@ -159,14 +159,13 @@ def _left_out(spec: OpSpec, key: str, what: str, found: list[Diagnostic]) -> Non
 def _narrowed(kernel: KernelSpec, found: list[Diagnostic]) -> KernelSpec | None:
     """The kernel on the devices that PyTorch can run it on; None where there is none."""
     if isinstance(kernel.body, Mindspore):
-        found.append(_kernel_note("MindSpore's primitives", kernel.node, "mindspore"))
+        found.append(_kernel_note("MindSpore's primitives", kernel.place.key("mindspore")))
         return None
     if not isinstance(kernel.body, Launch) or kernel.devices == ("cpu",):
         return kernel
-    found.append(_kernel_note("kernels that are launched elsewhere than on cpu", kernel.node, "symbol"))
+    found.append(_kernel_note("kernels that are launched elsewhere than on cpu", kernel.place.key("symbol")))
     return replace(kernel, devices=("cpu",)) if "cpu" in kernel.devices else None
 
 
-def _kernel_note(what: str, node: Mapping, key: str) -> Diagnostic:
-    span: Span = node.entries[key][0].span
+def _kernel_note(what: str, span: Span) -> Diagnostic:
     return Diagnostic(Code.MT620, f"left out: PyTorch cannot run {what}", span, severity=Severity.WARNING)

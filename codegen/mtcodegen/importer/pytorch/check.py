@@ -34,7 +34,7 @@ class _Checker:
         self.found: list[Diagnostic] = []
 
     def fault(self, code: Code, message: str, formula: Formula, node: CppExpr, hint: str = "") -> None:
-        span = formula.node.locate(node.offset, node.length)
+        span = formula.text.locate(node.offset, node.length)
         self.found.append(Diagnostic(code, message, span, hint))
 
     def check(self) -> list[Diagnostic]:
@@ -56,7 +56,7 @@ class _Checker:
 
     def check_names(self, formula: Formula, expr: CppExpr, scope: Scope) -> None:
         for error in resolve(expr, scope, self.words):
-            span = formula.node.locate(error.offset, error.length)
+            span = formula.text.locate(error.offset, error.length)
             self.found.append(Diagnostic(error.code, error.message, span, error.hint or ""))
 
     def check_count(self, formula: Formula, expr: CppExpr) -> None:
@@ -106,4 +106,4 @@ class _Checker:
             ):
                 message = "`auto_element_wise` needs one differentiable argument with a formula, and one output"
             if message:
-                self.found.append(Diagnostic(Code.MT605, message, formula.node.span))
+                self.found.append(Diagnostic(Code.MT605, message, formula.text.span))

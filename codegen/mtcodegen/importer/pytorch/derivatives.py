@@ -14,6 +14,7 @@ from mtcodegen.document.nodes import Mapping, Node, Scalar
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related, suggest
+from mtcodegen.findings.source import Place, Text
 from mtcodegen.importer.pytorch.entries import EntryReader, part_span, split_names
 from mtcodegen.importer.pytorch.native import NativeFunction
 from mtcodegen.importer.pytorch.nodes import CppExpr
@@ -53,8 +54,8 @@ class Formula:
 
     kind: FormulaKind
     names: tuple[str, ...]
-    key: Scalar
-    node: Scalar
+    key: Text
+    text: Text
     expr: CppExpr | None = None
 
 
@@ -79,12 +80,12 @@ class Variant:
 class Derivatives:
     """One entry. ``output_differentiability`` is empty where every output is; or there is a ``condition``."""
 
-    node: Mapping
-    name: Scalar
+    place: Place
+    name: Text
     schema: opschema.Schema
     variants: tuple[Variant, ...]
     output_differentiability: tuple[bool, ...] = ()
-    condition: tuple[Scalar, CppExpr] | None = None
+    condition: tuple[Text, CppExpr] | None = None
 
     @cached_property
     def differentiable_outputs(self) -> tuple[bool, ...]:
@@ -155,7 +156,7 @@ class _Reader(EntryReader):
             if dispatch is not None:
                 self.fault(Code.MT112, f"`dispatch` is a mapping, and this is a {dispatch.kind}", dispatch)
             variants = (Variant("Default", self.formulas(node, schema)),)
-        return Derivatives(node, name, schema, variants, flags, condition)
+        return Derivatives(node.place, name, schema, variants, flags, condition)
 
     def declared_schema(self, name: Scalar) -> opschema.Schema | None:
         if self.schemas is None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.entries.parse import schema_fault
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related, suggest
-from mtcodegen.findings.source import Span
+from mtcodegen.findings.source import Span, Text
 
-__all__ = ["DEVICE_CHECKS", "VARIANTS", "EntryReader", "shown", "split_names"]
+__all__ = ["DEVICE_CHECKS", "VARIANTS", "EntryReader", "shown", "shown_values", "split_names"]
 
 DEVICE_CHECKS = ("NoCheck", "ExactSame")
 VARIANTS = ("function", "method")
@@ -36,13 +36,18 @@ def shown(node: Node) -> str:
     return f"{{{', '.join(f'{name}: {shown(value)}' for name, (_, value) in node.entries.items())}}}"
 
 
+def shown_values(node: Mapping, keys: Iterable[str]) -> dict[str, str]:
+    """The values of those of ``keys`` that there are, each on one line."""
+    return {name: shown(node.entries[name][1]) for name in keys if name in node.entries}
+
+
 class EntryReader:
     """Reads values and keeps what it finds wrong with them in ``diagnostics``."""
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
 
-    def fault(self, code: Code, message: str, node: Node, hint: str = "", *related: Related) -> None:
+    def fault(self, code: Code, message: str, node: Node | Text, hint: str = "", *related: Related) -> None:
         """Note a fault of a whole node."""
         self.diagnostics.append(Diagnostic(code, message, node.span, hint, related=related))
 
@@ -148,10 +153,10 @@ class EntryReader:
             self.diagnostics.append(schema_fault(node, error))
             return None
 
-    def duplicate(self, node: Node, name: str, first: Node) -> None:
+    def duplicate(self, text: Text, name: str, first: Text) -> None:
         """Note an entry that is there already, at both places."""
         message, hint = f"`{name}` is declared twice", "remove one of them"
-        self.fault(Code.MT120, message, node, hint, Related(first.span, "first declared here"))
+        self.fault(Code.MT120, message, text, hint, Related(first.span, "first declared here"))
 
 
 def part_span(node: Scalar, part: str) -> Span:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,32 +13,35 @@ import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related, suggest
-from mtcodegen.importer.pytorch.entries import DEVICE_CHECKS, VARIANTS, EntryReader, part_span, split_names
-
-__all__ = ["Dispatch", "NativeFunction", "Precomputed", "known_dispatch_key", "read_native_functions"]
-
-_KEYS = dict.fromkeys(
-    (
-        "func",
-        "variants",
-        "python_module",
-        "structured",
-        "structured_delegate",
-        "structured_inherits",
-        "category_override",
-        "device_check",
-        "device_guard",
-        "dispatch",
-        "tags",
-        "autogen",
-        "cpp_no_default_args",
-        "manual_cpp_binding",
-        "manual_kernel_registration",
-        "precomputed",
-        "ufunc_inner_loop",
-        "use_const_ref_for_mutable_tensors",
-    )
+from mtcodegen.findings.source import Place, Span, Text
+from mtcodegen.importer.pytorch.entries import (
+    DEVICE_CHECKS,
+    VARIANTS,
+    EntryReader,
+    part_span,
+    shown_values,
+    split_names,
 )
+
+__all__ = ["CPP_KEYS", "Dispatch", "NativeFunction", "Precomputed", "known_dispatch_key", "read_native_functions"]
+
+# Keys that say how PyTorch's C++ is generated, and why each has no counterpart.
+CPP_KEYS = {
+    "structured": "kernels are not split into shape and computation",
+    "structured_inherits": "a C++ base class",
+    "structured_delegate": "an operator does not share the kernel of its `out` variant",
+    "python_module": "operators are in `torch.ops` only",
+    "category_override": "a choice of PyTorch's code generator",
+    "device_guard": "a kernel always runs on the device of its arguments",
+    "cpp_no_default_args": "a C++ signature",
+    "manual_cpp_binding": "a C++ binding",
+    "manual_kernel_registration": "a C++ registration",
+    "precomputed": "values for C++ kernels",
+    "ufunc_inner_loop": "a C++ inner loop",
+    "use_const_ref_for_mutable_tensors": "a C++ signature",
+}
+
+_KEYS = ("func", "variants", "device_check", "dispatch", "tags", "autogen", *CPP_KEYS)
 _UFUNC_KEYS = ("Generic", "ScalarOnly", "CUDAFunctorOnSelf", "CUDAFunctorOnOther", "CPUScalar", "CPUVector")
 
 # Dispatch keys are a functionality and a device, or stand for themselves.
@@ -58,7 +62,7 @@ class Dispatch:
 
     keys: tuple[str, ...]
     kernel: str
-    node: Scalar
+    text: Text
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +77,10 @@ class Precomputed:
 class NativeFunction:
     """One entry. What a key says when it is left out is the default."""
 
-    node: Mapping
-    func: Scalar
+    place: Place
+    func: Text
     schema: opschema.Schema
+    cpp: MappingOf[str, str]  # the values of ``CPP_KEYS``
     variants: tuple[str, ...] = ("function",)
     python_module: str = ""
     structured: bool = False
@@ -87,6 +92,7 @@ class NativeFunction:
     dispatch: tuple[Dispatch, ...] = ()
     tags: tuple[str, ...] = ()
     autogen: tuple[str, ...] = ()
+    autogen_span: Span | None = None
     cpp_no_default_args: tuple[str, ...] = ()
     manual_cpp_binding: bool = False
     manual_kernel_registration: bool = False
@@ -94,9 +100,11 @@ class NativeFunction:
     ufunc_inner_loop: tuple[tuple[str, str], ...] = ()
     use_const_ref_for_mutable_tensors: bool = False
 
-    def __init__(self, node: Mapping, func: Scalar, schema: opschema.Schema, **given: Any) -> None:
+    def __init__(
+        self, place: Place, func: Text, schema: opschema.Schema, cpp: MappingOf[str, str], **given: Any
+    ) -> None:
         # The constructor of a frozen dataclass sets field after field, and an entry has three keys out of seventeen.
-        vars(self).update(given, node=node, func=func, schema=schema)
+        vars(self).update(given, place=place, func=func, schema=schema, cpp=cpp)
 
     @property
     def is_composite(self) -> bool:
@@ -120,6 +128,10 @@ def read_native_functions(document: Node | None) -> tuple[list[NativeFunction], 
 
 
 class _Reader(EntryReader):
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes: dict[NativeFunction, Mapping] = {}
+
     def entry(self, node: Mapping) -> NativeFunction | None:
         self.check_keys(node, _KEYS, ("func",))
         func = self.scalar(node, "func")
@@ -129,8 +141,11 @@ class _Reader(EntryReader):
         given = {name: _READERS[name](self, node) for name in node.entries if name in _READERS}
         if "precomputed" in node.entries:
             given["precomputed"] = self.precomputed(node.get("precomputed"), schema)
-        function = NativeFunction(node, func, schema, **given)
-        self.check_arguments(function)
+        if "autogen" in node.entries:
+            given["autogen_span"] = node.entries["autogen"][1].span
+        function = NativeFunction(node.place, func, schema, shown_values(node, CPP_KEYS), **given)
+        self.nodes[function] = node
+        self.check_arguments(function, node)
         return function
 
     def dispatch(self, node: Node | None) -> tuple[Dispatch, ...]:
@@ -188,8 +203,8 @@ class _Reader(EntryReader):
         self.check_keys(node, _UFUNC_KEYS, ())
         return tuple((name, self.text(node, name)) for name in node.entries)
 
-    def check_arguments(self, function: NativeFunction) -> None:
-        schema, node = function.schema, function.node
+    def check_arguments(self, function: NativeFunction, node: Mapping) -> None:
+        schema = function.schema
         if "cpp_no_default_args" in node.entries:
             names = [argument.name for argument in schema.arguments]
             for item in self.scalars(node.get("cpp_no_default_args"), "cpp_no_default_args"):
@@ -225,7 +240,7 @@ class _Reader(EntryReader):
                 self.check_autogen(function, name, by_name, made)
 
     def check_delegate(self, function: NativeFunction, by_name: dict[str, NativeFunction]) -> None:
-        value = function.node.entries["structured_delegate"][1]
+        value = self.nodes[function].entries["structured_delegate"][1]
         target = by_name.get(function.structured_delegate)
         if target is None:
             message = f"`{function.structured_delegate[:60]}` is not an operator of this file"
@@ -242,7 +257,7 @@ class _Reader(EntryReader):
         by_name: dict[str, NativeFunction],
         made: dict[str, NativeFunction],
     ) -> None:
-        value = function.node.entries["autogen"][1]
+        value = self.nodes[function].entries["autogen"][1]
         first = by_name.get(name) or made.setdefault(name, function)
         if not _OPERATOR.fullmatch(name):
             self.fault(Code.MT114, f"`{name[:60]}` is not the name of an operator", value, "write `name.overload`")

@@ -41,7 +41,8 @@ class PendingDerivatives:
             return
         name = entry.schema.qualname
         if name in self._nodes:
-            self._reader.duplicate(entry.name, name, self._nodes[name].entries["name"][1])
+            first = self._nodes[name].get("name")
+            self._reader.duplicate(entry.name, name, first if isinstance(first, Scalar) else entry.name)
         else:
             self._nodes[name], self._read[name] = node, (entry, [])
 

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 import opschema
-from mtcodegen.document.nodes import Scalar
 from mtcodegen.entries.model import File, Launch
+from mtcodegen.findings.source import Text
 from mtcodegen.pycode.expressions import attribute
 from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.literals import quoted
@@ -107,7 +107,7 @@ def _identifier(path: str) -> str:
     return re.sub(r"\W", "_", stem, flags=re.ASCII).lower() or "library"
 
 
-def _relative(path: Scalar, base: pathlib.Path, folder: pathlib.Path) -> str:
+def _relative(path: Text, base: pathlib.Path, folder: pathlib.Path) -> str:
     """A path beside the YAML file as seen from the module."""
     if pathlib.PurePosixPath(path.value).is_absolute():
         return path.value

@@ -72,10 +72,10 @@ def _options(spec: OpSpec) -> Iterable[views.Option]:
     if spec.fallback:
         yield views.Option("fallback", quoted(spec.fallback))
     if spec.autocast:
-        items = ", ".join(f"{quoted(KEYS[device])}: {quoted(dtype)}" for device, dtype in spec.autocast.items())
+        items = ", ".join(f"{quoted(KEYS[cast.device])}: {quoted(cast.policy)}" for cast in spec.autocast)
         yield views.Option("autocast", f"{{{items}}}")
     if spec.graph_update:
-        update = {node.value for node in spec.graph_update}
+        update = {name.value for name in spec.graph_update}
         names = [argument.name for argument in spec.schema.arguments if argument.name in update]
         yield views.Option("graph_update", strings(names))
 
