@@ -436,6 +436,11 @@ REASONS = (
         ),
     ),
     Reason(
+        "PyTorch cuts what it quotes in the middle of a letter, and cannot say it",
+        _kinds("error"),
+        lambda call, ours, theirs: _raises(theirs, "UnicodeDecodeError") and isinstance(ours, Raised),
+    ),
+    Reason(
         "PyTorch's vmap takes the first of a batch of none, to learn the dtype beside a number",
         _kinds("accepted"),
         lambda call, ours, theirs: (

@@ -92,7 +92,7 @@ def addmm(op, self, mat1, mat2, beta, alpha):
         self.dtype == mat1.dtype,
         message=f"self and mat2 must have the same dtype, but got {self.dtype} and {mat1.dtype}",
     )
-    out = op.returns(empty([mat1.size(0), mat2.size(1)], self.dtype, self))
+    out = op.returns(empty(broadcast_shapes(self.shape, [mat1.size(0), mat2.size(1)]), self.dtype, self))
     if all_of(
         self.dtype == torch.float32,
         mat1.dtype == torch.float32,

@@ -21,6 +21,8 @@ cdef class device:
             return
         if PyLong_Check(type) and not PyBool_Check(type) and index is None:
             type, index = "npu", type       # an int is an index of the accelerator
+        if isinstance(type, bytes):
+            type = decoded(type)
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, int or device, not {_type_name(type)}")
         if index is not None:

@@ -313,7 +313,7 @@ cdef class Tensor:
         if not needs_grad(self):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not callable(hook):
-            raise TypeError(f"hook must be callable, not {_type_name(hook)}")
+            raise TypeError(f"a hook must be callable, not {_type_name(hook)}")
         cdef Node made_by = current_grad_fn(self)
         if made_by is not None:
             return made_by.add_tensor_hook(self.output_nr_, hook)
@@ -328,7 +328,7 @@ cdef class Tensor:
         if current_grad_fn(self) is not None:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         if not callable(hook):
-            raise TypeError(f"hook must be callable, not {_type_name(hook)}")
+            raise TypeError(f"a hook must be callable, not {_type_name(hook)}")
         if self.post_hooks is None:
             self.post_hooks = {}
         return RemovableHandle(self.post_hooks, hook)

@@ -11,7 +11,7 @@ from . import _core
 from ._argument_types import check_number, checks_types, names_wrong_types
 from ._core import Tensor
 from ._core import dtype as DType
-from ._numbers import PYTHON_TYPES, as_element
+from ._numbers import PYTHON_TYPES, as_element, refuse_too_big
 from ._ops import ops
 
 __all__ = [
@@ -186,6 +186,8 @@ def norm(
         raise TypeError(
             f"norm(): argument 'p' (position 2) must be Number, None or 'fro', not {type(p).__name__} {p!r}"
         )
+    if isinstance(p, int):
+        refuse_too_big(p)
     if not input.is_floating_point() and not input.is_complex():
         raise RuntimeError(f"norm(): Expected a floating point or complex tensor as input. Got {input.dtype}")
     if dtype is not None:

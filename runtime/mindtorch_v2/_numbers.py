@@ -52,7 +52,7 @@ def as_element(value: Any, dtype: DType) -> Any:
     if kind is int and dtype is _INT64 and -_WORD >> 1 <= value < _WORD >> 1:
         return value
     if isinstance(value, int):
-        _refuse_too_big(value)
+        refuse_too_big(value)
     if dtype.is_complex:
         part = _core.dtypes["float32" if dtype.itemsize == 8 else "float64"]
         return complex(_as_float(value.real, part, dtype), _as_float(value.imag, part, dtype))
@@ -74,7 +74,7 @@ def check_factor(value: Any, beside: Tensor) -> None:
 def wrapped(value: Any, dtype: DType) -> Any:
     """A number as arithmetic in ``dtype`` takes it: an integer wraps to the range of an integer dtype."""
     if isinstance(value, int):
-        _refuse_too_big(value)
+        refuse_too_big(value)
     if dtype is _BOOL or dtype.is_floating_point or dtype.is_complex:
         return value
     count = 1 << 8 * dtype.itemsize
@@ -87,7 +87,8 @@ def to_word(value: int) -> int:
     return value - _WORD if value >= _WORD >> 1 else value
 
 
-def _refuse_too_big(value: int) -> None:
+def refuse_too_big(value: int) -> None:
+    """Raises OverflowError for an integer beyond 64 bits."""
     if not -_WORD >> 1 <= value < _WORD:
         raise OverflowError(f"int too big to convert: {value} is in the range of neither int64 nor uint64")
 

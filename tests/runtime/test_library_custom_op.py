@@ -127,6 +127,7 @@ HANDLES: dict[str, tuple[Any, ...]] = {
     "a namespace with a dot": ("a.b", "f", "(Tensor x) -> Tensor"),
     "a namespace that is a number": ("1", "f", "(Tensor x) -> Tensor"),
     "no namespace": ("", "f", "(Tensor x) -> Tensor"),
+    "a name in another namespace": ("handles", "other::f", "(Tensor x) -> Tensor"),
     "no schema": ("handles", "f", ""),
     "a name in the schema": ("handles", "f", "g(Tensor x) -> Tensor"),
     "tags that are numbers": ("handles", "f", "(Tensor x) -> Tensor", [2]),

@@ -141,6 +141,7 @@ CALLS = {
         torch.device("cpu", torch.tensor(1)).index
         torch.device("cpu", 2**70)
         torch.device(None)
+        torch.device(b"cpu:0").index
     """,
     "data": """
         torch.tensor(range(3))
@@ -278,6 +279,9 @@ CALLS = {
         torch.isclose(torch.tensor([-128], dtype=torch.int8), torch.tensor([127], dtype=torch.int8), 1.0)
         torch.autograd.gradcheck(torch.sin, e.double().requires_grad_(), rtol=2**70)
         torch.autograd.gradcheck(torch.sin, v.double().requires_grad_(), rtol="x")
+        v.norm(-(2**63) - 1)
+        v.norm(2**63)
+        i.norm(2**64)
         v.sum(dtype=torch.bool)
         torch.tensor([-1.0, 1.0]).sum(0, dtype=torch.bool)
         torch.tensor([0.5, 4.0]).prod(dtype=torch.bool)
@@ -312,6 +316,10 @@ CALLS = {
         torch.zeros(0, 2).t().clone().stride()
         torch.zeros(0, 2, 3).transpose(0, 1).clone().stride()
         torch.zeros(0, 1).expand(0, 5).clone().stride()
+        torch.addmm(torch.zeros(1, 2, 2), a, a.t())
+        torch.addmm(torch.zeros(3, 2), torch.ones(1, 1), torch.ones(1, 2))
+        torch.addmm(v.to("meta"), a.to("meta"), a.t().to("meta"))
+        torch.addmm(v[:2].to("meta"), a.to("meta"), a.t().to("meta")).shape
         torch.ones(1).expand(2**40).index_select(0, torch.tensor(2))
         a.index_select(0, torch.tensor(1).expand(2**62))
         a.t().index_select(1, torch.tensor([1, 0, 1]))
@@ -340,6 +348,13 @@ CALLS = {
         torch.get_autocast_dtype("x")
         torch.get_autocast_dtype(1)
         torch.is_autocast_enabled(1)
+        torch.is_autocast_enabled(b"cpu")
+        torch.set_autocast_enabled(b"cpu", False)
+        torch.get_autocast_dtype(b"x")
+        torch.amp.is_autocast_available(b"x")
+        torch.amp.is_autocast_available(b"\xff")
+        torch.nn.NLLLoss(torch.Tensor).weight.__name__
+        torch.nn.NLLLoss(int)
         torch.set_autocast_enabled(False)
         torch.set_autocast_enabled(enabled=False)
         torch.set_autocast_enabled("cpu")

@@ -37,6 +37,11 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "norm kept": (lambda t: t.norm(t.ones(3), 2, 0, "x"), "keepdim"),
     "a flag": (lambda t: t.allclose(t.ones(3), t.ones(3), equal_nan="x"), "equal_nan"),
     "backward": (lambda t: root(t).backward(3), "grad_tensors"),
+    "backward by numbers": (lambda t: root(t).backward(range(3)), "gradients can be either Tensors or None"),
+    "grad by numbers": (
+        lambda t: t.autograd.grad(t.ones(1), t.ones(1), [3]),
+        "gradients can be either Tensors or None",
+    ),
     "backward of a list": (lambda t: root(t).backward([3]), ""),
     "backward to no tensor": (lambda t: root(t).backward(inputs=3), "inputs"),
     "backward to no tensors": (lambda t: root(t).backward(inputs=[3]), "inputs"),

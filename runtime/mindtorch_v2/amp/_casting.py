@@ -11,7 +11,7 @@ __all__ = ["AUTOCAST_KEYS", "autocast_key", "cast", "eligible"]
 AUTOCAST_KEYS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA", "npu": "AutocastNPU"}
 
 
-def autocast_key(device_type: str) -> str:
+def autocast_key(device_type: str | bytes) -> str:
     """A device type's Autocast key. Raises RuntimeError for an unknown type, and for one without autocast."""
     kind = device(device_type).type
     if kind not in AUTOCAST_KEYS:

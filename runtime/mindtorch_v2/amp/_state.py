@@ -45,16 +45,13 @@ _LEFT_OUT: Any = object()
 
 
 @checks_types
-def is_autocast_available(device_type: str) -> bool:
+def is_autocast_available(device_type: str | bytes) -> bool:
     """Whether a device type has autocast. Raises RuntimeError for an unknown type."""
-    if not isinstance(device_type, str):
-        got = type(device_type).__name__
-        raise TypeError(f"is_autocast_available(): argument 'device_type' (position 1) must be str, not {got}")
     return device(device_type).type in AUTOCAST_KEYS
 
 
 @checks_types
-def is_autocast_enabled(device_type: str = "npu") -> bool:
+def is_autocast_enabled(device_type: str | bytes = "npu") -> bool:
     """Whether autocast is on for a device type on this thread."""
     _, excluded = _core.thread_keys()
     return not excluded & _core.key_mask(autocast_key(device_type))
@@ -69,7 +66,7 @@ def set_autocast_enabled(device_type: Any = _LEFT_OUT, enabled: Any = _LEFT_OUT)
     if enabled is _LEFT_OUT:
         raise TypeError("set_autocast_enabled() missing 1 required positional argument: 'enabled'")
     check_flag("set_autocast_enabled", "enabled", enabled)
-    if not isinstance(device_type, str):
+    if not isinstance(device_type, (str, bytes)):
         got = type(device_type).__name__
         raise TypeError(f"set_autocast_enabled(): argument 'device_type' must be str, not {got}")
     from ._policies import install  # needs the built-in operators, which are loaded after this package
@@ -81,14 +78,14 @@ def set_autocast_enabled(device_type: Any = _LEFT_OUT, enabled: Any = _LEFT_OUT)
 
 
 @checks_types
-def get_autocast_dtype(device_type: str) -> Any:
+def get_autocast_dtype(device_type: str | bytes) -> Any:
     """The dtype that autocast lowers to on a device type."""
     autocast_key(device_type)
     return _state.dtypes[device(device_type).type]
 
 
 @checks_types
-def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+def set_autocast_dtype(device_type: str | bytes, dtype: Any) -> None:
     """Sets the dtype that autocast lowers to on a device type, for this thread."""
     found = PYTHON_TYPES.get(dtype, dtype) if isinstance(dtype, type) else dtype
     if not isinstance(found, DType):

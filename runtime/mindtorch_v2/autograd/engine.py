@@ -169,7 +169,12 @@ def _inputs(inputs: Any, function: str) -> tuple[Any, ...]:
 
 
 def _gradients(gradients: OptionalTensors, name: str, count: int) -> tuple[Tensor | None, ...]:
-    given = (None,) * count if gradients is None else _tuple(gradients, name)
+    if gradients is None:
+        return (None,) * count
+    given = _tuple(gradients, name)
+    for gradient in given[:count]:
+        if gradient is not None and not isinstance(gradient, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
     if len(given) != count:
         raise RuntimeError(f"got {count} tensors and {len(given)} gradients")
     return given

@@ -13,7 +13,7 @@ from .. import _ops
 from .._argument_types import names_wrong_types
 from .._core import OpOverload, device
 from ._inference import infer_schema
-from ._library import Library, as_tags, caller, parse
+from ._library import Library, as_tags, caller, parse, require_namespace
 from ._registrations import formula, registrations, suspend
 from ._rules import register_autocast_rule, register_batching_rule, register_dispatch_rule
 from ._tags import Tag
@@ -52,9 +52,10 @@ class CustomOpHandle:
             raise TypeError("a namespace is a str")  # which the decorator words
         parsed = parse(name + schema.lstrip())
         as_tags(tags)
+        require_namespace(parsed, namespace)
         if namespace:
             _ops.split_name(f"{namespace}::{name}")
-        parse(f"{namespace}::{parsed}")
+        parse(f"{namespace}::{parsed.name}() -> ()")
         if not schema.lstrip().startswith("("):
             raise AttributeError(f"schema {schema!r} goes on with the name: there would be no operator {name!r}")
         self._namespace, self._name = namespace, parsed.name

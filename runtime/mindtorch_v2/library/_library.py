@@ -32,6 +32,7 @@ __all__ = [
     "fallthrough_kernel",
     "parse",
     "register",
+    "require_namespace",
 ]
 
 fallthrough_kernel = _core.fallthrough_kernel  # registered as a kernel: nothing happens at that key
@@ -54,6 +55,15 @@ def as_tags(tags: str | Iterable[str] | None) -> tuple[str, ...]:
         if not isinstance(tag, str):
             raise TypeError(f"define(): argument 'tags' must be of torch.Tag, not of {type(tag).__name__}")
     return found
+
+
+def require_namespace(schema: Schema, namespace: str) -> None:
+    """Raises RuntimeError where a schema names another namespace."""
+    if schema.namespace not in (None, namespace):
+        raise RegistrationError(
+            f"Explicitly provided namespace ({schema.namespace}) in schema string does not match namespace of "
+            f"enclosing library ({namespace}): {schema}"
+        )
 
 
 class Library:
@@ -110,11 +120,7 @@ class Library:
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         parsed = parse(schema)
-        if parsed.namespace not in (None, self.ns):
-            raise RegistrationError(
-                f"Explicitly provided namespace ({parsed.namespace}) in schema string does not match namespace of "
-                f"enclosing library ({self.ns}): {schema}"
-            )
+        require_namespace(parsed, self.ns)
         parsed = parsed.in_namespace(self.ns)
         all_tags = as_tags(tags)
         place = source or caller()

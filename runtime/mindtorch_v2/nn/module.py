@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from .. import _core
 from .._core import RemovableHandle, Tensor
 from ..autograd import no_grad
+from ..overrides import is_tensor_like
 from ._conversion import conversion
 from .hooks import ForwardHook, ModuleHooks, add_hook, call_with_hooks, everywhere
 from .parameter import Parameter
@@ -133,7 +134,7 @@ class Module:
                 )
             modules[name] = None
         elif buffers is not None and name in buffers:
-            if value is not None and not isinstance(value, Tensor):
+            if value is not None and not is_tensor_like(value):
                 raise TypeError(
                     f"cannot assign '{_type(value)}' object to buffer '{name}' (torch.Tensor or None required)"
                 )
@@ -180,7 +181,7 @@ class Module:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that is state, but not trained; one that is not persistent is left out of the state dict."""
         self._check_name(name, "buffer", self._buffers)
-        if tensor is not None and not isinstance(tensor, Tensor):
+        if tensor is not None and not is_tensor_like(tensor):
             raise TypeError(
                 f"cannot assign '{_type(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
