@@ -328,7 +328,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     """The kernel with autograd off; then versions, views and, where an input requires grad, the node."""
     cdef uint64_t outside = mt_state.excluded
     cdef uint64_t start = bumps, live = keys & op.active
-    cdef bint record = not mt_state.grad_off and any_requires_grad(op, bound)
+    cdef uint64_t record = 0 if mt_state.grad_off else requiring_grad(op, bound)
     cdef FunctionCtx ctx = None
     cdef int key
     if live == 0:
@@ -338,7 +338,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
             and not (op.device_check and keys & NOT_CPU):
         return run_plan(<Plan>op.table[key], bound, record)
     if autograd_fallback != FALLBACK_ERROR and ALIAS_AUTOGRAD not in op.kernels:
-        return call_without_formula(op, key, bound, keys, record)
+        return call_without_formula(op, key, bound, keys, record != 0)
     if op.mutates:
         refuse_inference_tensors(op, bound)
     if record:
@@ -375,24 +375,38 @@ cdef object run_traced(OpOverload op, int key, Bound* bound, uint64_t keys):
         trace_depth.depth -= 1
 
 
-cdef bint any_requires_grad(OpOverload op, Bound* bound):
-    cdef int i, kind
+cdef inline uint64_t requiring_grad(OpOverload op, Bound* bound):
+    """The arguments that require grad, or hold a tensor that does, as bits."""
+    cdef uint64_t found = lists_requiring_grad(op, bound) if op.sig.has_lists else 0
+    cdef PyObject* tensor
+    cdef int i
+    for i in range(op.sig.tensor_args):
+        tensor = bound.slots[op.sig.tensor_at[i]]
+        if tensor != <PyObject*>None and requires_grad_at(tensor):
+            found |= <uint64_t>1 << op.sig.tensor_at[i]
+    return found
+
+
+cdef uint64_t lists_requiring_grad(OpOverload op, Bound* bound):
+    cdef uint64_t found = 0
+    cdef int i
     for i in range(op.sig.count):
-        kind = op.sig.args[i].kind
-        if bound.slots[i] == <PyObject*>None:
-            continue
-        if kind == ARG_TENSOR:
-            if needs_grad(<Tensor>bound.slots[i]):
-                return True
-        elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
-            for item in <object>bound.slots[i]:
-                if item is not None and needs_grad(<Tensor>item):
-                    return True
-    return False
+        if op.sig.args[i].kind == ARG_TENSOR_LIST or op.sig.args[i].kind == ARG_OPT_TENSOR_LIST:
+            if bound.slots[i] != <PyObject*>None:
+                for item in <object>bound.slots[i]:
+                    if item is not None and needs_grad(<Tensor>item):
+                        found |= <uint64_t>1 << i
+    return found
 
 
 cdef inline bint needs_grad(Tensor t) noexcept:
-    return t.wants_grad or t.grad_fn_ is not None or (t.base_ is not None and base_needs_grad(t))
+    return requires_grad_at(<PyObject*>t)
+
+
+cdef inline bint requires_grad_at(PyObject* t) noexcept:
+    """As `needs_grad`, of a borrowed tensor."""
+    return (<Tensor>t).wants_grad or (<Tensor>t).grad_fn_ is not None \
+        or ((<Tensor>t).base_ is not None and base_needs_grad(<Tensor>t))
 
 
 cdef bint base_needs_grad(Tensor view) noexcept:

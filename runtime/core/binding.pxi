@@ -7,6 +7,7 @@ cdef enum:                     # what an argument takes
 
 cdef enum:
     MAX_ARGS = 64
+    PLAN_OBJECTS = 96          # object registers of a program: the arguments, what its steps make, and its constants
 
 cdef enum:                     # how a call is bound, as flags
     BIND_EXPLAIN = 1           # raise where it does not fit
@@ -57,8 +58,9 @@ cdef struct ArgSpec:
 
 
 cdef struct Bound:
-    # Borrowed references in schema order, which is also vectorcall's order; `made` owns what conversion created.
-    PyObject* slots[MAX_ARGS]
+    # Borrowed references in schema order, which is also vectorcall's order; `made` owns what conversion created. A program
+    # that runs the call has its registers here.
+    PyObject* slots[PLAN_OBJECTS]
     PyObject* made[2 * MAX_ARGS]          # a list may be copied and then converted
     int made_count
     int mode                   # BIND_EXACT, BIND_WRAP, BIND_CAST
@@ -93,6 +95,7 @@ cdef class Signature:
     cdef int device_arg             # the argument that chooses the device of a factory; -1
     cdef bint has_lists             # of tensors
     cdef int tensor_args            # how many arguments are one tensor
+    cdef uint8_t tensor_at[MAX_ARGS]        # which they are
     cdef dict needs                 # mask of arguments that require grad -> needs_input_grad, shared by all calls
 
     def __init__(self, schema, str qualname):
@@ -110,6 +113,7 @@ cdef class Signature:
             if self.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST):
                 self.has_lists = True
             if self.args[i].kind == ARG_TENSOR:
+                self.tensor_at[self.tensor_args] = i
                 self.tensor_args += 1
             if self.args[i].kind == ARG_DEVICE:
                 self.device_arg = i

@@ -357,21 +357,29 @@ cdef int bind_python(Signature sig, tuple args, dict kwargs, Bound* bound) excep
 
 cdef inline uint64_t call_keys(OpOverload op, Bound* bound):
     """The keys of all tensors of a call; of a factory: of its device."""
+    cdef uint64_t keys = list_keys(op, bound) if op.sig.has_lists else 0
+    cdef PyObject* tensor
+    cdef int i
+    for i in range(op.sig.tensor_args):
+        tensor = bound.slots[op.sig.tensor_at[i]]
+        if tensor != <PyObject*>None:
+            keys |= (<Tensor>tensor).keys
+    if keys == 0:
+        keys = factory_keys(op, bound)
+    return (keys | mt_state.included) & ~mt_state.excluded
+
+
+cdef uint64_t list_keys(OpOverload op, Bound* bound):
+    """The keys of the tensors in a call's lists."""
     cdef uint64_t keys = 0
-    cdef int i, kind
+    cdef int i
     for i in range(op.sig.count):
-        kind = op.sig.args[i].kind
-        if kind == ARG_TENSOR:
-            if bound.slots[i] != <PyObject*>None:
-                keys |= (<Tensor>bound.slots[i]).keys
-        elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
+        if op.sig.args[i].kind == ARG_TENSOR_LIST or op.sig.args[i].kind == ARG_OPT_TENSOR_LIST:
             if bound.slots[i] != <PyObject*>None:
                 for item in <object>bound.slots[i]:
                     if item is not None:
                         keys |= (<Tensor>item).keys
-    if keys == 0:
-        keys = factory_keys(op, bound)
-    return (keys | mt_state.included) & ~mt_state.excluded
+    return keys
 
 
 cdef uint64_t factory_keys(OpOverload op, Bound* bound):
@@ -424,7 +432,7 @@ cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
     """A backend's kernel where autograd is not in between: inside another kernel, in inference mode, by redispatch."""
     cdef uint64_t start = bumps
     if op.planned_at >> key & 1 and not (op.device_check and keys & NOT_CPU):
-        return run_plan(<Plan>op.table[key], bound, False)
+        return run_plan(<Plan>op.table[key], bound, 0)
     if op.mutates:
         refuse_inference_tensors(op, bound)
     result = run_at(op, key, bound, keys)

@@ -15,9 +15,15 @@ cdef inline bint is_tensor(PyObject* value) noexcept:
 
 
 cdef inline char* tensor_data(Tensor t) noexcept:
-    if t.storage.data == NULL or t.nelem == 0:       # an empty view's offset may lie anywhere
+    return data_at(<PyObject*>t)
+
+
+cdef inline char* data_at(PyObject* t) noexcept:
+    """As `tensor_data`, of a borrowed tensor."""
+    cdef char* data = <char*>(<Tensor>t).storage.data
+    if data == NULL or (<Tensor>t).nelem == 0:       # an empty view's offset may lie anywhere
         return NULL
-    return <char*>t.storage.data + t.offset * t.dt.itemsize
+    return data + (<Tensor>t).offset * (<Tensor>t).dt.itemsize
 
 
 cdef int wrap_dim(Tensor t, object dim) except -1:
@@ -33,12 +39,19 @@ cdef int wrap_dim(Tensor t, object dim) except -1:
     return <int>(d + n if d < 0 else d)
 
 
-cdef bint same_sizes(Tensor a, Tensor b) noexcept:
-    cdef int i
-    if a.nd != b.nd:
+cdef inline bint same_sizes(Tensor a, Tensor b) noexcept:
+    return same_sizes_at(<PyObject*>a, <PyObject*>b)
+
+
+cdef bint same_sizes_at(PyObject* a, PyObject* b) noexcept:
+    """As `same_sizes`, of borrowed tensors."""
+    cdef int64_t* sizes = (<Tensor>a).sizes
+    cdef int64_t* others = (<Tensor>b).sizes
+    cdef int i, nd = (<Tensor>a).nd
+    if nd != (<Tensor>b).nd:
         return False
-    for i in range(a.nd):
-        if a.sizes[i] != b.sizes[i]:
+    for i in range(nd):
+        if sizes[i] != others[i]:
             return False
     return True
 
@@ -97,10 +110,21 @@ cdef object too_large(Tensor t, bint strided):
                         f"{t.dt.itemsize} bytes, and a storage has at most 2**63 - 1 bytes")
 
 
-cdef int copy_geometry(Tensor source, Tensor target) except -1:
-    set_rank(target, source.nd)
-    memcpy(target.sizes, source.sizes, 2 * source.nd * sizeof(int64_t))
-    target.nelem, target.contig = source.nelem, source.contig
+cdef inline int copy_geometry(Tensor source, Tensor target) except -1:
+    return copy_geometry_at(<PyObject*>source, target)
+
+
+cdef inline int copy_geometry_at(PyObject* source, Tensor target) except -1:
+    """As `copy_geometry`, of a borrowed tensor."""
+    cdef int64_t* sizes = (<Tensor>source).sizes           # strides follow them
+    cdef int i, nd = (<Tensor>source).nd
+    if nd <= INLINE_DIMS and target.sizes == NULL:
+        target.sizes, target.strides, target.nd = target.inline_dims, target.inline_dims + nd, nd
+    else:
+        set_rank(target, nd)
+    for i in range(2 * nd):
+        target.sizes[i] = sizes[i]
+    target.nelem, target.contig = (<Tensor>source).nelem, (<Tensor>source).contig
     return 0
 
 
@@ -173,14 +197,20 @@ def alloc_like(Tensor t not None, dtype=None):
     return like_of(t, t.dt if dtype is None else <object>given_dtype("alloc_like", dtype))
 
 
-cdef Tensor like_of(Tensor t, dtype d):
+cdef inline Tensor like_of(Tensor t, dtype d):
     """As `alloc_like`, of a given dtype."""
+    return like_at(<PyObject*>t, <PyObject*>d)
+
+
+cdef Tensor like_at(PyObject* t, PyObject* d):
+    """As `like_of`, of a borrowed tensor and dtype."""
+    cdef PyObject* dev = <PyObject*>(<Tensor>t).dev
     cdef Tensor result
-    if not t.contig or t.dev.type_code == DEVICE_META:
-        return alloc_sizes(t.nd, t.sizes, d, t.dev)
-    result = bare_tensor(d, t.dev)
-    copy_geometry(t, result)
-    result.storage = new_storage(bytes_of(result), t.dev)
+    if not (<Tensor>t).contig or (<device>dev).type_code == DEVICE_META:
+        return alloc_sizes((<Tensor>t).nd, (<Tensor>t).sizes, <dtype>d, <device>dev)
+    result = bare_tensor(<dtype>d, <device>dev)
+    copy_geometry_at(t, result)
+    result.storage = new_storage(bytes_of(result), <device>dev)
     return result
 
 

@@ -80,11 +80,12 @@ cdef Formula formula_of(Gradient gradient, int way, uint64_t mask):
 cdef list run_formula(Formula formula, tuple tensors, tuple plain, list grads):
     """Gradients of the tensor arguments; `tensors` and `plain` hold what was saved, each None where the other has it."""
     cdef Frame f
+    cdef PyObject* objects[PLAN_OBJECTS]
     cdef Program p = formula.program
     cdef int i
     if len(grads) != formula.outputs:
         raise RuntimeError(f"{p.op.sig.qualname}: the gradient takes those of {formula.outputs} outputs, got {len(grads)}")
-    enter_frame(p, &f, NULL)
+    enter_frame(p, &f, objects, NULL)
     for i in range(formula.outputs):
         f.objects[i] = <PyObject*>grads[i]
     fill_saved(formula, &f, tensors, plain)
@@ -133,6 +134,7 @@ cdef class PlanNode(FunctionCtx):
 cdef int run_plan_node(GraphTask task, PlanNode node, NodeState* state) except -1:
     """As `GraphTask.run_node`, with the gradients straight from the pass into the program, and from there to the next nodes."""
     cdef Frame f
+    cdef PyObject* objects[PLAN_OBJECTS]
     cdef Formula formula = node.formula
     cdef Program p = formula.program
     cdef tuple saved
@@ -151,7 +153,7 @@ cdef int run_plan_node(GraphTask task, PlanNode node, NodeState* state) except -
             Py_INCREF(zeros)
             state.grads[i] = <PyObject*>zeros
     saved = node.saved_or_none()
-    enter_frame(p, &f, NULL)
+    enter_frame(p, &f, objects, NULL)
     for i in range(formula.outputs):
         f.objects[i] = <PyObject*>None if state.grads[i] == NULL else state.grads[i]
     fill_saved(formula, &f, saved, node.plain)
@@ -171,16 +173,12 @@ cdef int run_plan_node(GraphTask task, PlanNode node, NodeState* state) except -
     return 0
 
 
-cdef int record_plan(OpOverload op, Program p, Frame* f) except -1:
-    """The node of a call: edges, what its gradient reads, the outputs' history."""
+cdef int record_plan(OpOverload op, Program p, Frame* f, uint64_t mask) except -1:
+    """The node of a call: edges, what its gradient reads, the outputs' history. `mask`: the arguments that require grad."""
     global next_sequence
     cdef PlanNode node = PlanNode.__new__(PlanNode)
     cdef Tensor output
     cdef int i, slot = 0
-    cdef uint64_t mask = 0
-    for i in range(op.sig.count):
-        if op.sig.args[i].kind == ARG_TENSOR and f.objects[i] != <PyObject*>None and needs_grad(<Tensor>f.objects[i]):
-            mask |= <uint64_t>1 << i
     node.function, node.is_operator, node.node_name = op, True, op.node_name
     node.formula = formula_of(op.gradient, f.way, mask)
     node.needs_input_grad = node.formula.needs
@@ -206,11 +204,12 @@ cdef int record_plan(OpOverload op, Program p, Frame* f) except -1:
 cdef int save_values(PlanNode node, Program p, Frame* f) except -1:
     """What the gradient reads, from the call's arguments and outputs."""
     cdef Frame made
+    cdef PyObject* objects[PLAN_OBJECTS]
     cdef Program prepare = node.formula.prepare
     cdef int i, tensors = 0
     if prepare.inputs != p.inputs + f.returned:
         raise RuntimeError(f"{p.op.sig.qualname}: what its gradient saves is of other outputs")
-    enter_frame(prepare, &made, f.bound)
+    enter_frame(prepare, &made, objects, f.bound)
     memcpy(made.objects, f.objects, p.inputs * sizeof(PyObject*))
     for i in range(f.returned):
         made.objects[p.inputs + i] = f.objects[p.pool[f.returns + i]]

@@ -44,11 +44,12 @@ cdef object call_plan(object callable, PyObject** args, size_t nargsf, PyObject*
     cdef Plan plan = <Plan>callable
     cdef Program p = program_of(plan)
     cdef Frame f
+    cdef PyObject* objects[PLAN_OBJECTS]
     cdef Py_ssize_t given = PyVectorcall_NARGS(nargsf) + (0 if kwnames == NULL else PyTuple_GET_SIZE(<object>kwnames))
     if given != p.inputs:
         raise TypeError(f"the plan of {plan.op.sig.qualname} takes its {p.inputs} bound arguments, got {given}")
-    enter_frame(p, &f, NULL)
-    memcpy(f.objects, args, p.inputs * sizeof(PyObject*))
+    enter_frame(p, &f, objects, NULL)
+    memcpy(objects, args, p.inputs * sizeof(PyObject*))
     try:
         run_program(p, &f)
         return plan_result(p, &f)
@@ -60,13 +61,12 @@ cdef inline object plan_result(Program p, Frame* f):
     return returned_value(p, f, 0) if f.returned == 1 else returned_values(p, f)
 
 
-cdef object run_plan(Plan plan, Bound* bound, bint record):
-    """An operator's call below autograd, from its bound arguments; with `record` its node, too."""
+cdef object run_plan(Plan plan, Bound* bound, uint64_t record):
+    """An operator's call below autograd, from its bound arguments; with `record`, those that require grad, its node, too."""
     cdef Frame f
-    cdef Program p = program_of(plan)
+    cdef Program p = program_of(plan) if plan.program is None else plan.program
     cdef uint64_t outside = mt_state.excluded, start = bumps
-    enter_frame(p, &f, bound)
-    memcpy(f.objects, bound.slots, p.inputs * sizeof(PyObject*))
+    enter_frame(p, &f, bound.slots, bound)
     try:
         mt_state.excluded = outside | BELOW_AUTOGRAD
         run_program(p, &f)
@@ -77,7 +77,7 @@ cdef object run_plan(Plan plan, Bound* bound, bint record):
             check_unchanged(plan.op, bound, start)
         if record:
             mt_state.excluded = outside
-            record_plan(plan.op, p, &f)
+            record_plan(plan.op, p, &f, record)
     finally:
         mt_state.excluded = outside
         leave_frame(p, &f)

@@ -26,45 +26,43 @@ cdef int check_launch(Program p, Step* s) except -1:
     return 0
 
 
-cdef int launch_step(Program p, Frame* f, Step* s) except -1:
+cdef int launch_step(Program p, Frame* f, Step* s, Kernel k) except -1:
     """On the CPU, without boxing. `made` is the word with block_dim, c the number of the first argument among the explained."""
-    cdef Kernel k = <Kernel>s.what
     cdef Launch call
     cdef uint64_t* frame = <uint64_t*>&call.frame
     cdef uint64_t* word
     cdef int* operand = p.pool + s.a
-    cdef int i, how, status
+    cdef PyObject* t
+    cdef int i, how, kind, status
     cdef int64_t elements = 0
-    cdef Tensor t
     if k.ascendc or k.has_host:
         return launch_boxed(p, f, s, k)
     if k.address == NULL:
         resolve_address(k)
     for i in range(k.nargs):
-        word = frame + k.slots[i]
-        how = operand[0]
+        word, kind, how = frame + k.slots[i], k.kinds[i], operand[0]
         if how == BY_TENSOR:
-            t = <Tensor>f.objects[operand[1]]
-            if t.dev.type_code != DEVICE_CPU or not k.allowed[i] >> t.dt.code & 1 or k.kinds[i] == C_PTR and not t.contig \
-                    or t.storage.data == NULL and t.nelem > 0:
-                refuse_tensor(p, f, s, k, i, t)
-            elements += t.nelem
-            if k.kinds[i] == C_PTR:
-                word[0] = <uint64_t>tensor_data(t)
+            t = f.objects[operand[1]]
+            if (<Tensor>t).dev.type_code != DEVICE_CPU or not k.allowed[i] >> (<Tensor>t).dt.code & 1 \
+                    or kind == C_PTR and not (<Tensor>t).contig or (<Tensor>t).storage.data == NULL and (<Tensor>t).nelem > 0:
+                refuse_tensor(p, f, s, k, i, <Tensor>t)
+            elements += (<Tensor>t).nelem
+            if kind == C_PTR:
+                word[0] = <uint64_t>data_at(t)
             else:
-                describe_tensor(t, &call.descriptors[i])
+                describe_tensor(<Tensor>t, &call.descriptors[i])
                 word[0] = <uint64_t>&call.descriptors[i]
-        elif how == BY_INT and C_BOOL < k.kinds[i] < C_F16 and INT_LOW[k.kinds[i]] <= f.words[operand[1]].i <= INT_HIGH[k.kinds[i]]:
+        elif how == BY_INT and C_BOOL < kind < C_F16 and INT_LOW[kind] <= f.words[operand[1]].i <= INT_HIGH[kind]:
             word[0] = <uint64_t>f.words[operand[1]].i
+        elif how == BY_OBJECT and kind == C_F32 and PyFloat_CheckExact(<object>f.objects[operand[1]]) \
+                and float_fits(PyFloat_AS_DOUBLE(<object>f.objects[operand[1]])):
+            word[0] = mt_float_bits(PyFloat_AS_DOUBLE(<object>f.objects[operand[1]]))
         elif how == BY_NOTHING:
             word[0] = 0
-        elif k.kinds[i] == C_PTR:                   # a stream
+        elif kind == C_PTR:                         # a stream
             return launch_boxed(p, f, s, k)
         else:
-            value = operand_value(k, i, f, how, operand[1])
-            status = convert_scalar(k.kinds[i], value, word)
-            if status != CONVERTED:
-                refuse_scalar(p, f, s, k, i, value, status)
+            put_boxed(p, f, s, k, i, operand_value(k, i, f, how, operand[1]), word)
         operand += 2
     if elements < RELEASE_GIL_FROM:
         status = mt_invoke(k.address, &call.frame, k.floats, k.words)
@@ -76,6 +74,17 @@ cdef int launch_step(Program p, Frame* f, Step* s) except -1:
         if status != 0:
             refuse_status(p, f, s, k, status)
     return 0
+
+
+cdef inline bint float_fits(double number) noexcept:
+    """Whether a number is plainly in the range of a C float; what is not is judged by `convert_scalar`."""
+    return -3e38 < number < 3e38
+
+
+cdef int put_boxed(Program p, Frame* f, Step* s, Kernel k, int i, object value, uint64_t* word) except -1:
+    """An argument that is converted from a Python object."""
+    cdef int status = convert_scalar(k.kinds[i], value, word)
+    return 0 if status == CONVERTED else refuse_scalar(p, f, s, k, i, value, status)
 
 
 cdef object operand_value(Kernel k, int i, Frame* f, int how, int at):

@@ -6,7 +6,6 @@ by `mindtorch_v2.library.definitions`, from what a function said of symbols.
 """
 
 cdef enum:
-    PLAN_OBJECTS = 96
     PLAN_WORDS = 96
     PLAN_SHAPES = 40
     PLAN_SIZES = 640           # of all shapes together
@@ -30,7 +29,7 @@ cdef enum PlanStep:
     # objects (plan_objects.pxi)
     STEP_LIKE_AS, STEP_EMPTY, STEP_ITEM, STEP_PYTHON, STEP_DEVICE
     STEP_BOX_INT, STEP_BOX_FLOAT, STEP_BOX_BOOL, STEP_BOX_DTYPE, STEP_BOX_SHAPE
-    STEP_COUNT_
+    STEP_END                   # behind the last one
 
 # What Python builds programs from: a step's name, its code, what it makes and from what. o: an object, w: a word, d: a shape,
 # n: a number as it stands, k: the number of a constant, v: a word or -1; O and W: a run of the pool (its start, how many), whose entries are objects or
@@ -77,7 +76,7 @@ cdef struct Step:
     PyObject* what             # a kernel, an operator or a function: borrowed from the program's `held`
 
 cdef struct Frame:             # one run
-    PyObject* objects[PLAN_OBJECTS]        # inputs and constants are borrowed; what steps make is owned
+    PyObject** objects         # PLAN_OBJECTS of them; inputs and constants are borrowed, what steps make is owned
     Word words[PLAN_WORDS]
     ShapeRef shapes[PLAN_SHAPES]
     int64_t sizes[PLAN_SIZES]
@@ -93,7 +92,7 @@ cdef class Program:
     cdef Step* steps
     cdef int* pool             # operands of steps that take many
     cdef Word* numbers
-    cdef int step_count, pool_count, number_count, inputs, objects, words, shapes
+    cdef int step_count, pool_count, number_count, constant_count, inputs, objects, words, shapes
     cdef tuple constants
     cdef list held
     cdef OpOverload op
@@ -104,6 +103,7 @@ cdef class Program:
                  list numbers not None, tuple constants not None, explain, uint64_t fresh=0):
         cdef int i
         self.op, self.inputs, self.constants, self.explain, self.fresh = op, inputs, constants, explain, fresh
+        self.constant_count = len(constants)
         self.objects, self.words, self.shapes = registers
         if not 0 <= inputs <= self.objects <= PLAN_OBJECTS - len(constants) or not 0 <= self.words <= PLAN_WORDS \
                 or not 0 <= self.shapes <= PLAN_SHAPES:
@@ -130,6 +130,7 @@ cdef class Program:
             self.steps[i].what = <PyObject*>self.held[i]
             check_step(self, &self.steps[i], len(steps))
         self.step_count = len(steps)
+        self.steps[self.step_count].code = STEP_END
 
     def __dealloc__(self):
         free(self.steps)
@@ -139,10 +140,11 @@ cdef class Program:
     def __call__(self, *inputs):
         """Runs the program: ``(which return was reached, what it returned)``."""
         cdef Frame f
+        cdef PyObject* objects[PLAN_OBJECTS]
         cdef int i
         if len(inputs) != self.inputs:
             raise TypeError(f"a program of {self.inputs} inputs, got {len(inputs)}")
-        enter_frame(self, &f, NULL)
+        enter_frame(self, &f, objects, NULL)
         for i in range(self.inputs):
             f.objects[i] = <PyObject*>inputs[i]
         try:
@@ -196,15 +198,14 @@ cdef int require_register(Program p, str kind, int at) except -1:
 
 
 # ---------------------------------------------------------------- a run
-cdef inline void enter_frame(Program p, Frame* f, Bound* bound) noexcept:
+cdef inline void enter_frame(Program p, Frame* f, PyObject** objects, Bound* bound) noexcept:
     """Constants into place, temporaries empty; inputs are the caller's."""
-    cdef Py_ssize_t i
-    for i in range(PyTuple_GET_SIZE(p.constants)):
-        f.objects[PLAN_OBJECTS - 1 - i] = <PyObject*>PyTuple_GET_ITEM(p.constants, i)
+    cdef int i
+    for i in range(p.constant_count):
+        objects[PLAN_OBJECTS - 1 - i] = <PyObject*>PyTuple_GET_ITEM(p.constants, i)
     for i in range(p.inputs, p.objects):
-        f.objects[i] = NULL
-    f.sizes_used = 0
-    f.bound = bound
+        objects[i] = NULL
+    f.objects, f.bound, f.sizes_used = objects, bound, 0
 
 
 cdef inline void leave_frame(Program p, Frame* f) noexcept:
@@ -237,53 +238,55 @@ cdef tuple returned_values(Program p, Frame* f):
 
 cdef int run_program(Program p, Frame* f) except -1:
     cdef Step* s = p.steps
-    cdef Step* end = s + p.step_count
     cdef Word* w = f.words
-    cdef Tensor t
-    cdef int code
-    while s < end:
-        code = s.code
-        if code > LAST_COMMON:
-            if code <= LAST_WORD:
-                word_step(p, f, s)
-            elif code <= LAST_SHAPE:
-                shape_step(p, f, s)
+    cdef PyObject* t
+    while True:
+        if s.code == STEP_CONTIGUOUS:
+            t = f.objects[s.a]
+            if (<Tensor>t).contig:
+                Py_INCREF(<object>t)
+                f.objects[s.made] = t
             else:
-                object_step(p, f, s)
-        elif code == STEP_CONTIGUOUS:
-            t = <Tensor>f.objects[s.a]
-            put(f, s.made, t if t.contig else call1(aten("contiguous"), t))
-        elif code == STEP_LIKE:
-            put(f, s.made, like_of(<Tensor>f.objects[s.a], (<Tensor>f.objects[s.a]).dt))
-        elif code == STEP_NUMEL:
+                put(f, s.made, call1(aten("contiguous"), <object>t))
+        elif s.code == STEP_LIKE:
+            t = f.objects[s.a]
+            put(f, s.made, like_at(t, <PyObject*>(<Tensor>t).dt))
+        elif s.code == STEP_NUMEL:
             w[s.made].i = (<Tensor>f.objects[s.a]).nelem
-        elif code == STEP_SAME_SHAPE:
-            w[s.made].i = same_sizes(<Tensor>f.objects[s.a], <Tensor>f.objects[s.b])
-        elif code == STEP_CHECK:
+        elif s.code == STEP_SAME_SHAPE:
+            w[s.made].i = same_sizes_at(f.objects[s.a], f.objects[s.b])
+        elif s.code == STEP_CHECK:
             if not w[s.a].i:
                 fail(p, f, "check", s.b)
-        elif code == STEP_LAUNCH:
-            launch_step(p, f, s)
-        elif code == STEP_CALL:
-            call_step(p, f, s)
-        elif code == STEP_RETURN:
+        elif s.code == STEP_LAUNCH:
+            launch_step(p, f, s, <Kernel>s.what)
+        elif s.code == STEP_CALL:
+            call_step(p, f, s, <OpOverload>s.what)
+        elif s.code == STEP_RETURN:
             f.way, f.returns, f.returned = s.made, s.a, s.b
             return 0
-        elif code == STEP_BRANCH:
+        elif s.code == STEP_BRANCH:
             if not w[s.a].i:
                 s = p.steps + s.b
                 continue
-        elif code == STEP_BROADCAST_LIKE:
+        elif s.code == STEP_FAIL:
+            fail(p, f, "fail", s.a)
+        elif s.code == STEP_BROADCAST_LIKE:
             put(f, s.made, broadcast_of(<Tensor>f.objects[s.a], <Tensor>f.objects[s.b]))
-        elif code == STEP_SETTLED:                  # the first operand of `and` or `or` may be its value: the other one is passed over
+        elif s.code == STEP_SETTLED:                # the first operand of `and` or `or` may be its value: the other one is passed over
             w[s.made].i = w[s.a].i
             if w[s.a].i == s.c:
                 s = p.steps + s.b
                 continue
+        elif s.code <= LAST_WORD:
+            word_step(p, f, s)
+        elif s.code <= LAST_SHAPE:
+            shape_step(p, f, s)
+        elif s.code < STEP_END:
+            object_step(p, f, s)
         else:
-            fail(p, f, "fail", s.a)
+            raise SystemError("a program ended without a return")
         s += 1
-    raise SystemError("a program ended without a return")
 
 
 cdef int fail(Program p, Frame* f, str kind, int at) except -1:
@@ -292,9 +295,8 @@ cdef int fail(Program p, Frame* f, str kind, int at) except -1:
     raise p.explain(kind, at, tuple([<object>f.objects[i] for i in range(p.inputs)]))
 
 
-cdef int call_step(Program p, Frame* f, Step* s) except -1:
+cdef int call_step(Program p, Frame* f, Step* s, OpOverload op) except -1:
     """A call of an operator; the pool has a register for every argument of its schema, in order."""
-    cdef OpOverload op = <OpOverload>s.what
     cdef Bound bound
     cdef int i
     bound.made_count = bound.mode = 0
