@@ -15,7 +15,7 @@ def autocast_key(device_type: str | bytes) -> str:
     """A device type's Autocast key. Raises RuntimeError for an unknown type, and for one without autocast."""
     kind = device(device_type).type
     if kind not in AUTOCAST_KEYS:
-        raise RuntimeError(f"Device type '{device_type}' does not support autocast.")
+        raise RuntimeError(f"Device type '{kind}' does not support autocast.")
     return AUTOCAST_KEYS[kind]
 
 
