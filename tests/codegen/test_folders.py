@@ -40,7 +40,6 @@ READERS = {
     "mtcodegen.importer.pytorch.derivatives",
     "mtcodegen.importer.pytorch.entries",
     "mtcodegen.importer.pytorch.native",
-    "mtcodegen.importer.pytorch.pending",
 }
 
 

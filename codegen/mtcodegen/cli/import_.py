@@ -11,7 +11,7 @@ from mtcodegen.cli.common import add_format, path_name, report, status, write_ya
 from mtcodegen.cli.files import replace_file
 from mtcodegen.cli.generate import say_done, wanted_changes
 from mtcodegen.findings.codes import Code, Severity
-from mtcodegen.findings.diagnostics import Diagnostic, in_source_order
+from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.importer import Import, Note, import_files
 from mtcodegen.project.generate import name_faults
 from mtcodegen.project.output import apply
@@ -84,7 +84,6 @@ def run(options: argparse.Namespace) -> int:
         select=[name.strip() for names in options.select for name in names.split(",") if name.strip()],
         namespace=options.namespace,
         kernels=options.kernels,
-        check_later=options.modules is not None,
     )
     if made.diagnostics:
         report(options, made.diagnostics)
@@ -107,9 +106,6 @@ def _write_modules(options: argparse.Namespace, made: Import) -> int:
     path, folder = pathlib.Path(options.file), pathlib.Path(options.modules)
     job = Job((Input(path, options.file),), folder)
     modules = made.modules(path, folder)
-    if modules.faults:
-        report(options, in_source_order(modules.faults, []))
-        return 1
     found = [*modules.refused, *name_faults([job])]
     if not found:
         done, found = apply(wanted_changes([Generated(job, modules.files)], found))

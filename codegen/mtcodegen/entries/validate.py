@@ -13,15 +13,16 @@ import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as MappingOf
 from collections.abc import Sequence as SequenceOf
-from typing import Any
-
-import jsonschema
+from typing import TYPE_CHECKING, Any
 
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import MOST_FINDINGS, Diagnostic, suggest
 from mtcodegen.findings.source import Span
 from mtcodegen.system.paths import data_folder
+
+if TYPE_CHECKING:
+    import jsonschema
 
 __all__ = ["json_schema", "plain_type", "to_python", "validate"]
 
@@ -114,13 +115,17 @@ def to_python(node: Node) -> Any:
 def _minimum(validator: Any, minimum: float, instance: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
     """As JSON Schema's, which knows neither infinity nor NaN: both are refused."""
     if validator.is_type(instance, "number") and not minimum <= instance < math.inf:
-        yield jsonschema.ValidationError(f"{instance!r} is no number that is at least {minimum!r}")
+        from jsonschema import ValidationError
+
+        yield ValidationError(f"{instance!r} is no number that is at least {minimum!r}")
 
 
 @functools.cache
 def _validator() -> Any:
-    extend: Any = jsonschema.validators.extend
-    return extend(jsonschema.Draft202012Validator, {"minimum": _minimum})(json_schema())
+    from jsonschema import Draft202012Validator, validators  # takes longer to import than a small file to check
+
+    extend: Any = validators.extend
+    return extend(Draft202012Validator, {"minimum": _minimum})(json_schema())
 
 
 def _worded(error: jsonschema.ValidationError, document: Node, what: str = "") -> Iterator[Diagnostic]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import pathlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +20,13 @@ from mtcodegen.importer.model import Imported, Note
 from mtcodegen.importer.modules import Modules, make_modules
 from mtcodegen.importer.native import import_native
 from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
-from mtcodegen.importer.pytorch import NativeFunction, PendingDerivatives, read_derivatives, read_native_functions
+from mtcodegen.importer.pytorch import (
+    NativeFunction,
+    check_derivatives,
+    read_derivatives,
+    read_native_functions,
+    words_of,
+)
 
 __all__ = ["Import", "import_files"]
 
@@ -33,8 +39,7 @@ class Import:
     namespace: str = ""
     sources: tuple[str, ...] = ()
     imported: tuple[Imported, ...] = ()
-    left_out: Callable[[], Sequence[Note]] = tuple  # the notes on what is not among them
-    unchecked: PendingDerivatives | None = None  # what is wrong with these is found where modules are made
+    left_out: tuple[Note, ...] = ()  # the notes on what is not among them
 
     @property
     def operators(self) -> int:
@@ -45,7 +50,7 @@ class Import:
     def notes(self) -> tuple[Note, ...]:
         """What could not be carried over: also what the generator has against a formula, which is withdrawn."""
         lower(self.imported, self.namespace, schema_table(self.imported, self.namespace))
-        return (*(note for operator in self.imported for note in operator.notes), *self.left_out())
+        return (*(note for operator in self.imported for note in operator.notes), *self.left_out)
 
     @property
     def text(self) -> str:
@@ -53,12 +58,12 @@ class Import:
         from mtcodegen.importer.render import render
 
         notes = self.notes  # what is withdrawn is known with them
-        return render(self.imported, self.namespace, self.sources, self.left_out()) if notes or self.sources else ""
+        return render(self.imported, self.namespace, self.sources, self.left_out) if notes or self.sources else ""
 
     def modules(self, path: pathlib.Path, folder: pathlib.Path) -> Modules:
         """The modules of the operators, as if ``path``, the imported file, were in our language."""
         table = schema_table(self.imported, self.namespace)
-        return make_modules(self.imported, self.namespace, table, path, folder, self.unchecked, self.left_out)
+        return make_modules(self.imported, self.namespace, table, path, folder, self.left_out)
 
 
 def import_files(
@@ -69,13 +74,12 @@ def import_files(
     select: Sequence[str] = (),
     namespace: str = "aten",
     kernels: str = "",
-    check_later: bool = False,
 ) -> Import:
     """Import ``path``, with gradients from ``derivatives``.
 
     ``schemas`` is a native_functions.yaml, for entries that only name their operator. ``select`` are names,
     ``name.overload`` or patterns, none for all. ``kernels`` is the Python module that will have the kernels; without it
-    the operators have none. With ``check_later``, formulas are checked by ``Import.modules``, in two processes.
+    the operators have none.
     """
     document, found = read_document(path)
     if isinstance(document, Mapping) and "ops" in document.entries:
@@ -92,11 +96,8 @@ def import_files(
         found += faults
         functions, faults = read_native_functions(listed)
         found += faults
-    table, pending, notes, faults = _derivatives(derivatives, functions if native else None)
+    table, notes, faults = _derivatives(derivatives, functions if native else None)
     found += faults
-    if pending is not None and (found or not check_later or pending.is_faulty):
-        found += pending.all_faults()
-    left_out: Callable[[], Sequence[Note]] = tuple
     if native:
         by_name = {function.schema.qualname: function for function in functions}
         operators, left_out = import_native(_selected(functions, select), by_name, table, kernels)
@@ -111,34 +112,36 @@ def import_files(
         paths = [str(item) for item in (path, derivatives, schemas) if item is not None]
         return Import(tuple(in_source_order(found, paths)))
     sources = tuple(item.name for item in (path, derivatives) if item is not None)
-    return Import((), namespace, sources, tuple(operators), lambda: [*left_out(), *notes], pending)
+    return Import((), namespace, sources, tuple(operators), (*left_out, *notes))
 
 
 def _derivatives(
     path: pathlib.Path | None, functions: list[NativeFunction] | None
-) -> tuple[DerivativeTable, PendingDerivatives | None, list[Note], list[Diagnostic]]:
+) -> tuple[DerivativeTable, list[Note], list[Diagnostic]]:
+    """The gradients of a file: for ``functions``, or of operators that no file here declares."""
     if path is None:
-        return DerivativeTable(()), None, [], []
+        return DerivativeTable(()), [], []
     document, found = read_document(path)
     document, notes = newest_derivatives(document)
+    entries, faults = read_derivatives(document, functions)
+    found += faults
     if functions is not None:
-        pending = PendingDerivatives(document, functions)
-        return DerivativeTable(pending), pending, notes, found
-    entries, faults = read_derivatives(document)  # their formulas are for operators that no file here declares
-    return DerivativeTable(entries), None, notes, [*found, *faults]
+        found += check_derivatives(entries, words_of(functions))
+    return DerivativeTable(entries), notes, found
 
 
 def _others(
     document: Node | None, functions: Iterable[NativeFunction], table: DerivativeTable, kernels: str
-) -> tuple[list[Imported], Callable[[], Sequence[Note]], list[Diagnostic]]:
+) -> tuple[list[Imported], list[Note], list[Diagnostic]]:
     if is_op_plugin(document):
         plugin = OpPluginReader(table, kernels)
         operators = plugin.operators(document)
         left_out = [*plugin.left_out, *table.unused(item.schema for item in operators)]
-        return operators, lambda: left_out, plugin.diagnostics
+        return operators, left_out, plugin.diagnostics
     schemas = {function.schema.qualname: function.schema for function in functions}
     reader = ExecutorchReader(schemas, table, kernels)
-    return reader.operators(document), lambda: reader.left_out, reader.diagnostics
+    operators = reader.operators(document)
+    return operators, reader.left_out, reader.diagnostics
 
 
 def _missing(schemas: Iterable[opschema.Schema], select: Sequence[str], path: pathlib.Path) -> list[Diagnostic]:

@@ -11,7 +11,6 @@ from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 from mtcodegen.importer.pytorch.derivatives import Derivatives, Formula, FormulaKind, Variant
 from mtcodegen.importer.pytorch.nodes import CppExpr
-from mtcodegen.importer.pytorch.pending import PendingDerivatives
 
 __all__ = ["DerivativeTable"]
 
@@ -22,12 +21,8 @@ _DEVICES = {"AutogradCPU": "cpu", "AutogradCUDA": "cuda", "AutogradMPS": "mps", 
 class DerivativeTable:
     """The entries of a derivatives.yaml by operator."""
 
-    def __init__(self, entries: Iterable[Derivatives] | PendingDerivatives) -> None:
-        self.entries: PendingDerivatives | dict[str, Derivatives]
-        if isinstance(entries, PendingDerivatives):
-            self.entries = entries
-        else:
-            self.entries = {entry.schema.qualname: entry for entry in entries}
+    def __init__(self, entries: Iterable[Derivatives]) -> None:
+        self.entries = {entry.schema.qualname: entry for entry in entries}
 
     def of(self, schema: opschema.Schema) -> Derivatives | None:
         """The entry of ``schema``; an in-place operator without one has that of its functional variant."""
@@ -40,13 +35,12 @@ class DerivativeTable:
         return own if _types(own.schema) == _types(schema) else None
 
     def unused(self, schemas: Iterable[opschema.Schema]) -> list[Note]:
-        """The entries that are for none of ``schemas``, where all are read."""
+        """The entries that are for none of ``schemas``."""
         differentiable = [schema for schema in schemas if schema.kind is not opschema.SchemaKind.OUT]
-        entries = {} if isinstance(self.entries, PendingDerivatives) else self.entries
         used = [self.of(schema.in_namespace(None)) for schema in differentiable]
         return [
             Note(f"the gradients of {entry.name.value}", "no operator has this schema", entry.name.span)
-            for entry in entries.values()
+            for entry in self.entries.values()
             if entry not in used
         ]
 

@@ -75,7 +75,6 @@ class _Lowering:
 
     def settle(self) -> None:
         """Resolve the operator, without what is refused."""
-        self.operator.complete()
         self.resolve()
         while self.faults and (self.name_arguments() or self.withdraw()):
             self.resolve()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import opschema
@@ -71,13 +71,6 @@ class Imported:
     autogen_span: Span | None = None  # where they are asked for
     backward: str = ""  # `not_implemented` or `not_differentiable` for all arguments
     notes: list[Note] = field(default_factory=list)
-    rest: Callable[[Imported], None] | None = None  # adds notes and gradients, where that is still to be done
-
-    def complete(self) -> None:
-        """Add what is left to the end, which is reached in two processes at a time."""
-        add, self.rest = self.rest, None
-        if add is not None:
-            add(self)
 
     def add_variants(self, names: tuple[str, ...]) -> None:
         """Take over whether it is a method of Tensor, where it can be; ``names`` may be empty."""

@@ -14,7 +14,6 @@ from mtcodegen.expr import OperatorTable
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.importer.lower import lower
 from mtcodegen.importer.model import Imported, Note
-from mtcodegen.importer.pytorch import PendingDerivatives
 from mtcodegen.system.parallel import in_two_processes
 
 __all__ = ["MOST", "Modules", "make_modules"]
@@ -24,24 +23,11 @@ MOST = 1300  # operators of a module: one with more is slow to import and to edi
 
 @dataclass(frozen=True, eq=False)
 class Modules:
-    """The files by name, what could not be carried over, and what the generator has against the operators.
-
-    ``faults`` are those of formulas that were not checked before the modules were made.
-    """
+    """The files by name, what could not be carried over, and what the generator has against the operators."""
 
     files: dict[str, str]
     notes: tuple[Note, ...]
     refused: tuple[Diagnostic, ...]
-    faults: tuple[Diagnostic, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """A module to be made, and the operators whose formulas are checked with it."""
-
-    name: str
-    operators: list[Imported]
-    checked: frozenset[str]
 
 
 def make_modules(
@@ -50,36 +36,24 @@ def make_modules(
     table: OperatorTable,
     path: pathlib.Path,
     folder: pathlib.Path,
-    unchecked: PendingDerivatives | None = None,
-    left_out: Callable[[], Sequence[Note]] = tuple,
+    left_out: Sequence[Note] = (),
 ) -> Modules:
     """The modules of ``operators``, as if ``path``, the imported file, were in our language.
 
-    ``left_out`` gives the notes on what is in none of them.
+    ``left_out`` are notes on what is in none of them.
     """
-    parts = _with_names(_parts(operators), path.stem, unchecked)
-    pieces = [partial(_module, namespace, table, path, folder, unchecked, part) for part in parts]
-    if len(parts) > 1:
-        made = in_two_processes(_call, [*pieces, partial(_package, path, parts, left_out)])
-    else:
-        made = [*map(_call, pieces), Modules({}, tuple(left_out()), ())]
+    from mtcodegen.targets.render import render_package
+
+    parts = _parts(operators)
+    names = [path.stem if len(parts) == 1 else f"{path.stem}_{i + 1}" for i in range(len(parts))]
+    pieces = [partial(_module, namespace, table, path, folder, *part) for part in zip(names, parts, strict=True)]
+    made = in_two_processes(_call, pieces)
+    package = {} if len(parts) == 1 else {"__init__.py": render_package(path.name, names)}
     return Modules(
-        {name: text for item in made for name, text in item.files.items()},
-        tuple(note for item in made for note in item.notes),
+        {name: text for item in made for name, text in item.files.items()} | package,
+        (*(note for item in made for note in item.notes), *left_out),
         tuple(fault for item in made for fault in item.refused),
-        tuple(fault for item in made for fault in item.faults),
     )
-
-
-def _with_names(parts: list[list[Imported]], stem: str, unchecked: PendingDerivatives | None) -> list[_Part]:
-    """Each formula is checked with the module of its operator, or with the last one where that is in none."""
-    rest = set() if unchecked is None else {*unchecked.names}
-    found = []
-    for i, part in enumerate(parts):
-        own = rest & {operator.schema.qualname for operator in part} if i < len(parts) - 1 else rest
-        rest = rest - own
-        found.append(_Part(stem if len(parts) == 1 else f"{stem}_{i + 1}", part, frozenset(own)))
-    return found
 
 
 def _parts(operators: Sequence[Imported]) -> list[list[Imported]]:
@@ -110,27 +84,19 @@ def _call(piece: Callable[[], Modules]) -> Modules:
     return piece()
 
 
-def _package(path: pathlib.Path, parts: Sequence[_Part], left_out: Callable[[], Sequence[Note]]) -> Modules:
-    from mtcodegen.targets.render import render_package
-
-    files = {"__init__.py": render_package(path.name, [part.name for part in parts])}
-    return Modules(files, tuple(left_out()), ())
-
-
 def _module(
     namespace: str,
     table: OperatorTable,
     path: pathlib.Path,
     folder: pathlib.Path,
-    unchecked: PendingDerivatives | None,
-    part: _Part,
+    name: str,
+    operators: list[Imported],
 ) -> Modules:
     from mtcodegen.targets.mindtorch import of_file
 
-    faults = [] if unchecked is None else unchecked.faults(part.checked)
-    specs, refused = lower(part.operators, namespace, table)
+    specs, refused = lower(operators, namespace, table)
     file, more = expand(File(path.name, specs))
     refused += more
-    files = {} if refused or faults else of_file(file, path.with_name(f"{part.name}.yaml"), folder)
-    notes = tuple(note for operator in part.operators for note in operator.notes)
-    return Modules(files, notes, tuple(refused), tuple(faults))
+    files = {} if refused else of_file(file, path.with_name(f"{name}.yaml"), folder)
+    notes = tuple(note for operator in operators for note in operator.notes)
+    return Modules(files, notes, tuple(refused))

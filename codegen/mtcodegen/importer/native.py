@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 
 import opschema
 from mtcodegen.entries.variants import variant_named
@@ -25,8 +24,8 @@ def import_native(
     by_name: Mapping[str, NativeFunction],
     derivatives: DerivativeTable,
     kernels: str,
-) -> tuple[list[Imported], Callable[[], list[Note]]]:
-    """``functions`` as operators, and what gives the notes on those that are left out.
+) -> tuple[list[Imported], list[Note]]:
+    """``functions`` as operators, and notes on those that are left out.
 
     ``by_name`` has every function of the file, since one may have the kernels of another. ``kernels`` is the Python
     module that has their kernels; without it the operators have none.
@@ -34,14 +33,13 @@ def import_native(
     makers = _makers(functions)
     operators = [_imported(function, makers, by_name, derivatives, kernels) for function in functions]
     kept = [item for item in operators if item.kernels or not kernels]
-    return kept, partial(_notes_on, [item for item in operators if kernels and not item.kernels])
+    return kept, _notes_on([item for item in operators if kernels and not item.kernels])
 
 
 def _notes_on(left_out: Iterable[Imported]) -> list[Note]:
     reason = "it has kernels only for devices that there are not"
     found: list[Note] = []
     for item in left_out:
-        item.complete()
         made = [(f"autogen: {name}", item.span) for name in item.autogen]
         made += [
             (f"{', '.join(gradient.arguments)}: {gradient.text.value}", gradient.text.span)
@@ -83,18 +81,6 @@ def _imported(
         imported.kernels.append(python_kernel(schema, () if composite else devices, kernels))
         if not composite and "meta" not in devices and _makes_outputs(schema):
             imported.fake = ({"python": f"{kernels}:{python_name(schema)}_fake"},)
-    imported.rest = partial(_complete, function=function, makers=makers, derivatives=derivatives, kernels=kernels)
-    return imported
-
-
-def _complete(
-    imported: Imported,
-    function: NativeFunction,
-    makers: Mapping[str, NativeFunction],
-    derivatives: DerivativeTable,
-    kernels: str,
-) -> None:
-    """Add what no other operator depends on: tags, variants, checks, gradients, and notes."""
     imported.add_variants(function.variants)
     imported.add_tags(function.tags)
     if "device_check" in function.place:
@@ -104,6 +90,7 @@ def _complete(
     if function.autogen:
         _carry_autogen(imported, function, makers, derivatives)
     derivatives.add_backward(imported, composite=function.is_composite)
+    return imported
 
 
 def _carry_autogen(

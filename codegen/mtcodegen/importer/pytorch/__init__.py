@@ -4,7 +4,6 @@ from mtcodegen.importer.pytorch.check import check_derivatives
 from mtcodegen.importer.pytorch.derivatives import Derivatives, Formula, FormulaKind, Variant, read_derivatives
 from mtcodegen.importer.pytorch.native import Dispatch, NativeFunction, Precomputed, read_native_functions
 from mtcodegen.importer.pytorch.parser import parse_formula
-from mtcodegen.importer.pytorch.pending import PendingDerivatives
 from mtcodegen.importer.pytorch.printer import to_cpp
 from mtcodegen.importer.pytorch.reads import reads
 from mtcodegen.importer.pytorch.resolve import resolve
@@ -17,7 +16,6 @@ __all__ = [
     "FormulaKind",
     "NameKind",
     "NativeFunction",
-    "PendingDerivatives",
     "Precomputed",
     "Scope",
     "Variant",

@@ -22,7 +22,7 @@ from mtcodegen.importer.pytorch.parser import parse_formula
 from mtcodegen.importer.pytorch.reads import reads
 from mtcodegen.importer.pytorch.scope import output_names
 
-__all__ = ["Derivatives", "Formula", "FormulaKind", "Variant", "entries_reader", "read_derivatives"]
+__all__ = ["Derivatives", "Formula", "FormulaKind", "Variant", "read_derivatives"]
 
 _RESULT = re.compile(r"result(\d*)")
 _AUTOGRAD_KEY = re.compile(
@@ -112,7 +112,7 @@ def read_derivatives(
 
     Entries are for ``functions``; where that is None, for operators that are declared elsewhere.
     """
-    reader = entries_reader(functions)
+    reader = _Reader(functions)
     found = [reader.entry(item) for item in reader.items(document, "derivatives.yaml")]
     entries = [item for item in found if item is not None]
     first: dict[str, Derivatives] = {}
@@ -121,11 +121,6 @@ def read_derivatives(
         if first.setdefault(name, entry) is not entry:
             reader.duplicate(entry.name, name, first[name].name)
     return entries, reader.diagnostics
-
-
-def entries_reader(functions: Iterable[NativeFunction] | None) -> _Reader:
-    """What reads entries one by one: ``entry`` gives None for one that cannot be read."""
-    return _Reader(functions)
 
 
 class _Reader(EntryReader):
