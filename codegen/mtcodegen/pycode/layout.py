@@ -11,32 +11,37 @@ from collections.abc import Sequence
 from keyword import iskeyword
 
 from mtcodegen.pycode.literals import pieces
-from mtcodegen.pycode.marks import OF_NUMBERS, Brackets, Span, read_marks
+from mtcodegen.pycode.marks import OF_NUMBERS, STRING, Brackets, Span, read_marks
 
 __all__ = ["WIDTH", "wrap"]
 
 WIDTH = 120
 _INDENT = 4
 
-_DOCSTRING_OR_LONG = re.compile(rf'^ *"""(?:[^"\\]|\\[\s\S]|"(?!""))*"""|^.{{{WIDTH + 1},}}$', re.MULTILINE)
 _FIRST = re.compile(r"@|\w+")
 _DECLARATION = re.compile(r"[\w.]+: ")
-_STRING = r"""f?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
-_NAME_OR_TEXT = re.compile(rf"\w+|{_STRING}")
-_TEXT = re.compile(rf"(\w+=)?({_STRING})")
+_NAME_OR_TEXT = re.compile(rf"\w+|f?(?:{STRING})")
+_TEXT = re.compile(rf"(\w+=)?(f?(?:{STRING}))")
 _SIGN = re.compile(r"[-+~]|not ")
 
 
 def wrap(text: str) -> str:
     """``text`` with each statement that is too long for its line laid out over several."""
-    return _DOCSTRING_OR_LONG.sub(_wrapped, text)
+    lines = []
+    in_docstring = False
+    for line in text.split("\n"):
+        if '"""' in line and (in_docstring or line.lstrip(" ").startswith('"""')):
+            in_docstring = not in_docstring and line.count('"""') == 1
+            lines.append(line)
+        else:
+            lines.append(_broken(line) if len(line) > WIDTH and not in_docstring else line)
+    return "\n".join(lines)
 
 
-def _wrapped(found: re.Match[str]) -> str:
-    line = found[0]
+def _broken(line: str) -> str:
     code = line.lstrip(" ")
     indent = len(line) - len(code)
-    marks = None if code.startswith(("#", '"')) else read_marks(code)
+    marks = None if code.startswith("#") else read_marks(code)
     return line if marks is None else line[:indent] + _Statement(code, indent).broken(marks)
 
 
@@ -53,7 +58,7 @@ class _Statement:
     def broken(self, marks: Brackets) -> str:
         """Its lines; one, where it is no statement that generated code has."""
         end = len(self.text) if marks.comment < 0 else marks.comment
-        whole = Span(marks, 0, end)
+        whole = Span(self.text, marks, 0, end)
         found = _FIRST.match(self.text)
         first = found[0] if found else ""
         if first == "@":
@@ -64,10 +69,12 @@ class _Statement:
             lines = self._import(end)
         elif first in ("if", "elif", "return", "raise"):
             lines = self._with_value(whole, len(first) + 1)
-        elif iskeyword(first) or (not marks.assignments and _DECLARATION.match(self.text)):
-            lines = self.text[:end]
-        elif marks.assignments:
-            lines = self._assignment(whole)
+        elif iskeyword(first):
+            lines = str(whole)
+        elif equals := whole.assignments():
+            lines = self._assignment(whole, equals)
+        elif _DECLARATION.match(self.text):
+            lines = str(whole)
         else:
             lines = self._value(whole, self.indent, 0)
         return lines + self.text[end:]
@@ -78,7 +85,7 @@ class _Statement:
         """Of a function or a class: only its parameters are broken."""
         inner = whole.within.inner
         end = inner[0].closing + 1 if inner else whole.high
-        head = Span(whole.within, 0, end)
+        head = Span(self.text, whole.within, 0, end)
         return self._in_brackets(head, self.indent, self.indent, whole.high - end) + self.text[end : whole.high]
 
     def _import(self, end: int) -> str:
@@ -86,32 +93,32 @@ class _Statement:
         start = self.text.index(" import ") + len(" import ")
         names = _Statement(f"{self.text[:start]}({self.text[start:end]},)", self.indent)
         marks = read_marks(names.text)
-        return names.text if marks is None else names._header(Span(marks, 0, len(names.text)))
+        return names.text if marks is None else names._header(Span(names.text, marks, 0, len(names.text)))
 
     def _with_value(self, whole: Span, start: int) -> str:
         """``return value``, ``if value:``."""
         colon = int(self.text[whole.high - 1] == ":")
         end = whole.high - colon
-        value = self._value(Span(whole.within, start, end), self.indent + start, colon)
+        value = self._value(Span(self.text, whole.within, start, end), self.indent + start, colon)
         return self.text[:start] + value + self.text[end : whole.high]
 
-    def _assignment(self, whole: Span) -> str:
+    def _assignment(self, whole: Span, equals: Sequence[tuple[int, int]]) -> str:
         """``target = value``, or several targets, of which the first may be broken, too."""
-        first, last = whole.within.assignments[0], whole.within.assignments[-1]
-        target, equals = self.text[: first[0]], self.text[first[0] : last[1]]
-        value = Span(whole.within, last[1], whole.high)
+        first, last = equals[0], equals[-1]
+        target, between = self.text[: first[0]], self.text[first[0] : last[1]]
+        value = Span(self.text, whole.within, last[1], whole.high)
         if ": " not in target:
-            behind = len(equals) + (value.width if self._is_plain(value) else 1)
-            target = self._value(Span(whole.within, 0, first[0]), self.indent, behind)
+            behind = len(between) + (value.width if self._is_plain(value) else 1)
+            target = self._value(Span(self.text, whole.within, 0, first[0]), self.indent, behind)
         column = self.indent + len(target) if "\n" not in target else len(target) - target.rindex("\n") - 1
-        return target + equals + self._value(value, column + len(equals), 0)
+        return target + between + self._value(value, column + len(between), 0)
 
     # ------------------------------------------------------------ what ends a statement
 
     def _value(self, span: Span, column: int, behind: int) -> str:
         """Split in the brackets that it has, or else in added ones."""
         if column + span.width + behind <= WIDTH or self._is_plain(span):
-            return self.text[span.low : span.high]
+            return str(span)
         inner = self._breakable(span)
         before = inner[0].opening + 1 - span.low if inner else span.width + behind  # up to where it can be broken
         if self._splits_in_brackets(span) and column + before <= WIDTH:
@@ -151,7 +158,7 @@ class _Statement:
     def _expression(self, span: Span, indent: int, column: int, behind: int) -> str:
         """Within brackets, where lines may begin with operators: broken at the loosest, or in the brackets it has."""
         if column + span.width + behind <= WIDTH:
-            return self.text[span.low : span.high]
+            return str(span)
         operators = span.operators()
         if operators:
             loosest = min(item.priority for item in operators)
@@ -194,10 +201,10 @@ class _Statement:
 
     def _inside(self, brackets: Brackets, indent: int) -> str:
         """What stands in brackets, on lines of its own: arguments on one where they fit, else an item a line."""
-        span = Span(brackets, brackets.opening + 1, brackets.closing)
+        span = Span(self.text, brackets, brackets.opening + 1, brackets.closing)
         inner = indent + _INDENT
         if self.text[brackets.opening] == "(" and self._follows(brackets) and inner + span.width <= WIDTH:
-            return f"\n{' ' * inner}{self.text[span.low : span.high]}\n{' ' * indent}"
+            return f"\n{' ' * inner}{span!s}\n{' ' * indent}"
         return self._between(span, indent)
 
     def _between(self, span: Span, indent: int) -> str:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["OF_NUMBERS", "Brackets", "Operator", "Span", "read_marks"]
+__all__ = ["OF_NUMBERS", "STRING", "Brackets", "Operator", "Span", "read_marks"]
 
-_MARK = re.compile(
-    r"""
-    "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*'  # what stands in a text is no mark
-  | (?P<opening>[(\[{])
-  | (?P<closing>[)\]}])
-  | (?P<comma>,)
-  | [ ](?P<assignment>(?:[-+*/%@&|^]|//|\*\*|<<|>>)?=)[ ]
-  | [ ](?P<operator>for[ ][\w, ]+?[ ]in|if|else|or|and|not[ ]in|in|is[ ]not|is
-        |[=!]=|[<>]=?|\||\^|&|<<|>>|[-+*/%@]|//)[ ]
-  | [ ][ ](?P<comment>\#.*)
-    """,
-    re.VERBOSE,
+STRING = r""""[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'"""  # what stands in one is no mark
+_BRACKET = re.compile(rf"{STRING}|[()\[\]{{}},]|  #.*")
+_ASSIGNMENT = re.compile(r" (?:[-+*/%@&|^]|//|\*\*|<<|>>)?= ")
+_OPERATOR = re.compile(
+    rf"{STRING}| (for [\w, ]+? in|if|else|or|and|not in|in|is not|is|[=!]=|[<>]=?|\||\^|&|<<|>>|[-+*/%@]|//) "
 )
-# From what binds least to what binds most. Of a comprehension, ``for name in`` is one mark.
+# From what binds least to what binds most. Of a comprehension, ``for name in`` is one operator.
 _WORDS = ("for", "if else", "or", "and", "in not is == != < <= > >=", "|", "^", "&", "<< >>", "+ -", "* / // % @")
 _PRIORITIES = {word: priority for priority, words in enumerate(_WORDS) for word in words.split()}
 OF_NUMBERS = _PRIORITIES["|"]  # the priority of what computes, or a higher one
@@ -40,65 +34,78 @@ class Brackets:
     def __init__(self, opening: int) -> None:
         self.opening, self.closing = opening, -1
         self.commas: list[int] = []
-        self.operators: list[Operator] = []
         self.inner: list[Brackets] = []
-        self.assignments: list[tuple[int, int]] = []  # as operators
         self.comment = -1  # where one begins, with the spaces before it
 
 
 class Span(NamedTuple):
-    """A part of a line in some brackets, from ``low`` to ``high``."""
+    """A part of ``text``, from ``low`` to ``high``, and the brackets that it stands in."""
 
+    text: str
     within: Brackets
     low: int
     high: int
+
+    def __str__(self) -> str:
+        return self.text[self.low : self.high]
 
     @property
     def width(self) -> int:
         """Of all of it on one line."""
         return self.high - self.low
 
-    def operators(self) -> list[Operator]:
-        """Those that stand directly in it."""
-        return [item for item in self.within.operators if self.low <= item.start and item.end <= self.high]
-
     def brackets(self) -> list[Brackets]:
         """Those that stand directly in it, with something in them."""
-        inner = self.within.inner
-        return [b for b in inner if self.low <= b.opening and b.closing < self.high and b.closing > b.opening + 1]
+        low, high = self.low, self.high
+        return [b for b in self.within.inner if low <= b.opening and b.closing < high and b.closing > b.opening + 1]
 
-    def split(self, places: list[tuple[int, int]]) -> list[Span]:
-        """The parts between some places, each from where it begins to where the next part does."""
-        lows = [self.low, *(end for _, end in places)]
-        highs = [*(start for start, _ in places), self.high]
-        return [Span(self.within, low, high) for low, high in zip(lows, highs, strict=True) if low < high]
+    def operators(self) -> list[Operator]:
+        """Those that stand directly in it."""
+        found = (item for low, high in self._gaps() for item in _OPERATOR.finditer(self.text, low, high) if item[1])
+        return [Operator(*item.span(), _PRIORITIES[item[1].partition(" ")[0]]) for item in found]
+
+    def assignments(self) -> list[tuple[int, int]]:
+        """The signs of equality between its targets and its value, with the spaces around them."""
+        return [item.span() for low, high in self._gaps() for item in _ASSIGNMENT.finditer(self.text, low, high)]
+
+    def _gaps(self) -> Iterator[tuple[int, int]]:
+        """What is in none of its brackets."""
+        low = self.low
+        for item in self.within.inner:
+            if self.low <= item.opening < self.high:
+                yield low, item.opening
+                low = item.closing + 1
+        yield low, self.high
 
     def items(self) -> list[Span]:
         """The parts between commas."""
         return self.split([(comma, comma + 2) for comma in self.within.commas if self.low <= comma < self.high])
 
+    def split(self, places: list[tuple[int, int]]) -> list[Span]:
+        """The parts between some places, each of which has a beginning and an end."""
+        lows = [self.low, *(end for _, end in places)]
+        highs = [*(start for start, _ in places), self.high]
+        return [Span(self.text, self.within, low, high) for low, high in zip(lows, highs, strict=True) if low < high]
+
 
 def read_marks(text: str) -> Brackets | None:
-    """The marks of a line; None where its brackets do not match."""
+    """The brackets and commas of a line; None where its brackets do not match."""
     current = Brackets(-1)
     around: list[Brackets] = []
-    for mark in _MARK.finditer(text):
-        kind = mark.lastgroup
-        if kind == "operator":
-            current.operators.append(Operator(*mark.span(), _PRIORITIES[mark[kind].partition(" ")[0]]))
-        elif kind == "comma":
-            current.commas.append(mark.start())
-        elif kind == "opening":
+    for mark in _BRACKET.finditer(text):
+        start = mark.start()
+        char = text[start]
+        if char == ",":
+            current.commas.append(start)
+        elif char in "([{":
             around.append(current)
-            current = Brackets(mark.start())
+            current = Brackets(start)
             around[-1].inner.append(current)
-        elif kind == "closing":
+        elif char in ")]}":
             if not around:
                 return None
-            current.closing = mark.start()
+            current.closing = start
             current = around.pop()
-        elif kind == "assignment":
-            current.assignments.append(mark.span())
-        elif kind == "comment" and not around:
-            current.comment = mark.start()
+        elif char == " " and not around:
+            current.comment = start
     return None if around else current
