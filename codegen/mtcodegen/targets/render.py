@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import jinja2
+
 from mtcodegen.pycode.expressions import by_name
 from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.layout import wrap
@@ -19,8 +21,6 @@ from mtcodegen.targets.job import HEADER
 from mtcodegen.targets.stubs import Origin, StubModule
 
 if TYPE_CHECKING:
-    import jinja2
-
     from mtcodegen.targets.pages import Page
 
 
@@ -81,7 +81,7 @@ def render_definitions(module: views.Module, imports: Imports) -> str:
     if module.launchers:
         names["KernelLauncher"] = imports.name("mindtorch_v2.npu", "KernelLauncher")
     values = {"module": module, "names": names, "header": _header(module.source), "imports": imports.groups()}
-    return wrap(_render("mindtorch/module.py.j2", values))
+    return wrap(_render("definitions/module.py.j2", values))
 
 
 def render_copy(path: pathlib.Path) -> str:
@@ -130,8 +130,6 @@ def _render(name: str, values: dict[str, Any]) -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    import jinja2
-
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(data_folder("templates")),
         autoescape=False,  # Python, not HTML
