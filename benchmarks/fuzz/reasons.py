@@ -154,12 +154,12 @@ def _raises(outcome: Outcome | None, error: str) -> bool:
 def _written_over(call: Call) -> bool:
     """Whether elements of what an operator writes to may share memory, with one another or with what it reads.
 
-    `copy` writes in PyTorch into a copy that has self's strides.
+    `copy`, `slice_scatter` and their like write in PyTorch into a copy that has self's strides.
     """
     first = call.arguments[0].value if call.arguments else None
     overlaps = isinstance(first, TensorValue) and first.layout in ("window", "expanded")
     viewed = re.search(r"^v\d+ = ", call.source(), re.MULTILINE) is not None
-    return (overlaps and _name(call).endswith(("_", ".copy"))) or (viewed and _name(call).endswith("_"))
+    return (overlaps and _name(call).endswith(("_", ".copy", "_scatter"))) or (viewed and _name(call).endswith("_"))
 
 
 # Of these PyTorch reads a size of one tensor that the rank of another promises.
@@ -454,6 +454,32 @@ REASONS = (
         lambda call, ours, theirs: (
             "split expects split_size be non-negative, but got split_size=-1" in _message(theirs)
             or (_name(call).endswith("chunk") and "split_size can only be 0" in _message(theirs))
+        ),
+    ),
+    Reason(
+        "PyTorch's count of bytes overflows 64 bits",
+        _kinds("value"),
+        lambda call, ours, theirs: (
+            _name(call).endswith(".nbytes")
+            and isinstance(ours, Returned)
+            and isinstance(ours.value, int)
+            and ours.value >= 2**63
+        ),
+    ),
+    Reason(
+        "between truth values there is no difference: PyTorch's rule for meta says so, ours leaves it to kernels",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            "meta" in call.devices() and "operator, with two bool tensors is not supported" in _message(theirs)
+        ),
+    ),
+    Reason(
+        "NumPy's numbers are numbers: PyTorch reads (number, number) as the older form (alpha, other) for them alone",
+        _kinds("refused"),
+        lambda call, ours, theirs: (
+            re.search(r"\.(add|sub)_?$", _name(call)) is not None
+            and "numpy." in call.source()
+            and "alpha" in _message(ours)
         ),
     ),
     Reason(

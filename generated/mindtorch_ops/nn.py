@@ -272,7 +272,7 @@ def dropout(op, input, p, train):
     op.returns(
         input
         if any_of(none_of(train), p == 0, input.numel() == 0)
-        else input * 0
+        else input * torch.ops.aten.scalar_tensor(0, dtype=input.dtype, device=input.device)
         if p == 1
         else input * (torch.ops.aten.bernoulli_(torch.ops.aten.empty_like(input), 1 - p) / (1 - p))
     )

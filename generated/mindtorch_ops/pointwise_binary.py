@@ -734,6 +734,8 @@ def _pow_scalar(op, self, exponent):
                 torch.ops.aten.zeros_like(grad),
                 grad * out * torch.ops.aten.scalar_tensor(self, dtype=grad.dtype, device=grad.device).log(),
             )
+            if self == 0
+            else grad * out * torch.ops.aten.scalar_tensor(self, dtype=grad.dtype, device=grad.device).log()
         }
 
 

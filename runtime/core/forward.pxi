@@ -172,6 +172,12 @@ def adopt_(Tensor t not None):
     return t
 
 
+def adopt_input_(Tensor t not None):
+    """As `adopt_`, for what the transform differentiates by: it and views of it may not be changed in place; returns it."""
+    t.made = MADE_FOR_TRANSFORM
+    return adopt_(t)
+
+
 def hide_tangents_(int64_t level):
     """Hides tangents at this level and above from this thread's calls; returns what was hidden before."""
     cdef int64_t before = mt_state.forward_hidden

@@ -107,6 +107,9 @@ cdef str operation_of(Node node):
 cdef object forbidden_on_view(Tensor view, str happened):
     """What to say where a view that is none of a recorded operator's own was changed in place, or what it is a view of."""
     cdef Node made_by = view.grad_fn_
+    if view.made == MADE_FOR_TRANSFORM:
+        return RuntimeError(f"a leaf Variable that requires grad {happened} used in an in-place operation: a transform differentiates "
+                            "by it. Change a clone of it.")
     if made_by is not None and view.made < MADE_IN_NO_GRAD:
         where = f"Output {view.output_nr_} of {operation_of(made_by)} is a view and {happened} modified inplace. "
     else:

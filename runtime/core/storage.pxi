@@ -172,6 +172,8 @@ cdef class UntypedStorage:
         Tensors over it keep their shapes. Memory that shrinks is given back only as a whole: tensors may still reach it.
         Raises RuntimeError where NumPy or another holder knows the address, or something else owns the memory.
         """
+        if PyBool_Check(nbytes) or not (PyLong_Check(nbytes) or hasattr(nbytes, "dtype") and not isinstance(nbytes, Tensor)):
+            raise RuntimeError(f"resize_ expects an int, but got {_type_name(nbytes)}: the size of a storage is in bytes")
         resize_storage(self, checked_storage_size(nbytes))
         return self
 

@@ -3,6 +3,7 @@
 cdef enum ViewMaker:
     MADE_BY_OPERATOR, MADE_BY_FUNCTION, MADE_WITH_OTHERS      # by a custom Function; as one of several of its outputs
     MADE_IN_NO_GRAD, MADE_IN_INFERENCE                        # where nothing was recorded
+    MADE_FOR_TRANSFORM                                        # an input of a transform, to which it is a leaf
 
 
 cdef object NOT_GIVEN = object()       # in place of an argument that takes None

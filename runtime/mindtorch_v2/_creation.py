@@ -147,7 +147,8 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
-        return _finished(_converted(data.detach().clone(), target, device or data.device), requires_grad)
+        where = data.device if device is None else device
+        return _finished(_converted(data.detach().clone(), target, where), requires_grad)
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple, type)):
         array = _array_of(data)
         return _finished(_converted(_copied(array, from_numpy(array).dtype), target, device), requires_grad)
@@ -174,7 +175,7 @@ def as_tensor(data: Any, *, dtype: DType | type | None = None, device: Any = Non
     """``data`` itself where it is a tensor, its memory where it is an array, else a new tensor."""
     target = _as_dtype(dtype)
     if isinstance(data, Tensor):
-        return _converted(data, target, device or data.device)
+        return _converted(data, target, data.device if device is None else device)
     if hasattr(data, "__array_interface__") and getattr(data, "ndim", 0) > 0:
         return _converted(from_numpy(data), target, device)
     return tensor(data, dtype=target, device=device)

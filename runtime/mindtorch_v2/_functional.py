@@ -153,6 +153,7 @@ def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, c
         raise RuntimeError(f"std and var only support floating point and complex dtypes, got {input.dtype}")
     fewer = int(unbiased is not False)
     if correction is not _LEFT_OUT and correction is not None:
+        check_number(name, "correction", 3, correction)
         fewer = as_element(correction.item() if isinstance(correction, Tensor) else correction, _core.dtypes["float64"])
     dims = _dims(input, None if dim is _LEFT_OUT else dim)
     mean = input.mean(dims, True)

@@ -209,7 +209,8 @@ def new_tensor(
     from ._creation import tensor
 
     check_flag("new_tensor", "requires_grad", requires_grad)
-    return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+    where = self.device if device is None else device
+    return tensor(data, dtype=dtype or self.dtype, device=where, requires_grad=requires_grad)
 
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:

@@ -177,6 +177,23 @@ def test_powers_whose_exponents_the_dtype_does_not_hold(dtype: str) -> None:
         agree_or_raise(lambda t, e=exponent: t.tensor([-1.0, 1.0, -0.0], dtype=getattr(t, dtype)).pow_(e))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("base", [-2.5, -1, 0, 0.0, 2, math.inf])
+def test_gradients_of_powers_of_numbers(base: float, dtype: str) -> None:
+    def gradient(t: Any) -> Any:
+        x = t.tensor([-1.0, 0.0, 0.5, 2.0], dtype=getattr(t, dtype), requires_grad=True)
+        result = t.pow(base, x)
+        result.sum().backward()
+        return result, x.grad
+
+    agree(gradient)
+
+
+def test_dropout_of_everything() -> None:
+    for values in ([True, False], [1, 2], [math.inf, 1.0]):
+        agree(lambda t, values=values: t.nn.functional.dropout(t.tensor(values), 1.0))
+
+
 def test_scatter_add_does_not_broadcast() -> None:
     refused(lambda t: t.zeros(3, 3).scatter_add(0, t.tensor([[0, 1, 2], [0, 1, 2]]), t.ones(1, 3)))
     refused(lambda t: t.zeros(3).scatter_add(0, t.tensor([0, 1, 2]), t.ones(1)))

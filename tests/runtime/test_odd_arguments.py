@@ -129,6 +129,10 @@ CALLS = {
         v.size(2**70)
     """,
     "devices": """
+        torch.as_tensor(v, device="")
+        torch.tensor(v, device="")
+        v.new_tensor([1], device="")
+        v.new_tensor([1], device=None)
         torch.device("cpu").__eq__(0) is NotImplemented
         torch.device("cpu").__ne__(0) is NotImplemented
         torch.device("cpu") == "cpu"
@@ -209,6 +213,10 @@ CALLS = {
         None / v
     """,
     "numbers of a tensor": """
+        torch.var(v, correction=torch.tensor([1, 2]))
+        torch.var(v, correction=torch.tensor(1))
+        torch.std(v, correction=s.requires_grad_())
+        torch.std(v, correction=1j)
         torch.var(v, True)
         torch.var(v, None)
         torch.var(v, unbiased=False)
@@ -336,6 +344,18 @@ CALLS = {
         repr(torch.arange(2000.0).reshape(2, 1000).t())
         repr(torch.arange(20000).reshape(2, 1000, 10)[:, ::2])
     """,
+    "gradients": """
+        torch.autograd.grad(v, [v], allow_unused=torch.tensor(2.5))
+        torch.autograd.grad(v, [v], allow_unused="a")
+        torch.autograd.grad(v.requires_grad_().sum(), [v], allow_unused=2.5)
+        torch.autograd.grad(v.requires_grad_().sum(), [v], allow_unused=torch.tensor(1))
+        torch.autograd.grad(v.requires_grad_().sum(), [v], allow_unused=5)
+        torch.autograd.grad(v.requires_grad_().sum(), [v, s.requires_grad_()], allow_unused=np.int64(0))
+        torch.func.vjp(lambda x: x.add_(1), v.requires_grad_() * 1)
+        torch.func.grad(lambda x: x[:1].add_(1).sum())(v.requires_grad_() * 1)
+        torch.func.jacrev(lambda x: x.clone().add_(1))(v.requires_grad_() * 1)
+        torch.func.jacrev(lambda x: x * 1)(v.requires_grad_() * 1)
+    """,
     "modes": """
         torch.set_autocast_cache_enabled(1)
         torch.set_autocast_dtype("x", None)
@@ -377,6 +397,13 @@ CALLS = {
         torch.Tag(None)
     """,
     "memory": """
+        v.untyped_storage().resize_(BadIndex()).nbytes()
+        v.untyped_storage().resize_(torch.tensor(1)).nbytes()
+        v.untyped_storage().resize_(True).nbytes()
+        v.untyped_storage().resize_(1.5).nbytes()
+        v.untyped_storage().resize_(np.int64(3)).nbytes()
+        torch.empty((0, 2**62)).view(0, 2**62, 0, 2**62).stride()
+        torch.empty((0, 2**62)).reshape(0, 2**62, 0, 2**62).stride()
         torch.tensor([1.0, 2.0]).untyped_storage().resizable()
         torch.tensor([1, 2]).untyped_storage().resizable()
         torch.tensor(np.ones(2)).untyped_storage().resizable()

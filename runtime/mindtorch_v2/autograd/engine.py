@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _core
+from .._argument_types import as_int
 from .._core import Tensor
 from .graph import GradientEdge
 
@@ -117,6 +118,8 @@ def _grad(
     materialize_grads: bool,
 ) -> tuple[Any, ...]:
     retain = create_graph if retain_graph is None else retain_graph
+    if allow_unused is not None and not isinstance(allow_unused, bool):
+        as_int("grad", "allow_unused", allow_unused)  # which counts as a flag, too
     found: tuple[Any, ...] = _core.run_backward(roots, starts, retain, create_graph, chosen)
     if materialize_grads:
         return tuple(_zeros_like(i, create_graph) if g is None else g for i, g in zip(chosen, found, strict=True))

@@ -98,7 +98,7 @@ def _tracked(value: Any, recorded: bool) -> Tensor:
     if not (value.is_floating_point() or value.is_complex()):
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {value.dtype}")
     value = _lifted(value)
-    return _core.adopt_(ops.aten.alias(value)) if value.requires_grad and recorded else _core.leaf(value)
+    return _core.adopt_input_(ops.aten.alias(value)) if value.requires_grad and recorded else _core.leaf(value)
 
 
 def _lifted(value: Any) -> Any:

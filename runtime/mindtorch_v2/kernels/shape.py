@@ -115,8 +115,13 @@ def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
     strides, step = [1] * len(shape), 1
     for d in range(len(shape) - 1, -1, -1):
         strides[d] = step
-        step *= max(shape[d], 1)
+        step = _wrapped(step * max(shape[d], 1))
     return tuple(strides)
+
+
+def _wrapped(step: int) -> int:
+    """A step of 64 bits: beyond them only tensors without elements have dimensions."""
+    return (step + 2**63) % 2**64 - 2**63
 
 
 def view(self: Tensor, size: Sequence[int]) -> Tensor:

@@ -70,7 +70,7 @@ class Formulas:
         grads = [of.make(kind, "grad", what=(name,)) for kind, name in zip(self.kinds, names, strict=True)]
         traces = of.explore(lambda: self._gradients(function(*grads), mask), way.known)
         named = dict.fromkeys([*self.arguments, *outputs])
-        saved = list(dict.fromkeys(s for trace in traces for value in _read(trace) for s in _saved(value, named)))
+        saved = _saved_by(traces, named)
         reads = {s for trace in traces for value in _read(trace) for s in _gradients_in(value)}
         prepare = None
         if saved:
@@ -139,6 +139,24 @@ def _gradients_in(value: Symbol) -> Iterator[Symbol]:
     for operand in value.args:
         if operand is not None and operand.uses_gradient:
             yield from _gradients_in(operand)
+
+
+def _saved_by(traces: list[Trace], named: dict[Symbol, None]) -> list[Symbol]:
+    """What a gradient's runs save. A number that not all of them read is computed where it is read: it may fail."""
+    found = [dict.fromkeys(s for value in _read(trace) for s in _saved(value, named)) for trace in traces]
+    always = set(found[0]).intersection(*found)
+    return list(dict.fromkeys(s for trace in found for v in trace for s in ([v] if v in always else _known(v, named))))
+
+
+def _known(value: Symbol, named: dict[Symbol, None]) -> Iterator[Symbol]:
+    """What a value is computed of: arguments, outputs, and what is known of tensors, which are not saved for it."""
+    operands = [a for a in value.args if a is not None]
+    if value in named or any(isinstance(a, (TensorSymbol, TensorList)) for a in operands):
+        yield value
+        return
+    for operand in operands:
+        if operand.step not in ("const", "default"):
+            yield from _known(operand, named)
 
 
 def _saved(value: Symbol, named: dict[Symbol, None]) -> Iterator[Symbol]:
