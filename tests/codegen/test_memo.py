@@ -133,7 +133,7 @@ def test_all_that_is_read_is_in_the_key(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(memo, "PACKAGE", copy / "codegen/mtcodegen")
     monkeypatch.setattr(memo, "data_folder", lambda name: copy / name)
     found = {memo.key_of([job])}
-    for changed in ("codegen/mtcodegen/targets/support/_symbols.py", "templates/package.py.j2", "ops_yaml/shape.yaml"):
+    for changed in ("codegen/mtcodegen/targets/support/_values.py", "templates/package.py.j2", "ops_yaml/shape.yaml"):
         with (copy / changed).open("a") as file:
             file.write("\n")
         found.add(memo.key_of([job]))

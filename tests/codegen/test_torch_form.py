@@ -18,6 +18,7 @@ import torch as oracle
 from torch._ops import _OpNamespace
 
 import mindtorch_v2 as mindtorch
+import mindtorch_v2.library.definitions
 from mtcodegen.findings.codes import Severity
 from mtcodegen.findings.diagnostics import render_text
 from mtcodegen.project.generate import generate
@@ -311,6 +312,36 @@ def test_the_module_is_the_same_text_but_for_its_import(tmp_path):
     ours, theirs = (made(tmp_path, SAVED, target)[0]["ops.py"] for target in ("mindtorch", "torch"))
     assert theirs.partition("__all__")[2] == ours.partition("__all__")[2]
     assert "mindtorch" not in theirs
+
+
+def test_the_language_has_the_same_names_everywhere(tmp_path):
+    """What a definition may import: for the runtime, and from what is copied beside modules for others."""
+    beside = {"KernelLauncher", "Library", "torch"}  # of other modules in the runtime
+    expected = {*mindtorch.library.definitions.__all__, *beside} - {"Definition"}
+    assert {"like", "f32", "minimum", "DefinitionError", "OperatorBuilder"} <= expected
+    for target in ("torch", "mindspore"):
+        files, _ = made(tmp_path, SAVED.replace("codegen_saved", "codegen_named"), target)
+        write(tmp_path / f"named_{target}", files)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        for target in ("torch", "mindspore"):
+            assert {*importlib.import_module(f"named_{target}._{target}_definitions").__all__} == expected
+    finally:
+        sys.path.remove(str(tmp_path))
+
+
+def test_a_package_needs_nothing_of_ours(tmp_path):
+    """Not even installed: what carries out its definitions is in it."""
+    files, _ = made(tmp_path, SAVED.replace("codegen_saved", "codegen_alone"))
+    write(tmp_path / "codegen_alone", files)
+    code = """\
+import sys; sys.path.insert(0, sys.argv[1])
+for name in ("mindtorch_v2", "mtcodegen", "opschema"): sys.modules[name] = None
+import torch, codegen_alone.ops as ops
+x = torch.tensor([4.0], requires_grad=True); ops.root(x).backward(); print(x.grad.item())
+"""
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True)
+    assert done.stdout == "0.25\n", done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -282,7 +282,7 @@ def test_nothing_of_a_definition_is_left_for_the_collector(called: bool) -> None
         op(x.to("meta"))
         del x
     left = [weakref.ref(lib._definitions[0]), weakref.ref(lib._definitions[0]._function)]
-    left += [weakref.ref(op)] + ([weakref.ref(lib._definitions[0].builder._of)] if called else [])
+    left += [weakref.ref(op)] + ([weakref.ref(lib._definitions[0].builder.of)] if called else [])
     gc.collect()
     gc.disable()
     try:

@@ -17,12 +17,13 @@ from mtcodegen.targets.render import (
     render_tests,
 )
 from mtcodegen.targets.stubs import plan_stubs
-from opschema import conditions
+from opschema import definitions
 
 __all__ = ["module_of", "package_of", "stub_of", "tests_of"]
 
 _SUPPORT = pathlib.Path(__file__).parent / "support"
-_SHARED = ("_callees", "_definition", "_helpers", "_launcher", "_runtime", "_symbols", "_values")
+_SHARED = ("_callees", "_calls", "_launcher", "_plan", "_planned", "_runtime", "_values")
+_LANGUAGE = pathlib.Path(definitions.__file__).parent  # of definitions, which is ours: beside modules as `_language`
 
 
 def module_of(file: File, path: pathlib.Path, folder: pathlib.Path, runtime: Runtime) -> dict[str, str]:
@@ -47,6 +48,7 @@ def package_of(job: Job, runtime: Runtime) -> dict[str, str]:
     """The package of modules, with what carries out their definitions, copied from here."""
     names = [item.path.stem for item in job.inputs]
     sources = ", ".join(item.path.name for item in job.inputs)
-    files = {f"{name}.py": render_copy(_SUPPORT / f"{name}.py") for name in (*_SHARED, *runtime.support)}
-    words = pathlib.Path(conditions.__file__)
-    return {"__init__.py": render_package(job.package or sources, names), **files, "_conditions.py": render_copy(words)}
+    copied = {f"{name}.py": _SUPPORT / f"{name}.py" for name in (*_SHARED, *runtime.support)}
+    language = {path.name.replace("__init__", "_language"): path for path in sorted(_LANGUAGE.glob("*.py"))}
+    files = {name: render_copy(path) for name, path in {**copied, **language}.items()}
+    return {"__init__.py": render_package(job.package or sources, names), **files}

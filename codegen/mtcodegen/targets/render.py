@@ -64,7 +64,7 @@ MINDTORCH = Runtime(
 TORCH = Runtime(
     "import torch",
     {"Tensor": "torch"} | dict.fromkeys(_OPERATORS, "torch._ops"),
-    ("_torch_definitions", "_torch_policies"),
+    ("_torch_definitions", "_torch_autograd", "_torch_policies"),
 )
 MINDSPORE = Runtime(
     "",

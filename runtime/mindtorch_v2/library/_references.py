@@ -2,45 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
-from typing import Any
+from opschema.definitions import python_function as _python_function
 
 from .._argument_types import names_wrong_types
 
 __all__ = ["python_function"]
 
-
-@names_wrong_types
-def python_function(reference: str) -> Callable[..., Any]:
-    """``"module:function"`` as a callable; the module is imported at the first call.
-
-    Raises ImportError or AttributeError then, naming the reference.
-    """
-    module_name, colon, name = reference.partition(":")
-    if not (module_name and colon and name):
-        raise ValueError(f"a Python function is given as 'module:function', got {reference!r}")
-    found: list[Callable[..., Any]] = []
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not found:
-            found.append(_import_function(module_name, name))
-        return found[0](*args, **kwargs)
-
-    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
-    call.__doc__ = f"Calls {reference}."
-    return call
-
-
-def _import_function(module_name: str, name: str) -> Callable[..., Any]:
-    try:
-        found: Any = importlib.import_module(module_name)
-    except ImportError as error:
-        raise ImportError(f"{module_name}:{name}: {error}") from error
-    for part in name.split("."):
-        if not hasattr(found, part):
-            raise AttributeError(f"{module_name}:{name}: '{module_name}' has no function '{name}'")
-        found = getattr(found, part)
-    if not callable(found):
-        raise TypeError(f"{module_name}:{name} must be callable, not {type(found).__name__}")
-    return found  # type: ignore[no-any-return]
+python_function = names_wrong_types(_python_function)

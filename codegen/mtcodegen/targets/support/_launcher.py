@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CType", "KernelLauncher", "Launching", "c_types", "pack"]
+__all__ = ["KernelLauncher", "Launching", "pack"]
 
 
 class Launching:
@@ -42,12 +42,11 @@ class Launching:
 class CType:
     """How an argument is passed: its C type, and from what Python value."""
 
-    name: str
     ctype: Any
-    convert: Callable[[Launching, Any], Any]
+    converter: Callable[[Launching], Callable[[Any], Any]]
 
 
-def _pointer(of: Launching, value: Any) -> int | None:
+def _pointer(value: Any) -> int | None:
     """The address of a tensor's memory; a stream is one."""
     if isinstance(value, int):
         return value
@@ -79,34 +78,36 @@ def _described(of: Launching, value: Any) -> Any:
     return ctypes.byref(_Descriptor(value.data_ptr(), value.dim(), shape, strides, code, value.itemsize))
 
 
-def _plain(name: str, ctype: Any, convert: Callable[[Any], Any]) -> CType:
-    return CType(name, ctype, lambda of, value: convert(value))
+def _half(name: str) -> Callable[[Launching], Callable[[Any], Any]]:
+    return lambda of: lambda value: of.half_bits(float(value), name)
 
 
-_ALL = [
-    *(_plain(f"i{bits}", getattr(ctypes, f"c_int{bits}"), int) for bits in (8, 16, 32, 64)),
-    *(_plain(f"u{bits}", getattr(ctypes, f"c_uint{bits}"), int) for bits in (8, 16, 32, 64)),
-    _plain("f32", ctypes.c_float, float),
-    _plain("f64", ctypes.c_double, float),
-    _plain("bool_", ctypes.c_bool, bool),
-    _plain("host", ctypes.c_char_p, bytes),
-    CType("f16", ctypes.c_uint16, lambda of, value: of.half_bits(float(value), "float16")),
-    CType("bf16", ctypes.c_uint16, lambda of, value: of.half_bits(float(value), "bfloat16")),
-    CType("ptr", ctypes.c_void_p, _pointer),
-    CType("desc", ctypes.c_void_p, _described),
-]
-c_types = {ctype.name: ctype for ctype in _ALL}
+_INTS = {f"{sign}{bits}": bits for sign in "iu" for bits in (8, 16, 32, 64)}
+c_types = {
+    **{
+        name: CType(getattr(ctypes, f"c_{'u' if name[0] == 'u' else ''}int{bits}"), lambda of: int)
+        for name, bits in _INTS.items()
+    },
+    "f32": CType(ctypes.c_float, lambda of: float),
+    "f64": CType(ctypes.c_double, lambda of: float),
+    "bool_": CType(ctypes.c_bool, lambda of: bool),
+    "host": CType(ctypes.c_char_p, lambda of: bytes),
+    "f16": CType(ctypes.c_uint16, _half("float16")),
+    "bf16": CType(ctypes.c_uint16, _half("bfloat16")),
+    "ptr": CType(ctypes.c_void_p, lambda of: _pointer),
+    "desc": CType(ctypes.c_void_p, lambda of: functools.partial(_described, of)),
+}
 
 
-@functools.lru_cache(maxsize=256)
-def _layout(fields: tuple[tuple[str, str], ...]) -> type[ctypes.Structure]:
-    return type("Fields", (ctypes.Structure,), {"_fields_": [(name, c_types[kind].ctype) for name, kind in fields]})
+def pack(of: Launching, fields: Sequence[tuple[str, str]]) -> Callable[..., bytes]:
+    """What packs a struct, of fields with C types, as C lays it out."""
+    layout = type("Fields", (ctypes.Structure,), {"_fields_": [(name, c_types[kind].ctype) for name, kind in fields]})
+    converters = [c_types[kind].converter(of) for _, kind in fields]
 
+    def packed(*values: Any) -> bytes:
+        return bytes(layout(*(convert(value) for convert, value in zip(converters, values, strict=True))))
 
-def pack(of: Launching, fields: tuple[tuple[str, str], ...], values: Sequence[Any]) -> bytes:
-    """A struct, by its fields' names and C types, as C lays it out."""
-    converted = (c_types[kind].convert(of, value) for (_, kind), value in zip(fields, values, strict=True))
-    return bytes(_layout(fields)(*converted))
+    return packed
 
 
 class KernelLauncher:
@@ -116,7 +117,6 @@ class KernelLauncher:
         beside = Path(relative_to).parent / path
         self._path = str(beside) if beside.is_file() or "/" in path else path
         self._sources: list[Path] = []
-        self._functions: dict[Any, Any] = {}
 
     @classmethod
     def from_source(cls, name: str, sources: Sequence[str], relative_to: str) -> KernelLauncher:
@@ -157,40 +157,40 @@ class KernelLauncher:
                 made.replace(built)
         return built
 
-    def _function(self, name: str, types: tuple[Any, ...]) -> Any:
-        """A function of the library, of its own for each list of types: another thread may call it with others."""
-        function = self.handle[name]
-        function.argtypes = types
-        self._functions[name, types] = function
-        return function
+    def bind(
+        self, of: Launching, symbol: str, types: Sequence[str], *, abi: str, dtypes: Sequence[Any] | None
+    ) -> Callable[..., None]:
+        """What calls a kernel with a number of blocks, and a value for each C type.
 
-    def launch(
-        self,
-        of: Launching,
-        symbol: str,
-        arguments: Sequence[tuple[CType, Any]],
-        *,
-        abi: str,
-        blocks: int | None,
-        dtypes: Sequence[Sequence[Any] | None],
-    ) -> None:
-        """Calls a kernel; ``dtypes`` has an entry for each argument, None where any is taken.
-
-        Raises RuntimeError where a tensor is of another dtype or elsewhere, and where the kernel returns nonzero.
+        ``dtypes`` has an entry for each, None where any is taken. The call raises RuntimeError where a tensor is of
+        another dtype or elsewhere, and where the kernel returns nonzero.
         """
-        for (_, value), allowed in zip(arguments, dtypes, strict=True):
-            if not isinstance(value, of.Tensor):
-                continue
-            if (wrong := of.place(value, abi)) is not None:
-                raise RuntimeError(f"{symbol}: {wrong}")
-            if allowed is not None and value.dtype not in allowed:
-                raise RuntimeError(f"{symbol}: expected {' or '.join(map(str, allowed))}, got {value.dtype}")
-        name, leading = of.blocked(symbol, abi, blocks)
-        types = (*_LEADING[: len(leading)], *[ctype.ctype for ctype, _ in arguments])
-        function = self._functions.get((name, types)) or self._function(name, types)
-        status = function(*leading, *(ctype.convert(of, value) for ctype, value in arguments))
-        if status:
-            raise RuntimeError(f"{symbol}: returned {status}")
+        converters = [c_types[kind].converter(of) for kind in types]
+        places = [at for at, kind in enumerate(types) if kind in ("ptr", "desc")]
+        allowed = [None] * len(types) if dtypes is None else dtypes
+        functions: list[Any] = []  # one of its own: another kernel's may be the same symbol with other types
+
+        def launch(blocks: int | None, *values: Any) -> None:
+            for at in places:
+                if isinstance(values[at], of.Tensor):
+                    _check(of, symbol, abi, values[at], allowed[at])
+            name, leading = of.blocked(symbol, abi, blocks)
+            if not functions:
+                function = self.handle[name]
+                function.argtypes = (*_LEADING[: len(leading)], *(c_types[kind].ctype for kind in types))
+                functions.append(function)
+            status = functions[0](*leading, *[convert(value) for convert, value in zip(converters, values)])  # noqa: B905
+            if status:
+                raise RuntimeError(f"{symbol}: returned {status}")
+
+        return launch
+
+
+def _check(of: Launching, symbol: str, abi: str, tensor: Any, allowed: Sequence[Any] | None) -> None:
+    if (wrong := of.place(tensor, abi)) is not None:
+        raise RuntimeError(f"{symbol}: {wrong}")
+    if allowed is not None and tensor.dtype not in allowed:
+        raise RuntimeError(f"{symbol}: expected {' or '.join(map(str, allowed))}, got {tensor.dtype}")
 
 
 _LEADING: tuple[Any, ...] = (ctypes.c_uint32, ctypes.c_void_p)  # of an AscendC kernel: the number of blocks, the stream

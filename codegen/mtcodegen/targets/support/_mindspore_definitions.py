@@ -21,63 +21,16 @@ from mindspore.common import dtype as mstype
 # isort: split
 import opschema
 
-from ._callees import Operators
-from ._definition import Argument, Definition, OperatorBuilder, Signature, warn_deprecated
-from ._helpers import (
-    absolute,
-    align_up,
-    all_of,
-    any_of,
-    bf16,
-    bool_,
-    broadcast,
-    broadcast_shapes,
-    can_cast,
-    ceil,
-    ceil_div,
-    desc,
-    empty,
-    exp,
-    f16,
-    f32,
-    f64,
-    floor,
-    i8,
-    i16,
-    i32,
-    i64,
-    like,
-    log,
-    maximum,
-    minimum,
-    none_of,
-    one_of,
-    promote_types,
-    reduced_shape,
-    result_type,
-    sqrt,
-    stream,
-    struct,
-    to_float,
-    to_int,
-    total,
-    u8,
-    u16,
-    u32,
-    u64,
-    upload,
-    workspace,
-)  # fmt: skip
+from . import _functions
+from ._callees import Names
+from ._functions import *  # noqa: F403
+from ._language import Argument, DefinitionError, OperatorBuilder, Signature
 from ._launcher import KernelLauncher
-from ._runtime import DefinitionError, Runtime
+from ._planned import Planned, warn_deprecated
+from ._runtime import Runtime
 
-__all__ = [
-    "DefinitionError", "KernelLauncher", "Library", "OperatorBuilder", "absolute", "align_up", "all_of", "any_of",
-    "bf16", "bool_", "broadcast", "broadcast_shapes", "can_cast", "ceil", "ceil_div", "desc", "empty", "exp", "f16",
-    "f32", "f64", "floor", "i8", "i16", "i32", "i64", "like", "log", "maximum", "minimum", "none_of", "one_of",
-    "promote_types", "reduced_shape", "result_type", "sqrt", "stream", "struct", "to_float", "to_int", "torch", "total",
-    "u8", "u16", "u32", "u64", "upload", "workspace",
-]  # fmt: skip
+__all__ = ["DefinitionError", "KernelLauncher", "Library", "OperatorBuilder", "torch"]
+__all__ += _functions.__all__
 
 _KEYS = {"CPU": "CPU", "Ascend": "NPU"}  # by MindSpore's names of devices
 _TYPES = {"CPU": "cpu", "Ascend": "npu"}
@@ -102,7 +55,10 @@ class _MindSpore(Runtime):
     """How MindSpore's tensors are asked and made."""
 
     Tensor = Tensor
-    scratch_dtype = mindspore.uint8
+    byte_dtype = mindspore.uint8
+
+    def default_dtype(self) -> Any:
+        return mindspore.float32
 
     def device_type(self, device: Any) -> str:
         name = str(device).partition(":")[0]
@@ -210,17 +166,7 @@ def _find(namespace: str, name: str) -> Any:
     return _packets[namespace, name]
 
 
-class _Names:
-    """Dtypes, and operators under ``ops``."""
-
-    ops = Operators(_find)
-    bool = mindspore.bool_
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(mindspore, name)
-
-
-torch = _Names()
+torch = Names(mindspore, _find, bool=mindspore.bool_)
 
 
 # ---------------------------------------------------------------- operators
@@ -241,7 +187,7 @@ class _Context:
 class _Kernels(nn.Cell):  # type: ignore[misc]
     """What runs for one operator, called with a value for each argument of its schema."""
 
-    def __init__(self, definition: Definition, deprecated: str | None) -> None:
+    def __init__(self, definition: Planned, deprecated: str | None) -> None:
         super().__init__()
         self.definition, self.deprecated = definition, deprecated
         self.keys = definition.keys()
@@ -260,7 +206,7 @@ class _Kernels(nn.Cell):  # type: ignore[misc]
         """Run one kernel, through whose parts gradients flow if it is composed."""
         if self.deprecated:
             warn_deprecated(self.definition.signature.name, self.deprecated, mindspore)
-        return self.definition.call(key, values)
+        return self.definition.plan(key)(*values)
 
     def bprop(self, *values: Any) -> tuple[Any, ...]:
         """The gradients of all arguments, those of lists one after another."""
@@ -271,7 +217,7 @@ class _Kernels(nn.Cell):  # type: ignore[misc]
         return tuple(itertools.chain.from_iterable(_in_places(gradient, value) for gradient, value in pairs))
 
     def _gradients(self, inputs: Sequence[Any], output: Any, grads: Sequence[Any]) -> Sequence[Any]:
-        op, name = self.definition.ways[0], self.definition.signature.name
+        op, name = self.definition.builder, self.definition.signature.name
         if op.marker == "not_differentiable":
             return [None] * len(inputs)
         if op.by_hand is not None:
@@ -279,12 +225,13 @@ class _Kernels(nn.Cell):  # type: ignore[misc]
             context = _Context(inputs)
             if setup is not None:
                 setup(context, tuple(inputs), output)
-            found: Sequence[Any] = backward(context, *grads)
-            return found
+            by_hand: Sequence[Any] = backward(context, *grads)
+            return by_hand
         if not self.definition.has_gradient or op.marker:
             raise RuntimeError(f"{name} has no gradient: its `backward` gives none")
         outputs = output if len(grads) > 1 else (output,)
-        return self.definition.gradients(inputs, outputs, grads, [True] * len(inputs))
+        found: Sequence[Any] = self.definition.gradient((1 << len(inputs)) - 1)(*inputs, *outputs, *grads)
+        return found
 
 
 def _in_places(gradient: Any, value: Any) -> list[Any]:
@@ -325,7 +272,7 @@ _call = _CalledOnly(lambda operator, args, kwargs: operator.called(args, kwargs)
 class _Operator(nn.Cell):  # type: ignore[misc]
     """One operator: called with the arguments of its schema, by position or keyword."""
 
-    def __init__(self, schema: opschema.Schema, definition: Definition, deprecated: str | None) -> None:
+    def __init__(self, schema: opschema.Schema, definition: Planned, deprecated: str | None) -> None:
         super().__init__()
         self.schema = schema
         self.implementation = _Kernels(definition, deprecated)
@@ -417,9 +364,9 @@ class Library:
         return functools.partial(self._defined, opschema.parse_schema(f"{self.ns}::{schema}"), deprecated)
 
     def _defined(self, schema: opschema.Schema, deprecated: str | None, function: Callable[..., None]) -> _Operator:
-        arguments = tuple(Argument(a.name, str(a.type), a.kwarg_only) for a in schema.arguments)
-        signature = Signature(schema.qualname, arguments, tuple((str(ret.type), None) for ret in schema.returns))
-        operator = _Operator(schema, Definition(_RUNTIME, signature, function), deprecated)
+        arguments = tuple(Argument(a.name, str(a.type), a.kwarg_only, a.is_write) for a in schema.arguments)
+        signature = Signature(schema.qualname, arguments, tuple(str(ret.type) for ret in schema.returns))
+        operator = _Operator(schema, Planned(_RUNTIME, signature, function), deprecated)
         operator.__doc__ = function.__doc__
         packet = _packets.setdefault((self.ns, schema.name), _Packet())
         setattr(packet, schema.overload or "default", operator)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ._callees import resolved
+from ._language import DefinitionError
 from ._launcher import Launching
 
-__all__ = ["DefinitionError", "Runtime"]
-
-
-class DefinitionError(RuntimeError):
-    """A definition says what cannot be carried out; what to do instead is in the message."""
+__all__ = ["Runtime"]
 
 
 class Runtime(Launching):
     """What definitions are carried out with: how its tensors are asked and made, and how its operators are called."""
 
-    scratch_dtype: Any  # of memory that holds bytes
+    byte_dtype: Any  # of memory that holds bytes
+
+    def default_dtype(self) -> Any:
+        """That of tensors for which none is given."""
+        raise NotImplementedError
 
     def device_type(self, device: Any) -> str:
         """The kind of a device: ``cpu``, ``npu``, ``cuda``, ``mps`` or ``meta``."""
@@ -96,5 +98,24 @@ class Runtime(Launching):
         raise NotImplementedError
 
     def writes(self, callee: Any) -> bool:
-        """Whether an operator writes to an argument."""
+        """Whether an operator that is there writes to an argument."""
         raise NotImplementedError
+
+    def outputs(self, callee: Any) -> int:
+        """How many outputs an operator that is there has; 0 where that is not known."""
+        return 0
+
+    # ---- operators that may be defined later
+    def may_write(self, callee: Any) -> bool:
+        """Whether an operator writes to an argument, as far as is known before it is defined."""
+        try:
+            return self.writes(resolved(callee))
+        except AttributeError:
+            return True
+
+    def outputs_of(self, callee: Any) -> int:
+        """How many outputs an operator has; 0 where that is not known, yet or at all."""
+        try:
+            return self.outputs(resolved(callee))
+        except AttributeError:
+            return 0

@@ -1,97 +1,129 @@
-"""What the steps of expressions give: functions of the runtime, of what each is the step of, and of its operands."""
+"""What the steps of definitions give in a call: expressions of Python, or functions of a runtime."""
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ._callees import resolved
+from ._launcher import pack
 from ._runtime import Runtime
 
-__all__ = ["STEPS"]
+__all__ = ["EXPRESSIONS", "FUNCTIONS"]
+
+# By step, around the operands.
+EXPRESSIONS = {
+    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "floordiv": "{} // {}", "mod": "{} % {}",
+    "neg": "-{}", "ceildiv": "-(-{} // {})", "to_float": "{} * 1.0", "float": "{} * 1.0",
+    "eq": "{} == {}", "lt": "{} < {}", "le": "{} <= {}", "not": "not {}",
+    "is_none": "{} is None", "contains": "{1} in {0}", "at": "{}[{}]",
+    "shape_of": "{}.shape", "dtype": "{}.dtype", "device": "{}.device", "same_shape": "{}.shape == {}.shape",
+    "transposed": "{}.T", "matrix_transposed": "{}.mT",
+    "contiguous": "{}.contiguous()", "is_contiguous": "{}.is_contiguous()", "storage_offset": "{}.storage_offset()",
+    "stride": "tuple({}.stride())", "stride_at": "{}.stride()[{}]", "ndim": "len({}.shape)",
+    "length": "len({})", "items": "len({})", "concat": "(*{}, *{})", "joined": "[*{}, *{}]", "slice": "{}[{}:{}]",
+    "same_sizes": "tuple({}) == tuple({})",
+}  # fmt: skip
+for _step in ("add", "sub", "mul", "div", "neg", "eq", "lt", "le"):
+    EXPRESSIONS[f"f{_step}"] = EXPRESSIONS[_step]
 
 
-def _size(of: Runtime, what: Any, tensor: Any, at: int) -> Any:
-    return _size_at(of, what, tensor.shape, at)
+# ---------------------------------------------------------------- functions
+def _size(tensor: Any, at: int) -> Any:
+    return _size_at(tensor.shape, at)
 
 
-def _size_at(of: Runtime, what: Any, shape: Sequence[int], at: int) -> Any:
+def _size_at(shape: Sequence[int], at: int) -> Any:
     if not -len(shape) <= at < len(shape):
         raise IndexError(f"a dimension from {-len(shape)} to {len(shape) - 1} was expected, got {at}")
     return shape[at]
 
 
-def _reduced(of: Runtime, what: Any, shape: Sequence[int], dims: Any, keepdim: bool) -> tuple[int, ...]:
+def _numel(tensor: Any) -> Any:
+    return math.prod(tensor.shape)
+
+
+def _reduced(shape: Sequence[int], dims: Any, keepdim: Any) -> tuple[int, ...]:
     gone = {at % len(shape) for at in dims or range(len(shape))} if shape else set()
     return tuple(1 if at in gone else size for at, size in enumerate(shape) if keepdim or at not in gone)
 
 
-def _broadcast_like(of: Runtime, what: Any, a: Any, b: Any) -> Any:
-    return of.empty(of.broadcast_shapes(a.shape, b.shape), of.result_type(a, b), a.device)
-
-
-def _device(of: Runtime, place: Any) -> Any:
-    """That of a tensor, or a device itself."""
-    return getattr(place, "device", place)
-
-
-def _equal(of: Runtime, what: Any, a: Any, b: Any) -> bool:
+def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
         return tuple(a) == tuple(b)
     return bool(a == b)
 
 
-STEPS: dict[str, Callable[..., Any]] = {
+def _given(*values: Any) -> Any:
+    return values
+
+
+def _list(*values: Any) -> list[Any]:
+    return [*values]
+
+
+def _with_keywords(what: tuple[Callable[..., Any], tuple[str, ...]]) -> Callable[..., Any]:
+    """A function whose last values are passed by their names."""
+    function, names = what
+    if not names:
+        return function
+    return lambda *values: function(*values[: -len(names)], **dict(zip(names, values[-len(names) :], strict=True)))
+
+
+def _empty(of: Runtime, what: Any) -> Callable[..., Any]:
+    return lambda shape, dtype, place: of.empty(shape, dtype, getattr(place, "device", place))
+
+
+def _broadcast_like(of: Runtime, what: Any) -> Callable[..., Any]:
+    return lambda a, b: of.empty(of.broadcast_shapes(a.shape, b.shape), of.result_type(a, b), a.device)
+
+
+# By step: what it is the step of -> the function of the operands' values.
+FUNCTIONS: dict[str, Callable[[Runtime, Any], Callable[..., Any]]] = {
     # of tensors
-    "shape_of": lambda of, what, t: tuple(t.shape),
-    "dtype": lambda of, what, t: t.dtype,
-    "device": lambda of, what, t: t.device,
-    "ndim": lambda of, what, t: len(t.shape),
-    "numel": lambda of, what, t: math.prod(t.shape),
-    "size": _size,
-    "stride": lambda of, what, t: tuple(t.stride()),
-    "storage_offset": lambda of, what, t: t.storage_offset(),
-    "on_device": lambda of, what, t: of.device_type(t.device) == what,
-    "requires_grad": lambda of, what, t: of.requires_grad(t),
-    "contiguous": lambda of, what, t: t.contiguous(),
-    "is_contiguous": lambda of, what, t: t.is_contiguous(),
-    "same_shape": lambda of, what, a, b: tuple(a.shape) == tuple(b.shape),
-    "result_type": lambda of, what, *values: of.result_type(*values),
+    "numel": lambda of, what: _numel,
+    "size": lambda of, what: _size,
+    "on_device": lambda of, what: lambda t: of.device_type(t.device) == what,
+    "requires_grad": lambda of, what: of.requires_grad,
+    "result_type": lambda of, what: of.result_type,
+    "item": lambda of, what: operator.itemgetter(what),
     # of shapes
-    "shape": lambda of, what, *sizes: sizes,
-    "size_at": _size_at,
-    "slice": lambda of, what, shape, start, stop: shape[start:stop],
-    "concat": lambda of, what, a, b: (*a, *b),
-    "count": lambda of, what, shape: math.prod(shape),
-    "length": lambda of, what, values: len(values),
-    "same_sizes": lambda of, what, a, b: tuple(a) == tuple(b),
-    "broadcast": lambda of, what, a, b: tuple(of.broadcast_shapes(a, b)),
-    "reduced": _reduced,
-    # of dtypes and other values
-    "is_floating": lambda of, what, dtype: of.is_floating(dtype),
-    "is_complex": lambda of, what, dtype: of.is_complex(dtype),
-    "is_signed": lambda of, what, dtype: of.is_signed(dtype),
-    "itemsize": lambda of, what, dtype: of.itemsize(dtype),
-    "device_type": lambda of, what, device: of.device_type(device),
-    "device_index": lambda of, what, device: of.device_index(device),
-    "dtype_in": lambda of, what, dtype: dtype in what,
-    "promote": lambda of, what, a, b: of.promote_types(a, b),
-    "can_cast": lambda of, what, a, b: of.can_cast(a, b),
-    "equal": _equal,
-    "at": lambda of, what, values, at: values[at],
-    "contains": lambda of, what, values, value: value in values,
-    "not": lambda of, what, a: not a,
-    # of numbers, beside the arithmetic
-    "ceildiv": lambda of, what, a, b: -(-a // b),
-    "to_float": lambda of, what, a: a * 1.0,
-    "float": lambda of, what, a: a * 1.0,
-    "min": lambda of, what, a, b: of.least(a, b),
-    "max": lambda of, what, a, b: of.greatest(a, b),
+    "shape": lambda of, what: _given,
+    "size_at": lambda of, what: _size_at,
+    "count": lambda of, what: math.prod,
+    "broadcast": lambda of, what: of.broadcast_shapes,
+    "reduced": lambda of, what: _reduced,
+    # of dtypes, devices and other values
+    "is_floating": lambda of, what: of.is_floating,
+    "is_complex": lambda of, what: of.is_complex,
+    "is_signed": lambda of, what: of.is_signed,
+    "itemsize": lambda of, what: of.itemsize,
+    "dtype_in": lambda of, what: lambda dtype: dtype in what,
+    "default_dtype": lambda of, what: of.default_dtype,
+    "promote": lambda of, what: of.promote_types,
+    "can_cast": lambda of, what: of.can_cast,
+    "device_type": lambda of, what: of.device_type,
+    "device_index": lambda of, what: of.device_index,
+    "equal": lambda of, what: _equal,
+    # of numbers
+    "min": lambda of, what: of.least,
+    "max": lambda of, what: of.greatest,
+    "fmin": lambda of, what: of.least,
+    "fmax": lambda of, what: of.greatest,
     # what is made
-    "like": lambda of, what, t: of.empty(t.shape, t.dtype, t.device),
-    "like_as": lambda of, what, t, dtype: of.empty(t.shape, dtype, t.device),
-    "empty": lambda of, what, shape, dtype, place: of.empty(shape, dtype, _device(of, place)),
+    "like": lambda of, what: lambda t: of.empty(t.shape, t.dtype, t.device),
+    "like_as": lambda of, what: lambda t, dtype: of.empty(t.shape, dtype, t.device),
+    "empty": _empty,
     "broadcast_like": _broadcast_like,
-    "item": lambda of, what, values: values[what],
-    "python": lambda of, what, *values: what[0](*values),
+    "list": lambda of, what: _list,
+    "tuple": lambda of, what: _given,
+    "slice_of": lambda of, what: slice,
+    "struct": lambda of, what: pack(of, what),
+    "upload": lambda of, what: of.upload,
+    "stream": lambda of, what: of.stream,
+    # what is called
+    "python": lambda of, what: _with_keywords(what),
+    "call": lambda of, what: _with_keywords((resolved(what[0]), what[1])),
 }

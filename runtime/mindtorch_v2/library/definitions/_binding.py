@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from opschema.definitions import Number, Shape, Symbol, Tracer
 
 from ..._core import OpOverload
-from ._symbols import Number, Shape, Symbol
-
-if TYPE_CHECKING:
-    from ._tracer import Tracer
 
 __all__ = ["bind"]
 

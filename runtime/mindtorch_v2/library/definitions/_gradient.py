@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from opschema.definitions import DefinitionError, Gradients, Symbol, TensorList, Trace
+
 from ..._core import Formula, Gradient, Program
 from ._lowering import Lowering
-from ._symbols import DefinitionError, Symbol, TensorList, TensorSymbol
-from ._tracer import Trace
 
 Parts = tuple[Any, Program, int, int, tuple[bool, ...]]
 
@@ -18,15 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["Formulas"]
 
 
-class Formulas:
+class Formulas(Gradients):
     """The gradient formulas of a definition, each made at its first use."""
 
+    definition: Definition
+
     def __init__(self, definition: Definition) -> None:
-        self.definition = definition
-        self.arguments = definition.builder._arguments
-        self.differentiable = [i for i, a in enumerate(self.arguments) if isinstance(a, (TensorSymbol, TensorList))]
-        returns = definition.overload._schema.returns
-        self.kinds = ["tensors" if "[" in str(ret.type) else "tensor" for ret in returns]  # of the outputs' gradients
+        super().__init__(definition)
         self.has_lists = "tensors" in self.kinds or any(isinstance(a, TensorList) for a in self.arguments)
 
     def gradient(self) -> Gradient:
@@ -58,17 +56,12 @@ class Formulas:
         """What a formula is made of: what saves (or None), what computes, of how many outputs, which are
         read, and for which arguments.
         """
-        parts: Parts = self.definition._explained(lambda: self._parts(self.definition.ways[number], mask))
+        parts: Parts = self.definition.explained(lambda: self._parts(self.definition.ways[number], mask))
         return parts
 
     def _parts(self, way: Trace, mask: int) -> Parts:
-        overload, of = self.definition.overload, self.definition.builder._of
-        outputs, function = way.result
-        if function is None:
-            raise DefinitionError(f"it has no gradient{f' where {way}' if way.known else ''}")
-        names = ["grad"] if len(outputs) == 1 else [f"grads[{i}]" for i in range(len(outputs))]
-        grads = [of.make(kind, "grad", what=(name,)) for kind, name in zip(self.kinds, names, strict=True)]
-        traces = of.explore(lambda: self._gradients(function(*grads), mask), way.known)
+        overload, outputs = self.definition.overload, way.result[0]
+        grads, traces = self.grads(), self.traces(way, mask)
         named = dict.fromkeys([*self.arguments, *outputs])
         saved = _saved_by(traces, named)
         reads = {s for trace in traces for value in _read(trace) for s in _gradients_in(value)}
@@ -89,43 +82,6 @@ class Formulas:
         bits = sum(1 << i for i, grad in enumerate(grads) if grad in reads)
         needs = tuple(bool(mask >> i & 1) for i in range(len(self.arguments)))
         return prepare, program, len(grads), bits, needs
-
-    def _gradients(self, found: Any, mask: int) -> list[Symbol | None]:
-        """What the function returned, by the tensor arguments; None where none is asked for or given."""
-        if not isinstance(found, dict):
-            raise DefinitionError(f"the gradient returns {{argument: its gradient}}, got {type(found).__name__}")
-        found = {argument: argument.of.together(value) for argument, value in _each(found)}
-        for argument, value in found.items():
-            if not any(argument is self.arguments[i] for i in self.differentiable):
-                raise DefinitionError(f"the gradient is of {argument!r}, which is no tensor argument")
-            listed = (
-                isinstance(argument, TensorList) and isinstance(value, Symbol) and value.kind in ("tensors", "object")
-            )
-            if value is not None and value is not NotImplemented and not (listed or isinstance(value, TensorSymbol)):
-                raise DefinitionError(f"the gradient of {argument!r} must be a tensor, got {value!r}")
-        asked = [found.get(self.arguments[i]) if mask >> i & 1 else None for i in self.differentiable]
-        return [
-            self._refusal(i) if value is NotImplemented else value
-            for i, value in zip(self.differentiable, asked, strict=True)
-        ]
-
-    def _refusal(self, number: int) -> Symbol:
-        """A step that raises in backward, as nobody has written the gradient of an argument."""
-        name = self.definition.overload.name()
-        text = f"{name}: the gradient for `{self.arguments[number]!r}` is not implemented"
-
-        def refuse() -> None:
-            raise NotImplementedError(text)
-
-        symbol: Symbol = self.arguments[number].of.make("tensor", "python", what=(refuse, ()), unique=True)
-        return symbol
-
-
-def _each(found: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """A gradient an argument; for a tuple of arguments several that one call makes. None is no argument."""
-    for key, value in found.items():
-        pairs = zip(key, value, strict=True) if isinstance(key, tuple) else [(key, value)]
-        yield from ((argument, gradient) for argument, gradient in pairs if argument is not None)
 
 
 def _read(trace: Trace) -> list[Symbol]:

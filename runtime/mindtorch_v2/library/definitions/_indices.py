@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from opschema.definitions import TensorSymbol
 
 from ..._indexing import getitem
-
-if TYPE_CHECKING:
-    from ._symbols import TensorSymbol
 
 __all__ = ["indexed"]
 

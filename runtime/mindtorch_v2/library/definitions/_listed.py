@@ -17,7 +17,7 @@ def listed_gradient(formulas: Formulas) -> Backward:
     """The gradient of an operator of which some arguments are lists of tensors."""
     way_of = formulas.way()
     made: dict[tuple[int, int], Any] = {}
-    marks = formulas.definition.builder._differentiable
+    marks = formulas.definition.builder.differentiable
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         mask = sum(1 << i for i, needs in enumerate(ctx.needs_input_grad) if _any(needs))

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from opschema.definitions import DefinitionError, Symbol, Trace
+
 from ... import _core
 from ..._core import OpOverload, Program
 from ..._core import dtype as DType
-from ._symbols import DTYPES, DefinitionError, Symbol
-from ._tracer import Trace
+from ._python_steps import FUNCTIONS, OF_NUMBERS
 
 __all__ = ["Lowering"]
 
@@ -21,6 +22,8 @@ _STEPS = _core.PLAN_STEPS
 _OBJECTS, _WORDS, _SHAPES = _core.PLAN_LIMITS
 _OPERANDS = _core.PLAN_OPERANDS
 _FROM_OBJECT = {"int": "int", "float": "float", "number": "float", "bool": "bool", "dtype": "dtype_code"}
+_DTYPES = list(_core.dtypes.values())  # by code
+_DEVICES = {"cpu": 0, "cuda": 1, "mps": 2, "npu": 3, "meta": 4}  # by their codes in the core
 _BOXES = {"int": "box_int", "float": "box_float", "bool": "box_bool", "dtype": "box_dtype", "shape": "box_shape"}
 
 Explain = Callable[[str, int, tuple[Any, ...]], Any]
@@ -84,7 +87,9 @@ class Lowering:
             return kind
         if ("o", symbol) in self._places or symbol.step in ("arg", "grad", "output", "default"):
             return "o"
-        made: str = _STEPS[symbol.step][1]
+        if _function_of(symbol) is not None:
+            return "o"
+        made: str = _STEPS[_core_step(symbol)][1]
         return made
 
     def _constant(self, kind: str, symbol: Symbol) -> int:
@@ -92,7 +97,7 @@ class Lowering:
         if kind == "o":
             return self.constant(value)
         if isinstance(value, DType):
-            value = DTYPES.index(value)
+            value = _DTYPES.index(value)
         if kind == "d" or not isinstance(value, (int, float)):
             raise DefinitionError(f"{value!r} is used as a {'shape' if kind == 'd' else 'number'}")
         return self.emit("constant", [self._number(value)])
@@ -111,9 +116,14 @@ class Lowering:
             return self.constant(_core.bound_default(overload, name))
         if symbol.step in ("arg", "grad", "output"):
             raise DefinitionError(f"{symbol!r} cannot be read here")
+        function = _function_of(symbol)
+        if function is not None:
+            places = [self.place("o", value) for value in symbol.args if value is not None]
+            return self.emit("python", [self.run(places), len(places)], function)
         if symbol.step in ("and", "or"):
             return self._joined(symbol)
-        form = _STEPS[symbol.step][2]
+        step = _core_step(symbol)
+        form = _STEPS[step][2]
         operands: list[int] = []
         values = iter(symbol.args)
         for letter in form:
@@ -121,13 +131,13 @@ class Lowering:
                 run = [self.place(letter.lower(), v) for v in values if v is not None]
                 operands += [self.run(run), len(run)]
             elif letter == "n":
-                operands.append(symbol.what)
+                operands.append(_DEVICES[symbol.what] if step == "on_device" else symbol.what)
             elif letter == "k":
-                operands.append(self._number(symbol.what))
+                operands.append(self._number(_mask(symbol)))
             else:
                 value = next(values)
                 operands.append(-1 if value is None else self.place("w" if letter == "v" else letter, value))
-        return self.emit(symbol.step, operands, symbol.what if symbol.step in ("call", "python") else None)
+        return self.emit(step, operands, symbol.what if step == "call" else None)
 
     def _joined(self, symbol: Symbol) -> int:
         """``and`` and ``or``, as in Python: the second operand is computed where the first leaves it open."""
@@ -203,3 +213,34 @@ class Lowering:
         self.labels += [value for _, value in operands]
         made = -1 if block_dim is None else self.place("w", block_dim)
         self.emit("launch", [self.run(entries), len(entries), first], kernel, made=made)
+
+
+# ---------------------------------------------------------------- steps
+def _core_step(symbol: Symbol) -> str:
+    """The core's name of a step: of dtypes, which are codes there, there are fewer."""
+    if symbol.step == "equal" and all(operand is not None and operand.kind == "dtype" for operand in symbol.args):
+        return "eq"
+    return "dtype_in" if symbol.step in _OF_DTYPES else symbol.step
+
+
+_OF_DTYPES: dict[str, Callable[[DType], bool]] = {
+    "is_complex": lambda dtype: dtype.is_complex,
+    "is_signed": lambda dtype: dtype.is_signed,
+}
+
+
+def _mask(symbol: Symbol) -> int:
+    """The dtypes that a step asks for, by their codes."""
+    is_asked = _OF_DTYPES.get(symbol.step)
+    asked = symbol.what if is_asked is None else filter(is_asked, _DTYPES)
+    return sum(1 << code for code in set(map(_DTYPES.index, asked)))
+
+
+def _function_of(symbol: Symbol) -> tuple[Callable[..., Any], tuple[str, ...]] | None:
+    """The function of Python, and the names of its last arguments, of a step that the core does not do itself."""
+    if symbol.step == "python":
+        function: tuple[Callable[..., Any], tuple[str, ...]] = symbol.what
+        return function
+    if symbol.kind == "number" and symbol.step in OF_NUMBERS:
+        return OF_NUMBERS[symbol.step], ()
+    return (FUNCTIONS[symbol.step](symbol.what), ()) if symbol.step in FUNCTIONS else None

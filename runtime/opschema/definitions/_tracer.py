@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ... import _core
-from ..._core import OpOverload, OpOverloadPacket, Tensor
-from ..._core import dtype as DType
-from ..._modes import TorchFunctionMode, stacks
-from ._binding import bind
-from ._symbols import DefinitionError, Shape, Symbol, TensorSymbol, make_symbol, operands_of
+from ._symbols import DefinitionError, Shape, Symbol, TensorSymbol, make_symbol
 
-__all__ = ["Trace", "Tracer", "displayed"]
+__all__ = ["Trace", "Tracer", "displayed", "running"]
 
 _MOST_WAYS = 64
 _CONSTANTS = {bool: "bool", int: "int", float: "float", str: "str"}
-_RETURNED = {
-    "Tensor": "tensor", "Tensor[]": "tensors", "Scalar": "number", "float": "float", "int": "int", "SymInt": "int",
-    "bool": "bool",
-}  # fmt: skip
-_DEVICES = {"cpu": 0, "cuda": 1, "mps": 2, "npu": 3, "meta": 4}  # by their codes in the core
-_OF_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
-    "floordiv": operator.floordiv, "mod": operator.mod, "min": min, "max": max,
-}  # fmt: skip
 
 
 class Trace:
@@ -43,36 +31,75 @@ class Trace:
         return " and ".join(f"{'' if way else 'not '}({condition!r})" for condition, way in self.known.items())
 
 
-class _EveryCall(TorchFunctionMode):
-    """Calls without a symbol among their arguments, ``torch.zeros(3)``, become steps too: each call makes its own."""
+class _Running(threading.local):
+    """Where a thread is: in a run of a definition over symbols, or in a function of values that a definition has."""
 
-    def __init__(self, of: Tracer) -> None:
-        self.of = of
+    tracer: Tracer | None = None
+    evaluator: Tracer | None = None
 
-    def __enter__(self) -> _EveryCall:
-        self._off = stacks.subclasses_off, stacks.function_off
-        stacks.subclasses_off = stacks.function_off = False  # of the first call, which is not what is defined
-        return super().__enter__()
 
-    def __exit__(self, *exc: object) -> None:
-        stacks.subclasses_off, stacks.function_off = self._off
-        super().__exit__(*exc)
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if isinstance(func, (OpOverload, OpOverloadPacket)) or _has_symbols((args, tuple(kwargs.values()))):
-            return self.of.call(func, args, kwargs)
-        return func(*args, **kwargs)  # of tensors that are there already, which no step takes
+running = _Running()
 
 
 class Tracer:
-    """The symbols of one operator, and the run that is under way."""
+    """The symbols of one operator, and the run that is under way. A runtime says what calls of operators become."""
+
+    byte_dtype: Any  # of memory that holds bytes
 
     def __init__(self) -> None:
         self.trace = Trace([], {})
         self._symbols: dict[Any, Symbol] = {}
         self._quoted: list[Symbol] = []  # those in texts
         self._serial = 0
+
+    # ---- what a runtime says
+    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The result of an operator or function, as a symbol."""
+        raise NotImplementedError
+
+    def method(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The result of a tensor's method."""
+        raise NotImplementedError
+
+    def has_method(self, name: str) -> bool:
+        """Whether tensors have a method of that name that is an operator."""
+        raise NotImplementedError
+
+    def operate(self, name: str, *operands: Any) -> Any:
+        """What one of Python's operators, by its name in the module `operator`, makes of tensors."""
+        raise NotImplementedError
+
+    def indexed(self, tensor: TensorSymbol, at: Any) -> Any:
+        """What Python's brackets make of a tensor."""
+        raise NotImplementedError
+
+    def name_of(self, callee: Any) -> str:
+        """What a step's operator or function is called."""
+        raise NotImplementedError
+
+    def returns_of(self, several: Symbol) -> int:
+        """How many outputs a call has. Raises DefinitionError where that is not known."""
+        raise NotImplementedError
+
+    def kind_of(self, constant: Any) -> str:
+        """What kind of value a constant is that is no number or text."""
+        raise NotImplementedError
+
+    def evaluated(self, step: str, *values: Any) -> Any:
+        """What a step makes of values that are known, in a function of values."""
+        raise NotImplementedError
+
+    def primitive(self, name: str, attributes: Mapping[str, Any]) -> Callable[..., Any]:
+        """A primitive of MindSpore."""
+        raise NotImplementedError
+
+    def variant(self, name: str, base: Any) -> Callable[..., Any]:
+        """What runs for the operator of a qualified name, made of another one."""
+        raise NotImplementedError
+
+    def session(self) -> contextlib.AbstractContextManager[Any]:
+        """What is entered for each run."""
+        return contextlib.nullcontext()
 
     # ---- making symbols
     def make(self, kind: str, step: str, *args: Symbol | None, what: Any = None, unique: bool = False) -> Any:
@@ -89,8 +116,7 @@ class Tracer:
         """A constant as a symbol."""
         if isinstance(value, Symbol):
             return value
-        kind = "dtype" if isinstance(value, DType) else _CONSTANTS.get(type(value), "object")
-        return self.make(kind, "const", what=value)
+        return self.make(_CONSTANTS.get(type(value)) or self.kind_of(value), "const", what=value)
 
     def shape(self, value: Any) -> Any:
         """A shape, from a list of numbers too."""
@@ -98,13 +124,7 @@ class Tracer:
 
     def together(self, value: Any) -> Any:
         """A list of tensors as one symbol."""
-        if not isinstance(value, (list, tuple)):
-            return value
-        return self.make("tensors", "python", *map(self.lift, value), what=(_list_of, ()))
-
-    def on_device(self, tensor: Symbol, name: str) -> Any:
-        """Whether a tensor is on a kind of device."""
-        return self.make("bool", "on_device", tensor, what=_DEVICES[name])
+        return self.make("tensors", "list", *map(self.lift, value)) if isinstance(value, (list, tuple)) else value
 
     def negation(self, condition: Any) -> Any:
         """The opposite of a condition, or of a truth value that is known."""
@@ -141,8 +161,7 @@ class Tracer:
             return NotImplemented
         values = [self.lift(v) for v in (first, second) if v is not None]
         if any(v.kind == "number" for v in values):  # a Scalar is an int or a float: Python computes with it
-            function = _OF_NUMBERS[name] if len(values) == 2 else operator.neg
-            return self.make("number", "python", *values, what=(function, ()))
+            return self.make("number", name, *values)
         if name == "div" or any(v.kind == "float" for v in values):
             if name in ("floordiv", "mod", "ceildiv"):
                 raise DefinitionError(f"{name} of floats: {values[0]!r} and {values[1]!r}")
@@ -204,8 +223,8 @@ class Tracer:
         trace = self.trace
         if condition.step == "const":
             return bool(condition.what)
-        if condition.step == "not":
-            return not self.decide(condition.args[0])  # type: ignore[arg-type]
+        if condition.step == "not" and condition.args[0] is not None:
+            return not self.decide(condition.args[0])
         if condition not in trace.known:
             at = len(trace.taken)
             way = trace.decisions[at] if at < len(trace.decisions) else True
@@ -220,68 +239,24 @@ class Tracer:
         found = []
         while waiting:
             decisions = waiting.pop()
-            outside, self.trace, self._serial = self.trace, Trace(decisions, known or {}), 0
-            trace = self.trace
+            trace = Trace(decisions, known or {})
+            before, self.trace, self._serial = self.trace, trace, 0
+            outside, running.tracer = running.tracer, self
             try:
-                with _EveryCall(self):
+                with self.session():
                     trace.result = function()
             finally:
-                self.trace = outside
+                self.trace, running.tracer = before, outside
             found.append(trace)
             waiting += [[*trace.taken[:at], not trace.taken[at]] for at in range(len(decisions), len(trace.taken))]
             if len(found) > _MOST_WAYS:
                 raise DefinitionError(f"there are more than {_MOST_WAYS} ways through it: call op.python(...)")
         return found
 
-    # ---- calls of operators
-    def has_packet(self, name: str) -> bool:
-        """Whether there is a built-in operator of that name."""
-        return _core.builtin_packet(name) is not None
-
-    def call(self, callee: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """The result of an operator, a packet or the name of a built-in one, as a symbol."""
-        if isinstance(callee, str):
-            callee = _core.builtin_packet(callee)
-        if not isinstance(callee, (OpOverload, OpOverloadPacket)):
-            name = getattr(callee, "__name__", repr(callee))
-            raise DefinitionError(f"{name} is no operator: call it in op.python(...)")
-        overloads = [callee] if isinstance(callee, OpOverload) else [getattr(callee, n) for n in callee.overloads()]
-        for overload in overloads:
-            bound = bind(self, overload, args, kwargs)
-            if bound is None:
-                continue
-            returns = overload._schema.returns
-            kind = "several" if len(returns) > 1 else _RETURNED.get(str(returns[0].type) if returns else "", "object")
-            writes = any(a.is_write for a in overload._schema.arguments)
-            found = self.make(kind, "call", *bound, what=overload, unique=writes)
-            if writes:
-                self.note("do", found)
-            return found
-        given = ", ".join([*map(_shown, args), *(f"{name}={_shown(value)}" for name, value in kwargs.items())])
-        raise DefinitionError(f"{callee}: no overload of it takes ({given}) in a definition")
-
-    def returns_of(self, several: Symbol) -> int:
-        """How many outputs a call has."""
-        if isinstance(several.what, OpOverload):
-            return len(several.what._schema.returns)
-        raise DefinitionError(f"{several!r}: how many outputs it has is not known; take them by number")
-
 
 def displayed(value: Any) -> str:
     """A value as errors show it: shapes as lists."""
     return str(list(value) if isinstance(value, tuple) else value)
-
-
-def _has_symbols(values: Any) -> bool:
-    return next(operands_of(values), None) is not None
-
-
-def _shown(value: Any) -> str:
-    return "a tensor that is there already" if isinstance(value, Tensor) else repr(value)
-
-
-def _list_of(*values: Any) -> list[Any]:
-    return list(values)
 
 
 def _identity(what: Any) -> Any:

@@ -1,4 +1,7 @@
-"""What definitions call beside `op`: allocation, C types, and functions of numbers, shapes and dtypes."""
+"""What definitions call beside `op`: allocation, C types, and functions of numbers, shapes and dtypes.
+
+``__all__`` is the one list of the names that a definition is written with, whatever runtime carries it out.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ._launcher import CType, Launching, c_types, pack
-from ._runtime import DefinitionError
-from ._symbols import Method, Shape, Symbol, TensorSymbol, Tracer, operands_of, running, value_of
+from ._symbols import DefinitionError, Shape, Symbol, TensorSymbol, operands_of
+from ._tracer import Tracer, running
 
 __all__ = [
-    "Packed", "Typed", "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast", "broadcast_shapes",
-    "can_cast", "ceil", "ceil_div", "desc", "empty", "exp", "f16", "f32", "f64", "floor", "i8", "i16", "i32", "i64",
-    "like", "log", "maximum", "minimum", "none_of", "one_of", "promote_types", "reduced_shape", "result_type", "sqrt",
-    "stream", "struct", "to_float", "to_int", "total", "u8", "u16", "u32", "u64", "upload", "workspace",
+    "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast", "broadcast_shapes", "can_cast", "ceil",
+    "ceil_div", "desc", "empty", "exp", "f16", "f32", "f64", "floor", "i8", "i16", "i32", "i64", "like", "log",
+    "maximum", "minimum", "none_of", "one_of", "promote_types", "reduced_shape", "result_type", "sqrt", "stream",
+    "struct", "to_float", "to_int", "total", "u8", "u16", "u32", "u64", "upload", "workspace",
 ]  # fmt: skip
 
 
@@ -29,11 +31,13 @@ def like(t: Any, dtype: Any = None) -> Any:
 
 
 def empty(shape: Any, dtype: Any, device: Any) -> Any:
-    """A tensor of a shape and dtype; ``device`` is the tensor on whose device it lies, or a device."""
-    of = _tracer_in(shape, dtype, device) or running.tracer
-    if of is None:
-        raise DefinitionError("empty(...) is called outside of a definition")
-    return of.make("tensor", "empty", of.shape(shape), of.lift(dtype), of.lift(device), unique=True)
+    """A tensor of a shape and dtype; ``device`` is the tensor on whose device it lies, or a device.
+
+    None is the default dtype, and the default device, of the call.
+    """
+    of = _tracer_of(shape, dtype, device)
+    kind = of.make("dtype", "default_dtype") if dtype is None else of.lift(dtype)
+    return of.make("tensor", "empty", of.shape(shape), kind, of.lift(device), unique=True)
 
 
 def broadcast(a: Any, b: Any) -> Any:
@@ -43,29 +47,17 @@ def broadcast(a: Any, b: Any) -> Any:
 
 
 # ---------------------------------------------------------------- arguments of launches
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Typed:
-    """A launch argument with its C type."""
+    """A launch argument with the name of its C type."""
 
-    ctype: CType
+    ctype: str
     value: Any
-
-
-@dataclass(frozen=True)
-class Packed:
-    """A struct: its fields' names and C types, and their values."""
-
-    fields: tuple[tuple[str, str], ...]
-    values: tuple[Any, ...]
-
-    def packed(self, of: Launching) -> bytes:
-        """As C lays it out."""
-        return pack(of, self.fields, [value_of(value) for value in self.values])
 
 
 def _typed(name: str, what: str) -> Callable[[Any], Typed]:
     def typed(value: Any) -> Typed:
-        return Typed(c_types[name], value)
+        return Typed(name, value)
 
     typed.__name__ = typed.__qualname__ = name
     typed.__doc__ = f"A launch argument that is {what} in C."
@@ -76,35 +68,33 @@ f16, bf16, f32, f64 = _typed("f16", "half"), _typed("bf16", "bfloat16"), _typed(
 i8, i16, i32, i64 = (_typed(f"i{bits}", f"int{bits}_t") for bits in (8, 16, 32, 64))
 u8, u16, u32, u64 = (_typed(f"u{bits}", f"uint{bits}_t") for bits in (8, 16, 32, 64))
 bool_ = _typed("bool_", "bool")
-desc = _typed("desc", "const mt_tensor*: a tensor of any strides")
+desc = _typed("desc", "const mt_tensor*: a tensor of any strides, for kernels on the CPU,")
 
 
 def struct(**fields: Typed) -> Typed:
-    """A C struct of typed fields, packed as C packs it, by host address."""
-    layout = tuple((name, field.ctype.name) for name, field in fields.items())
-    return Typed(c_types["host"], Packed(layout, tuple(field.value for field in fields.values())))
+    """A C struct of typed fields, packed as C packs it: by value for an AscendC kernel, else by host address."""
+    values = [field.value for field in fields.values()]
+    of = _tracer_of(*values)
+    layout = tuple((name, field.ctype) for name, field in fields.items())
+    return Typed("host", of.make("bytes", "struct", *map(of.lift, values), what=layout))
 
 
 def upload(value: Typed, device: Any) -> Any:
     """A struct in memory of a tensor's device, for a kernel that reads its tiling data from there."""
     of: Tracer = device.of
-    runtime = of.runtime
-
-    def send(place: Any) -> Any:
-        return runtime.upload(value.value.packed(runtime), place)
-
-    return of.make("tensor", "python", device.device, what=(send,), unique=True)
+    return of.make("tensor", "upload", value.value, device.device, unique=True)
 
 
 def workspace(nbytes: Any, device: Any) -> Any:
-    """Scratch memory of a launch on a tensor's device."""
-    return empty([nbytes], device.of.runtime.scratch_dtype, device)
+    """Scratch memory of a launch on a tensor's device; freed when the stream has passed the launch."""
+    of: Tracer = device.of
+    return of.make("tensor", "empty", of.shape([nbytes]), of.lift(of.byte_dtype), device, unique=True)
 
 
 def stream(device: Any) -> Any:
     """The stream on which kernels for a tensor's device are queued, for one that queues work itself."""
     of: Tracer = device.of
-    return of.make("object", "python", device.device, what=(of.runtime.stream,))
+    return of.make("stream", "stream", device.device)
 
 
 # ---------------------------------------------------------------- numbers
@@ -132,14 +122,23 @@ def align_up(a: Any, b: Any) -> Any:
 def _of_number(name: str, kind: str, function: Callable[[Any], Any], doc: str) -> Callable[[Any], Any]:
     def compute(x: Any) -> Any:
         of = _tracer_in(x)
-        return function(x) if of is None else of.make(kind, "python", of.lift(x), what=(function,))
+        return function(x) if of is None else of.make(kind, "python", of.lift(x), what=(function, ()))
 
     compute.__name__ = compute.__qualname__ = name
     compute.__doc__ = doc
     return compute
 
 
-absolute = _of_number("absolute", "number", abs, "The distance of a number from 0.")
+def absolute(x: Any) -> Any:
+    """The distance of a number from 0."""
+    of = _tracer_in(x)
+    if of is None:
+        return abs(x)
+    if x.kind in ("int", "float"):
+        return of.arithmetic("max", x, -x)
+    return of.make("float", "python", x, what=(abs, ()))  # of a Scalar, which may be complex
+
+
 exp = _of_number("exp", "float", math.exp, "e to the power of a number.")
 log = _of_number("log", "float", math.log, "The natural logarithm of a number.")
 sqrt = _of_number("sqrt", "float", math.sqrt, "The square root of a number.")
@@ -151,7 +150,7 @@ total = _of_number("total", "int", sum, "The sum of the sizes in a shape.")
 
 
 def all_of(*conditions: Any) -> Any:
-    """Whether all conditions hold, as one condition."""
+    """Whether all conditions hold, as one condition: ``and`` would make two ways of each."""
     return _joined("and", conditions)
 
 
@@ -168,26 +167,23 @@ def none_of(*conditions: Any) -> Any:
 
 # ---------------------------------------------------------------- dtypes
 def one_of(dtype: Any, *dtypes: Any) -> Any:
-    """Whether a dtype is one of several, as one condition."""
+    """Whether a dtype is one of several, as one condition: ``in`` would make two ways of each."""
     return dtype.of.make("bool", "dtype_in", dtype, what=dtypes) if isinstance(dtype, Symbol) else dtype in dtypes
 
 
 def can_cast(source: Any, target: Any) -> Any:
     """Whether values of a dtype may become another's, as ``torch.can_cast`` says."""
-    of = _tracer_of(source, target)
-    return of.make("bool", "can_cast", of.lift(source), of.lift(target))
+    return _of_dtypes("bool", "can_cast", source, target)
 
 
 def promote_types(a: Any, b: Any) -> Any:
     """The dtype to which two are promoted."""
-    of = _tracer_of(a, b)
-    return of.make("dtype", "promote", of.lift(a), of.lift(b))
+    return _of_dtypes("dtype", "promote", a, b)
 
 
 def result_type(*values: Any) -> Any:
     """The dtype of what arithmetic makes of tensors and numbers."""
-    of = _tracer_of(*values)
-    return of.make("dtype", "result_type", *map(of.lift, values))
+    return _of_dtypes("dtype", "result_type", *values)
 
 
 # ---------------------------------------------------------------- shapes
@@ -213,10 +209,16 @@ def _tracer_in(*values: Any) -> Tracer | None:
 
 
 def _tracer_of(*values: Any) -> Tracer:
-    of = _tracer_in(*values)
+    of = _tracer_in(*values) or running.tracer or running.evaluator
     if of is None:
         raise DefinitionError(f"none of {values} is known only at the call: compute it in Python")
     return of
+
+
+def _of_dtypes(kind: str, step: str, *values: Any) -> Any:
+    of = _tracer_of(*values)
+    symbolic = any(isinstance(value, Symbol) for value in values)
+    return of.make(kind, step, *map(of.lift, values)) if symbolic else of.evaluated(step, *values)
 
 
 def _of_two(step: str, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
@@ -224,7 +226,7 @@ def _of_two(step: str, name: str, function: Callable[[Any, Any], Any], a: Any, b
     if of is None:
         return function(a, b)
     if isinstance(a, TensorSymbol) or isinstance(b, TensorSymbol):
-        return of.call(Method(of.runtime, name), (a, b), {})
+        return of.method(name, (a, b), {})
     if isinstance(a, Shape) or isinstance(b, Shape):
         raise DefinitionError(f"{name} of {a!r} and {b!r}: it is for numbers")
     return of.arithmetic(step, a, b)
@@ -233,12 +235,12 @@ def _of_two(step: str, name: str, function: Callable[[Any, Any], Any], a: Any, b
 def _of_shape(function: Callable[[Any], Any], shape: Any) -> Any:
     if not isinstance(shape, Symbol):
         return function(shape)
-    return shape.of.make("int", "python", shape, what=(function,))
+    return shape.of.make("int", "python", shape, what=(function, ()))
 
 
 def _joined(step: str, conditions: tuple[Any, ...]) -> Any:
     of = _tracer_in(*conditions)
-    if of is None:
+    if of is None:  # in a function of values
         return all(conditions) if step == "and" else any(conditions)
     found = of.lift(conditions[0])
     for condition in conditions[1:]:

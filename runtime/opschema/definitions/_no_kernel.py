@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from opschema.conditions import expectation, names_of
-
+from ._conditions import expectation, names_of
 from ._symbols import Symbol
 from ._tracer import Trace, displayed
 

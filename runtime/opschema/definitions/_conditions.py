@@ -42,9 +42,25 @@ _FORMS = {
     "to_float": "{}", "float": "{}", "ceildiv": "ceil_div({}, {})", "min": "minimum({}, {})", "max": "maximum({}, {})",
     "fmin": "minimum({}, {})", "fmax": "maximum({}, {})", "promote": "promote_types({}, {})", "like": "like({})",
     "like_as": "like({}, {})", "empty": "empty({}, {}, {})", "broadcast_like": "broadcast({}, {})",
+    "is_complex": "{}.is_complex", "is_signed": "{}.is_signed", "itemsize": "{}.itemsize", "device_type": "{}.type",
+    "device_index": "{}.index", "requires_grad": "{}.requires_grad", "transposed": "{}.T", "matrix_transposed": "{}.mT",
+    "stride": "{}.stride()", "stride_at": "{}.stride({})", "storage_offset": "{}.storage_offset()", "at": "{}[{}]",
+    "items": "{}.rank()", "joined": "{} + {}", "contains": "{1} in {0}",
 }  # fmt: skip
 _SHOWN_IN = ("eq", "equal", "feq", "fle", "flt", "le", "lt", "not", "same_sizes")  # by their operands
-_PARTIAL = ("at", "ceildiv", "div", "fdiv", "floordiv", "item", "mod", "python", "size", "size_at")  # of some operands
+_PARTIAL = (
+    "at",
+    "ceildiv",
+    "div",
+    "fdiv",
+    "floordiv",
+    "item",
+    "mod",
+    "python",
+    "size",
+    "size_at",
+    "stride_at",
+)  # of some operands
 
 
 # ---------------------------------------------------------------- expressions
@@ -63,7 +79,7 @@ def text_of(value: Step | None) -> str:
         return f"{left} {sign} {right}"
     if step in _FORMS:
         return _FORMS[step].format(*operands)
-    if step == "shape":
+    if step in ("shape", "list"):
         return f"[{', '.join(operands)}]"
     if step == "slice":
         first, last = ("" if a is None else t for a, t in zip(value.args[1:], operands[1:], strict=True))

@@ -1,45 +1,27 @@
 """Symbols: an operator's arguments, and what is computed of them, while its definition runs.
 
-A symbol is a step of the program that the definition becomes. It knows the step's name (``_core.PLAN_STEPS``), its
-operands and what kind of value it stands for. Equal ones are one object, so that they are compared by identity.
+A symbol is a step of what the definition becomes. It knows the step's name, its operands, what kind of value it stands
+for and what else there is to say. Equal ones are one object, so that they are compared by identity.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opschema.conditions import text_of
-
-from ... import _core
-from ..._core import OpOverload
-from ..._core import dtype as DType
-from ...errors import RegistrationError
-from ._indices import indexed
+from ._conditions import text_of
 
 if TYPE_CHECKING:
     from ._tracer import Tracer
 
 __all__ = [
-    "DTYPES",
-    "DefinitionError",
-    "Number",
-    "Property",
-    "Several",
-    "Shape",
-    "Symbol",
-    "TensorList",
-    "TensorSymbol",
-    "make_symbol",
+    "DefinitionError", "Number", "Property", "Several", "Shape", "Symbol", "TensorList", "TensorSymbol", "make_symbol",
     "operands_of",
-]
-
-DTYPES = list(_core.dtypes.values())  # by code
+]  # fmt: skip
 
 
-class DefinitionError(RegistrationError):
-    """A definition says what no program can do; what to do instead is in the message."""
+class DefinitionError(RuntimeError):
+    """A definition says what cannot be carried out; what to do instead is in the message."""
 
 
 class Symbol:
@@ -72,16 +54,16 @@ class Symbol:
         return text_of(self)
 
     def spelled(self, operands: Sequence[str]) -> str:
-        """How a step of the core's, a call or a function reads."""
-        name = self.step
-        if name == "default":
+        """How a step that has no form of its own reads."""
+        if self.step == "on_device":
+            return f"{operands[0]}.is_{self.what}"
+        if self.step == "dtype_in":
+            return f"one_of({', '.join([operands[0], *map(repr, self.what)])})"
+        if self.step == "default":
             return f"{self.what[1]}=..."
-        if name == "on_device":
-            return f"{operands[0]}.is_{('cpu', 'cuda', 'mps', 'npu', 'meta')[self.what]}"
-        if name == "dtype_in":
-            return f"one_of({', '.join([operands[0], *(repr(d) for d in DTYPES if self.what >> d.code & 1)])})"
-        if isinstance(self.what, OpOverload):
-            name = self.what._schema.name
+        name = self.step
+        if name == "call":
+            name = self.of.name_of(self.what)
         elif name == "python":
             name = getattr(self.what[0], "__name__", type(self.what[0]).__name__.lower())
         return f"{name}({', '.join(operands)})"
@@ -132,49 +114,40 @@ class Property(Symbol):
     __hash__ = Symbol.__hash__
 
     def __eq__(self, other: object) -> Any:
-        if self.kind == "dtype" and (isinstance(other, DType) or (isinstance(other, Symbol) and other.kind == "dtype")):
-            return self.of.make("bool", "eq", self, self.of.lift(other))
         return self.of.make("bool", "equal", self, self.of.lift(other))
 
     def __ne__(self, other: object) -> Any:
         return self.of.negation(self == other)
 
-    def _require(self, kind: str) -> None:
+    def _asked(self, kind: str, made: str, step: str) -> Any:
+        """A step of what is asked of dtypes, or devices, alone."""
         if self.kind != kind:
             raise AttributeError(f"{self!r} is a {self.kind}, no {kind}")
-
-    def _is_one(self, dtypes: Iterable[DType]) -> Any:
-        return self.of.make("bool", "dtype_in", self, what=sum(1 << DTYPES.index(d) for d in dtypes))
+        return self.of.make(made, step, self)
 
     @property
     def is_floating_point(self) -> Any:
-        self._require("dtype")
-        return self.of.make("bool", "is_floating", self)
+        return self._asked("dtype", "bool", "is_floating")
 
     @property
     def is_complex(self) -> Any:
-        self._require("dtype")
-        return self._is_one(d for d in DTYPES if d.is_complex)
+        return self._asked("dtype", "bool", "is_complex")
 
     @property
     def is_signed(self) -> Any:
-        self._require("dtype")
-        return self._is_one(d for d in DTYPES if d.is_signed)
+        return self._asked("dtype", "bool", "is_signed")
 
     @property
     def itemsize(self) -> Any:
-        self._require("dtype")
-        return self.of.make("int", "python", self, what=(_ITEMSIZE, ()))
+        return self._asked("dtype", "int", "itemsize")
 
     @property
     def type(self) -> Any:
-        self._require("device")
-        return self.of.make("str", "python", self, what=(_TYPE, ()))
+        return self._asked("device", "str", "device_type")
 
     @property
     def index(self) -> Any:
-        self._require("device")
-        return self.of.make("object", "python", self, what=(_INDEX, ()))
+        return self._asked("device", "object", "device_index")
 
 
 class Shape(Symbol):
@@ -196,9 +169,8 @@ class Shape(Symbol):
             return self.of.make("int", "size_at", self, self.of.lift(at))
         if at.step is not None:
             raise DefinitionError(f"{self!r}: a shape is sliced without a step")
-        return self.of.make(
-            "shape", "slice", self, *(None if v is None else self.of.lift(v) for v in (at.start, at.stop))
-        )
+        bounds = [None if v is None else self.of.lift(v) for v in (at.start, at.stop)]
+        return self.of.make("shape", "slice", self, *bounds)
 
     def __add__(self, other: Any) -> Any:
         return self.of.make("shape", "concat", self, self.of.shape(other))
@@ -207,7 +179,7 @@ class Shape(Symbol):
         return self.of.make("shape", "concat", self.of.shape(other), self)
 
     def __contains__(self, size: Any) -> bool:
-        return bool(self.of.make("bool", "python", self, self.of.lift(size), what=(operator.contains, ())))
+        return bool(self.of.make("bool", "contains", self, self.of.lift(size)))
 
     def numel(self) -> Any:
         """The product of the sizes."""
@@ -242,15 +214,15 @@ class Listed(Property):
         if isinstance(at, int):
             return self.of.make(kind, "item", self, what=at)
         if isinstance(at, Number) and at.kind == "int":
-            return self.of.make(kind, "python", self, at, what=(operator.getitem, ()))
+            return self.of.make(kind, "at", self, at)
         raise DefinitionError(f"{self!r}[{at!r}]: a list's items are taken by number")
 
     def __contains__(self, value: Any) -> bool:
-        return bool(self.of.make("bool", "python", self, self.of.lift(value), what=(operator.contains, ())))
+        return bool(self.of.make("bool", "contains", self, self.of.lift(value)))
 
     def rank(self) -> Any:
         """How many items there are; ``len`` would have to be a number now."""
-        return self.of.make("int", "python", self, what=(len, ()))
+        return self.of.make("int", "items", self)
 
 
 class TensorList(Listed):
@@ -260,10 +232,10 @@ class TensorList(Listed):
     __hash__ = Symbol.__hash__
 
     def __add__(self, other: Any) -> Any:
-        return self.of.make("tensors", "python", self, self.of.together(other), what=(_joined, ()))
+        return self.of.make("tensors", "joined", self, self.of.together(other))
 
     def __radd__(self, other: Any) -> Any:
-        return self.of.make("tensors", "python", self.of.together(other), self, what=(_joined, ()))
+        return self.of.make("tensors", "joined", self.of.together(other), self)
 
 
 class TensorSymbol(Symbol):
@@ -290,23 +262,23 @@ class TensorSymbol(Symbol):
 
     @property
     def is_cpu(self) -> Any:
-        return self.of.on_device(self, "cpu")
+        return self.of.make("bool", "on_device", self, what="cpu")
 
     @property
     def is_npu(self) -> Any:
-        return self.of.on_device(self, "npu")
+        return self.of.make("bool", "on_device", self, what="npu")
 
     @property
     def is_cuda(self) -> Any:
-        return self.of.on_device(self, "cuda")
+        return self.of.make("bool", "on_device", self, what="cuda")
 
     @property
     def is_mps(self) -> Any:
-        return self.of.on_device(self, "mps")
+        return self.of.make("bool", "on_device", self, what="mps")
 
     @property
     def is_meta(self) -> Any:
-        return self.of.on_device(self, "meta")
+        return self.of.make("bool", "on_device", self, what="meta")
 
     def dim(self) -> Any:
         return self.ndim
@@ -338,7 +310,7 @@ class TensorSymbol(Symbol):
 
     @property
     def requires_grad(self) -> Any:
-        return self.of.make("bool", "python", self, what=(_REQUIRES_GRAD, ()))
+        return self.of.make("bool", "requires_grad", self)
 
     @property
     def nbytes(self) -> Any:
@@ -346,19 +318,19 @@ class TensorSymbol(Symbol):
 
     @property
     def T(self) -> Any:  # noqa: N802  (PyTorch's name)
-        return self.of.make("tensor", "python", self, what=(_TRANSPOSED, ()))
+        return self.of.make("tensor", "transposed", self)
 
     @property
     def mT(self) -> Any:  # noqa: N802  (PyTorch's name)
-        return self.of.make("tensor", "python", self, what=(_MATRIX_TRANSPOSED, ()))
+        return self.of.make("tensor", "matrix_transposed", self)
 
     def stride(self, dim: Any = None) -> Any:
         if dim is None:
-            return self.of.make("shape", "ints", self.of.make("object", "python", self, what=(_stride, ())))
-        return self.of.make("int", "python", self, self.of.lift(dim), what=(_stride, ()))
+            return self.of.make("shape", "stride", self)
+        return self.of.make("int", "stride_at", self, self.of.lift(dim))
 
     def storage_offset(self) -> Any:
-        return self.of.make("int", "python", self, what=(_storage_offset, ()))
+        return self.of.make("int", "storage_offset", self)
 
     def __bool__(self) -> bool:
         raise DefinitionError(
@@ -366,54 +338,27 @@ class TensorSymbol(Symbol):
         )
 
     def __getitem__(self, at: Any) -> Any:
-        return indexed(self, at)
+        return self.of.indexed(self, at)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("__") or not self.of.has_packet(name):
+        if name.startswith("__") or not self.of.has_method(name):
             raise AttributeError(f"{self!r}.{name}: no property that is known before the call, and no operator")
-        return lambda *args, **kwargs: self.of.call(name, (self, *args), kwargs)
+        return lambda *args, **kwargs: self.of.method(name, (self, *args), kwargs)
 
     def __eq__(self, other: object) -> Any:
-        return self.of.call("eq", (self, other), {})
+        return self.of.operate("eq", self, other)
 
     def __ne__(self, other: object) -> Any:
-        return self.of.call("ne", (self, other), {})
+        return self.of.operate("ne", self, other)
 
     def __neg__(self) -> Any:
-        return self.of.call("neg", (self,), {})
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self.of.call("mul", (self.of.call("reciprocal", (self,), {}), other), {})
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self.of.make("tensor", "python", self.of.lift(other), self, what=(operator.floordiv, ()))
-
-    def __rmod__(self, other: Any) -> Any:
-        return self.of.make("tensor", "python", self.of.lift(other), self, what=(operator.mod, ()))
-
-
-def _stride(tensor: Any, *dims: Any) -> Any:
-    return tensor.stride(*dims)
-
-
-def _storage_offset(tensor: Any) -> Any:
-    return tensor.storage_offset()
-
-
-def _joined(first: Any, second: Any) -> list[Any]:
-    return [*first, *second]
-
-
-_REQUIRES_GRAD, _ITEMSIZE = operator.attrgetter("requires_grad"), operator.attrgetter("itemsize")
-_TYPE, _INDEX = operator.attrgetter("type"), operator.attrgetter("index")
-_TRANSPOSED, _MATRIX_TRANSPOSED = operator.attrgetter("T"), operator.attrgetter("mT")
-_ELEMENTS = {"tensors": "tensor", "floats": "float", "bools": "bool", "numbers": "number", "strs": "str"}
+        return self.of.operate("neg", self)
 
 
 def _operator(name: str, *, reflected: bool = False) -> Callable[[TensorSymbol, Any], Any]:
     if reflected:
-        return lambda self, other: self.of.call(name, (other, self), {})
-    return lambda self, other: self.of.call(name, (self, other), {})
+        return lambda self, other: self.of.operate(name, other, self)
+    return lambda self, other: self.of.operate(name, self, other)
 
 
 def _arithmetic(name: str, *, reflected: bool = False) -> Callable[[Number, Any], Any]:
@@ -422,20 +367,18 @@ def _arithmetic(name: str, *, reflected: bool = False) -> Callable[[Number, Any]
     return lambda self, other: self.of.arithmetic(name, self, other)
 
 
-for _name, _packet in {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
-    "pow": "pow", "matmul": "matmul", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
-}.items():  # fmt: skip
-    setattr(TensorSymbol, f"__{_name}__", _operator(_packet))
-for _name, _packet in {"radd": "add", "rmul": "mul", "rsub": "rsub"}.items():
-    setattr(TensorSymbol, f"__{_name}__", _operator(_packet))
-TensorSymbol.__rpow__ = _operator("pow", reflected=True)  # type: ignore[attr-defined]
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
+    setattr(TensorSymbol, f"__{_name}__", _operator(_name))
+    setattr(TensorSymbol, f"__r{_name}__", _operator(_name, reflected=True))
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(TensorSymbol, f"__{_name}__", _operator(_name))
 for _name, _step in {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod",
 }.items():  # fmt: skip
     setattr(Number, f"__{_name}__", _arithmetic(_step))
     setattr(Number, f"__r{_name}__", _arithmetic(_step, reflected=True))
 
+_ELEMENTS = {"tensors": "tensor", "floats": "float", "bools": "bool", "numbers": "number", "strs": "str"}
 _CLASSES: dict[str, type[Symbol]] = {
     "tensor": TensorSymbol, "several": Several, "shape": Shape, "int": Number, "float": Number, "bool": Number,
     "number": Number, "tensors": TensorList, "floats": Listed, "bools": Listed, "numbers": Listed, "strs": Listed,
@@ -448,9 +391,11 @@ def make_symbol(of: Tracer, kind: str, step: str, args: tuple[Symbol | None, ...
 
 
 def operands_of(values: Any) -> Iterator[Symbol]:
-    """The symbols in nested tuples and lists."""
+    """The symbols in nested tuples, lists and slices."""
     for value in values:
         if isinstance(value, (tuple, list)):
             yield from operands_of(value)
+        elif isinstance(value, slice):
+            yield from operands_of((value.start, value.stop, value.step))
         elif isinstance(value, Symbol):
             yield value

@@ -1,0 +1,89 @@
+"""The steps of definitions that the core has none for: functions of Python."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ... import _core
+from ..._functional import can_cast
+
+__all__ = ["FUNCTIONS", "OF_NUMBERS", "OF_VALUES"]
+
+
+def _struct(layout: tuple[tuple[str, str], ...]) -> Callable[..., Any]:
+    from ...npu.structs import Struct  # imported here: who defines no such kernel starts without it
+
+    return Struct(tuple((name, _core.c_types[ctype]) for name, ctype in layout))
+
+
+def _upload(what: Any) -> Callable[..., Any]:
+    from ...npu.structs import upload
+
+    return upload
+
+
+def _stream(what: Any) -> Callable[..., Any]:
+    from ...npu.streams import current_stream
+
+    return current_stream
+
+
+def _joined(first: Any, second: Any) -> list[Any]:
+    return [*first, *second]
+
+
+def _list(*values: Any) -> list[Any]:
+    return list(values)
+
+
+def _stride(tensor: Any) -> Any:
+    return tensor.stride()
+
+
+def _stride_at(tensor: Any, dim: int) -> Any:
+    return tensor.stride(dim)
+
+
+def _storage_offset(tensor: Any) -> Any:
+    return tensor.storage_offset()
+
+
+def _always(function: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:
+    return lambda what: function
+
+
+# By step: what it is the step of -> the function of the operands' values.
+FUNCTIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
+    **{name: _always(operator.attrgetter(name)) for name in ("itemsize", "requires_grad")},
+    "device_type": _always(operator.attrgetter("type")),
+    "device_index": _always(operator.attrgetter("index")),
+    "transposed": _always(operator.attrgetter("T")),
+    "matrix_transposed": _always(operator.attrgetter("mT")),
+    "stride": _always(_stride),
+    "stride_at": _always(_stride_at),
+    "storage_offset": _always(_storage_offset),
+    "contains": _always(operator.contains),
+    "at": _always(operator.getitem),
+    "items": _always(len),
+    "joined": _always(_joined),
+    "list": _always(_list),
+    "tensor_floordiv": _always(operator.floordiv),
+    "tensor_mod": _always(operator.mod),
+    "default_dtype": _always(_core.get_default_dtype),
+    "struct": _struct,
+    "upload": _upload,
+    "stream": _stream,
+}
+# What the core does on words, of values that are there: in functions of values that a definition has.
+OF_VALUES: dict[str, Callable[..., Any]] = {
+    "promote": _core.promote_types,
+    "result_type": _core.result_type,
+    "can_cast": can_cast,
+}
+# Of Scalars, which may be an int or a float.
+OF_NUMBERS: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "neg": operator.neg,
+    "floordiv": operator.floordiv, "mod": operator.mod, "ceildiv": lambda a, b: -(-a // b), "min": min, "max": max,
+}  # fmt: skip
