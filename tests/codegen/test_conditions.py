@@ -119,7 +119,7 @@ def test_what_a_check_says(ops: ModuleType) -> None:
 
 
 WRONG = {
-    "message: '{count'": ("MT201", "a brace without its other half"),
+    "message: '{count'": ("MT114", "a brace without its other half"),
     "message: 'of {cuont}'": ("MT204", "`cuont`"),
     "message: 'of {count +}'": ("MT200", "the expression ends too early"),
     "message: ''": ("MT116", "`message` is empty"),

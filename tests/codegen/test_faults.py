@@ -309,6 +309,21 @@ def test_no_advice_goes_in_a_circle(tmp_path: Path) -> None:
     assert findings(tmp_path, f"{without}  fake: {{like: x}}\n") == ""
 
 
+def test_what_is_launched_beside_a_kernel_for_meta_is_told_one_way_out(tmp_path: Path) -> None:
+    """Either finding asks for a rule and no such kernel, so that who follows one does not meet the other."""
+    launched = "  - {device: cpu, symbol: twice, args: [x, out, u64(x.numel())]}\n"
+    head = f"library: libk.so\nops:\n- func: n::twice(Tensor x) -> Tensor\n  kernels:\n{launched}"
+    meta, tail = "  - {device: meta, python: 'm:f'}\n", "  backward: not_differentiable\n"
+    rule = "  fake: {like: x}\n"
+    assert "give `fake` as `like:` or `shape:`, in place of the kernel for `meta`" in findings(
+        tmp_path, head + meta + tail
+    )
+    both = findings(tmp_path, head + meta + rule + tail)
+    assert "[MT404]" in both
+    assert "remove that kernel: a launched one needs the rule" in both
+    assert findings(tmp_path, head + rule + tail) == ""
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         print("".join(f"#### {title}\n{said(Path(name), title)}" for title in CHANGES), end="")

@@ -122,7 +122,7 @@ def test_faults_are_findings_and_nothing_is_written(tmp_path: Path, capsys: pyte
     assert run_import(str(tmp_path / "native.yaml"), "-o", str(out)) == 1
     assert "native.yaml:1:11: error[MT150]: unknown type `Tensr`" in capsys.readouterr().err
     assert run_import(str(NATIVE), "--select", "no_such", "-o", str(out)) == 1
-    assert "error[MT601]: no operator is called `no_such`" in capsys.readouterr().err
+    assert "error[MT607]: no operator is called `no_such`" in capsys.readouterr().err
     assert run_import(str(NATIVE), "--select", "mul.Tensr") == 1
     assert "no operator is called `mul.Tensr`\n   = did you mean `mul.Tensor`?" in capsys.readouterr().err
     assert run_import(str(tmp_path / "nowhere.yaml"), "--select", "mul") == 1
@@ -359,7 +359,7 @@ def test_a_special_method_stays_the_runtime_s_own(tmp_path: Path) -> None:
     assert generate([job])[1] == []
     ours.write_text(made.text.replace("  kernels:\n", "  variants: method\n  kernels:\n"))
     assert [(item.code.name, item.message) for item in generate([job])[1]] == [
-        ("MT113", "`__and__` cannot be a method: what Tensor has under special names is the runtime's own")
+        ("MT131", "`__and__` cannot be a method: what Tensor has under special names is the runtime's own")
     ]
 
 

@@ -142,7 +142,7 @@ def test_keys_of_native_functions_are_noted_in_executorch_files(tmp_path: Path) 
         ),
         (
             "- op: add.out\n  kernels:\n  - {arg_meta: {slef: [Float]}, kernel_name: a}\n",
-            "MT606 `slef` is not an argument of add.out",
+            "MT608 `slef` is not an argument of add.out",
         ),
         ("- op: add.out\n  type_alias: T\n  kernels: []\n", "MT112 `type_alias` is a mapping, and this is a string"),
         ("- op: addd.out\n  kernels: []\n", "MT601 the schema of `addd.out` is not known"),

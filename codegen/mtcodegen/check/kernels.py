@@ -70,7 +70,11 @@ def _is_launched(spec: OpSpec) -> bool:
 
 def runs_on_meta(spec: OpSpec) -> bool:
     """Whether a kernel serves tensors without data."""
-    return is_composite(spec) or any("meta" in kernel.devices for kernel in spec.kernels)
+    return is_composite(spec) or _has_meta_kernel(spec)
+
+
+def _has_meta_kernel(spec: OpSpec) -> bool:
+    return any("meta" in kernel.devices for kernel in spec.kernels)
 
 
 # ---------------------------------------------------------------- fake rules
@@ -87,8 +91,9 @@ def resolve_fakes(spec: OpSpec, scope: OpScope) -> OpSpec:
     fresh = fresh_returns(spec.schema)
     if not fresh:
         scope.fault(Code.MT404, f"{spec.schema.qualname} makes no new output, so it needs no `fake`", span)
-    elif any("meta" in kernel.devices for kernel in spec.kernels):
-        scope.fault(Code.MT404, "a kernel for `meta` is the fake rule already", span, "remove `fake`, or that kernel")
+    elif _has_meta_kernel(spec):
+        hint = "remove that kernel: a launched one needs the rule" if _is_launched(spec) else "remove one of them"
+        scope.fault(Code.MT404, "a kernel for `meta` says what the rule says", span, hint)
     elif is_composite(spec) and spec.backward is None and not _is_launched(spec):
         scope.fault(Code.MT404, "a kernel for every device gives the shapes already", span, "remove `fake`")
     elif spec.fakes and len(spec.fakes) != len(fresh):
@@ -205,7 +210,7 @@ def _check_autocast(spec: OpSpec, scope: OpScope) -> None:
     for cast in spec.autocast:
         span = cast.key.span
         if any(argument.is_write for argument in spec.schema.arguments):
-            scope.fault(Code.MT311, "an operator that writes to an argument cannot cast it", span, "remove `autocast`")
+            scope.fault(Code.MT327, "an operator that writes to an argument cannot cast it", span, "remove `autocast`")
         elif len(tensors) < (2 if cast.policy == "promote" else 1):
             wanted = "two tensor arguments" if cast.policy == "promote" else "a tensor argument"
             scope.fault(Code.MT311, f"`{cast.policy}` needs {wanted}", span)
@@ -301,6 +306,7 @@ def _check_outputs(body: Launch, scope: OpScope, span: Span) -> None:
             return
     if fresh_returns(spec.schema) and not spec.fakes and ("fake" in spec.place or not needs_fake(spec)):
         hint = "give `fake` as `like:` or `shape:`"
+        hint += ", in place of the kernel for `meta`" if _has_meta_kernel(spec) else ""
         scope.fault(Code.MT314, "nothing says how to allocate the outputs of this kernel", span, hint)
 
 

@@ -200,7 +200,7 @@ class _Builder:
     def _refuse(self, key: Node, entries: _Entries) -> None:
         """Note a key that cannot be, or is there already."""
         if not isinstance(key, Scalar):
-            self._fault(Code.MT103, f"a key must be a name, not a {key.kind}", key.start, key.start + 1, "")
+            self._fault(Code.MT106, f"a key must be a name, not a {key.kind}", key.start, key.start + 1, "")
             return
         related = (Related(entries[key.value][0].span, "first given here"),)
         message = f"the key `{key.value}` is given twice"

@@ -200,7 +200,7 @@ class _Reader:
         names = _variants(node)
         if node is not None and "method" in names and is_special(schema.name):
             message = f"`{schema.name}` cannot be a method: what Tensor has under special names is the runtime's own"
-            self.diagnostics.append(Diagnostic(Code.MT113, message, node.span, "write `variants: function`"))
+            self.diagnostics.append(Diagnostic(Code.MT131, message, node.span, "write `variants: function`"))
         return names
 
     def formula(self, node: Scalar) -> Formula:
@@ -242,7 +242,7 @@ class _Reader:
             else:
                 span = node.locate(found.start(), 1)
                 hint = "write an expression between { and }, or {{ for a brace"
-                self.diagnostics.append(Diagnostic(Code.MT201, "a brace without its other half", span, hint))
+                self.diagnostics.append(Diagnostic(Code.MT114, "a brace without its other half", span, hint))
         return tuple(parts)
 
     def part(self, node: Scalar, text: str, offset: int) -> Formula:

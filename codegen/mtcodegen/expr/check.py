@@ -106,7 +106,7 @@ def check_kernel_argument(expr: Expr, scope: Scope) -> tuple[ValueType, list[Exp
 def _inner_c_type(expr: Expr, type_: ValueType) -> ExpressionError:
     """The type is declared once, where the kernel is bound, and not chosen at each call."""
     message = f"the C type `{type_}` stands inside of the argument"
-    return ExpressionError(message, expr.offset, expr.length, f"write `{type_}(...)` around all of it", Code.MT215)
+    return ExpressionError(message, expr.offset, expr.length, f"write `{type_}(...)` around all of it", Code.MT221)
 
 
 def _without_c_type(expr: Expr, type_: ValueType) -> ExpressionError:
@@ -120,7 +120,7 @@ def _without_c_type(expr: Expr, type_: ValueType) -> ExpressionError:
     subject = f"`{name}`" if isinstance(expr, Name) else "this argument"
     if type_.kind not in choices or type_.optional:
         message = f"{subject} is {type_}, which a kernel cannot take"
-        return ExpressionError(message, expr.offset, expr.length, "pass tensors and scalars with C types", Code.MT215)
+        return ExpressionError(message, expr.offset, expr.length, "pass tensors and scalars with C types", Code.MT220)
     options = " or ".join(f"`{choice}({name})`" for choice in choices[type_.kind])
     return ExpressionError(f"{subject} has no C type", expr.offset, expr.length, f"write {options}", Code.MT215)
 
@@ -311,7 +311,8 @@ class _Checker(NameChecker):
             if path == ["torch", node.name] and node.name in DTYPES:
                 return node, DTYPE
             hint = f"write `{'.'.join(path)}(...)`" if self._overloads(path) else None
-            return node, self.fault(f"`{'.'.join(path)}` is not a value", node, Code.MT204, hint)
+            code = Code.MT218 if hint else Code.MT204
+            return node, self.fault(f"`{'.'.join(path)}` is not a value", node, code, hint)
         value, type_ = self.receiver(node.value)
         result = with_parts(node, value=value)
         member = self._member(node, type_)
@@ -319,7 +320,7 @@ class _Checker(NameChecker):
             return result, ANY
         if member.method:
             return result, self.fault(
-                f"`{node.name}` is a method", node, Code.MT205, f"write `.{node.name}({'i' if member.index else ''})`"
+                f"`{node.name}` is a method", node, Code.MT218, f"write `.{node.name}({'i' if member.index else ''})`"
             )
         return result, member.type if member.metadata else self.tensor_value(node, type_)
 
@@ -362,7 +363,7 @@ class _Checker(NameChecker):
             return self._operator(call, [function.namespace, function.name, function.overload], arguments)
         path = self._module_path(function)
         if path is None:
-            return call, self.fault("only functions, operators and methods can be called", function, Code.MT206)
+            return call, self.fault("only functions, operators and methods can be called", function, Code.MT219)
         return self._operator(call, path, arguments)
 
     def _arguments(self, node: Call, receiver: ValueType | None = None) -> tuple[Call, Arguments]:
@@ -379,7 +380,7 @@ class _Checker(NameChecker):
     def _function(self, call: Call, function: Name, arguments: Arguments) -> Typed:
         name = function.id
         if name in self.scope.names:
-            return call, self.fault(f"`{name}` is {self.scope.names[name]}, not a function", function, Code.MT206)
+            return call, self.fault(f"`{name}` is {self.scope.names[name]}, not a function", function, Code.MT219)
         if name in C_TYPES:
             return call, self._typed_scalar(call, name, arguments)
         own = [self.scope.namespace, name]
@@ -423,7 +424,7 @@ class _Checker(NameChecker):
             message = f"{self.scope.purpose.value} cannot call the operator {title}"
             return self.fault(message, function, Code.MT211, "operators belong to formulas and `compute`")
         if self.scope.purpose is Purpose.COMPUTE and title == self.scope.subject:
-            return self.fault(f"{title} would call itself", function, Code.MT211)
+            return self.fault(f"{title} would call itself", function, Code.MT217)
         return self._best_overload(title, schemas, arguments)
 
     def _best_overload(self, title: str, schemas: Sequence[opschema.Schema], arguments: Arguments) -> ValueType:
@@ -479,7 +480,7 @@ class _Checker(NameChecker):
     def _known_method(self, node: Call, function: Attribute, member: Member, arguments: Arguments) -> ValueType:
         name = function.name
         if not member.method:
-            return self.fault(f"`{name}` is a property", node, Code.MT205, f"write `.{name}`")
+            return self.fault(f"`{name}` is a property", node, Code.MT219, f"write `.{name}`")
         if not member.metadata:
             self.tensor_value(node, TENSOR)
         most = 1 if member.index else 0

@@ -73,7 +73,7 @@ class NameChecker:
         if name in CONSTANTS:
             return FLOAT
         if name in HELPERS or name in C_TYPES:
-            return self.fault(f"`{name}` is a function and is not called", node, Code.MT204, f"write `{name}(...)`")
+            return self.fault(f"`{name}` is a function and is not called", node, Code.MT218, f"write `{name}(...)`")
         if self.scope.purpose is Purpose.FORWARD and name.endswith("_t") and name[:-2] in self.scope.names:
             hint = "tensors that have a gradient have one"
             return self.fault(f"`{name[:-2]}` has no tangent", node, Code.MT204, hint)

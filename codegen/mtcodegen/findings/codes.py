@@ -44,7 +44,7 @@ class Code(Enum):
     MT102 = "a key that is given twice", "One of the two would silently win. The hint says where the first one stands."
     MT103 = (
         "a file that is not one list of operators",
-        "A file holds one document: a list of operators, or a mapping with `ops`. Keys are names.",
+        "A file holds one document: a list of operators, or a mapping with `ops`.",
     )
     MT104 = (
         "an anchor, an alias or a tag",
@@ -52,6 +52,7 @@ class Code(Enum):
         "from the keys.",
     )
     MT105 = "nesting without end", "Lists and mappings may be 32 levels deep; the language needs seven."
+    MT106 = "a key that is not a name", "Keys are names: a list or a mapping in the place of a key means nothing here."
     MT110 = "an unknown key", "Keys are never ignored: a misspelt one would change what the operator means."
     MT111 = (
         "a key that is missing",
@@ -98,7 +99,8 @@ class Code(Enum):
     )
     MT131 = (
         "a method that no tensor can have",
-        "A method is called on the argument that is named `self`, or else on the first one: that is one tensor.",
+        "A method is called on the argument that is named `self`, or else on the first one: that is one tensor. What "
+        "tensors have under special names, such as `__and__`, is the runtime's own.",
     )
     MT132 = (
         "more arguments than a call can have",
@@ -206,6 +208,26 @@ class Code(Enum):
         "a formula reads a value that the operator overwrites",
         "A mutated argument has its new value when the gradient is computed. Use the output in the formula instead.",
     )
+    MT217 = (
+        "an operator that is computed by calling itself",
+        "`compute` is what a call runs: it calls other operators, or it never ends.",
+    )
+    MT218 = (
+        "a function that is not called",
+        "Functions, methods and operators are no values: write the parentheses, as in `x.numel()`.",
+    )
+    MT219 = (
+        "a call of something that is not a function",
+        "Arguments, numbers and properties are values: write `x.shape`, without parentheses.",
+    )
+    MT220 = (
+        "an argument that no kernel can take",
+        "A kernel takes pointers and scalars: tensors, numbers and truth values that are always there.",
+    )
+    MT221 = (
+        "a C type inside of a kernel argument",
+        "The type is declared once, around all of the argument: `u32(1 if x.dim() > 0 else 2)`.",
+    )
     MT301 = "an operator without a kernel", "Nothing would run it."
     MT303 = (
         "a launched kernel without a library",
@@ -241,7 +263,7 @@ class Code(Enum):
     MT311 = (
         "an `autocast` that casts nothing",
         "Inside `torch.autocast` the operator's floating-point tensors are cast to a dtype, or with `promote` to the "
-        "widest of theirs. An operator that writes to an argument cannot cast that.",
+        "widest of theirs, if there are two.",
     )
     MT312 = (
         "an update of something that is not an argument",
@@ -301,6 +323,10 @@ class Code(Enum):
     MT326 = (
         "a fallback whose result is a view",
         "`fallback: cpu` runs on copies of the tensors: a view would be one of a copy.",
+    )
+    MT327 = (
+        "an `autocast` of what an operator writes to",
+        "A tensor that is cast is another one: what the kernel writes to that would be lost.",
     )
     MT401 = (
         "an operator without a fake rule",
@@ -447,14 +473,24 @@ class Code(Enum):
     )
     MT605 = (
         "a forward-mode formula that does not fit",
-        "A forward-mode formula reads the tangent `x_t` and the primal `x_p` of a differentiable argument. "
-        "`auto_element_wise` needs one differentiable argument with a formula and one output, `auto_linear` one "
-        "output.",
+        "A forward-mode formula reads the tangent `x_t` and the primal `x_p` of a differentiable argument.",
     )
     MT606 = (
-        "a key whose value does not fit the operator",
-        "For instance a structured kernel on an operator without `out`, the default of an argument that is not there, "
-        "or a method without `self`.",
+        "a structured kernel that does not fit",
+        "A structured kernel writes to `out`, and `structured_delegate` names an operator that has one.",
+    )
+    MT607 = (
+        "a selection that matches no operator",
+        "`--select` has names of operators, `name.overload`, or patterns such as `add*`, with commas between.",
+    )
+    MT608 = (
+        "a name that is not an argument of the operator",
+        "`cpp_no_default_args`, `precomputed` and `arg_meta` name arguments of the entry's own schema.",
+    )
+    MT609 = (
+        "a forward-mode marker that does not fit",
+        "`auto_element_wise` needs one differentiable argument with a formula and one output, `auto_linear` one "
+        "output.",
     )
     MT610 = (
         "something that cannot be imported",

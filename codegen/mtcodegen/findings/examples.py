@@ -34,6 +34,7 @@ EXAMPLES: dict[Code, str] = {
     Code.MT103: "---\n[]\n---\n[]\n",
     Code.MT104: _op("  doc: &text one\n" + _TAIL),
     Code.MT105: "[" * 40 + "]" * 40 + "\n",
+    Code.MT106: _op("  [doc]: text\n" + _TAIL),
     Code.MT110: _op("  kernals: []\n" + _TAIL),
     Code.MT111: "namespace: my\nops:\n- doc: Nothing else.\n",
     Code.MT112: _op("  kernels: none\n"),
@@ -75,6 +76,11 @@ EXAMPLES: dict[Code, str] = {
     Code.MT216: _op(
         _KERNEL.replace("out", "x") + "  backward: {x: grad * x}\n", func="double_(Tensor(a!) x) -> Tensor(a!)"
     ),
+    Code.MT217: _op("  kernels: [{compute: double(x)}]\n"),
+    Code.MT218: _formula("grad * x.numel"),
+    Code.MT219: _formula("grad * x.ndim()"),
+    Code.MT220: _op(_TAIL.replace("u64(x.numel())", "mode"), func="double(Tensor x, str mode) -> Tensor"),
+    Code.MT221: _op(_TAIL.replace("u64(x.numel())", "'u64(1) if x.dim() > 0 else u64(2)'")),
     Code.MT301: _op("  fake: {like: x}\n  backward: not_differentiable\n"),
     Code.MT303: _op(_TAIL.replace("library: libk.so, ", "")),
     Code.MT304: _op(_TAIL.replace("device: cpu", "device: npu")),
@@ -116,6 +122,10 @@ EXAMPLES: dict[Code, str] = {
     Code.MT326: _op(
         "  fallback: cpu\n  kernels:\n  - {device: cpu, python: 'm:f'}\n  backward: not_differentiable\n",
         func="view(Tensor(a) x) -> Tensor(a)",
+    ),
+    Code.MT327: _op(
+        "  autocast: {npu: float16}\n" + _KERNEL.replace("out, ", "") + "  backward: not_differentiable\n",
+        func="double_(Tensor(a!) x) -> Tensor(a!)",
     ),
     Code.MT401: _op(_KERNEL + "  backward: not_differentiable\n"),
     Code.MT402: _op(_TAIL.replace("{like: x}", "[{like: x}, {like: x}]")),

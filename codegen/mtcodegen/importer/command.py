@@ -150,7 +150,7 @@ def _missing(schemas: Iterable[opschema.Schema], select: Sequence[str], path: pa
     missing = [pattern for pattern in select if not any(_is_selected(*item, [pattern]) for item in offered)]
     known = {text for name, overload in offered for text in (name, f"{name}.{overload}" if overload else name)}
     return [
-        Diagnostic(Code.MT601, f"no operator is called `{name}`", None, suggest(name, known), path=str(path))
+        Diagnostic(Code.MT607, f"no operator is called `{name}`", None, suggest(name, known), path=str(path))
         for name in missing
     ]
 

@@ -180,7 +180,7 @@ class ExecutorchReader(EntryReader):
         for name, (key, value) in meta.entries.items():
             if name not in names:
                 message = f"`{name[:60]}` is not an argument of {imported.schema.qualname}"
-                self.fault(Code.MT606, message, key, suggest(name, names))
+                self.fault(Code.MT608, message, key, suggest(name, names))
             words = [item.value for item in self.scalars(value, "arg_meta")]
             used |= {*words}
             types = self.alias(entry, _ALIASES[0], words[:1])

@@ -106,4 +106,4 @@ class _Checker:
             ):
                 message = "`auto_element_wise` needs one differentiable argument with a formula, and one output"
             if message:
-                self.found.append(Diagnostic(Code.MT605, message, formula.text.span))
+                self.found.append(Diagnostic(Code.MT609, message, formula.text.span))

@@ -181,7 +181,7 @@ class _Reader(EntryReader):
             name, listed = match.groups() if match else ("", item.value)
             if name and all(argument.name != name for argument in schema.arguments):
                 hint = suggest(name, [argument.name for argument in schema.arguments])
-                self.fault_in(item, Code.MT606, f"`{name}` is not an argument of {schema.qualname}", name, hint)
+                self.fault_in(item, Code.MT608, f"`{name}` is not an argument of {schema.qualname}", name, hint)
             replacements = self.replacements(item, listed)
             if replacements is not None:
                 found.append(Precomputed(name, replacements))
@@ -210,10 +210,10 @@ class _Reader(EntryReader):
             for item in self.scalars(node.get("cpp_no_default_args"), "cpp_no_default_args"):
                 if item.value not in names:
                     message = f"`{item.value}` is not an argument of {schema.qualname}"
-                    self.fault(Code.MT606, message, item, suggest(item.value, names))
+                    self.fault(Code.MT608, message, item, suggest(item.value, names))
         if "method" in function.variants and all(argument.name != "self" for argument in schema.arguments):
             value = node.entries["variants"][1]
-            self.fault(Code.MT606, f"{schema.qualname} has no `self`, and cannot be a method", value)
+            self.fault(Code.MT131, f"{schema.qualname} has no `self`, and cannot be a method", value)
         if function.structured and schema.kind is not opschema.SchemaKind.OUT:
             hint = "put it on the variant with `out`, and `structured_delegate` here"
             key = node.entries["structured"][0]

@@ -110,7 +110,7 @@ class _Resolver:
             return
         hint = suggest(name, [*self.scope.names, *CONSTANTS])
         if self.words.is_function(name):
-            self.fault(Code.MT204, f"`{name}` is a function and is not called", node.offset, node.length, "")
+            self.fault(Code.MT218, f"`{name}` is a function and is not called", node.offset, node.length, "")
         elif name[-2:] in ("_t", "_p") and name[:-2] in self.scope.names:
             message = f"there is no `{name}`: `{name[:-2]}` has no gradient formula"
             if self.scope.mask_size:
@@ -125,7 +125,7 @@ class _Resolver:
         if self.words.is_function(name) or name in TYPES or name in self.bound:
             return
         if name in self.scope.names:
-            self.fault(Code.MT206, f"`{name}` is not a function", node.offset, node.length)
+            self.fault(Code.MT219, f"`{name}` is not a function", node.offset, node.length)
             return
         hint = suggest(name, self.words.functions)
         self.fault(Code.MT206, f"`{name}` is neither an operator nor a known function", node.offset, node.length, hint)
