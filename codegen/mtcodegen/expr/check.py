@@ -1,4 +1,4 @@
-"""Names and types: what an expression means in its scope, and everything that is wrong with it."""
+"""The type check: resolves the names of an expression in its scope, and finds all its faults."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ class _Checker(NameChecker):
             if fault is not None:
                 self.fault(fault[0], place, Code.MT209, fault[1])
             elif op in ("is", "is not") and left.kind is not Kind.NONE and _is_constant(operands[i]):
-                self.fault("a constant is never None", operands[i], Code.MT209)  # and Python warns of the comparison
+                self.fault("a constant is never None", operands[i], Code.MT209)  # Python warns of such a comparison
             elif Kind.TENSOR in (left.kind, right.kind) and op not in ("is", "is not", "in", "not in"):
                 optional = next((operands[j] for j in (i, i + 1) if typed[j][1].optional), None)
                 self.may_be_none(optional) if optional else self.tensor_value(place, TENSOR)

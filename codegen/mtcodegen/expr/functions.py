@@ -24,7 +24,7 @@ class Purpose(Enum):
     SAMPLE = "a sample input"
     EXPECT = "an expected result"
 
-    __hash__ = object.__hash__  # that of enumerations is made of the name, in Python
+    __hash__ = object.__hash__  # the one of Enum hashes the name, in Python code: slow
 
     @property
     def reads_values(self) -> bool:

@@ -1,4 +1,4 @@
-"""Names, and what a value may be used for."""
+"""Looks names up in their scope, and checks how their values are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operands go together, and what they give."""
+"""Which types of operands an operator accepts, and the type of its result."""
 
 from __future__ import annotations
 

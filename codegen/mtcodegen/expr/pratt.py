@@ -1,4 +1,4 @@
-"""Tokens -> tree, by how tightly operators bind (Pratt): what the languages share that are read here.
+"""Tokens -> tree, by binding powers (Pratt): shared by the parsers of our expressions and of PyTorch's.
 
 A language is a table of binding powers, and two methods: ``prefix`` reads what begins an expression, ``infix`` what
 continues one.

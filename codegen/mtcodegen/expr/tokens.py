@@ -1,4 +1,4 @@
-"""Text -> tokens: what the languages share that are read here, each with a pattern of its own."""
+"""Text -> tokens: shared by the lexers of our expressions and of PyTorch's, which differ in their patterns."""
 
 from __future__ import annotations
 

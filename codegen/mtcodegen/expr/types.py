@@ -1,4 +1,4 @@
-"""Types of values in expressions, what goes where, and the properties and methods they have."""
+"""Types of values in expressions: which is accepted for which, and their properties and methods."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Kind(Enum):
     OPAQUE = "opaque"  # a schema type that expressions only pass on, such as Generator
     ANY = "any"  # unknown, or already reported
 
-    __hash__ = object.__hash__  # that of enumerations is made of the name, in Python
+    __hash__ = object.__hash__  # the one of Enum hashes the name, in Python code: slow
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ _OF_RUNTIME = {"ScalarType": "dtype", "Device": "device"}
 
 
 class Annotations:
-    """Types as text; ``named`` says how a name is spelled that is imported for one: Tensor, torch, Any, Sequence."""
+    """Types as text. ``named`` imports one of the names Tensor, torch, Any and Sequence, and returns its spelling."""
 
     def __init__(self, named: Callable[[str], str]) -> None:
         self._named = named
@@ -37,7 +37,7 @@ class Annotations:
         return f"tuple[{', '.join(parts)}]" if parts else "None"
 
     def anything(self) -> str:
-        """What is not looked at."""
+        """The type of a value that is passed on unread."""
         return self._named("Any")
 
     def _accepts(self, type_: Type) -> str:

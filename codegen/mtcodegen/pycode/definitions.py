@@ -1,4 +1,4 @@
-"""Expressions in the language of definitions: of symbols, whose truth is not asked for where that can be helped."""
+"""Expressions over the symbols of definitions: `all_of(a, b)` where `a and b` would ask a symbol for its truth."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class DefinitionEmitter(Emitter):
-    """Python over symbols; what it needs is noted in ``imports``, and which names it reads in ``read``."""
+    """Prints expressions over symbols; ``imports`` collects what the text needs, ``read`` the names that it reads."""
 
     def __init__(self, imports: Imports, rename: Mapping[str, str]) -> None:
         super().__init__(rename, "torch.ops.aten")
@@ -95,7 +95,7 @@ class DefinitionEmitter(Emitter):
             return self._folded(_EXTREMA[name], items), POSTFIX
         if name in _SAME:
             return self._called(name, arguments), POSTFIX
-        if name == "tuple":  # a list that is compared: of definitions, shapes are
+        if name == "tuple":  # shapes compare with lists in definitions: no tuple is needed
             return self._emit(arguments[0])
         if name in C_TYPES:
             return self._called("bool_" if name == "bool" else name, arguments), POSTFIX
@@ -110,7 +110,7 @@ class DefinitionEmitter(Emitter):
         return super()._call(node), POSTFIX
 
     def _list(self, items: tuple[Expr, ...]) -> tuple[str, int]:
-        """A list; where shapes are unpacked in it, whose lengths are not known, they are put together."""
+        """A list; shapes of unknown length that are unpacked in it are joined with ``+``."""
         parts: list[str] = []
         run: list[str] = []
         for item in (*items, None):
@@ -123,14 +123,14 @@ class DefinitionEmitter(Emitter):
             if isinstance(item, Starred):
                 parts.append(self.emit(item.value, SUM))
         if len(parts) > 1:
-            self.imports.exempt("RUF005")  # nothing can be unpacked whose length is not known
+            self.imports.exempt("RUF005")  # which asks for unpacking: a shape of unknown length has none
         return " + ".join(parts), ATOM if len(parts) == 1 else SUM
 
     def _called(self, name: str, arguments: tuple[Expr, ...]) -> str:
         return f"{self.helper(name)}({', '.join(map(self.text, arguments))})"
 
     def _folded(self, name: str, items: tuple[Expr, ...]) -> str:
-        """A function of two, of many."""
+        """A function of two arguments, nested until it takes all items."""
         text = self.text(items[0]) if len(items) > 1 else self._called(name, items)
         for item in items[1:]:
             text = f"{self.helper(name)}({text}, {self.text(item)})"
@@ -147,13 +147,13 @@ class DefinitionEmitter(Emitter):
             case Attribute(value=Attribute(value=of, name="device"), name="type"), "==", Literal(value=str() as kind):
                 return f"{self._base(of)}.is_{kind}", POSTFIX
             case first, "is" | "is not", Literal(value=None) if not isinstance(first, Name):
-                self.imports.exempt("E711")  # what is no argument is a symbol whatever its value is
+                self.imports.exempt("E711")  # `is None` holds for arguments only: other values are symbols
                 return f"{self.emit(first, COMPARISON + 1)} {'==' if op == 'is' else '!='} None", COMPARISON
             case first, "in" | "not in", ListExpr(items=items):
                 text = self._membership(first, items)
                 return (text if op == "in" else f"{self.helper('none_of')}({text})"), POSTFIX
         first = node.first
-        if op in _MIRRORED and _is_number(first) and not _is_number(second):  # as linters want it
+        if op in _MIRRORED and _is_number(first) and not _is_number(second):  # linters want the constant on the right
             first, op, second = second, _MIRRORED[op], first
         return f"{self.emit(first, COMPARISON + 1)} {op} {self.emit(second, COMPARISON + 1)}", COMPARISON
 
@@ -164,7 +164,7 @@ class DefinitionEmitter(Emitter):
         return self._called("any_of", equal)
 
     def _joined(self, op: str, values: tuple[Expr, ...]) -> tuple[str, int]:
-        """As one condition, but for what an argument that is missing is asked."""
+        """As one condition; a test for a missing argument keeps ``and`` and ``or``, which stop at the first answer."""
         if any(map(_tests_none, values)):
             return f" {op} ".join(self.emit(value, NOT) for value in values), AND if op == "and" else OR
         return self._called("all_of" if op == "and" else "any_of", values), POSTFIX

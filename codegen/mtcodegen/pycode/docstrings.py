@@ -1,4 +1,4 @@
-"""Docstrings: any text as one, in lines that fit."""
+"""Docstrings: any text as a docstring whose lines fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Syntax tree -> Python source, on one line, with no parenthesis too many."""
+"""Syntax tree -> Python source on one line, with the fewest parentheses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def to_python(
 
 
 class Emitter:
-    """Syntax trees as Python; other dialects change how some nodes are spelled."""
+    """Prints syntax trees as Python; subclasses spell some nodes differently."""
 
     def __init__(self, rename: Mapping[str, str], builtin: str) -> None:
         self.rename = rename
@@ -74,7 +74,7 @@ class Emitter:
             case Operator():
                 return self._operator(node), ATOM
             case Unread():
-                return "...", ATOM  # in messages alone: a file with one is not generated
+                return "...", ATOM  # only messages show it: a file with such a node has errors
             case Literal():
                 return _literal(node), ATOM
             case ListExpr(items=items):
@@ -86,7 +86,7 @@ class Emitter:
             case Unary(op=op, operand=operand):
                 if op == "not":
                     return f"not {self.emit(operand, NOT)}", NOT
-                # Formatters add the parentheses of `-(a**2)`, which are not needed.
+                # `-(a**2)`: formatters add these parentheses.
                 power = isinstance(operand, Binary) and operand.op == "**"
                 return f"{op}{self.emit(operand, ATOM if power else SIGN)}", SIGN
             case Binary():
@@ -97,7 +97,7 @@ class Emitter:
                 return " ".join(parts), COMPARISON
             case BoolOp(op=op, values=values):
                 binding = AND if op == "and" else OR
-                # `a and b or c` is right without parentheses, and nobody likes to read it.
+                # `(a and b) or c`: the parentheses are there for the reader.
                 return f" {op} ".join(self.emit(value, NOT) for value in values), binding
             case Conditional(condition=condition, body=body, orelse=orelse):
                 text = f"{self.emit(body, OR)} if {self.emit(condition, OR)} else {self.emit(orelse, CONDITIONAL)}"
@@ -176,12 +176,12 @@ class Emitter:
 
 
 def by_name(name: str, value: str) -> str:
-    """An argument of a call that is passed by name, whatever the name is."""
+    """An argument that is passed by name; a keyword of Python is passed as ``**{"lambda": value}``."""
     return f'**{{"{name}": {value}}}' if name in KEYWORDS else f"{name}={value}"
 
 
 def attribute(value: str, *names: str) -> str:
-    """``value.a.b``, and what reads the same where Python has the name for itself, as ``lambda`` and ``None``."""
+    """``value.a.b``; with ``getattr`` for names that are keywords of Python, as ``lambda`` and ``None``."""
     for name in names:
         value = f'getattr({value}, "{name}")' if keyword.iskeyword(name) else f"{value}.{name}"
     return value

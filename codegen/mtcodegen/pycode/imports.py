@@ -11,7 +11,7 @@ _RUNTIME = "mindtorch_v2"
 
 
 class Imports:
-    """The imports of one module; ``taken`` are names that mean something else in it, ``parameters`` those of functions.
+    """The imports of one module; ``taken`` are names with another meaning in it, ``parameters`` those of its functions.
 
     ``support`` is the module beside it that has the runtime's names, where that is not the runtime itself.
     """
@@ -19,9 +19,9 @@ class Imports:
     def __init__(self, taken: Iterable[str] = (), support: str = "", parameters: Iterable[str] = ()) -> None:
         self._taken, self._parameters = frozenset(taken), frozenset(parameters)
         self._support = support
-        self._modules: dict[str, str] = {}  # how they are spelled -> the module
-        self.exempted: set[str] = set()  # the rules of linters that the text breaks
-        self._names: dict[str, dict[str, str]] = {}  # module -> its names, and how they are spelled
+        self._modules: dict[str, str] = {}  # spelling -> module
+        self.exempted: set[str] = set()  # codes of the linter's rules that the module breaks
+        self._names: dict[str, dict[str, str]] = {}  # module -> name -> spelling
 
     def module(self, module: str, spelled: str = "") -> str:
         """How a module is spelled: ``import module``, or ``import module as spelled``."""
@@ -43,7 +43,7 @@ class Imports:
         return bool(self._support) and module.partition(".")[0] == _RUNTIME
 
     def exempt(self, rule: str) -> None:
-        """Notes that the module breaks a rule of linters."""
+        """Note a linter's rule that the module breaks."""
         self.exempted.add(rule)
 
     def groups(self) -> list[list[str]]:
@@ -66,7 +66,7 @@ def _group(module: str) -> int:
 
 
 def _listed(names: dict[str, str]) -> list[str]:
-    """What statements import: the names as they are, and each other one alone."""
+    """The names of each import statement: one lists all that keep their names, the others rename one each."""
     order = sorted(names, key=lambda name: (not name.isupper(), not name[:1].isupper(), name))
     plain = ", ".join(name for name in order if names[name] == name)
     return [*([plain] if plain else []), *(f"{name} as {names[name]}" for name in order if names[name] != name)]

@@ -56,7 +56,7 @@ class _Statement:
         self.text, self.indent = text, indent
 
     def broken(self, marks: Brackets) -> str:
-        """Its lines; one, where it is no statement that generated code has."""
+        """Its lines; unchanged where it is of a kind that generated code does not have."""
         end = len(self.text) if marks.comment < 0 else marks.comment
         whole = Span(self.text, marks, 0, end)
         found = _FIRST.match(self.text)
@@ -82,7 +82,7 @@ class _Statement:
     # ------------------------------------------------------------ statements
 
     def _header(self, whole: Span) -> str:
-        """Of a function or a class: only its parameters are broken."""
+        """``def`` or ``class``: broken between its parentheses, never in the annotation behind them."""
         inner = whole.within.inner
         end = inner[0].closing + 1 if inner else whole.high
         head = Span(self.text, whole.within, 0, end)
@@ -116,21 +116,21 @@ class _Statement:
     # ------------------------------------------------------------ what ends a statement
 
     def _value(self, span: Span, column: int, behind: int) -> str:
-        """Split in the brackets that it has, or else in added ones."""
+        """Split inside its own brackets, or else inside added parentheses."""
         if column + span.width + behind <= WIDTH or self._is_plain(span):
             return str(span)
         inner = self._breakable(span)
-        before = inner[0].opening + 1 - span.low if inner else span.width + behind  # up to where it can be broken
+        before = inner[0].opening + 1 - span.low if inner else span.width + behind  # up to the first possible break
         if self._splits_in_brackets(span) and column + before <= WIDTH:
             return self._in_brackets(span, self.indent, column, behind)
         return f"({self._between(span, self.indent)})"
 
     def _is_plain(self, span: Span) -> bool:
-        """A name or a constant, which no brackets would help."""
+        """Whether it is a name or a constant, which parentheses would not make shorter."""
         return _NAME_OR_TEXT.fullmatch(self.text, span.low, span.high) is not None
 
     def _splits_in_brackets(self, span: Span) -> bool:
-        """A call, a list, or one operator, the loosest, with brackets at the very beginning or end to split in."""
+        """Whether it is a call, a list, or two operands of which the first begins or the last ends with brackets."""
         if len(span.items()) > 1:
             return False
         priorities = [item.priority for item in span.operators()]
@@ -156,7 +156,7 @@ class _Statement:
     # ------------------------------------------------------------ expressions
 
     def _expression(self, span: Span, indent: int, column: int, behind: int) -> str:
-        """Within brackets, where lines may begin with operators: broken at the loosest, or in the brackets it has."""
+        """An expression within brackets: broken before its loosest operators; without any, inside its own brackets."""
         if column + span.width + behind <= WIDTH:
             return str(span)
         operators = span.operators()
@@ -170,7 +170,7 @@ class _Statement:
         return self._in_brackets(span, indent, column, behind) if text is None else _cut(text[1], text[2], indent)
 
     def _in_brackets(self, span: Span, indent: int, column: int, behind: int) -> str:
-        """Broken in those of its brackets that do not fit, up to where the next ones open."""
+        """Broken inside each bracket that does not fit in the line, together with the text up to the next bracket."""
         parts, low = [], span.low
         inner = self._breakable(span)
         for item, following in zip(inner, [*inner[1:], None], strict=False):
@@ -200,7 +200,7 @@ class _Statement:
         return brackets.opening > 0 and self.text[brackets.opening - 1] not in " =([{*-+~"
 
     def _inside(self, brackets: Brackets, indent: int) -> str:
-        """What stands in brackets, on lines of its own: arguments on one where they fit, else an item a line."""
+        """The content of brackets on lines of its own: arguments on one line where they fit, else one item a line."""
         span = Span(self.text, brackets, brackets.opening + 1, brackets.closing)
         inner = indent + _INDENT
         if self.text[brackets.opening] == "(" and self._follows(brackets) and inner + span.width <= WIDTH:
@@ -208,7 +208,7 @@ class _Statement:
         return self._between(span, indent)
 
     def _between(self, span: Span, indent: int) -> str:
-        """What is to stand in brackets, an item a line."""
+        """The content of brackets, one item a line."""
         inner = indent + _INDENT
         items = span.items()
         if items[-1].high == span.high and len(items) == 1:
@@ -219,7 +219,7 @@ class _Statement:
 
 
 def _cut(name: str | None, text: str, indent: int) -> str:
-    """A text as several, each on a line; in parentheses where it is passed by name."""
+    """A string literal as several, one a line; in parentheses where it is passed by name."""
     if name is None:
         return _lines(pieces(text, WIDTH - indent - 1), indent)
     inner = indent + _INDENT

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 __all__ = ["pieces", "quoted", "strings"]
 
-# What ends behind a space or a line's end, of which there may be some in the fields of a formatted string.
+# A word with the space or `\n` behind it; a field of a formatted string, with any spaces in it, is part of one word.
 _WORD = re.compile(r"(?=.)(?:\\[^n]|[^ \\])*(?:\\n| |$)")
 _FORMATTED_WORD = re.compile(r"(?=.)(?:\{\{|\}\}|\{[^{}]*\}|\\[^n]|[^ \\{])*(?:\\n| |$)")
 _FIELD = re.compile(r"(?<!\{)(?:\{\{)*\{(?!\{)")
@@ -35,7 +35,7 @@ def _strings(values: tuple[str, ...]) -> str:
 
 
 def pieces(literal: str, room: int) -> list[str]:
-    """Literals that together are ``literal``, each at most ``room`` wide where there are spaces to break at."""
+    """``literal`` cut into literals that are at most ``room`` wide, where there are spaces to cut at."""
     formatted = literal[0] == "f"
     found = [""]
     for word in (_FORMATTED_WORD if formatted else _WORD).findall(literal[1 + formatted : -1]):
@@ -46,7 +46,7 @@ def pieces(literal: str, room: int) -> list[str]:
 
 
 def _literal(part: str, literal: str) -> str:
-    """A part of what stands in ``literal`` as one of its own."""
+    """``part`` of the text of ``literal`` as a literal."""
     if literal[0] == '"' and "\\" not in part:
         return f'"{part}"'
     if literal[0] != "f":

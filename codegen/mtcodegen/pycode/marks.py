@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 __all__ = ["OF_NUMBERS", "STRING", "Brackets", "Operator", "Span", "read_marks"]
 
-STRING = r""""[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'"""  # what stands in one is no mark
+STRING = r""""[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'"""  # brackets in a string are none
 _BRACKET = re.compile(rf"{STRING}|[()\[\]{{}},]|  #.*")
 _ASSIGNMENT = re.compile(r" (?:[-+*/%@&|^]|//|\*\*|<<|>>)?= ")
 _OPERATOR = re.compile(
     rf"{STRING}| (for [\w, ]+? in|if|else|or|and|not in|in|is not|is|[=!]=|[<>]=?|\||\^|&|<<|>>|[-+*/%@]|//) "
 )
-# From what binds least to what binds most. Of a comprehension, ``for name in`` is one operator.
+# From the loosest to the tightest. ``for name in`` of a comprehension counts as one operator.
 _WORDS = ("for", "if else", "or", "and", "in not is == != < <= > >=", "|", "^", "&", "<< >>", "+ -", "* / // % @")
 _PRIORITIES = {word: priority for priority, words in enumerate(_WORDS) for word in words.split()}
-OF_NUMBERS = _PRIORITIES["|"]  # the priority of what computes, or a higher one
+OF_NUMBERS = _PRIORITIES["|"]  # arithmetic and bitwise operators have this priority or a higher one
 
 
 class Operator(NamedTuple):
-    """An operator, from the space before it to behind the space after it."""
+    """An operator and the spaces around it."""
 
     start: int
     end: int
@@ -29,17 +29,17 @@ class Operator(NamedTuple):
 
 
 class Brackets:
-    """What stands directly in the brackets at ``opening`` and ``closing``; a whole line has none around it."""
+    """A pair of brackets and what stands directly in it. The outermost stands for the whole line."""
 
     def __init__(self, opening: int) -> None:
         self.opening, self.closing = opening, -1
         self.commas: list[int] = []
         self.inner: list[Brackets] = []
-        self.comment = -1  # where one begins, with the spaces before it
+        self.comment = -1  # the position of the two spaces before it; -1 for none
 
 
 class Span(NamedTuple):
-    """A part of ``text``, from ``low`` to ``high``, and the brackets that it stands in."""
+    """The part of ``text`` from ``low`` to ``high``, which stands in the brackets ``within``."""
 
     text: str
     within: Brackets
@@ -51,25 +51,25 @@ class Span(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Of all of it on one line."""
+        """Its width on one line."""
         return self.high - self.low
 
     def brackets(self) -> list[Brackets]:
-        """Those that stand directly in it, with something in them."""
+        """The brackets directly in it that are not empty."""
         low, high = self.low, self.high
         return [b for b in self.within.inner if low <= b.opening and b.closing < high and b.closing > b.opening + 1]
 
     def operators(self) -> list[Operator]:
-        """Those that stand directly in it."""
+        """The operators directly in it."""
         found = (item for low, high in self._gaps() for item in _OPERATOR.finditer(self.text, low, high) if item[1])
         return [Operator(*item.span(), _PRIORITIES[item[1].partition(" ")[0]]) for item in found]
 
     def assignments(self) -> list[tuple[int, int]]:
-        """The signs of equality between its targets and its value, with the spaces around them."""
+        """The places of ` = ` directly in it."""
         return [item.span() for low, high in self._gaps() for item in _ASSIGNMENT.finditer(self.text, low, high)]
 
     def _gaps(self) -> Iterator[tuple[int, int]]:
-        """What is in none of its brackets."""
+        """The ranges of it that are outside all brackets in it."""
         low = self.low
         for item in self.within.inner:
             if self.low <= item.opening < self.high:
@@ -82,7 +82,7 @@ class Span(NamedTuple):
         return self.split([(comma, comma + 2) for comma in self.within.commas if self.low <= comma < self.high])
 
     def split(self, places: list[tuple[int, int]]) -> list[Span]:
-        """The parts between some places, each of which has a beginning and an end."""
+        """The parts between ``places``, which are ranges of the text."""
         lows = [self.low, *(end for _, end in places)]
         highs = [*(start for start, _ in places), self.high]
         return [Span(self.text, self.within, low, high) for low, high in zip(lows, highs, strict=True) if low < high]

@@ -13,8 +13,8 @@ __all__ = [
     "Names",
 ]
 
-# What a generated module imports, and `getattr`, by which it reads what is named as a keyword. An operator or argument
-# of such a name is spelled with an underscore at its end.
+# What a generated module imports, and `getattr`, by which it reads attributes whose names are keywords. An operator or
+# argument of such a name is spelled with an underscore at its end.
 IMPORTED = frozenset(
     {"Any", "Sequence", "Tensor", "annotations", "builtins", "getattr", "library", "math", "npu", "torch", "warnings"}
 )
@@ -24,9 +24,9 @@ BUILTINS = frozenset(
     | {"abs", "any", "float", "frozenset", "int", "len", "max", "min", "sum", "tuple", "zip"}
 )
 
-KEYWORDS = frozenset({*keyword.kwlist, "__debug__"})  # nothing can be assigned to them
-# What no parameter or variable of generated code is called.
-RESERVED = IMPORTED | BUILTINS | KEYWORDS | {"_"}  # which is what nobody reads
+KEYWORDS = frozenset({*keyword.kwlist, "__debug__"})  # no variable can have these names
+# Names that no parameter or variable of generated code gets; `_` is for values that are not used.
+RESERVED = IMPORTED | BUILTINS | KEYWORDS | {"_"}
 
 # What every object of Python has, in any version: no operator can be looked up under such a name.
 OBJECT_ATTRIBUTES = frozenset(
@@ -52,7 +52,7 @@ def taken(namespace: str, name: str = "", overload: str = "") -> tuple[str, str]
 
 
 class Names:
-    """The names that are taken in some scope, or ``reserved`` as in others, and new ones beside them."""
+    """Gives unique names in one scope: none that is ``taken`` there or ``reserved`` everywhere."""
 
     def __init__(self, taken: Iterable[str] = (), *, reserved: frozenset[str] = KEYWORDS) -> None:
         self._taken = {*taken}

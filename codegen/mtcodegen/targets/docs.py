@@ -15,7 +15,7 @@ __all__ = ["narrowed", "of_file", "of_job"]
 
 
 def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
-    """A page has a place for everything."""
+    """The file as it is: a page leaves nothing out."""
     return file, []
 
 
@@ -25,7 +25,7 @@ def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, s
 
 
 def of_job(job: Job, files: Mapping[pathlib.Path, File]) -> dict[str, str]:
-    """One page with all operators, and a field to look for them."""
+    """One page with all operators and a search field."""
     pages = [plan_page(files[item.path.resolve()], item.path.name) for item in job.inputs]
     sources = ", ".join(page.source for page in pages)
     title = f"Operators of {job.package or ', '.join(page.title for page in pages)}"

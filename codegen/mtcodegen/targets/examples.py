@@ -59,7 +59,7 @@ class Tests:
 
     source: str
     module: str
-    probe: tuple[str, str]  # an operator that is there once the module has been imported: where, and its name
+    probe: tuple[str, str]  # the namespace and name of an operator: it exists once the module was imported
     samples: tuple[Sampled, ...]
     values: tuple[Row, ...]  # sample, expected, tolerance
     devices: tuple[Row, ...]  # sample, device, tolerance
@@ -189,7 +189,7 @@ def _taken(argument: opschema.Argument, sample: str) -> str:
     return f'{sample}.get("{argument.name}", {_default(argument)})'
 
 
-_REDUCTIONS = {"Mean": "1", "Sum": "2"}  # constants that are numbers to Python
+_REDUCTIONS = {"Mean": "1", "Sum": "2"}  # constants of a schema that are numbers in Python
 
 
 def _default(argument: opschema.Argument) -> str:

@@ -38,6 +38,6 @@ def sorted_names(names: Iterable[str]) -> list[str]:
 
 
 def has_odd_names(schemas: Sequence[opschema.Schema]) -> bool:
-    """Whether there are names that linters would rather not see: upper-case arguments, operators like `__and__`."""
+    """Whether names break the linter's rules: upper-case arguments, operators like `__and__`."""
     arguments = {argument.name for schema in schemas for argument in schema.arguments}
     return any(name != name.lower() for name in arguments) or any(s.name.startswith("__") for s in schemas)

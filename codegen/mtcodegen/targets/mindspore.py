@@ -1,4 +1,4 @@
-"""Packages for MindSpore. What it has no place for is left out, and said so."""
+"""Packages for MindSpore. What it does not support is left out, with a warning."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _KEYS = {
 
 
 def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
-    """The operators as cells of MindSpore, and what had to go."""
+    """The operators that MindSpore can have as cells, and a finding for all that was left out."""
     found: list[Diagnostic] = []
     kept = [changed for spec in file.ops if (changed := _operator(spec, found)) is not None]
-    while True:  # what calls an operator that went has to go too
+    while True:  # an operator that calls one that was left out is left out, too
         names = {spec.schema.qualname for spec in file.ops} - {spec.schema.qualname for spec in kept}
         lost = {spec.schema.qualname: gone for spec in kept if (gone := names & _called(spec))}
         if not lost:
@@ -66,7 +66,7 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
         found.append(
             Diagnostic(Code.MT623, f"{name} has no kernel that MindSpore can run", span, "add one for cpu or npu")
         )
-    # MindSpore's tensors are where it puts them.
+    # No device check: MindSpore itself decides where its tensors are.
     unchecked = replace(spec, device_check="NoCheck", overlap_check=())
     return replace(unchecked, kernels=kernels, autocast=(), fallback="", forward=None, graph_update=())
 

@@ -15,7 +15,7 @@ __all__ = ["narrowed", "of_file", "of_job"]
 
 
 def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
-    """The runtime has a place for everything."""
+    """The file as it is: the runtime takes every operator."""
     return file, []
 
 

@@ -59,7 +59,7 @@ class Page:
 
 
 def plan_page(file: File, source: str) -> Page:
-    """What is to be said about the operators of ``file``."""
+    """The page on the operators of ``file``."""
     return Page(source, source.rpartition(".")[0], tuple(_entry(spec) for spec in file.ops))
 
 

@@ -15,7 +15,7 @@ __all__ = ["narrowed", "of_file", "of_job"]
 
 
 def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
-    """A stub has a place for everything."""
+    """The file as it is: a stub leaves nothing out."""
     return file, []
 
 

@@ -1,4 +1,4 @@
-"""Plans to text: the templates, the filters they use, and the imports that the text turns out to need."""
+"""Views to text: the templates, the filters they use, and the imports that were noted for the text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runtime:
-    """What generated files import: how ``torch``, and from where what stubs and tests name.
+    """The runtime that generated files import: the statement for ``torch``, and the modules of the names that they use.
 
     ``support`` are the files that carry out definitions, copied beside modules that import the first of them.
     """
@@ -36,7 +36,7 @@ class Runtime:
     support: tuple[str, ...] = ()
 
     def stub_places(self) -> dict[str, Origin]:
-        """Where the names are that stubs read."""
+        """The modules of the names that stubs use."""
         found = {name: (place, name) for name, place in self.places.items()}
         return found if "torch" in found else {**found, "torch": (self.statement.split()[1], "")}
 
@@ -143,12 +143,12 @@ def _environment() -> jinja2.Environment:
 
 
 def _indented(text: str) -> str:
-    """Statements, a line each, as those of a block."""
+    """Lines as the body of a block."""
     return "\n".join([f"    {line}" if line else "" for line in text.split("\n")])
 
 
 def _markdown(text: str) -> str:
-    """Text in Markdown, where nothing in it means anything."""
+    """Plain text in Markdown: its special characters are escaped."""
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", text)
 
 

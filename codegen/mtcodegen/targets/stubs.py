@@ -19,7 +19,7 @@ from mtcodegen.targets.exports import exported_names, has_odd_names, sorted_name
 __all__ = ["Origin", "Overload", "Signature", "Stub", "StubModule", "plan_stubs"]
 
 Origin = tuple[str, str]  # the module of a name and the name in it; an empty one: the module itself
-_CONSTANTS = ("None", "True", "False")  # not of every type, but nowhere do they stand for anything else
+_CONSTANTS = ("None", "True", "False")  # defaults of a schema that Python spells alike
 _STANDARD = {"Any": ("typing", "Any"), "Sequence": ("collections.abc", "Sequence")}
 
 

@@ -30,7 +30,7 @@ class Target(Protocol):
     """What a module of a target has."""
 
     def narrowed(self, file: File) -> tuple[File, list[Diagnostic]]:
-        """What of a file's operators it has a place for, and notes on the rest."""
+        """The operators as far as the target supports them, and warnings or errors on what it does not."""
 
     def of_file(self, file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
         """The texts that are made of one narrowed file, which lies at ``path``, by their names in ``folder``."""

@@ -1,4 +1,4 @@
-"""Packages for PyTorch itself. What it has no place for is left out, and said so."""
+"""Packages for PyTorch itself. What its library does not support is left out, with a warning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mtcodegen.targets.render import TORCH
 
 __all__ = ["narrowed", "of_file", "of_job"]
 
-# Of Python's keywords those that are TorchScript's, whose lexer reads schemas.
+# The keywords of TorchScript, whose lexer reads schemas, among those of Python.
 _WORDS = frozenset(
     [
         "False",
@@ -52,7 +52,7 @@ _WORDS = frozenset(
         "with",
     ]
 )
-# What `torch.ops`, a namespace and an operator have of their own, where nothing else can be found.
+# Attributes that `torch.ops`, a namespace and an operator already have: an operator of that name cannot be looked up.
 _ATTRIBUTES = {
     "a namespace": {"_dir", "higher_order", "import_module", "load_library", "loaded_libraries"},
     "an operator": {"_dir", "name"},
@@ -64,7 +64,7 @@ _ATTRIBUTES = {
 
 
 def narrowed(file: File) -> tuple[File, list[Diagnostic]]:
-    """The operators as PyTorch can register them, and what had to go."""
+    """The operators as PyTorch can register them, and a finding for all that was left out."""
     found: list[Diagnostic] = []
     ops = [_operator(spec, found) for spec in file.ops]
     return replace(file, ops=tuple(ops)), found
@@ -83,7 +83,8 @@ def of_job(job: Job, files: MappingOf[pathlib.Path, File]) -> dict[str, str]:
 def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
     name = spec.schema.qualname
     if is_variant(spec):
-        spec = calling(spec)  # a gradient of what is written to has no place there, one through the operator has
+        # PyTorch takes no gradient for an operator that writes to its arguments: it calls the functional one.
+        spec = calling(spec)
     if spec.schema.namespace == "aten":
         hint = "give the operators a namespace of their own"
         found.append(Diagnostic(Code.MT621, f"{name}: PyTorch has the namespace `aten` itself", spec.func.span, hint))
@@ -149,7 +150,7 @@ def _tags(spec: OpSpec, found: list[Diagnostic]) -> tuple[str, ...]:
 
 
 def _left_out(spec: OpSpec, key: str, what: str, found: list[Diagnostic]) -> None:
-    """Note that PyTorch has no place for something of an operator."""
+    """Warn that PyTorch does not support something of an operator."""
     span = spec.place.key(key)
     found.append(
         Diagnostic(Code.MT620, f"left out: PyTorch's library takes no {what}", span, severity=Severity.WARNING)

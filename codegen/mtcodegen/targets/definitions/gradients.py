@@ -17,7 +17,7 @@ __all__ = ["chosen_formula", "gradient"]
 
 
 def gradient(scope: Scope) -> views.Derivatives | None:
-    """That of an operator; None where its entry does not say."""
+    """The gradient of an operator; None where its entry says nothing of it."""
     backward = scope.spec.backward
     if backward is None:
         return None
@@ -36,7 +36,7 @@ def gradient(scope: Scope) -> views.Derivatives | None:
 def _formulas(scope: Scope, derivatives: Sequence[Derivative]) -> views.Derivatives:
     count = len(scope.schema.returns)
     wanted = {name: i for name, i in gradient_names(scope.schema).items() if name not in scope.arguments}
-    named = {i: name for name, i in wanted.items()}  # of several, the one with the output's own name
+    named = {i: name for name, i in wanted.items()}  # where an output has several names, the last: its own
     names = [scope.local.unique(named.get(i, "grad" if count == 1 else f"grad{i}")) for i in range(count)]
     emitter = scope.beside({name: names[i] for name, i in wanted.items()})
     gradients = []
@@ -53,7 +53,7 @@ def _formulas(scope: Scope, derivatives: Sequence[Derivative]) -> views.Derivati
 
 
 def _named(expr: Expr, names: Sequence[str]) -> Expr:
-    """With ``grads[i]`` by the name that the gradient's function has for it."""
+    """``expr`` with ``grads[i]`` replaced by the parameter that holds it."""
     match expr:
         case Index(value=Name(id="grads"), index=Literal(value=int() as i)):
             return Name(names[i])

@@ -51,7 +51,7 @@ def _chosen(
         passed = _passed(kernel.body)
         judged = len(kernels) == 1 and kernel.when is None and isinstance(kernel.body, Launch) and tensors <= passed
         condition = "" if judged else _condition(scope, kernel)
-        # What may be missing has no part in the condition: its dtype is for the launch to judge.
+        # An optional tensor is not in the condition: the launch checks its dtype where it is given.
         launch_looks = not condition or not passed.isdisjoint(scope.arguments.keys() - tensors)
         yield condition, _kernel(scope, launchers, kernel, keys, kernel.dtypes if launch_looks else ())
         if not kernel.dtypes and kernel.when is None:
@@ -157,7 +157,7 @@ def _launch(
 
 
 def _first_output(scope: Scope) -> str:
-    """The first output, which something reads now."""
+    """The first output, noted as read: it becomes a variable."""
     name, spelled = next(iter(scope.outputs.items()))
     scope.emitter.read.add(name)
     return spelled

@@ -35,7 +35,7 @@ def operator_view(
     checks = tuple(_joined([_check(scope, check) for check in spec.checks]))
     kernels = tuple(choices(scope, launchers))
     derivatives = gradient(scope)
-    outputs = returns(scope)  # which are variables where something above reads them
+    outputs = returns(scope)  # last: an output is a variable only if a part above reads it
     return views.Operator(
         name=name,
         library=library,
@@ -55,7 +55,7 @@ def operator_view(
 
 
 def _options(spec: OpSpec) -> Iterable[views.Option]:
-    """What is not as it usually is."""
+    """The arguments of the decorator: all that differs from the defaults."""
     if spec.tags:
         yield views.Option("tags", quoted(spec.tags[0]) if len(spec.tags) == 1 else strings(spec.tags))
     if spec.variants != ("function",):
@@ -101,7 +101,7 @@ def _part(scope: Scope, part: str | Formula, formatted: bool) -> str:
 
 
 def _joined(checks: Sequence[views.Check]) -> tuple[views.Check, ...]:
-    """Neighbours that say nothing of their own as one."""
+    """Consecutive checks without a message or an error class of their own as one."""
     found: list[views.Check] = []
     for check in checks:
         if found and not (check.message or check.error or found[-1].message or found[-1].error):
@@ -112,7 +112,7 @@ def _joined(checks: Sequence[views.Check]) -> tuple[views.Check, ...]:
 
 
 def _clauses(expr: Expr) -> Iterable[Expr]:
-    """``a and b`` is two conditions, the second of which is asked for where the first holds."""
+    """The conditions of ``a and b``: a check tests the second only where the first holds."""
     if isinstance(expr, BoolOp) and expr.op == "and":
         for value in expr.values:
             yield from _clauses(value)

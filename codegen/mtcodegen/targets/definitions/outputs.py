@@ -15,7 +15,7 @@ __all__ = ["is_composed", "returns"]
 
 
 def is_composed(spec: OpSpec) -> bool:
-    """Whether what is returned is what other operators compute, and nothing else says it."""
+    """Whether the operator is one expression over other operators, with no kernels for devices and no fake rule."""
     made = any(isinstance(kernel.body, Compute) for kernel in spec.kernels)
     return made and not any(kernel.devices for kernel in spec.kernels) and not spec.fakes
 
@@ -42,7 +42,7 @@ def returns(scope: Scope) -> views.Call | None:
 
 
 def _targets(names: Sequence[str], read: Set[str]) -> tuple[str, ...]:
-    """Variables for outputs, none where nothing reads one."""
+    """Variables for the outputs, with an underscore where one is not read; empty where none is read."""
     return tuple(name if name in read else f"_{name}" for name in names) if read & {*names} else ()
 
 

@@ -14,7 +14,7 @@ from mtcodegen.pycode.names import KEYWORDS, Names
 
 __all__ = ["SPOKEN", "Scope"]
 
-# What the function of a definition calls: no argument's variable is called so.
+# Names that a definition uses itself: no variable of an argument gets one of them.
 SPOKEN = frozenset(
     {"op", "torch", "math", "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast"}
     | {"broadcast_shapes", "can_cast", "ceil", "ceil_div", "desc", "empty", "exp", "f16", "f32", "f64", "floor", "i8"}
@@ -49,12 +49,12 @@ class Scope:
         return found
 
     def read(self, argument: str) -> str:
-        """How an argument is spelled that is read beside the expressions."""
+        """The spelling of an argument, which is noted as read."""
         self.emitter.read.add(argument)
         return self.arguments[argument]
 
     def beside(self, rename: Mapping[str, str]) -> DefinitionEmitter:
-        """What writes expressions of further names, or with other spellings."""
+        """An emitter with further names, or with other spellings for some."""
         emitter = DefinitionEmitter(self.imports, {**self.emitter.rename, **rename})
         emitter.read = self.emitter.read
         return emitter

@@ -20,7 +20,7 @@ _LINEAR = "linear"
 
 
 def tangents(scope: Scope) -> views.Tangents | None:
-    """How an operator is differentiated forward; None where its entry does not say."""
+    """The forward-mode derivative of an operator; None where its entry says nothing of it."""
     forward = scope.spec.forward
     if forward is None:
         return None
@@ -64,12 +64,12 @@ def _spelled(scope: Scope) -> dict[str, str]:
 
 
 def _marked(name: str) -> str:
-    """What no formula can call so: the operator on the tangents, a tangent whatever an argument is called."""
+    """A name that no formula can contain, for the operator on the tangents and for an argument's tangent."""
     return f"<{name}>"
 
 
 def _tangent(spec: OpSpec, tangent: Tangent | None, number: int) -> Expr | None:
-    """That of an output; None where it has none."""
+    """The expression of an output's tangent; None where it has none."""
     if tangent is None:
         return None
     if tangent.marker == "auto_linear":

@@ -32,7 +32,7 @@ class Kernel:
     """What runs on some devices. ``kind``: launch, python, mindspore, compute, variant_of, or returns (on any)."""
 
     kind: str
-    device: str = ""  # empty where it is the usual one
+    device: str = ""  # empty for the default one
     callee: str = ""
     arguments: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
@@ -52,15 +52,15 @@ class Derivatives:
 
     kind: str
     parameters: tuple[str, ...] = ()
-    gradients: tuple[tuple[str, str], ...] = ()  # of which argument, and what it is
-    marks: str = ""  # which outputs have one, where not all do
+    gradients: tuple[tuple[str, str], ...] = ()  # argument, gradient
+    marks: str = ""  # whether each output is differentiable; empty where all are
     function: str = ""
     setup_context: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Tangents:
-    """Those of the outputs: a function of values by their names, one that somebody wrote, or why there is none."""
+    """Tangents of the outputs: expressions, a hand-written ``function``, or the error that says why there are none."""
 
     parameters: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class Operator:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the function says nothing: a schema alone."""
+        """Whether the function has no body: only a schema is declared."""
         return not (self.doc or self.checks or self.returns or self.kernels or self.gradient or self.tangents)
 
 
