@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from opschema.definitions import DefinitionError, Gradients, Symbol, TensorList, Trace
+from opschema.definitions import DefinitionError, Gradients, Symbol, TensorList, TensorSymbol, Trace
 
 from ..._core import Formula, Gradient, Program
 from ._lowering import Lowering
