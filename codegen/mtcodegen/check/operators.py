@@ -41,7 +41,7 @@ def _built_in(own_files: Set[pathlib.Path]) -> dict[str, opschema.Schema]:
     return schemas
 
 
-@functools.lru_cache(maxsize=64)  # whoever checks file after file in one process reads the built-in ones once
+@functools.lru_cache(maxsize=64)  # `watch` checks again and again in one process
 def _declared(text: str) -> Mapping[str, opschema.Schema]:
     """The schemas in a file by the names of their operators. What is wrong with the file its own run says."""
     return {schema.qualname: schema for schema in declared_schemas(Source("", text))}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import string
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -112,16 +111,12 @@ def variants_of(schema: Schema) -> list[Schema]:
 
 def variant_named(schema: Schema, name: str) -> Schema | None:
     """The variant of ``schema`` that is called ``name`` or ``name.overload``; None where none is made."""
-    made = _variant_named(schema.in_namespace(None), name)
-    return None if made is None else made.in_namespace(schema.namespace)
-
-
-@functools.lru_cache(maxsize=4096)  # an import asks for it before its operators have a namespace, and then with one
-def _variant_named(schema: Schema, name: str) -> Schema | None:
-    maker = _makers(schema).get(name)
+    plain = schema.in_namespace(None)
+    maker = _makers(plain).get(name)
     if maker is None or ".__" in name:  # of an overload `_`: names that begin with `__` are Python's own
         return None
-    return maker(schema)
+    made = maker(plain)
+    return None if made is None else made.in_namespace(schema.namespace)
 
 
 def _makers(schema: Schema) -> dict[str, Callable[[Schema], Schema | None]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -112,7 +111,7 @@ def _scope(
     overwritten: Mapping[str, str],
 ) -> Scope:
     table = OperatorTable.of({} if operators is None else operators)
-    return Scope(names, _functions(purpose), table, purpose, schema.qualname.partition(".")[0], overwritten)
+    return Scope(names, _FUNCTIONS[purpose], table, purpose, schema.qualname.partition(".")[0], overwritten)
 
 
 def tangent_scope(
@@ -129,9 +128,9 @@ def tangent_scope(
     return _scope(schema, Purpose.FORWARD, tangents | primals | _outputs(schema) | types, operators, {})
 
 
-@functools.cache
-def _functions(purpose: Purpose) -> Mapping[str, Signature]:
-    return {name: helper for name, helper in HELPERS.items() if purpose in helper.purposes}
+_FUNCTIONS: Mapping[Purpose, Mapping[str, Signature]] = {
+    purpose: {name: helper for name, helper in HELPERS.items() if purpose in helper.purposes} for purpose in Purpose
+}
 
 
 def output_names(schema: opschema.Schema) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -140,11 +139,6 @@ def value_type(type_: opschema.Type) -> ValueType:
     """The type of a schema's value in expressions."""
     if isinstance(type_, opschema.BaseType):
         return _BASE.get(type_.name) or ValueType(Kind.OPAQUE, name=type_.name)
-    return _compound(type_)
-
-
-@functools.lru_cache(maxsize=4096)  # there are few types, and each is asked for in every operator
-def _compound(type_: opschema.OptionalType | opschema.ListType) -> ValueType:
     if isinstance(type_, opschema.OptionalType):
         return replace(value_type(type_.elem), optional=True)
     return ValueType.list_of(value_type(type_.elem))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from collections.abc import Sequence
 
@@ -25,11 +24,6 @@ def quoted(text: str) -> str:
 
 def strings(values: Sequence[str]) -> str:
     """A tuple of string literals."""
-    return _strings(tuple(values))
-
-
-@functools.lru_cache(maxsize=1024)  # operators have few different sets of tags
-def _strings(values: tuple[str, ...]) -> str:
     items = [quoted(value) for value in values]
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import opschema
@@ -23,7 +22,7 @@ from mtcodegen.importer.pytorch.entries import (
     split_names,
 )
 
-__all__ = ["CPP_KEYS", "Dispatch", "NativeFunction", "Precomputed", "known_dispatch_key", "read_native_functions"]
+__all__ = ["CPP_KEYS", "Dispatch", "NativeFunction", "Precomputed", "read_native_functions"]
 
 # Keys that say how PyTorch's C++ is generated, and why each has no counterpart.
 CPP_KEYS = {
@@ -73,7 +72,7 @@ class Precomputed:
     replacements: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False)
 class NativeFunction:
     """One entry. What a key says when it is left out is the default."""
 
@@ -100,21 +99,13 @@ class NativeFunction:
     ufunc_inner_loop: tuple[tuple[str, str], ...] = ()
     use_const_ref_for_mutable_tensors: bool = False
 
-    def __init__(
-        self, place: Place, func: Text, schema: opschema.Schema, cpp: MappingOf[str, str], **given: Any
-    ) -> None:
-        # The constructor of a frozen dataclass sets field after field, and an entry has three keys out of seventeen.
-        vars(self).update(given, place=place, func=func, schema=schema, cpp=cpp)
-
     @property
     def is_composite(self) -> bool:
         """Whether it is made of other operators, so that autograd needs no formula."""
         return not self.dispatch and not self.structured and not self.structured_delegate
 
 
-@lru_cache(maxsize=256)
-def known_dispatch_key(name: str) -> bool:
-    """Whether PyTorch has a dispatch key of this name."""
+def _known_dispatch_key(name: str) -> bool:
     return _DISPATCH_KEY.fullmatch(name) is not None
 
 
@@ -159,7 +150,7 @@ class _Reader(EntryReader):
         for key, value in node.entries.values():
             names = split_names(key.value)
             for name in names:
-                if not known_dispatch_key(name):
+                if not _known_dispatch_key(name):
                     self.fault_in(
                         key, Code.MT113, f"`{name[:60]}` is not a dispatch key", name, suggest(name, _COMMON_KEYS)
                     )
