@@ -62,7 +62,7 @@ def _check_outputs(spec: OpSpec, scope: OpScope) -> None:
 
 
 def _check_unused(spec: OpSpec, scope: OpScope) -> None:
-    """A formula that reads the gradient of an output that has none would read None."""
+    """Report formulas that read the gradient of an output without one: its value would be None."""
     positions = gradient_names(spec.schema)
     arguments = {argument.name for argument in spec.schema.arguments}
     for derivative in spec.backward.derivatives if spec.backward is not None else ():
@@ -149,7 +149,7 @@ def _resolve_formula(
     if derivative.formula is None or (derivative.key.value in _FORWARD and derivative.key.value not in known):
         return derivative
     wanted: ValueType | None = None
-    if all(name in differentiable for name in derivative.arguments):  # of others, it is said already
+    if all(name in differentiable for name in derivative.arguments):  # a wrong name is reported already
         expected = [_gradient_type(known[name].type) for name in derivative.arguments]
         wanted = expected[0] if len(expected) == 1 else ValueType.tuple_of(expected)
     by_device = {

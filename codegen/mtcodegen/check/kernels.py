@@ -1,4 +1,4 @@
-"""Kernels and fake rules: typed arguments, a device each, and outputs that somebody makes."""
+"""Kernels and fake rules: arguments have types, kernels have devices, and every output is allocated."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def is_composite(spec: OpSpec) -> bool:
 
 
 def needs_fake(spec: OpSpec) -> bool:
-    """Whether nothing but a fake rule can say what the outputs look like. Numbers look like nothing."""
+    """Whether nothing but a fake rule can give the outputs' shapes. Outputs that are no tensors have none."""
     returns = spec.schema.returns
     return not runs_on_meta(spec) and any(
         opschema.base_of(returns[i].type).name == "Tensor" for i in fresh_returns(spec.schema)
@@ -64,7 +64,7 @@ def needs_fake(spec: OpSpec) -> bool:
 
 
 def _is_launched(spec: OpSpec) -> bool:
-    """Whether a kernel writes to outputs that somebody has to allocate for it."""
+    """Whether a kernel is launched: its outputs are allocated before, by the fake rule."""
     return any(isinstance(kernel.body, Launch) for kernel in spec.kernels)
 
 
@@ -165,7 +165,7 @@ def resolve_kernels(spec: OpSpec, scope: OpScope) -> OpSpec:
 
 
 def _check_reachable(spec: OpSpec, scope: OpScope) -> None:
-    settled: dict[str, KernelSpec] = {}  # the kernel that takes whatever is left on a device
+    settled: dict[str, KernelSpec] = {}  # by device, the kernel without `dtypes` and `when`, which takes every call
     for kernel in spec.kernels:
         for device in kernel.devices or ("",):
             if device in settled:
@@ -203,7 +203,7 @@ def _check_fallback(spec: OpSpec, scope: OpScope) -> None:
 
 
 def _check_autocast(spec: OpSpec, scope: OpScope) -> None:
-    """There is something to cast, and that is not what a kernel writes to."""
+    """Autocast has tensors to cast, and casts none that the operator writes to."""
     if not spec.autocast:
         return
     tensors = tensor_arguments(spec.schema)
@@ -292,7 +292,7 @@ def _check_block_dim(kernel: KernelSpec, body: Launch, scope: OpScope) -> None:
 
 
 def _check_outputs(body: Launch, scope: OpScope, span: Span) -> None:
-    """A launched kernel writes to memory that is there: somebody has to allocate every output."""
+    """A launched kernel writes to memory that is allocated before, so that a fake rule has to give every output."""
     spec = scope.spec
     for i in fresh_returns(spec.schema):
         ret = spec.schema.returns[i]
@@ -311,7 +311,7 @@ def _check_outputs(body: Launch, scope: OpScope, span: Span) -> None:
 
 
 def _check_written(body: Launch, scope: OpScope, span: Span) -> None:
-    """What a kernel writes to is passed, and as it is: a contiguous copy would take the values with it."""
+    """Every output is among the arguments, and none as a contiguous copy, in which what is written would be lost."""
     passed = {node.id for arg in body.args for node in walk(arg.value.expr) if isinstance(node, Name)}
     unread = any(isinstance(arg.value.expr, Unread) for arg in body.args)
     for i in fresh_returns(scope.schema) if not unread else ():

@@ -31,7 +31,7 @@ class Finding:
 
 
 class Nodes:
-    """A file's nodes: what a rule would change of the text is found by where it stands."""
+    """A file's nodes by place: rules edit the text, and the model has only places."""
 
     def __init__(self, document: Node) -> None:
         self.document = document
@@ -43,7 +43,7 @@ class Nodes:
 
 
 def _mappings(node: Node) -> Iterator[Mapping]:
-    """All there are: no two begin at one character, since a mapping begins with a key."""
+    """All mappings of a document. No two have the same start, since a mapping starts with its first key."""
     if isinstance(node, Mapping):
         yield node
         for _, value in node.entries.values():

@@ -43,5 +43,5 @@ def _built_in(own_files: Set[pathlib.Path]) -> dict[str, opschema.Schema]:
 
 @functools.lru_cache(maxsize=64)  # `watch` checks again and again in one process
 def _declared(text: str) -> Mapping[str, opschema.Schema]:
-    """The schemas in a file by the names of their operators. What is wrong with the file its own run says."""
+    """The schemas in a built-in file by qualified name. Its faults are reported when that file itself is checked."""
     return {schema.qualname: schema for schema in declared_schemas(Source("", text))}

@@ -43,7 +43,7 @@ def resolve_operator(spec: OpSpec, table: OperatorTable) -> tuple[OpSpec, list[D
 
 
 def _resolve_variant(spec: OpSpec, table: OperatorTable) -> OpSpec:
-    """What is wrong with its entry is said there; where a variant of its parts cannot be had, it calls the operator."""
+    """A variant with the entry's kernels, or one that calls the entry if they have faults, which are reported there."""
     if any(isinstance(kernel.body, Variant) for kernel in spec.kernels):
         return spec
     resolved, found = _resolve_entry(spec, table)

@@ -1,4 +1,4 @@
-"""The expressions of an entry, and whether there is Python beside them that no stage can look into."""
+"""The expressions of an entry, and whether it names Python functions, whose code is not analysed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["composed", "every_formula", "gradients", "reads_in_python"]
 
 
 def every_formula(spec: OpSpec) -> Iterator[Formula]:
-    """All that is computed when the operator is called, differentiated, or made without data."""
+    """Every expression: of checks, fake rules, kernels, gradients and tangents."""
     for check in spec.checks:
         yield check.condition
         yield from (part for part in check.message if isinstance(part, Formula))
@@ -50,7 +50,7 @@ def composed(spec: OpSpec) -> Iterator[Formula]:
 
 
 def gradients(spec: OpSpec) -> Iterator[Formula]:
-    """The formulas of ``backward``, for single devices too."""
+    """The formulas of ``backward``, those for single devices included."""
     for derivative in spec.backward.derivatives if spec.backward is not None else ():
         if derivative.formula is not None:
             yield derivative.formula

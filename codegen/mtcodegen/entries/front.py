@@ -28,6 +28,6 @@ def parse_source(source: Source) -> tuple[Node | None, File | None, list[Diagnos
 
 
 def declared_schemas(source: Source) -> list[opschema.Schema]:
-    """The schemas of a file's operators, of which nothing else is read; what cannot be read is left out."""
+    """The schemas of a file's operators, without the rest of each entry; those that do not parse are left out."""
     node, _ = load(source)
     return [] if node is None else schemas_of(node)

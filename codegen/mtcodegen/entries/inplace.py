@@ -36,9 +36,9 @@ def written_in_place(spec: OpSpec, made: OpSpec) -> OpSpec | None:
 
 
 def _needs_values(spec: OpSpec, target: str) -> bool:
-    """Whether the gradient reads what an in-place operator overwrites, or nobody can tell."""
+    """Whether the gradient reads, or may read, the values that an in-place operator overwrites."""
     if spec.backward is None:
-        return any(not kernel.devices for kernel in spec.kernels)  # of the operators that such a kernel calls
+        return any(not kernel.devices for kernel in spec.kernels)  # whose gradient is that of the operators it calls
     read = [read for formula in _formulas(spec.backward) for read in reads(formula.expr)]
     return spec.backward.function is not None or any(one.name == target and one.property is None for one in read)
 
@@ -50,7 +50,7 @@ def _formulas(backward: Backward) -> Iterator[Formula]:
 
 
 def _result_fits(spec: OpSpec, target: str, asked: Text) -> tuple[Check, ...]:
-    """That the argument can hold what the operator computes, in PyTorch's words."""
+    """A check, worded as PyTorch words it, that the result's dtype can be cast to the argument's."""
     dtype = spec.fakes[0].dtype
     if dtype is None or dtype.text.value == f"{target}.dtype":
         return ()

@@ -46,7 +46,7 @@ class Formula:
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """A precondition. ``message`` is a text's parts, with expressions between; without one a sentence is made."""
+    """A precondition. ``message`` is a text cut at its expressions; where it is empty, the runtime words the error."""
 
     condition: Formula
     error: str = ""  # the exception's class; empty: the library's own
@@ -116,7 +116,7 @@ class Compute:
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """A kernel made of another operator, that of ``base``: in place of it, into given outputs, or writing nothing."""
+    """A kernel that calls the operator ``base``, and copies its result into the variant's arguments where it has to."""
 
     base: opschema.Schema
 
@@ -229,8 +229,8 @@ class OpSpec:
     doc: str = ""
     tags: tuple[str, ...] = ()
     variants: tuple[str, ...] = ("function",)
-    device_check: str = "NoCheck"  # which devices its tensors may be on together
-    overlap_check: tuple[str, ...] = ()  # what is refused of memory that it writes to
+    device_check: str = "NoCheck"  # which mixtures of devices its tensors may have
+    overlap_check: tuple[str, ...] = ()  # which overlaps of the memory it writes to are refused
     checks: tuple[Check, ...] = ()
     fakes: tuple[FakeRule, ...] = ()
     fake_function: PythonFunction | None = None
@@ -245,16 +245,16 @@ class OpSpec:
     graph_update: tuple[Text, ...] = ()  # arguments that may change in a captured graph
     examples: tuple[Example, ...] = ()
     output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
-    made_of: opschema.Schema | None = None  # of a variant that `autogen` made: the operator with the entry
+    made_of: opschema.Schema | None = None  # for a variant that `autogen` made: the schema of its entry
 
 
 def default_device_check(tags: Sequence[str]) -> str:
-    """The rule of PyTorch's iterator over elements, or that of its other operators."""
+    """What PyTorch checks: pointwise operators take CPU scalars beside other devices, all others one device."""
     return "CPUScalars" if "pointwise" in tags else "ExactSame"
 
 
 def default_overlap_check(tags: Sequence[str]) -> tuple[str, ...]:
-    """What is refused unless an operator only changes how the elements are seen."""
+    """Memory overlaps that are refused; none where an operator only changes a tensor's shape and strides."""
     return () if "inplace_view" in tags else ("Internal", "Partial")
 
 

@@ -1,4 +1,4 @@
-"""Valid nodes to the model: schemas and expressions are read, nothing is looked up yet."""
+"""Valid nodes to the model: schemas and expressions are parsed, and names in them are not resolved yet."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _BODIES = ("symbol", "python", "mindspore", "compute")
 
 
 def parse(document: Node) -> tuple[File, list[Diagnostic]]:
-    """The operators of a document that ``validate`` had nothing against."""
+    """The operators of a document in which ``validate`` found no fault."""
     reader = _Reader()
     defaults = document if isinstance(document, Mapping) else None
     entries = document.get("ops") if isinstance(document, Mapping) else document
@@ -61,7 +61,7 @@ def parse(document: Node) -> tuple[File, list[Diagnostic]]:
 
 
 def schemas_of(document: Node) -> list[opschema.Schema]:
-    """The schemas of a document's operators, of which nothing else is read; those that cannot be read are left out."""
+    """The schemas of a document's operators, without the rest of each entry; those that do not parse are left out."""
     reader = _Reader()
     entries = document.get("ops") if isinstance(document, Mapping) else document
     namespace = _scalar(document, "namespace") if isinstance(document, Mapping) else None
@@ -204,7 +204,7 @@ class _Reader:
         return names
 
     def formula(self, node: Scalar) -> Formula:
-        """The expression in a text; one that cannot be read is there all the same, so that nobody finds it missing."""
+        """The expression in a text; one that does not parse is ``Unread``, and so not reported as missing, too."""
         text = node.value
         if not node.style and text in ("true", "false"):
             text = text.capitalize()  # YAML's spelling, where it is the whole value
@@ -246,7 +246,7 @@ class _Reader:
         return tuple(parts)
 
     def part(self, node: Scalar, text: str, offset: int) -> Formula:
-        """An expression within a text, whose places are the text's."""
+        """An expression within a text; its offsets count from the start of the text."""
         try:
             return Formula(node, parse_expression(" " * offset + text))
         except ExpressionError as error:
@@ -340,7 +340,7 @@ class _Reader:
         )
 
     def kernel_arg(self, node: Scalar) -> KernelArg:
-        """``f32(scale)`` is ``scale`` passed as a C float; ``desc(x)`` and ``upload(tiling)`` are ways to pass, too."""
+        """``f32(scale)`` is ``scale`` passed as a C float; ``desc(x)`` and ``upload(tiling)`` are other ways."""
         formula = self.formula(node)
         match formula.expr:
             case tree.Call(function=tree.Name(id=name), arguments=(value,), keywords=()) if name in C_TYPES:
@@ -451,11 +451,11 @@ class _Reader:
 
 
 def _is_cut_short(node: Scalar) -> bool:
-    """Whether ``[f(a, b)]`` was meant to be one value, and is two to YAML."""
+    """Whether a comma cut a call in two, as in ``[f(a, b)]``, which is a list of two values in YAML."""
     unclosed = node.value.count("(") - node.value.count(")")
     if node.style or not unclosed:
         return False
-    text, near = node.source.text, 100  # characters: to copy all of a file for each of its faults would take long
+    text, near = node.source.text, 100  # characters, so that not the whole file is copied for each fault
     if unclosed > 0:
         return text[node.end : node.end + near].lstrip().startswith(",")
     return text[max(0, node.start - near) : node.start].rstrip().endswith(",")

@@ -37,7 +37,7 @@ def is_tensor_list(type_: opschema.Type) -> bool:
 
 
 def tensor_arguments(schema: opschema.Schema) -> list[opschema.Argument]:
-    """Arguments that are one tensor and always there, the ones written to included."""
+    """Arguments of the type ``Tensor``, neither optional nor lists; those written to are included."""
     return [argument for argument in schema.arguments if is_tensor(argument.type)]
 
 

@@ -54,7 +54,7 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
 
 
 def is_variant(spec: OpSpec) -> bool:
-    """Whether an operator was made of another entry: nothing in it is the user's to check."""
+    """Whether `autogen` made the operator of an entry; then faults are reported for that entry alone."""
     return spec.made_of is not None
 
 
@@ -65,7 +65,7 @@ def _asked(spec: OpSpec) -> Iterator[tuple[str, Text]]:
 
 
 def _bare(name: str, schema: Schema) -> str:
-    """A name without the namespace, which is that of the operator: a variant has no other."""
+    """A variant's name without the namespace, which is always that of its operator."""
     return name.removeprefix(f"{schema.namespace}::")
 
 
@@ -75,9 +75,9 @@ def variant_name(schema: Schema) -> str:
 
 
 def _variant(spec: OpSpec, schema: Schema, asked: Text) -> OpSpec:
-    """The operator ``schema``, made of an entry: of its parts where it can be, else a kernel that calls it."""
+    """The variant ``schema`` of an entry: with the entry's own kernels where possible, else with one that calls it."""
     published = spec.autogen_as.get(asked.value)
-    # What is written in place has the shape of the result; an `out` takes it.
+    # An in-place variant has the shape of its result, and stays pointwise; an out variant resizes its argument.
     in_place = ("pointwise",) if schema.kind is SchemaKind.INPLACE else ()
     kept = tuple(tag for tag in spec.tags if tag in (*_KEPT_TAGS, *in_place))
     made = OpSpec(
@@ -120,7 +120,7 @@ def variant_named(schema: Schema, name: str) -> Schema | None:
 
 
 def _makers(schema: Schema) -> dict[str, Callable[[Schema], Schema | None]]:
-    """What makes variants, by the names that they have."""
+    """The functions that make the variants of a schema, by the names of the variants."""
     overload = f".{schema.overload}" if schema.overload else ""
     match schema.kind:
         case SchemaKind.FUNCTIONAL:
@@ -145,7 +145,7 @@ def _is_writable(type_: opschema.Type) -> bool:
 
 
 def _handed_back(written: Iterable[Argument]) -> tuple[Return, ...]:
-    """What an operator returns of what it writes to: all of it, or nothing where there is a list among it."""
+    """The returns of an operator that writes to its arguments: all of these, or nothing where one is a list."""
     returns = tuple(Return(argument.type, None, argument.alias) for argument in written)
     return returns if all(is_tensor(ret.type) for ret in returns) else ()
 

@@ -43,7 +43,7 @@ class Import:
 
     @property
     def operators(self) -> int:
-        """How many."""
+        """How many operators were imported."""
         return len(self.imported)
 
     @cached_property
@@ -57,7 +57,7 @@ class Import:
         """A file in our language, with the notes as comments; empty where nothing was read."""
         from mtcodegen.importer.render import render
 
-        notes = self.notes  # what is withdrawn is known with them
+        notes = self.notes  # computed first: it withdraws formulas with faults
         return render(self.imported, self.namespace, self.sources, self.left_out) if notes or self.sources else ""
 
     def modules(self, path: pathlib.Path, folder: pathlib.Path) -> Modules:
@@ -145,7 +145,7 @@ def _others(
 
 
 def _missing(schemas: Iterable[opschema.Schema], select: Sequence[str], path: pathlib.Path) -> list[Diagnostic]:
-    """What no operator is there for."""
+    """A finding for each name or pattern of the selection that matches no operator."""
     offered = [(schema.name, schema.overload) for schema in schemas]
     missing = [pattern for pattern in select if not any(_is_selected(*item, [pattern]) for item in offered)]
     known = {text for name, overload in offered for text in (name, f"{name}.{overload}" if overload else name)}

@@ -77,7 +77,7 @@ def _simplified(node: CppExpr) -> CppExpr:
         case Ternary(condition=Call(function=Member(value=Name(id="grad"), name="defined")), body=body):
             return _simplified(unwrapped(body))
         case Ternary(condition=Call(function=Scoped(parts=("GradMode", "is_enabled"))), body=body):
-            return _simplified(unwrapped(body))  # the one that is right in both cases
+            return _simplified(unwrapped(body))  # right whether or not the condition holds
     return node
 
 

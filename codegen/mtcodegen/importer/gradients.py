@@ -62,7 +62,7 @@ class DerivativeTable:
                 _add_formulas(imported, variant, tensors, grad)
             else:
                 _add_variant(imported, variant, grad)
-        if not imported.gradients:  # for keys that there are not
+        if not imported.gradients:  # all formulas were for devices that are not supported
             imported.backward = "not_implemented"
         _add_differentiability(imported, entry)
 
@@ -179,7 +179,9 @@ def _gradient(imported: Imported, formula: Formula, tensors: list[str], grad: st
 
 def _converted(expr: CppExpr, formula: Formula, imported: Imported) -> str:
     """In our language. Raises ConversionError."""
-    arguments = imported.schema.arguments if "/" in formula.text.value else ()  # nothing else asks what is an integer
+    arguments = (
+        imported.schema.arguments if "/" in formula.text.value else ()
+    )  # only a division asks which operands are integers
     return to_expression(expr, [item.name for item in arguments if str(item.type).rstrip("?") in ("int", "SymInt")])
 
 

@@ -35,7 +35,7 @@ from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 __all__ = ["lower", "schema_table"]
 
 _MARKERS = ("not_implemented", "not_differentiable")
-_OF_ARGUMENTS = (Code.MT207, Code.MT208)  # what is wrong with a call that gives too many arguments by position
+_OF_ARGUMENTS = (Code.MT207, Code.MT208)  # the faults of a call with too many positional arguments
 _WORDS = ("auto_linear", "auto_element_wise", *_MARKERS)
 
 
@@ -49,9 +49,9 @@ def schema_table(operators: Iterable[Imported], namespace: str) -> OperatorTable
 def lower(
     operators: Iterable[Imported], namespace: str, table: OperatorTable
 ) -> tuple[tuple[OpSpec, ...], list[Diagnostic]]:
-    """The operators as the generator has them, and what it has against them that could not be withdrawn."""
+    """The operators in the generator's model, and the faults that withdrawing a formula did not mend."""
     found = [_Lowering(operator, namespace, table) for operator in operators]
-    with without_suggestions():  # notes have none
+    with without_suggestions():  # withdrawn formulas become notes, which show no suggestions
         for item in found:
             item.settle()
     for item in found:
@@ -74,7 +74,7 @@ class _Lowering:
         self.named = False
 
     def settle(self) -> None:
-        """Resolve the operator, without what is refused."""
+        """Resolve the operator, withdrawing formulas that have faults."""
         self.resolve()
         while self.faults and (self.name_arguments() or self.withdraw()):
             self.resolve()

@@ -57,7 +57,7 @@ def make_modules(
 
 
 def _parts(operators: Sequence[Imported]) -> list[list[Imported]]:
-    """As equal as can be, in the order of the file; overloads share a name in their module, so they stay together."""
+    """Parts of nearly equal size, in the order of the file; overloads share a name, and stay in one module."""
     overloads = Counter(_base(operator) for operator in operators)
     size = -(-len(operators) // max(1, -(-len(operators) // MOST)))
     parts: list[list[Imported]] = [[]]
@@ -76,7 +76,7 @@ def _parts(operators: Sequence[Imported]) -> list[list[Imported]]:
 
 
 def _base(operator: Imported) -> tuple[str | None, str]:
-    """What its variants share with it, too: an in-place operator may ask for the functional one."""
+    """The name that an operator shares with its overloads and its variants, which go to the same module."""
     return operator.schema.namespace, functional_name(operator.schema)
 
 

@@ -45,7 +45,7 @@ def _notes_on(left_out: Iterable[Imported]) -> list[Note]:
             (f"{', '.join(gradient.arguments)}: {gradient.text.value}", gradient.text.span)
             for one in item.gradients
             for gradient in (one, *one.by_device.values())
-            if gradient.text is not None and gradient.formula != "not_implemented"  # of those there are notes
+            if gradient.text is not None and gradient.formula != "not_implemented"  # those have notes already
         ]
         made += [(f"{tangent.output}: {tangent.text.value}", tangent.key.span) for tangent in item.forward]
         found.append(Note(str(item.schema), reason, item.span))

@@ -21,7 +21,7 @@ from mtcodegen.importer.pytorch.parser import parse_formula
 __all__ = ["OpPluginReader", "is_op_plugin", "newest_derivatives"]
 
 _SECTIONS = ("official", "custom", "symint", "autograd", "quant", "sparse")
-_NAMESPACE = "npu"  # of what is not one of PyTorch's own operators
+_NAMESPACE = "npu"  # of operators that are not PyTorch's own
 _VERSION_KEYS = ("acl_op", "op_api", "sparse", "version")
 _NAMED = re.compile(r"\bDimname\b")
 _DTYPES = {
@@ -152,7 +152,7 @@ class OpPluginReader(EntryReader):
         if self.kernels:
             imported.kernels.append(python_kernel(schema, ("npu",), self.kernels))
         self.derivatives.add_backward(imported, composite=False)
-        imported.schema = own  # only now: derivatives.yaml has no namespaces
+        imported.schema = own  # set last: the lookup in derivatives.yaml is without namespace
         return imported
 
     def launch(self, node: Node | None, imported: Imported) -> None:

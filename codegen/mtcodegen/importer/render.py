@@ -103,7 +103,7 @@ def _comment(note: Note) -> list[str]:
     text = " ".join(f"not carried over: {note.text} ({note.reason})".split())
     if not text.isprintable():  # from an escape in a quoted text: YAML does not allow it in a comment
         text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
-    if len(text) + 2 <= _WIDTH:  # nearly all
+    if len(text) + 2 <= _WIDTH:
         return [f"# {text}"]
     return textwrap.wrap(
         text, _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False, break_on_hyphens=False
