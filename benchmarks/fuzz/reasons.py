@@ -428,7 +428,7 @@ REASONS = (
         lambda call, ours, theirs: (
             re.search(
                 "INTERNAL ASSERT FAILED|primitive descriptor|itensor_view_from_dense|undefined Tensor|"
-                "basic_string: construction from null|"
+                "basic_string: construction from null|unpackString: expected bytes|"
                 "^unknown parameter type$",
                 _message(theirs),
             )
@@ -439,6 +439,15 @@ REASONS = (
         "PyTorch cuts what it quotes in the middle of a letter, and cannot say it",
         _kinds("error"),
         lambda call, ours, theirs: _raises(theirs, "UnicodeDecodeError") and isinstance(ours, Raised),
+    ),
+    Reason(
+        "PyTorch's sub negates alpha in 64 bits, in which -2**63 stays what it is",
+        _kinds("value"),
+        lambda call, ours, theirs: (
+            re.search(r"\.r?sub_?$", _name(call)) is not None
+            and "-2**63" in call.source()
+            and _same_form(call, ours, theirs)
+        ),
     ),
     Reason(
         "PyTorch's vmap takes the first of a batch of none, to learn the dtype beside a number",

@@ -125,6 +125,11 @@ cdef class OpOverload:
         """Whether a program defined the operator; false of the built-in ones."""
         return not self.is_builtin
 
+    def takes_whole_lists(self):
+        """From now on ``f(x, 2, 3)`` is no call of ``f(Tensor x, int[] sizes)``: only methods take lists in parts."""
+        if self.sig.varargs > 0:
+            self.sig.varargs = -1
+
     def name(self):
         """``ns::name`` or ``ns::name.overload``."""
         return self.sig.qualname

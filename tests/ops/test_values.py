@@ -300,3 +300,22 @@ def test_functions_of_numpy_on_tensors_give_tensors() -> None:
     agree(lambda t: np.add(t.tensor([1.0, 2.0]), np.array([1.0, 2.0])))
     agree(lambda t: np.sin(t.tensor([1.0, 2.0])))
     agree(lambda t: t.tensor([1, 2]) + np.int64(3))
+
+
+@pytest.mark.parametrize("base", [0, 0.0, -2, 0.5, 3])
+def test_the_gradient_of_a_number_to_the_power_of_a_tensor(base: float) -> None:
+    def case(t: Any) -> Any:
+        exponent = t.tensor([0.0, 1.0, -1.0, 2.0], requires_grad=True)
+        t.ops.aten.pow.Scalar(base, exponent).sum().backward()
+        return exponent.grad
+
+    agree(case)
+
+
+def test_the_gradient_of_a_join_of_nothing() -> None:
+    def case(t: Any) -> Any:
+        nothing = t.zeros(0, requires_grad=True)
+        t.cat([nothing, nothing], 5).sum().backward()
+        return nothing.grad
+
+    agree(case)

@@ -328,6 +328,17 @@ CALLS = {
         torch.addmm(torch.zeros(3, 2), torch.ones(1, 1), torch.ones(1, 2))
         torch.addmm(v.to("meta"), a.to("meta"), a.t().to("meta"))
         torch.addmm(v[:2].to("meta"), a.to("meta"), a.t().to("meta")).shape
+        torch.permute_copy(e, 1)
+        torch.view_copy(v, 3)
+        torch.expand_copy(v, 3)
+        torch.permute_copy(a, (1, 0)).shape
+        a.permute(1, 0).shape
+        torch.cat([e, e], 5)
+        torch.cat([e, a], 1)
+        torch.cat([e, a], 2)
+        list(torch.nn.Linear(1, 1).state_dict([], destination={"a": 1}))
+        list(torch.nn.Linear(1, 1).state_dict({"b": 2}, "p", prefix="q"))
+        list(torch.nn.Linear(1, 1).state_dict({"b": 2}, "p"))
         torch.ones(1).expand(2**40).index_select(0, torch.tensor(2))
         a.index_select(0, torch.tensor(1).expand(2**62))
         a.t().index_select(1, torch.tensor([1, 0, 1]))

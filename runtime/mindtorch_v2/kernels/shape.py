@@ -499,7 +499,7 @@ def _joined(tensors: Sequence[Tensor], dim: int) -> tuple[int, list[Tensor], lis
     parts = list(tensors)
     if (0,) in shapes:  # counts as nothing, as in PyTorch
         parts = [tensor for tensor in tensors if tensor.shape != (0,)] or parts[:1]
-    d = wrap_dim(dim, parts[0].dim())
+    d = 0 if parts[0].shape == (0,) else wrap_dim(dim, parts[0].dim())  # where none counts no dimension is wrong
     shape = list(parts[0].shape)
     for i, part in enumerate(parts[1:], 1):
         if part.dim() != len(shape):
@@ -533,7 +533,7 @@ def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
 def cat_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the parts' sizes."""
     tensors, dim = inputs
-    ctx.dim = wrap_dims(dim, output.dim())[0]
+    ctx.dim = 0 if output.shape == (0,) else wrap_dim(dim, output.dim())
     ctx.sizes = [0 if tuple(tensor.shape) == (0,) else tensor.shape[ctx.dim] for tensor in tensors]
     ctx.shapes = [tensor.shape for tensor in tensors]
 

@@ -31,6 +31,9 @@ def publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> Callable[[],
     method = "method" in variants
     # A hand-written function of the top level (`torch.empty`, ...) stands before the operator that it calls.
     function = "function" in variants and packet.namespace == "aten" and _is_free(name)
+    if not method:
+        for overload in packet.overloads():
+            getattr(packet, overload).takes_whole_lists()
     if method:
         _methods.setdefault(name, []).append(packet)
         _core.install_method(name, _method_form(packet))

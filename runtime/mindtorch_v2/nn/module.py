@@ -384,8 +384,9 @@ class Module:
         """Parameters and persistent buffers by name, detached unless ``keep_vars``; and extra state."""
         if args:
             warnings.warn("Positional args are being deprecated, use kwargs instead.", FutureWarning, stacklevel=2)
-            given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
-            return self.state_dict(**{"destination": destination, "prefix": prefix, "keep_vars": keep_vars, **given})
+            destination = args[0] if destination is None else destination  # a keyword counts first, as in PyTorch
+            prefix = args[1] if len(args) > 1 and prefix == "" else prefix
+            keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
         if not isinstance(prefix, str):
             raise TypeError(f"state_dict(): argument 'prefix' must be str, not {type(prefix).__name__}")
         state = OrderedDict() if destination is None else destination
