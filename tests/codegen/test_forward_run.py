@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import mindtorch_v2
-from tests.codegen.support import load
+from tests.codegen.support import load, write
+from tests.codegen.test_torch_form import made
 
 oracle = pytest.importorskip("torch")
 # PyTorch's forward mode imports parts of its deprecated `torch.jit`.
@@ -98,6 +101,21 @@ def ops(tmp_path_factory):
     return load(tmp_path_factory.mktemp("forward"), OPS)
 
 
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    """The same for PyTorch."""
+    folder = tmp_path_factory.mktemp("forward_torch")
+    files, shown = made(folder, OPS)
+    assert "error" not in shown
+    assert "forward" not in shown.replace("codegen_forward", "")
+    write(folder / "codegen_forward_torch", files)
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module("codegen_forward_torch.ops")
+    finally:
+        sys.path.remove(str(folder))
+
+
 X, Y, V, W = (
     [[1.5, -2.0], [0.5, 3.0]],
     [[2.0, 4.0], [-1.0, 0.25]],
@@ -154,6 +172,38 @@ def test_tangents_are_pytorchs(ops, name, values, given, same, keywords):
     assert any(item is not None for item in ours[1::2])
 
 
+@pytest.mark.parametrize(("name", "values", "given", "same", "keywords"), [c for c in CASES if c[0] != "second"])
+def test_tangents_in_pytorch(theirs, name, values, given, same, keywords):
+    def declared(*args):
+        return getattr(theirs, name)(*args, **keywords)
+
+    assert tangents(oracle, declared, list(values), list(given)) == tangents(oracle, same, list(values), list(given))
+
+
+def test_in_pytorch_what_has_no_rule_refuses_tangents(theirs):
+    with pytest.raises(
+        NotImplementedError, match="codegen_forward::second: an argument has a tangent, and there is no"
+    ):
+        tangents(oracle, theirs.second, [X, Y], [None, W])
+    with pytest.raises(NotImplementedError, match="refused: the tangent of `result` is not implemented"):
+        tangents(oracle, theirs.refused, [X], [V])
+    x, b = (oracle.tensor(value) for value in (X, V))
+    assert tangents(oracle, lambda a: theirs.linear(x, [a, b], oracle.tensor(0)), [Y], [W]) == tangents(
+        oracle, lambda a: (x - a + b) * 3, [Y], [W]
+    )
+
+
+@pytest.mark.parametrize(("name", "same"), [("power_", lambda x: x**3), ("double_", lambda x: x * 2)])
+def test_in_place_in_pytorch(theirs, name, same):
+    def in_place(x):
+        x = x.clone()
+        result = getattr(theirs, name)(x)
+        assert result is x
+        return result
+
+    assert tangents(oracle, in_place, [X], [V]) == tangents(oracle, same, [X], [V])
+
+
 @pytest.mark.parametrize("given", [(V, None, None), (None, W, None), (V, W, W)])
 def test_a_list_of_tensors_has_a_tangent_each(ops, given):
     def declared(x, first, second):
@@ -182,7 +232,7 @@ def test_what_is_not_implemented_says_so(ops):
         tangents(mindtorch_v2, ops.refused, [X], [V])
 
 
-def test_a_tangent_can_be_differentiated_again(ops):
+def test_a_tangent_can_be_differentiated_again(ops, theirs):
     """Reverse over forward: the gradient of the tangent."""
 
     def nested(torch, function):
@@ -193,4 +243,5 @@ def test_a_tangent_can_be_differentiated_again(ops):
             (gradient,) = torch.autograd.grad(tangent.sum(), x)
         return gradient.tolist()
 
-    assert nested(mindtorch_v2, ops.curve) == nested(oracle, lambda x, y: x * x * y)
+    expected = nested(oracle, lambda x, y: x * x * y)
+    assert nested(mindtorch_v2, ops.curve) == nested(oracle, theirs.curve) == expected

@@ -217,6 +217,9 @@ ops:
 - func: square_(Tensor(a!) x) -> Tensor(a!)
   kernels: [{compute: x * x}]
   backward: {x: grad}
+- func: grow(Tensor(a!) x) -> ()
+  kernels: [{device: cpu, compute: 'x.add_(1)'}]
+  backward: not_implemented
 """
 
 
@@ -253,6 +256,9 @@ def test_what_pytorch_registers_no_gradient_for_is_refused_where_one_would_be_ne
         squares.square_(x * 1)
     assert squares.mixed(x.detach(), y=y).tolist() == [3.0, 8.0]
     with oracle.no_grad():
+        assert squares.grow(y) is None
+        assert y.tolist() == [4.0, 5.0]
+        y.sub_(1)
         version = y._version
         assert squares.square_(y) is y
         assert (y.tolist(), y._version) == ([9.0, 16.0], version + 1)
@@ -342,6 +348,26 @@ x = torch.tensor([4.0], requires_grad=True); ops.root(x).backward(); print(x.gra
 """
     done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True)
     assert done.stdout == "0.25\n", done.stderr
+
+
+@pytest.mark.parametrize("target", ["torch", "mindspore"])
+def test_what_a_target_cannot_do_is_an_error_at_import(tmp_path, target):
+    """Of a definition by hand: the generator leaves it out, and says so."""
+    files, _ = made(tmp_path, SAVED, target)
+    name = f"codegen_updated_{target}"
+    support = f"_{target}_definitions"
+    lines = [f"from .{support} import Library", "lib = Library('codegen_updated', 'FRAGMENT')"]
+    lines += [
+        "@lib.operator('f(Tensor x, int n) -> Tensor', graph_update=('n',))",
+        "def f(op, x, n): op.returns(x * n)",
+    ]
+    write(tmp_path / name, {**files, "__init__.py": "", "ops.py": "\n".join(lines)})
+    sys.path.insert(0, str(tmp_path))
+    try:
+        with pytest.raises(RuntimeError, match=r"codegen_updated::f: graph_update=\['n'\]: .* leave it out"):
+            importlib.import_module(f"{name}.ops")
+    finally:
+        sys.path.remove(str(tmp_path))
 
 
 @pytest.fixture(scope="module")
@@ -544,7 +570,7 @@ def test_that_no_gradient_flows_is_registered_like_a_gradient(tmp_path: Path, fu
 def test_many_warnings_stand_in_nobodys_way(tmp_path: Path, last: str, errors: list[str]) -> None:
     """A package is written however much is left out of it, and an error is shown however many warnings precede it."""
     entry = "- func: many::f{}(Tensor x) -> Tensor\n  kernels: [{{python: 'm:f'}}]\n  backward: {{x: {}}}\n"
-    entry += "  forward: {{result: x_t}}\n"
+    entry += "  autocast: {{npu: float16}}\n"
     path = tmp_path / "ops.yaml"
     path.write_text("".join(entry.format(i, last if i == 249 else "grad") for i in range(250)))
     generated, found = generate([Job((Input(path, "ops.yaml"),), tmp_path / "generated", target="torch")])

@@ -500,8 +500,8 @@ class Code(Enum):
     MT620 = (
         "something that PyTorch has no place for",
         "With `--target torch` operators are registered with PyTorch itself, where kernels of MindSpore and of NPUs, "
-        "gradients of operators that write to an argument or return a view, forward-mode formulas, graph updates and "
-        "casts on npu cannot be. They are left out.",
+        "gradients of operators that write to an argument or return a view, forward-mode formulas of views, graph "
+        "updates and casts on npu cannot be. They are left out.",
     )
     MT621 = (
         "an operator that PyTorch cannot register",

@@ -114,8 +114,8 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
     if kept != spec.autocast:
         _left_out(spec, "autocast", "casts on npu", found)
         changed = replace(changed, autocast=kept)
-    if spec.forward is not None:
-        _left_out(spec, "forward", "forward-mode formulas", found)
+    if spec.forward is not None and any(arg.alias and not arg.is_write for arg in spec.schema.arguments):
+        _left_out(spec, "forward", "forward-mode formulas of operators that return views", found)
         changed = replace(changed, forward=None)
     if spec.graph_update:
         _left_out(spec, "graph", "graph updates", found)

@@ -359,8 +359,17 @@ class Library:
         tags: str | Sequence[str] = (),
         variants: Sequence[str] = (),
         deprecated: str | None = None,
+        graph_update: Sequence[str] = (),
     ) -> Callable[[Callable[..., None]], Any]:
-        """Decorator: an operator is what the function says of symbols. Tags and methods have no place."""
+        """Decorator: an operator is what the function says of symbols.
+
+        Tags and methods have no place, nor have rules of op.jvp: MindSpore's `jvp` differentiates gradients.
+        """
+        if graph_update:
+            raise DefinitionError(
+                f"{self.ns}::{schema.partition('(')[0]}: graph_update={list(graph_update)}: MindSpore captures no "
+                "graphs whose arguments are updated; leave it out for this target"
+            )
         return functools.partial(self._defined, opschema.parse_schema(f"{self.ns}::{schema}"), deprecated)
 
     def _defined(self, schema: opschema.Schema, deprecated: str | None, function: Callable[..., None]) -> _Operator:

@@ -79,7 +79,7 @@ class Planned(Definition):
             if outputs is None:
                 self._fail(low, self.no_kernel(way, key), inputs)
             else:
-                low.finish(outputs)
+                low.finish(outputs[: len(self.signature.returns)])
 
         lowering.ways(self.ways, do, end)
         return lowering.plan(self.signature.name)

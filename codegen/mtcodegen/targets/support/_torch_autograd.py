@@ -251,29 +251,41 @@ def _refuse(overload: Any) -> Any:
 
 # ---------------------------------------------------------------- tangents
 def _with_tangents(overload: Any, definition: Planned, rule: _Rule | None, inputs: list[Any], given: Any) -> Any:
-    """A call whose outputs have tangents: those of the rule, or of the gradient where there is none."""
-    schema = overload._schema
-    primals = _with((forward_ad.unpack_dual(tensor).primal for tensor in _tensors(inputs)), inputs)
-    before = [
-        _with((tensor.clone() for tensor in _tensors([value])), value) if _is_written(argument) else value
-        for argument, value in zip(schema.arguments, primals, strict=True)
-    ]
-    result = called(overload, primals)
-    if rule is not None:
-        found = _outputs(rule(before, given, result))
-    elif definition.builder.marker == "not_differentiable":
-        return result
-    else:
+    """A call whose outputs have the tangents that the rule gives."""
+    if rule is None and definition.builder.marker != "not_differentiable":
         raise NotImplementedError(
-            f"{overload.name()}: it has no forward-mode rule: say `forward` in its declaration, or op.jvp(...) in its "
-            "definition"
+            f"{overload.name()}: an argument has a tangent, and there is no rule for it: say `forward` in the "
+            "declaration, or op.jvp(...) in the definition"
         )
-    values = [_dual(output, tangent) for output, tangent in zip(_outputs(result), found, strict=True)]
+    arguments = overload._schema.arguments
+    primals = _with((forward_ad.unpack_dual(tensor).primal for tensor in _tensors(inputs)), inputs)
+    written = [i for i, a in enumerate(arguments) if a.alias_info is not None and a.alias_info.is_write]
+    before = [_with((t.clone() for t in _tensors([v])), v) if i in written else v for i, v in enumerate(primals)]
+    result = called(overload, primals)
+    if rule is None:
+        return result
+    found = _outputs(rule(before, given, result))
+    values = [
+        _changed(overload, inputs, primals, given, written, output, tangent)
+        for output, tangent in zip(_outputs(result), found, strict=True)
+    ]
     return tuple(values) if isinstance(result, tuple) else values[0]
 
 
-def _is_written(argument: Any) -> bool:
-    return argument.alias_info is not None and argument.alias_info.is_write
+def _changed(
+    overload: Any, inputs: Any, primals: Any, given: Any, written: Sequence[int], output: Any, tangent: Any
+) -> Any:
+    """An output with its tangent: an argument that was written to has it in the place of the one before."""
+    at = next((i for i in written if primals[i] is output), None)
+    if at is None or tangent is None:
+        return _dual(output, tangent)
+    if given[at] is None:
+        raise NotImplementedError(
+            f"{overload.name()}: `{overload._schema.arguments[at].name}`, which it writes to, has no tangent before: "
+            "make it one of zeros with make_dual(...)"
+        )
+    given[at].copy_(tangent)
+    return inputs[at]
 
 
 def _dual(output: Any, tangent: Any) -> Any:

@@ -162,8 +162,10 @@ class Library:
         deprecated: str | None = None,
         fallback: str | None = None,
         autocast: Mapping[str, str] | None = None,
+        graph_update: Sequence[str] = (),
     ) -> Callable[[Callable[..., None]], Any]:
         """Decorator: an operator is what the function says of symbols. Methods (``variants``) are not installed."""
+        _refuse_graph_update(self.ns, schema, graph_update)
 
         def decorate(function: Callable[..., None]) -> Any:
             names = (tags,) if isinstance(tags, str) else tags
@@ -194,6 +196,14 @@ class Library:
         recording = autograd_kernel(overload, definition)
         if recording is not None:
             self._lib.impl(name, recording, "Autograd", with_keyset=True)
+
+
+def _refuse_graph_update(ns: str, schema: str, names: Sequence[str]) -> None:
+    if names:
+        raise DefinitionError(
+            f"{ns}::{schema.partition('(')[0]}: graph_update={list(names)}: PyTorch captures no graphs whose arguments "
+            "are updated; leave it out for this target"
+        )
 
 
 def _signature(name: str, schema: Any) -> Signature:
