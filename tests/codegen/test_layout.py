@@ -38,6 +38,11 @@ def test_docstrings_are_left_as_they_are(quotes: str) -> None:
     assert wrap(f"{text}    function({NAMES}, {NAMES})\n").count("\n") > text.count("\n") + 14
 
 
+def test_nothing_is_lost_without_spaces() -> None:
+    line = f"function({NAMES.replace(', ', ',')},[a,b],(c,),  key='it,s')"
+    assert _tree(wrap(line)) == _tree(line)
+
+
 @pytest.mark.parametrize("value", ["0xff", "1e-5", "1.50", "10_000", "'it is'", 'rb"\\x00"', "a**b", "not(a)", "x [1]"])
 def test_nothing_is_spelled_anew(value: str) -> None:
     line = f"result = function({NAMES}, {value}, key={value})"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 __all__ = ["OF_NUMBERS", "STRING", "Brackets", "Operator", "Span", "read_marks"]
 
 STRING = r""""[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'"""  # brackets in a string are none
-_BRACKET = re.compile(rf"{STRING}|[()\[\]{{}},]|  #.*")
+_BRACKET = re.compile(rf"{STRING}|[()\[\]{{}}]|, *|  #.*")
 _ASSIGNMENT = re.compile(r" (?:[-+*/%@&|^]|//|\*\*|<<|>>)?= ")
 _OPERATOR = re.compile(
     rf"{STRING}| (for [\w, ]+? in|if|else|or|and|not in|in|is not|is|[=!]=|[<>]=?|\||\^|&|<<|>>|[-+*/%@]|//) "
@@ -33,7 +33,7 @@ class Brackets:
 
     def __init__(self, opening: int) -> None:
         self.opening, self.closing = opening, -1
-        self.commas: list[int] = []
+        self.commas: list[tuple[int, int]] = []  # each with the spaces behind it
         self.inner: list[Brackets] = []
         self.comment = -1  # the position of the two spaces before it; -1 for none
 
@@ -79,7 +79,7 @@ class Span(NamedTuple):
 
     def items(self) -> list[Span]:
         """The parts between commas."""
-        return self.split([(comma, comma + 2) for comma in self.within.commas if self.low <= comma < self.high])
+        return self.split([comma for comma in self.within.commas if self.low <= comma[0] < self.high])
 
     def split(self, places: list[tuple[int, int]]) -> list[Span]:
         """The parts between ``places``, which are ranges of the text."""
@@ -96,7 +96,7 @@ def read_marks(text: str) -> Brackets | None:
         start = mark.start()
         char = text[start]
         if char == ",":
-            current.commas.append(start)
+            current.commas.append(mark.span())
         elif char in "([{":
             around.append(current)
             current = Brackets(start)
