@@ -24,7 +24,7 @@ REFUSED = [
     ("a merge of documents", "[]\n---\n[]", "MT103"),
     ("nothing", "", "MT103"),
     ("only a comment", "# nothing\n", "MT103"),
-    ("a list as a key", "[a]: b", "MT103"),
+    ("a list as a key", "[a]: b", "MT106"),
     ("an alias bomb", BOMB, "MT104"),
     ("a tag that makes objects", "ops: !!python/object/apply:os.system ['true']", "MT104"),
     ("a tag on a scalar", "namespace: !x a", "MT104"),
