@@ -245,6 +245,16 @@ def test_a_view_in_place_inside_of_a_gradient() -> None:
     agree(lambda t: t.func.grad(lambda a: t.func.vmap(views_in_place)(a).sum())(x(t)))
 
 
+@pytest.mark.parametrize("steps", [(1, 1), (0, 1), (1, 0), (2, 1), (3, 1), (1, 2)])
+def test_forward_mode_at_inputs_that_overlap_themselves(steps: tuple[int, int]) -> None:
+    """PyTorch's tangents have the input's layout, so that their elements write over one another."""
+    t = mindtorch_v2
+    given = t.arange(9.0).as_strided((2, 3), steps)
+    weights = t.arange(6.0).reshape(2, 3)
+    assert t.func.jacfwd(lambda a: (a * weights).sum())(given).tolist() == weights.tolist()
+    assert t.func.jvp(lambda a: a[1:] * 2, (given,), (weights,))[1].tolist() == (weights[1:] * 2).tolist()
+
+
 # ---------------------------------------------------------------- modules
 
 

@@ -229,6 +229,10 @@ def test_mistakes(function: Callable[..., Any], quoted: str) -> None:
     agree(lambda torch: torch.library.infer_schema(function, mutates_args=()), quoted)
 
 
+def test_parameters_are_read_before_names_of_what_is_mutated() -> None:
+    agree(lambda torch: torch.library.infer_schema(varargs, mutates_args=[["x"]]), "positional-only args")
+
+
 def test_string_annotations_are_resolved_in_the_functions_module() -> None:
     def function(x: Tensor, y: Tensor | None = None, sizes: Sequence[int] | None = None) -> list[Tensor]:
         return [x]

@@ -239,6 +239,14 @@ def test_random_kernels_are_seeded() -> None:
     assert mindtorch_v2.rand(2).tolist() == before  # and others' numbers go on as before
 
 
+def test_a_built_in_gradient_is_registered_whatever_the_arguments() -> None:
+    agree(
+        lambda torch: verdicts(torch, torch.ops.aten.sin.default, (torch.ones(2, requires_grad=True), torch.ones(2)))[
+            "test_autograd_registration"
+        ]
+    )
+
+
 def test_the_default_tests() -> None:
     def case(torch: Any) -> Any:
         op, _lib = operator(torch, "(Tensor x) -> Tensor", CPU=double, Meta=double)

@@ -155,11 +155,17 @@ def keyword_only_vmap(torch: Any) -> Any:
     torch.library.register_vmap(op.name(), lambda info, in_dims, x: (x, 0), lib=lib)
 
 
+def vmap_without_keywords(torch: Any) -> Any:
+    op, lib = defined(torch, "(Tensor x) -> Tensor", CPU=lambda x: x + 1)
+    return torch.library.register_vmap(op.name(), lambda info, in_dims, x: (x, 0), lib=lib)
+
+
 KEYWORD_ONLY: dict[str, Entry] = {
     "a keyword-only tensor of custom_op": (
         lambda t: make(t, lambda x, *, y: x, schema="(Tensor x, *, Tensor y) -> Tensor"), "kwarg-only Tensor args"),
     "a keyword-only tensor in register_autograd": (keyword_only_tensor, "kwarg-only Tensor args"),
     "a keyword-only tensor in register_vmap": (keyword_only_vmap, "kwarg-only Tensor args"),
+    "what register_vmap returns": vmap_without_keywords,
     "keyword-only inputs in setup_context": keyword_only_setup,
     "every input in setup_context": positional_setup,
 }  # fmt: skip

@@ -331,8 +331,19 @@ def _batch_levels(tensor: Tensor) -> set[int]:
 
 def _same_layout(tensor: Tensor, tangent: Tensor) -> bool:
     """Whether views of the tangent will be what views of the primal are; a primal that overlaps itself has no other."""
-    dims = list(zip(tensor.shape, tensor.stride(), tangent.stride(), strict=True))
-    return all(own == other for size, own, other in dims if size > 1) or any(s > 1 and own == 0 for s, own, _ in dims)
+    dims = zip(tensor.shape, tensor.stride(), tangent.stride(), strict=True)
+    return all(own == other for size, own, other in dims if size > 1) or _may_overlap(tensor)
+
+
+def _may_overlap(tensor: Tensor) -> bool:
+    """Whether elements of the tensor may share memory: a step is not longer than what the shorter steps reach."""
+    reach = 0
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1:
+            if step <= reach:
+                return True
+            reach += (size - 1) * step
+    return False
 
 
 def _zeros_in_layout(tensor: Tensor, *like: Tensor) -> Tensor:

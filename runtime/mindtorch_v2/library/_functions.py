@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from collections.abc import Callable, Sequence
@@ -181,11 +182,17 @@ def register_vmap(op: Operator, func: Callable[..., Any] | None = None, /, *, li
     """
     overload = _resolve(op, "register_vmap")
     if func is None:
-        return lambda function: register_vmap(op, function, lib=lib)
+        return functools.partial(_registered_vmap, op, lib)
     require_positional_tensors(overload._schema, "register_vmap")
     handle = find_handle(op)
     library = handle._lib if handle is not None and lib is None else _library_for(overload.namespace, lib)
     register_batching_rule(library, overload, func)
+    return None
+
+
+def _registered_vmap(op: Operator, lib: Library | None, func: Callable[..., Any]) -> Callable[..., Any]:
+    """`register_vmap` as a decorator, which leaves its function its name."""
+    register_vmap(op, func, lib=lib)
     return func
 
 

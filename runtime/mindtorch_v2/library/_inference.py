@@ -57,15 +57,9 @@ class _Inference:
                 f"'unknown', got the string {mutates_args!r}"
             )
         self.all_mutable = isinstance(mutates_args, str)
-        self.mutated = frozenset() if self.all_mutable else frozenset(mutates_args)
+        self.mutated = () if self.all_mutable else tuple(mutates_args)
 
     def schema(self, op_name: str | None) -> str:
-        missing = self.mutated - set(self.signature.parameters)
-        if missing:
-            raise self.error(
-                f"{missing} in mutates_args were not found in the custom op's signature. mutates_args should contain "
-                "the names of all args that the custom op mutates, or just the string 'unknown' if you don't know."
-            )
         parts: list[str] = []
         seen_keyword_only = False
         for position, parameter in enumerate(self.signature.parameters.values()):
@@ -76,6 +70,12 @@ class _Inference:
             elif parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
                 raise self.error("We do not support positional-only args, varargs, or varkwargs.")
             parts.append(self.argument(parameter, position))
+        missing = set(self.mutated) - set(self.signature.parameters)
+        if missing:
+            raise self.error(
+                f"{missing} in mutates_args were not found in the custom op's signature. mutates_args should contain "
+                "the names of all args that the custom op mutates, or just the string 'unknown' if you don't know."
+            )
         return f"{op_name or ''}({', '.join(parts)}) -> {self.returns()}"
 
     def argument(self, parameter: inspect.Parameter, position: int) -> str:
