@@ -62,6 +62,11 @@ cdef class FunctionCtx(Node):
     @property
     def saved_tensors(self):
         """What was saved. Raises RuntimeError where one was changed in place since, or after the graph was freed."""
+        return self.saved_values()
+
+    @cython.final
+    cdef tuple saved_values(self):
+        """See `saved_tensors`; of a plan's node numbers and shapes, too."""
         if self.rare is not None and self.rare.to_save_forward is not None:
             return self.rare.to_save_forward
         if self.freed:
@@ -102,6 +107,7 @@ cdef class FunctionCtx(Node):
     def _materialize_non_diff_grads(self, bint value):
         self.materialize_others = value
 
+    @cython.final
     cdef int without_history(self, Tensor output, int number) except -1:
         """An output that gets no gradient: backward sees zeros for it, of its shape."""
         return record_meta(self.meta(number), output) if self.materialize_others else 0
@@ -111,13 +117,16 @@ cdef class FunctionCtx(Node):
             self.rare = RareState()
         return self.rare
 
+    @cython.final
     cdef int finish_saving(self) except -1:
         """After the outputs have their history: fixes versions (in-place bumps included) and breaks cycles."""
         cdef Py_ssize_t i, n
-        cdef Tensor t
+        cdef PyObject* t
         if self.to_save is None:
             return record_hooked(self) if recording_hooked else 0
-        n = len(self.to_save)
+        n = PyTuple_GET_SIZE(self.to_save)
+        while n > 0 and not is_tensor(PyTuple_GET_ITEM(self.to_save, n - 1)):
+            n -= 1
         if n > INLINE_SAVED:
             if n > 64:
                 raise RuntimeError(f"save_for_backward: at most 64 tensors can be saved, got {n}")
@@ -127,25 +136,25 @@ cdef class FunctionCtx(Node):
                 raise MemoryError()
         self.saved = self.to_save
         for i in range(n):
-            value = self.to_save[i]
-            if value is None:
+            t = PyTuple_GET_ITEM(self.to_save, i)
+            if not is_tensor(t):
                 continue
-            t = <Tensor>value
-            if not t.keys & INPLACE_OR_VIEW:
+            if not (<Tensor>t).keys & INPLACE_OR_VIEW:
                 raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
                                    "mode in computation tracked by autograd. To work around this, you can make a clone to get a "
                                    "normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
                                    "`torch.inference_mode()`.")
-            self.versions[i] = t.storage.version
-            if t.grad_fn_ is None:
+            self.versions[i] = (<Tensor>t).storage.version
+            if (<Tensor>t).grad_fn_ is None:
                 continue
-            if is_made_by(t, self):
+            if is_made_by(<Tensor>t, self):
                 self.saved_outputs |= <uint64_t>1 << i
             else:
                 self.saved_results |= <uint64_t>1 << i
         if self.saved_outputs:
             self.saved = tuple([
-                output_alias(self, self.to_save[i]) if self.saved_outputs >> i & 1 else self.to_save[i] for i in range(n)])
+                output_alias(self, self.to_save[i]) if i < n and self.saved_outputs >> i & 1 else self.to_save[i]
+                for i in range(len(self.to_save))])
         self.to_save = None
         return record_hooked(self) if recording_hooked else 0
 
@@ -204,11 +213,11 @@ cdef object output_alias(FunctionCtx ctx, Tensor t):
 
 
 cdef tuple unpack_saved(FunctionCtx ctx):
-    cdef Py_ssize_t i, n = len(ctx.saved)
+    cdef Py_ssize_t i, n = PyTuple_GET_SIZE(ctx.saved)
     if ctx.rare is not None and ctx.rare.unpack is not None:
         return unpack_hooked(ctx)
     for i in range(n):
-        if ctx.saved[i] is None:
+        if not is_tensor(PyTuple_GET_ITEM(ctx.saved, i)):
             continue
         if (<Tensor>ctx.saved[i]).storage.version != ctx.versions[i]:
             raise modified_in_place(ctx, <Tensor>ctx.saved[i], ctx.versions[i])

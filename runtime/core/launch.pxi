@@ -139,7 +139,7 @@ cdef class Kernel:
         if PyTuple_GET_SIZE(args) != self.nargs:
             return False
         for i in range(self.nargs):
-            if carried_type(<object>PyTuple_GET_ITEM(args, i)) is not <object>PyTuple_GET_ITEM(self.types, i):
+            if not carries(PyTuple_GET_ITEM(args, i), PyTuple_GET_ITEM(self.types, i)):
                 return False
         return True
 
@@ -322,11 +322,11 @@ cdef int fill_arguments(Kernel self, PyObject** args, Py_ssize_t n, Launch* call
         word = frame + self.slots[i]
         if kind == C_PTR or kind == C_DESC:
             if is_tensor(args[i]):
-                check_tensor(self, i, <Tensor><object>args[i], call)
+                check_tensor(self, i, args[i], call)
                 if kind == C_PTR:
-                    word[0] = <uint64_t>tensor_data(<Tensor><object>args[i])
+                    word[0] = <uint64_t>data_at(args[i])
                 else:
-                    describe_tensor(<Tensor><object>args[i], &call.descriptors[i])
+                    describe_tensor(<Tensor>args[i], &call.descriptors[i])
                     word[0] = <uint64_t>&call.descriptors[i]
             elif kind == C_PTR and args[i] == <PyObject*>None:
                 word[0] = 0
@@ -345,19 +345,20 @@ cdef int fill_arguments(Kernel self, PyObject** args, Py_ssize_t n, Launch* call
     return 0
 
 
-cdef inline int check_tensor(Kernel self, int i, Tensor t, Launch* call) except -1:
+cdef inline int check_tensor(Kernel self, int i, PyObject* t, Launch* call) except -1:
+    cdef PyObject* dev = <PyObject*>(<Tensor>t).dev
     if self.ascendc:
-        if t.dev.type_code != DEVICE_NPU or (call.device >= 0 and t.dev.index_code != call.device):
-            raise_wrong_device(self, i, "a tensor", t.dev, call)
+        if (<device>dev).type_code != DEVICE_NPU or (call.device >= 0 and (<device>dev).index_code != call.device):
+            raise_wrong_device(self, i, "a tensor", <device>dev, call)
         if call.device < 0:
-            call.device, call.device_from = t.dev.index_code, i
-    elif t.dev.type_code != DEVICE_CPU:
-        raise_wrong_device(self, i, "a tensor", t.dev, call)
-    if not self.allowed[i] >> t.dt.code & 1:
-        raise_wrong_dtype(self, i, t)
-    if (self.kinds[i] == C_PTR and not t.contig) or (t.storage.data == NULL and t.nelem > 0):
-        raise_unusable(self, i, t)
-    call.elements += t.nelem
+            call.device, call.device_from = (<device>dev).index_code, i
+    elif (<device>dev).type_code != DEVICE_CPU:
+        raise_wrong_device(self, i, "a tensor", <device>dev, call)
+    if not self.allowed[i] >> (<Tensor>t).dt.code & 1:
+        raise_wrong_dtype(self, i, <Tensor>t)
+    if (self.kinds[i] == C_PTR and not (<Tensor>t).contig) or ((<Tensor>t).storage.data == NULL and (<Tensor>t).nelem > 0):
+        raise_unusable(self, i, <Tensor>t)
+    call.elements += (<Tensor>t).nelem
     return 0
 
 
@@ -456,9 +457,10 @@ cdef int raise_wrong_device(Kernel self, int i, str what, device got, Launch* ca
 
 
 cdef int raise_wrong_dtype(Kernel self, int i, Tensor t) except -1:
-    names = " or ".join([(<dtype>d).name for d in dtype_by_code if self.allowed[i] >> (<dtype>d).code & 1
-                         and (<dtype>d).category == t.dt.category])
-    raise RuntimeError(f"{where(self, i)}: expected dtype {names or 'of another kind'}, got {t.dt.name}")
+    allowed = [d for d in dtype_by_code if self.allowed[i] >> (<dtype>d).code & 1]
+    alike = [d for d in allowed if (<dtype>d).category == t.dt.category]
+    names = " or ".join([(<dtype>d).name for d in alike or allowed])
+    raise RuntimeError(f"{where(self, i)}: expected dtype {names}, got {t.dt.name}")
 
 
 # ---------------------------------------------------------------- launches without declared types
@@ -479,6 +481,16 @@ def argument_types(str name not None, args):
                             f"typed scalar ({SCALAR_NAMES}), got {describe(value)}")
         types.append(carried)
     return tuple(types)
+
+
+cdef inline bint carries(PyObject* value, PyObject* declared):
+    """Whether `declared` is what `carried_type` says of a value, which is mostly a tensor or a typed scalar."""
+    if is_tensor(value):
+        return declared == <PyObject*>ctype_ptr
+    if Py_TYPE(value) == <PyTypeObject*>TypedScalar:
+        return declared == <PyObject*>(<TypedScalar>value).ctype
+    carried = carried_type(<object>value)
+    return declared == <PyObject*>carried
 
 
 cdef CType carried_type(object value):

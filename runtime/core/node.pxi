@@ -97,6 +97,7 @@ cdef class Node:
     cdef int release_saved(self) except -1:
         return 0
 
+    @cython.final
     cdef int set_edge_count(self, int count) except -1:
         """Makes room for one edge per input slot; `set_edge` fills every one of them."""
         self.next_count = count
@@ -108,6 +109,7 @@ cdef class Node:
                 raise MemoryError()
         return 0
 
+    @cython.final
     cdef int set_edge(self, int slot, object tensor) except -1:
         """The edge of an input; None and tensors that need no gradient get an empty one."""
         cdef Node node = None if tensor is None else gradient_node(<Tensor>tensor)
@@ -116,6 +118,7 @@ cdef class Node:
         PyTuple_SET_ITEM(self.next_nodes, slot, node)
         return 0
 
+    @cython.final
     cdef int set_output_count(self, int count) except -1:
         self.output_count = count
         if count > 1 and self.more_meta == NULL:
@@ -125,6 +128,7 @@ cdef class Node:
             memset(self.more_meta, 0, (count - 1) * sizeof(OutputMeta))
         return 0
 
+    @cython.final
     cdef OutputMeta* meta(self, int output) noexcept:
         return &self.first_meta if output == 0 else &self.more_meta[output - 1]
 

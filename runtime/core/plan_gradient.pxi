@@ -47,7 +47,9 @@ cdef class Gradient:
     def __call__(self, FunctionCtx ctx not None, *grads):
         cdef Formula formula
         formula, plain = vars(ctx)["plan"]
-        gradients = iter(run_formula(formula, ctx.saved_tensors, plain, list(grads)))
+        tensors = ctx.saved_tensors
+        saved = tuple([plain[i] if tensors[i] is None else tensors[i] for i in range(len(plain))])
+        gradients = iter(run_formula(formula, saved, list(grads)))
         return tuple([next(gradients) if self.op.sig.args[i].kind == ARG_TENSOR else None for i in range(self.op.sig.count)])
 
     def setup_context(self, FunctionCtx ctx not None, tuple inputs not None, output):
@@ -77,8 +79,8 @@ cdef Formula formula_of(Gradient gradient, int way, uint64_t mask):
     return found
 
 
-cdef list run_formula(Formula formula, tuple tensors, tuple plain, list grads):
-    """Gradients of the tensor arguments; `tensors` and `plain` hold what was saved, each None where the other has it."""
+cdef list run_formula(Formula formula, tuple saved, list grads):
+    """Gradients of the tensor arguments."""
     cdef Frame f
     cdef PyObject* objects[PLAN_OBJECTS]
     cdef Program p = formula.program
@@ -88,7 +90,7 @@ cdef list run_formula(Formula formula, tuple tensors, tuple plain, list grads):
     enter_frame(p, &f, objects, NULL)
     for i in range(formula.outputs):
         f.objects[i] = <PyObject*>grads[i]
-    fill_saved(formula, &f, tensors, plain)
+    fill_saved(formula, &f, saved)
     try:
         run_program(p, &f)
         return [returned_value(p, &f, i) for i in range(f.returned)]
@@ -96,24 +98,27 @@ cdef list run_formula(Formula formula, tuple tensors, tuple plain, list grads):
         leave_frame(p, &f)
 
 
-cdef int fill_saved(Formula formula, Frame* f, tuple tensors, tuple plain) except -1:
+cdef int fill_saved(Formula formula, Frame* f, tuple saved) except -1:
     """What was saved into the registers behind the gradients."""
-    cdef Py_ssize_t i, count = PyTuple_GET_SIZE(tensors) if tensors is not None else 0 if plain is None else PyTuple_GET_SIZE(plain)
+    cdef Py_ssize_t i, count = 0 if saved is None else PyTuple_GET_SIZE(saved)
     if formula.outputs + count != formula.program.inputs:
         raise RuntimeError(f"{formula.program.op.sig.qualname}: the gradient takes {formula.program.inputs - formula.outputs} saved "
                            f"values, got {count}")
     for i in range(count):
-        f.objects[formula.outputs + i] = <PyObject*>None if tensors is None else PyTuple_GET_ITEM(tensors, i)
-        if plain is not None and f.objects[formula.outputs + i] == <PyObject*>None:
-            f.objects[formula.outputs + i] = PyTuple_GET_ITEM(plain, i)
+        f.objects[formula.outputs + i] = PyTuple_GET_ITEM(saved, i)
     return 0
 
 
 @cython.final
 cdef class PlanNode(FunctionCtx):
-    """The node of a call that ran as a plan."""
+    """The node of a call that ran as a plan. `saved` has the tensors that its gradient reads, and behind them its numbers and shapes."""
     cdef Formula formula
-    cdef tuple plain               # what was saved and is no tensor, by the same positions as `saved`
+    cdef tuple plain               # what was saved where no tensor is: it outlives the first backward pass
+
+    @property
+    def saved_tensors(self):
+        """As of other nodes; None for what is no tensor."""
+        return tuple([value if isinstance(value, Tensor) else None for value in self.saved_values() or self.plain or ()])
 
     cdef object apply(self, list grads):
         cdef int i, missing = 0
@@ -124,11 +129,11 @@ cdef class PlanNode(FunctionCtx):
         for i in range(self.output_count):
             if grads[i] is None and self.formula.reads >> i & 1:
                 grads[i] = zeros_for(self.meta(i))
-        return run_formula(self.formula, self.saved_or_none(), self.plain, grads)
+        return run_formula(self.formula, self.values(), grads)
 
-    cdef tuple saved_or_none(self):
-        """The tensors that were saved, None where there are none. Raises where they were changed, or the graph was freed."""
-        return <tuple>self.saved_tensors if self.saved is not None or self.freed else None
+    cdef tuple values(self):
+        """What was saved, or None. Raises where a tensor of it was changed, or the graph was freed."""
+        return self.saved_values() if self.saved is not None or self.freed else self.plain
 
 
 cdef int run_plan_node(GraphTask task, PlanNode node, NodeState* state) except -1:
@@ -152,11 +157,11 @@ cdef int run_plan_node(GraphTask task, PlanNode node, NodeState* state) except -
             zeros = zeros_for(node.meta(i))
             Py_INCREF(zeros)
             state.grads[i] = <PyObject*>zeros
-    saved = node.saved_or_none()
+    saved = node.values()
     enter_frame(p, &f, objects, NULL)
     for i in range(formula.outputs):
         f.objects[i] = <PyObject*>None if state.grads[i] == NULL else state.grads[i]
-    fill_saved(formula, &f, saved, node.plain)
+    fill_saved(formula, &f, saved)
     try:
         run_program(p, &f)
         if f.returned != node.next_count:
@@ -178,17 +183,15 @@ cdef int record_plan(OpOverload op, Program p, Frame* f, uint64_t mask) except -
     global next_sequence
     cdef PlanNode node = PlanNode.__new__(PlanNode)
     cdef Tensor output
-    cdef int i, slot = 0
+    cdef int i
     node.function, node.is_operator, node.node_name = op, True, op.node_name
     node.formula = formula_of(op.gradient, f.way, mask)
     node.needs_input_grad = node.formula.needs
     node.sequence = next_sequence
     next_sequence += 1
     node.set_edge_count(op.sig.tensor_args)
-    for i in range(op.sig.count):
-        if op.sig.args[i].kind == ARG_TENSOR:
-            node.set_edge(slot, <object>f.objects[i])
-            slot += 1
+    for i in range(op.sig.tensor_args):
+        node.set_edge(i, <object>f.objects[op.sig.tensor_at[i]])
     node.set_output_count(f.returned)
     for i in range(f.returned):
         output = <Tensor?>returned_value(p, f, i)
@@ -206,37 +209,23 @@ cdef int save_values(PlanNode node, Program p, Frame* f) except -1:
     cdef Frame made
     cdef PyObject* objects[PLAN_OBJECTS]
     cdef Program prepare = node.formula.prepare
-    cdef int i, tensors = 0
+    cdef tuple values
+    cdef int i
     if prepare.inputs != p.inputs + f.returned:
         raise RuntimeError(f"{p.op.sig.qualname}: what its gradient saves is of other outputs")
     enter_frame(prepare, &made, objects, f.bound)
-    memcpy(made.objects, f.objects, p.inputs * sizeof(PyObject*))
+    for i in range(p.inputs):
+        objects[i] = f.objects[i]
     for i in range(f.returned):
-        made.objects[p.inputs + i] = f.objects[p.pool[f.returns + i]]
+        objects[p.inputs + i] = f.objects[p.pool[f.returns + i]]
     try:
         run_program(prepare, &made)
-        for i in range(made.returned):
-            tensors += isinstance(returned_value(prepare, &made, i), Tensor)
-        if tensors:
-            node.to_save = saved_kind(prepare, &made, True, tensors == made.returned)
-        if tensors < made.returned:
-            node.plain = saved_kind(prepare, &made, False, tensors == 0)
+        values = returned_values(prepare, &made)
     finally:
         leave_frame(prepare, &made)
-    return node.finish_saving() if tensors else 0
-
-
-cdef tuple saved_kind(Program p, Frame* f, bint tensors, bint alone):
-    """Of the values that a program returned the tensors, or the others, with None in the places of the rest."""
-    cdef tuple values
-    cdef int i
-    if alone:
-        return returned_values(p, f)
-    values = PyTuple_New(f.returned)
-    for i in range(f.returned):
-        value = returned_value(p, f, i)
-        if isinstance(value, Tensor) != tensors:
-            value = None
-        Py_INCREF(value)
-        PyTuple_SET_ITEM(values, i, value)
-    return values
+    for i in range(made.returned):
+        if is_tensor(PyTuple_GET_ITEM(values, i)):
+            node.to_save = values
+            return node.finish_saving()
+    node.plain = values
+    return 0

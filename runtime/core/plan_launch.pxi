@@ -129,7 +129,7 @@ cdef int refuse_tensor(Program p, Frame* f, Step* s, Kernel k, int i, Tensor t) 
     cdef Launch call
     call.elements, call.device, call.device_from = 0, 0, -1
     try:
-        check_tensor(k, i, t, &call)
+        check_tensor(k, i, <PyObject*>t, &call)
     except RuntimeError as error:
         raise of_operator(p, error, argument_text(p, s, i)) from None
     return 0

@@ -228,11 +228,13 @@ cdef inline object returned_value(Program p, Frame* f, int i):
 
 cdef tuple returned_values(Program p, Frame* f):
     cdef tuple values = PyTuple_New(f.returned)
-    cdef int i
+    cdef PyObject* value
+    cdef int i, at
     for i in range(f.returned):
-        value = returned_value(p, f, i)
-        Py_INCREF(value)
-        PyTuple_SET_ITEM(values, i, value)
+        at = p.pool[f.returns + i]
+        value = <PyObject*>None if at < 0 else f.objects[at]
+        Py_INCREF(<object>value)
+        PyTuple_SET_ITEM(values, i, <object>value)
     return values
 
 

@@ -254,6 +254,9 @@ def test_dtypes_by_argument(bind):
     assert message(lambda: kernel(tensor([1], "int32"), None, 1.0, 0), RuntimeError) == (
         "kernel scale, argument 1 (npu.ptr): expected dtype int64, got int32"
     )
+    assert message(lambda: kernel(tensor([1], "float32"), None, 1.0, 0), RuntimeError) == (
+        "kernel scale, argument 1 (npu.ptr): expected dtype int64, got float32"
+    )
 
 
 def test_wrong_device(scale):

@@ -98,10 +98,14 @@ def _gradients_in(value: Symbol) -> Iterator[Symbol]:
 
 
 def _saved_by(traces: list[Trace], named: dict[Symbol, None]) -> list[Symbol]:
-    """What a gradient's runs save. A number that not all of them read is computed where it is read: it may fail."""
+    """What a gradient's runs save, tensors first, as nodes count their versions.
+
+    A number that not all runs read is computed where it is read: it may fail.
+    """
     found = [dict.fromkeys(s for value in _read(trace) for s in _saved(value, named)) for trace in traces]
     always = set(found[0]).intersection(*found)
-    return list(dict.fromkeys(s for trace in found for v in trace for s in ([v] if v in always else _known(v, named))))
+    saved = dict.fromkeys(s for trace in found for v in trace for s in ([v] if v in always else _known(v, named)))
+    return sorted(saved, key=lambda symbol: not isinstance(symbol, TensorSymbol))
 
 
 def _known(value: Symbol, named: dict[Symbol, None]) -> Iterator[Symbol]:
