@@ -1,4 +1,4 @@
-"""``torch`` and ``torch.ops`` in definitions: operators may be named before they are defined, and calls are symbols."""
+"""``torch`` and ``torch.ops`` in definitions: operators that may be defined later; a call becomes a symbol."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ __all__ = ["Calls"]
 
 
 class Calls(Tracer):
-    """Symbols of calls, which are carried out as they are written: what they take is known in the call."""
+    """A tracer that keeps calls as they are written: arguments are checked when the operator is called."""
 
     def __init__(self, runtime: Runtime) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Calls(Tracer):
         self._methods: dict[str, Callee] = {}
 
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The result of any function, as a symbol; what an operator of several outputs returns may be unpacked."""
+        """The result of any function, as a symbol, which may be unpacked if the number of its outputs is known."""
         operands = [self._packed(value) for value in (*args, *kwargs.values())]
         writes = self.runtime.may_write(callee)
         kind = "several" if self.runtime.outputs_of(callee) > 1 else "tensor"
@@ -33,7 +33,7 @@ class Calls(Tracer):
         return found
 
     def _packed(self, value: Any) -> Any:
-        """An operand: a list or slice with symbols in it is made in the call."""
+        """An operand as a symbol: a list, tuple or slice that holds symbols is a step that builds it."""
         if next(operands_of((value,)), None) is None:
             return self.lift(value)
         if isinstance(value, slice):
@@ -44,26 +44,26 @@ class Calls(Tracer):
         return value
 
     def method(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A method of tensors, looked up at the call: a runtime may lack some."""
+        """A call of a tensor's method, which is looked up when a plan is made, as a runtime may lack it."""
         callee = self._methods.setdefault(name, Callee(lambda _, name: self.runtime.function(name), "", name))
         return self.call(callee, args, kwargs)
 
     def has_method(self, name: str) -> bool:
-        """That is found at the call."""
+        """Always true here: a missing method is an error when a plan is made."""
         return True
 
     def operate(self, name: str, *operands: Any) -> Any:
-        """Python's own operators, which a runtime's tensors have."""
+        """A call of one of Python's own operators, which a runtime's tensors implement."""
         return self.call(getattr(operator, name), operands, {})
 
     def indexed(self, tensor: TensorSymbol, at: Any) -> Any:
-        """A part of a tensor; of what is called, which may be a list, an item."""
+        """An item of a call's result, which may be a list, or a tensor indexed as in Python."""
         if type(at) is int and tensor.step in ("call", "python", "item"):
             return self.make("tensor", "item", tensor, what=at)
         return self.call(operator.getitem, (tensor, at), {})
 
     def name_of(self, callee: Any) -> str:
-        """A function's own name."""
+        """The `__name__` of the function that a step calls."""
         return str(getattr(callee[0], "__name__", callee[0]))
 
     def returns_of(self, several: Symbol) -> int:
@@ -74,17 +74,17 @@ class Calls(Tracer):
         return found
 
     def kind_of(self, constant: Any) -> str:
-        """Nothing is asked of one."""
+        """Constants other than numbers and texts are not told apart."""
         return "object"
 
     def evaluated(self, step: str, *values: Any) -> Any:
-        """By the function that calls have."""
+        """Calls the function that stands for the step in plans."""
         return FUNCTIONS[step](self.runtime, None)(*values)
 
     def primitive(self, name: str, attributes: Mapping[str, Any]) -> Callable[..., Any]:
-        """The runtime's."""
+        """A primitive of MindSpore, if the runtime has any."""
         return self.runtime.primitive(name, attributes)
 
     def variant(self, name: str, base: Any) -> Callable[..., Any]:
-        """The runtime's."""
+        """A kernel that calls another operator, as the runtime makes it."""
         return self.runtime.variant(name, resolved(base))

@@ -168,7 +168,7 @@ class KernelLauncher:
         converters = [c_types[kind].converter(of) for kind in types]
         places = [at for at, kind in enumerate(types) if kind in ("ptr", "desc")]
         allowed = [None] * len(types) if dtypes is None else dtypes
-        functions: list[Any] = []  # one of its own: another kernel's may be the same symbol with other types
+        functions: list[Any] = []  # not shared: argtypes are set on the function object
 
         def launch(blocks: int | None, *values: Any) -> None:
             for at in places:

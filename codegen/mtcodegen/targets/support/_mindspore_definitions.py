@@ -41,7 +41,7 @@ _CATEGORIES = ((mindspore.bool_,), mstype.int_type + mstype.uint_type, mstype.fl
 
 
 def _category(dtype: Any) -> int:
-    """The rank of a kind of number: bool, integer, floating-point, complex."""
+    """The place of a dtype in the order bool, integer, floating-point, complex."""
     return next((rank for rank, dtypes in enumerate(_CATEGORIES) if dtype in dtypes), len(_CATEGORIES))
 
 
@@ -171,7 +171,7 @@ torch = Names(mindspore, _find, bool=mindspore.bool_)
 
 # ---------------------------------------------------------------- operators
 class _Context:
-    """What an operator's gradient is given: every argument counts as one that needs it."""
+    """The ``ctx`` of a gradient written by hand: every argument counts as one that needs a gradient."""
 
     def __init__(self, inputs: Sequence[Any]) -> None:
         self.needs_input_grad = tuple([True for _ in x] if isinstance(x, (list, tuple)) else True for x in inputs)
@@ -259,7 +259,7 @@ class _CalledOnly:
         return self.function(*args)
 
     def __getattr__(self, name: str) -> Any:
-        # The compiler asks for attributes that there are not; nothing else does.
+        # Only the compiler asks for attributes that do not exist.
         raise NotImplementedError(
             "an operator that mtcodegen made runs in PyNative mode, and cannot be part of a graph: call it outside of "
             "functions under mindspore.jit, and with mindspore.set_context(mode=mindspore.PYNATIVE_MODE)"

@@ -1,7 +1,7 @@
-"""Plans: what runs of a definition did, as one function of Python for all calls.
+"""Plans: all ways through a definition as one Python function, which every call runs.
 
-Each step becomes a line on registers, ``v7 = v3 + v5``, and each condition an ``if``; what is called has a name of its
-own, ``f2``. Nothing in the text is anybody's but ours.
+Each step becomes a line on registers, ``v7 = v3 + v5``, and each condition an ``if``; functions and constants are named
+``f2``. No name or text of a declaration becomes part of the source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Lowering:
         self.runtime = runtime
         self.inputs = [f"v{at}" for at in range(len(inputs))]
         self._places = dict(zip(inputs, self.inputs, strict=True))
-        self._names: dict[str, Any] = {}  # of what is called, and of constants
+        self._names: dict[str, Any] = {}  # the function's globals: functions and constants by their names
         self._lines: list[str] = []
         self._depth, self._registers = 1, len(inputs)
 
@@ -39,7 +39,7 @@ class Lowering:
 
     # ---- values
     def place(self, symbol: Symbol | None) -> str:
-        """What stands for a symbol's value."""
+        """The register or name that holds a symbol's value."""
         if symbol is None:
             return "None"
         if symbol.step == "const":
@@ -74,15 +74,15 @@ class Lowering:
         self._depth += 1
         self.line(f"{register} = {self.place(second)}")
         self._depth -= 1
-        self._places = places  # what was passed over fills no register
+        self._places = places  # registers that only one way fills are not reused
         return register
 
     def stands_for(self, symbol: Symbol, name: str) -> None:
-        """A symbol's value is in a register from here on, on this way."""
+        """Notes that a register already holds a symbol's value on this way."""
         self._places.setdefault(symbol, name)
 
     def named(self, value: Any) -> str:
-        """The name of something that is there already."""
+        """A name for a function or a constant."""
         name = f"f{len(self._names)}"
         self._names[name] = value
         return name
@@ -105,7 +105,7 @@ class Lowering:
 
     def _branch(self, condition: Symbol, sides: list[list[Trace]], do: Do, end: End, at: int) -> None:
         self.line(f"if {self.place(condition)}:")
-        for traces in sides:  # the other way never sees what this one computes
+        for traces in sides:  # a register that one way fills is not filled on the other
             places, self._places = self._places, dict(self._places)
             self._depth += 1
             self.ways(traces, do, end, at)

@@ -1,4 +1,4 @@
-"""Definitions carried out call by call: what the function said once, over symbols, as a plan for each place to run."""
+"""Definitions as plans: the function runs once, over symbols, and each dispatch key gets a plan of what it said."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._runtime import Runtime
 
 __all__ = ["Geometry", "Planned", "warn_deprecated"]
 
-# What is known of a tensor without its values.
+# The steps that read a tensor's geometry, not its values.
 _GEOMETRY = ("shape_of", "dtype", "device", "ndim", "numel", "size", "on_device", "same_shape")
 
 
@@ -34,7 +34,7 @@ class Geometry:
 
 
 class Planned(Definition):
-    """A definition, explored; its plans are made when they are first asked for."""
+    """A definition whose ways are traced at once, and whose plans are made when they are first needed."""
 
     def __init__(self, runtime: Runtime, signature: Signature, function: Callable[..., None]) -> None:
         super().__init__(function)
@@ -106,7 +106,7 @@ class Planned(Definition):
         return self.failed_check(number, self._values(inputs))
 
     def _values(self, inputs: Sequence[Any]) -> Callable[[Symbol], Any]:
-        """What symbols are in a call with these arguments."""
+        """A function that computes a symbol's value from the arguments of a call."""
 
         def value_of(symbol: Symbol) -> Any:
             lowering = Lowering(self.runtime, self.builder.arguments)

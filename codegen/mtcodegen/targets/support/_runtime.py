@@ -18,7 +18,7 @@ class Runtime(Launching):
     byte_dtype: Any  # of memory that holds bytes
 
     def default_dtype(self) -> Any:
-        """That of tensors for which none is given."""
+        """The dtype of tensors that are made without one."""
         raise NotImplementedError
 
     def device_type(self, device: Any) -> str:

@@ -23,7 +23,7 @@ _Rule = Callable[[Sequence[Any], Sequence[Any], Any], Any]
 
 
 def autograd_kernel(overload: Any, definition: Planned) -> Callable[..., Any] | None:
-    """What records the operator's gradient; None where nothing is said of one."""
+    """The kernel that records the gradient; None where the definition says neither gradient nor tangents."""
     names = [ret.name for ret in overload._schema.returns]
     rule = tangents(definition.builder, names, _tangent, lambda *values: called(overload, values))
     if not definition.has_gradient and rule is None:
@@ -81,7 +81,7 @@ class _Call:
 
 
 def _recorder(overload: Any, definition: Planned) -> Callable[[_Call, list[Tensor]], Any] | None:
-    """What makes a call with some tensors so that its gradient is recorded; None where nothing has one."""
+    """A function that makes a call and records its gradient; None where no output has a gradient."""
     if definition.builder.marker == "not_implemented" and _takes_no_gradient(overload._schema):
         return lambda call, tensors: _refuse(overload)
     pair = _gradient(overload, definition)
@@ -169,7 +169,7 @@ def _gradient(overload: Any, definition: Planned) -> tuple[_Setup, _Backward] | 
 
 
 def _of_formulas(definition: Planned, marked: Sequence[int], count: int) -> tuple[_Setup, _Backward]:
-    """What saves what formulas read, and what computes them; ``marked`` are the outputs that have no gradient."""
+    """Saves what the formulas read, and computes them; ``marked`` are the outputs without a gradient."""
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         outputs = (output,) if count == 1 else output
@@ -212,7 +212,7 @@ def _described(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value that is not read: a tensor is not kept, but it is no None."""
+    """A stand-in for a value that no formula reads: it is not None, so that `is None` stays false."""
     return NotImplemented if isinstance(value, Tensor) else value if not isinstance(value, (list, tuple)) else ()
 
 
@@ -275,7 +275,7 @@ def _with_tangents(overload: Any, definition: Planned, rule: _Rule | None, input
 def _changed(
     overload: Any, inputs: Any, primals: Any, given: Any, written: Sequence[int], output: Any, tangent: Any
 ) -> Any:
-    """An output with its tangent: an argument that was written to has it in the place of the one before."""
+    """An output with its tangent; for an argument that was written to, the tangent replaces its earlier one."""
     at = next((i for i in written if primals[i] is output), None)
     if at is None or tangent is None:
         return _dual(output, tangent)

@@ -125,7 +125,7 @@ _RUNTIME = _PyTorch()
 
 
 def _schemas(callee: Any) -> list[Any]:
-    """An operator's, those of all its overloads; none of what is no operator."""
+    """The schemas of an operator's overloads; an empty list for a plain function."""
     if isinstance(callee, OpOverloadPacket):
         return [getattr(callee, overload)._schema for overload in callee.overloads()]
     return [callee._schema] if isinstance(callee, OpOverload) else []

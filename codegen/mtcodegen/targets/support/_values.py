@@ -1,4 +1,4 @@
-"""What the steps of definitions give in a call: expressions of Python, or functions of a runtime."""
+"""What each step of a definition is in a plan: a Python expression, or a function of the runtime."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._runtime import Runtime
 
 __all__ = ["EXPRESSIONS", "FUNCTIONS"]
 
-# By step, around the operands.
+# By step, with a place for each operand.
 EXPRESSIONS = {
     "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "floordiv": "{} // {}", "mod": "{} % {}",
     "neg": "-{}", "ceildiv": "-(-{} // {})", "to_float": "{} * 1.0", "float": "{} * 1.0",
@@ -80,7 +80,7 @@ def _broadcast_like(of: Runtime, what: Any) -> Callable[..., Any]:
     return lambda a, b: of.empty(of.broadcast_shapes(a.shape, b.shape), of.result_type(a, b), a.device)
 
 
-# By step: what it is the step of -> the function of the operands' values.
+# By step: from the runtime and the symbol's `what` to a function of the operands' values.
 FUNCTIONS: dict[str, Callable[[Runtime, Any], Callable[..., Any]]] = {
     # of tensors
     "numel": lambda of, what: _numel,

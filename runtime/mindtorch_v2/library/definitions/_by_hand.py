@@ -1,4 +1,4 @@
-"""Gradients that no formula says: written by hand, and none at all."""
+"""Gradients without a formula: functions written by hand, and operators that have none."""
 
 from __future__ import annotations
 

@@ -22,13 +22,13 @@ _RETURNED = {
     "Tensor": "tensor", "Tensor[]": "tensors", "Scalar": "number", "float": "float", "int": "int", "SymInt": "int",
     "bool": "bool",
 }  # fmt: skip
-# The operators that Python's stand for, and those where the tensor is on the right.
+# By the operator's name in Python: ours, and those that take the tensor on the right as their first argument.
 _PACKETS = {"truediv": "div", "floordiv": "floor_divide", "mod": "remainder"}
 _SWAPPED = {"add": "add", "mul": "mul", "sub": "rsub"}
 
 
 class Calls(Tracer):
-    """The symbols of an operator of ours."""
+    """A tracer that binds each call to an overload of the runtime's operators."""
 
     byte_dtype = _core.dtypes["uint8"]
 
@@ -37,7 +37,7 @@ class Calls(Tracer):
         self._overload = overload
 
     def session(self) -> Any:
-        """Calls without a symbol among their arguments become steps, too."""
+        """A mode in which calls without a symbol among their arguments become steps, too."""
         return _EveryCall(self)
 
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -88,7 +88,7 @@ class Calls(Tracer):
         return indexed(tensor, at)
 
     def name_of(self, callee: Any) -> str:
-        """An overload's name without its own."""
+        """The operator's name, without the overload's."""
         return str(callee._schema.name)
 
     def returns_of(self, several: Symbol) -> int:
@@ -98,15 +98,15 @@ class Calls(Tracer):
         raise DefinitionError(f"{several!r}: how many outputs it has is not known; take them by number")
 
     def kind_of(self, constant: Any) -> str:
-        """Of dtypes there are registers."""
+        """Dtypes are told apart, as they fit into registers."""
         return "dtype" if isinstance(constant, DType) else "object"
 
     def evaluated(self, step: str, *values: Any) -> Any:
-        """What the core's function of dtypes makes of values."""
+        """Calls the core's function for the step."""
         return OF_VALUES[step](*values)
 
     def primitive(self, name: str, attributes: Mapping[str, Any]) -> Callable[..., Any]:
-        """What MindSpore's backend runs."""
+        """A function that runs a primitive on MindSpore's backend."""
         from .._functions import mindspore_kernel  # imported here: it defines operators by this module
 
         return mindspore_kernel(name, **attributes)
@@ -124,7 +124,7 @@ class _EveryCall(TorchFunctionMode):
 
     def __enter__(self) -> _EveryCall:
         self._off = stacks.subclasses_off, stacks.function_off
-        stacks.subclasses_off = stacks.function_off = False  # of the first call, which is not what is defined
+        stacks.subclasses_off = stacks.function_off = False  # as set by the call that triggered tracing
         return super().__enter__()
 
     def __exit__(self, *exc: object) -> None:
@@ -135,7 +135,7 @@ class _EveryCall(TorchFunctionMode):
         kwargs = kwargs or {}
         if isinstance(func, (OpOverload, OpOverloadPacket)) or _has_symbols((args, tuple(kwargs.values()))):
             return self.of.call(func, args, kwargs)
-        return func(*args, **kwargs)  # of tensors that are there already, which no step takes
+        return func(*args, **kwargs)  # an operator on existing tensors runs now
 
 
 def _has_symbols(values: Any) -> bool:

@@ -53,7 +53,7 @@ class Formulas(Gradients):
         return Formula(*self.parts(number, mask))
 
     def parts(self, number: int, mask: int) -> Parts:
-        """What a formula is made of: what saves (or None), what computes, of how many outputs, which are
+        """The parts of a formula: the program that saves (or None), the one that computes, how many outputs, which are
         read, and for which arguments.
         """
         parts: Parts = self.definition.explained(lambda: self._parts(self.definition.ways[number], mask))

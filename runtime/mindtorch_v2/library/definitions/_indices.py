@@ -35,7 +35,7 @@ def _is_int(item: Any) -> bool:
 
 
 def _picked(tensor: TensorSymbol, items: tuple[Any, ...]) -> Any:
-    """How many dimensions an index tensor stands for is known in the call."""
+    """Indexing with tensors: how many dimensions each stands for is known only in the call."""
     of = tensor.of
     bounds = [(i.start, i.stop, i.step) if isinstance(i, slice) else (i,) for i in items]
     widths = tuple(map(len, bounds))

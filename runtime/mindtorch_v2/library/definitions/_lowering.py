@@ -1,4 +1,4 @@
-"""Lowering: what runs of a definition did, as the steps of one program.
+"""Lowering: all ways through a definition as the steps of one program.
 
 ``_core.PLAN_STEPS`` says of every step what it makes and from what; here operands are brought into such registers. The
 ways through a definition are alike up to a condition: there the program branches, and each has registers of its own.
@@ -146,7 +146,7 @@ class Lowering:
         settled, places = self._steps[-1], dict(self._places)
         self.emit(symbol.step, [made, self.place("w", second)], made=made)
         settled[3] = len(self._steps)
-        self._places = places  # what was passed over fills no register
+        self._places = places  # registers that only one way fills are not reused
         return made
 
     def run(self, entries: list[int]) -> int:
@@ -194,7 +194,7 @@ class Lowering:
         places, used = dict(self._places), dict(self._used)
         self.ways(sides[0], do, end, at)
         self._steps[branch][3] = len(self._steps)
-        self._places, self._used = places, used  # the other way never sees these registers filled
+        self._places, self._used = places, used  # a register that one way fills is not filled on the other
         self.ways(sides[1], do, end, at)
 
     def finish(self, way: int, outputs: Sequence[Symbol | None]) -> None:
@@ -217,7 +217,7 @@ class Lowering:
 
 # ---------------------------------------------------------------- steps
 def _core_step(symbol: Symbol) -> str:
-    """The core's name of a step: of dtypes, which are codes there, there are fewer."""
+    """The core's name of a step: dtypes are compared by their codes, and asked by a mask of codes."""
     if symbol.step == "equal" and all(operand is not None and operand.kind == "dtype" for operand in symbol.args):
         return "eq"
     return "dtype_in" if symbol.step in _OF_DTYPES else symbol.step

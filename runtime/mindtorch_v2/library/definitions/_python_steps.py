@@ -1,4 +1,4 @@
-"""The steps of definitions that the core has none for: functions of Python."""
+"""Python functions for the steps of definitions that the core has no step for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["FUNCTIONS", "OF_NUMBERS", "OF_VALUES"]
 
 
 def _struct(layout: tuple[tuple[str, str], ...]) -> Callable[..., Any]:
-    from ...npu.structs import Struct  # imported here: who defines no such kernel starts without it
+    from ...npu.structs import Struct  # imported here: most programs define no kernel with a struct
 
     return Struct(tuple((name, _core.c_types[ctype]) for name, ctype in layout))
 
@@ -54,7 +54,7 @@ def _always(function: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]
     return lambda what: function
 
 
-# By step: what it is the step of -> the function of the operands' values.
+# By step: from the symbol's `what` to a function of the operands' values.
 FUNCTIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     **{name: _always(operator.attrgetter(name)) for name in ("itemsize", "requires_grad")},
     "device_type": _always(operator.attrgetter("type")),
@@ -76,13 +76,13 @@ FUNCTIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "upload": _upload,
     "stream": _stream,
 }
-# What the core does on words, of values that are there: in functions of values that a definition has.
+# Steps that forward-mode rules, which are functions of values, may call directly.
 OF_VALUES: dict[str, Callable[..., Any]] = {
     "promote": _core.promote_types,
     "result_type": _core.result_type,
     "can_cast": can_cast,
 }
-# Of Scalars, which may be an int or a float.
+# Arithmetic of Scalars, whose type is known only in the call.
 OF_NUMBERS: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "neg": operator.neg,
     "floordiv": operator.floordiv, "mod": operator.mod, "ceildiv": lambda a, b: -(-a // b), "min": min, "max": max,

@@ -62,7 +62,7 @@ def _written(schema: Schema, base: Schema, named: dict[str, Any], copies: Sequen
     """The results in the arguments that the variant writes to; what it returns."""
     given = {argument.name for argument in base.arguments if argument.is_write}
     targets = [a.name for a in schema.arguments if a.is_write and a.name not in given]
-    # An in-place operator that hands nothing back has written to the copies.
+    # An in-place operator without a result has written to the copies.
     results = list(copies) if not base.returns else [result] if len(base.returns) == 1 else list(result)
     for name, value in zip(targets, results, strict=True):
         _copy(schema, name, named[name], value)
