@@ -111,9 +111,9 @@ cdef int fill_saved(Formula formula, Frame* f, tuple saved) except -1:
 
 @cython.final
 cdef class PlanNode(FunctionCtx):
-    """The node of a call that ran as a plan. `saved` has the tensors that its gradient reads, and behind them its numbers and shapes."""
+    """The node of a call that ran as a plan. `saved` has what its gradient reads: tensors first, then numbers and shapes."""
     cdef Formula formula
-    cdef tuple plain               # what was saved where no tensor is: it outlives the first backward pass
+    cdef tuple plain               # what was saved if none of it is a tensor: the first backward pass does not free it
 
     @property
     def saved_tensors(self):

@@ -1,4 +1,4 @@
-"""Plans: kernels that are programs. The call path runs one itself, between its own two looks at a call; others call it as any kernel."""
+"""Plans: kernels that are programs. The call path runs a plan directly (`run_plan`); any other caller calls it as a kernel."""
 
 @cython.final
 cdef class Plan:
@@ -40,7 +40,7 @@ cdef bint runs_as_plan(OpOverload op, object kernel):
 
 
 cdef object call_plan(object callable, PyObject** args, size_t nargsf, PyObject* kwnames):
-    """As any kernel is called: with the bound values, keyword-only ones after the positional ones. The caller looks at the result."""
+    """Called as a kernel: with the bound values, keyword-only ones after the positional ones. The caller checks the result."""
     cdef Plan plan = <Plan>callable
     cdef Program p = program_of(plan)
     cdef Frame f

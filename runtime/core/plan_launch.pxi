@@ -77,7 +77,7 @@ cdef int launch_step(Program p, Frame* f, Step* s, Kernel k) except -1:
 
 
 cdef inline bint float_fits(double number) noexcept:
-    """Whether a number is plainly in the range of a C float; what is not is judged by `convert_scalar`."""
+    """Whether a number is well inside the range of a C float; `convert_scalar` decides about all others."""
     return -3e38 < number < 3e38
 
 

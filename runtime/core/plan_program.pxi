@@ -29,7 +29,7 @@ cdef enum PlanStep:
     # objects (plan_objects.pxi)
     STEP_LIKE_AS, STEP_EMPTY, STEP_ITEM, STEP_PYTHON, STEP_DEVICE
     STEP_BOX_INT, STEP_BOX_FLOAT, STEP_BOX_BOOL, STEP_BOX_DTYPE, STEP_BOX_SHAPE
-    STEP_END                   # behind the last one
+    STEP_END                   # follows a program's last step
 
 # What Python builds programs from: a step's name, its code, what it makes and from what. o: an object, w: a word, d: a shape,
 # n: a number as it stands, k: the number of a constant, v: a word or -1; O and W: a run of the pool (its start, how many), whose entries are objects or
@@ -199,7 +199,7 @@ cdef int require_register(Program p, str kind, int at) except -1:
 
 # ---------------------------------------------------------------- a run
 cdef inline void enter_frame(Program p, Frame* f, PyObject** objects, Bound* bound) noexcept:
-    """Constants into place, temporaries empty; inputs are the caller's."""
+    """Puts the constants into their registers and empties those of temporaries; the caller fills in the inputs."""
     cdef int i
     for i in range(p.constant_count):
         objects[PLAN_OBJECTS - 1 - i] = <PyObject*>PyTuple_GET_ITEM(p.constants, i)
@@ -275,7 +275,7 @@ cdef int run_program(Program p, Frame* f) except -1:
             fail(p, f, "fail", s.a)
         elif s.code == STEP_BROADCAST_LIKE:
             put(f, s.made, broadcast_of(<Tensor>f.objects[s.a], <Tensor>f.objects[s.b]))
-        elif s.code == STEP_SETTLED:                # the first operand of `and` or `or` may be its value: the other one is passed over
+        elif s.code == STEP_SETTLED:                # skips the second operand of `and` or `or` where the first decides
             w[s.made].i = w[s.a].i
             if w[s.a].i == s.c:
                 s = p.steps + s.b
@@ -292,7 +292,7 @@ cdef int run_program(Program p, Frame* f) except -1:
 
 
 cdef int fail(Program p, Frame* f, str kind, int at) except -1:
-    """Raises what the definition says of a check, or of a way that leads nowhere."""
+    """Raises the error of a check that does not hold, or of a way through the definition that has no result."""
     cdef int i
     raise p.explain(kind, at, tuple([<object>f.objects[i] for i in range(p.inputs)]))
 
