@@ -66,6 +66,10 @@ define("rule", lambda x, scale=1.0, dims=(): x * scale if fits(scale) else None)
 define("strict", lambda x, scale=1.0, dims=(): x * scale)
 for name in ("rule", "strict"):
     library.impl(name, lambda x, scale=1.0, dims=(): x * scale if fits(scale, KeyError) else None, "Meta")
+define("lenient", lambda x, scale=1.0, dims=(): x * scale)
+define("lax", lambda x, scale=1.0, dims=(): x * scale if fits(scale) else None)
+for name in ("lenient", "lax"):
+    library.impl(name, lambda x, scale=1.0, dims=(): x * scale if fits(scale) else None, "Meta")
 """
 BROKEN = """
 def fail(error):
@@ -90,6 +94,10 @@ define("tensor", lambda x, scale=1.0, dims=(): x * scale if is_float(x) and is_r
 for name in ("rule", "strict"):
     define(name, lambda x, scale=1.0, dims=(): x * scale if fits(scale) else None)
     library.impl(name, lambda x, scale=1.0, dims=(): x * scale if fits(scale) else None, "Meta")
+define("lenient", lambda x, scale=1.0, dims=(): x * scale)
+define("lax", lambda x, scale=1.0, dims=(): x * scale)
+for name in ("lenient", "lax"):
+    library.impl(name, lambda x, scale=1.0, dims=(): x * scale, "Meta")
 """
 
 
@@ -204,6 +212,13 @@ def test_of_two_faults_another_may_be_told_first_if_it_is_one_for_pytorch_too(
 
 @pytest.mark.parametrize(("name", "found"), [("rule", None), ("strict", "error")])
 def test_a_meta_call_may_raise_what_pytorchs_kernel_raises(lane: Lane, name: str, found: str | None) -> None:
+    call = Call(planted(name).target, (Argument(TensorValue((2,), device="meta")), Argument(PlainValue("-1.0"))))
+    finding = lane.found(0, call, *lane.outcomes(call), set())
+    assert (finding and finding.finding.kind) == found
+
+
+@pytest.mark.parametrize(("name", "found"), [("lenient", None), ("lax", "accepted")])
+def test_a_meta_call_may_be_taken_where_pytorchs_kernel_takes_it(lane: Lane, name: str, found: str | None) -> None:
     call = Call(planted(name).target, (Argument(TensorValue((2,), device="meta")), Argument(PlainValue("-1.0"))))
     finding = lane.found(0, call, *lane.outcomes(call), set())
     assert (finding and finding.finding.kind) == found

@@ -15,7 +15,7 @@ one that is drawn as fitting ones are, or a simpler one; how many are tried is b
 alone. A tensor's dtype and its layout, say, are mended by themselves: one tensor may have two faults.
 
 Of a call on meta tensors PyTorch asks other code than its kernels, with classes of errors of its own; ours has one
-check for both. That it raises what the kernels raise is shown by the same call on the CPU.
+check for both. That it raises what the kernels raise, or takes what they take, is shown by the same call on the CPU.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from itertools import chain, islice
 from typing import Any
 
 from benchmarks.fuzz.arguments import fitting
-from benchmarks.fuzz.judge import normal
+from benchmarks.fuzz.judge import difference, normal
 from benchmarks.fuzz.outcome import Outcome, Raised, Returned
 from benchmarks.fuzz.program import Argument, Call
 from benchmarks.fuzz.values import AliasValue, TensorValue, Value
 
-__all__ = ["are_both_right"]
+__all__ = ["are_both_right", "fits_the_kernel"]
 
 MENDS = 20  # values that are tried in an argument's place
 EVERYWHERE = -1  # the place of a mend of all tensors
@@ -77,6 +77,14 @@ def are_both_right(call: Call, ours: Outcome, theirs: Outcome | None, make: Make
     if not isinstance(ours, Raised) or not isinstance(theirs, Raised) or ours.making or theirs.making:
         return False
     return _is_the_kernels(call, ours, make) or _have_two_faults(call, ours, theirs, make)
+
+
+def fits_the_kernel(call: Call, make: Make) -> bool:
+    """Whether PyTorch refuses on meta alone what both take on the CPU, and give the same."""
+    if "meta" not in call.devices():
+        return False
+    ((ours, theirs),) = make([call.moved("meta", "cpu")])
+    return isinstance(ours, Returned) and isinstance(theirs, Returned) and difference(ours.value, theirs.value) is None
 
 
 def _is_the_kernels(call: Call, ours: Raised, make: Make) -> bool:

@@ -308,11 +308,13 @@ REASONS = (
     Reason(
         "PyTorch's builtin functions take an `out` that they are not documented to have",
         _kinds("refused error"),
-        lambda call, ours, theirs: "unexpected keyword argument 'out'" in _message(ours),
+        lambda call, ours, theirs: (
+            re.search(r"unexpected keyword argument 'out'|\(.*\bout=\w+\), but expected", _message(ours)) is not None
+        ),
     ),
     Reason(
         "of a subclass's tensors PyTorch's l1_loss forgets the weight, where it asks for their __torch_function__",
-        _kinds("value accepted"),
+        _kinds("value accepted refused"),
         lambda call, ours, theirs: (
             _name(call) == "torch.nn.functional.l1_loss"
             and "as_subclass" in call.source()
@@ -389,15 +391,6 @@ REASONS = (
         lambda call, ours, theirs: _written_over(call) and _same_form(call, ours, theirs),
     ),
     Reason(
-        "view_copy takes on the CPU what PyTorch's rule for meta refuses: strides that no view of that shape has",
-        _kinds("accepted"),
-        lambda call, ours, theirs: (
-            _name(call).endswith(".view_copy")
-            and "meta" in call.devices()
-            and "view size is not compatible" in _message(theirs)
-        ),
-    ),
-    Reason(
         "PyTorch compares no shapes here, and reads beyond the smaller tensor",
         _kinds("refused value"),
         lambda call, ours, theirs: (
@@ -463,6 +456,16 @@ REASONS = (
         ),
     ),
     Reason(
+        "`==` of a tensor and an array compares their elements in both libraries, `!=` here as well",
+        _kinds("value"),
+        lambda call, ours, theirs: _name(call).endswith(".__ne__") and "numpy." in call.source(),
+    ),
+    Reason(
+        "a Size of more than 64 bits, which PyTorch makes and then neither prints nor counts",
+        _kinds("refused"),
+        lambda call, ours, theirs: re.match(r"torch\.Size\(\): item \d+: Overflow", _message(ours)) is not None,
+    ),
+    Reason(
         "PyTorch's count of parts overflows 64 bits",
         _kinds("accepted"),
         lambda call, ours, theirs: (
@@ -511,7 +514,9 @@ REASONS = (
     Reason(
         "the empty string has no item that is no number, and is a list of none for PyTorch's operators",
         _kinds("refused"),
-        lambda call, ours, theirs: re.search("must be .* of ints, not str", _message(ours)) is not None,
+        lambda call, ours, theirs: (
+            re.search("must be .* of ints, not str|list of ints, got (str|bytes)$", _message(ours)) is not None
+        ),
     ),
     Reason(
         "what has a __torch_function__, as torch.Tensor and what has every attribute, stands for any argument there",

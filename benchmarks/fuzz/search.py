@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.fuzz.arguments import Pool, draw
-from benchmarks.fuzz.faults import are_both_right
+from benchmarks.fuzz.faults import are_both_right, fits_the_kernel
 from benchmarks.fuzz.judge import Finding, judge, judge_alone
 from benchmarks.fuzz.minimise import minimise
 from benchmarks.fuzz.outcome import Outcome
@@ -114,6 +114,8 @@ class Lane:
         return judge(call, ours, theirs) if self.theirs else judge_alone(call, ours)
 
     def _both_right(self, call: Call, finding: Finding, ours: Outcome, theirs: Outcome | None) -> bool:
+        if finding.kind == "accepted":
+            return fits_the_kernel(call, self._outcomes)
         return finding.kind == "error" and are_both_right(call, ours, theirs, self._outcomes)
 
     def _made(self, batch: Sequence[tuple[int, Call]]) -> Iterator[tuple[int, Call, Outcome, Outcome | None]]:
