@@ -94,7 +94,7 @@ def _check(scope: Scope, check: Check) -> views.Check:
 def _part(scope: Scope, part: str | Formula, formatted: bool) -> str:
     """A part of a message as it stands in a string."""
     if isinstance(part, str):
-        text = quoted(f"'{part}")[2:-1] if '"' in part else quoted(part)[1:-1]
+        text = '\\"'.join(quoted(piece)[1:-1] for piece in part.split('"'))
         return text.replace("{", "{{").replace("}", "}}") if formatted else text
     text = scope.emitter.text(part.expr).replace('"', "'")
     return f"{{{text}}}"
