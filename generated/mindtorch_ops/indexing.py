@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import empty
+from mindtorch_v2.library.definitions import all_of, any_of, empty, maximum
 
 __all__ = ["gather", "index", "index_put", "index_put_", "index_select", "nonzero", "scatter_add", "scatter_add_"]
 
@@ -55,6 +55,14 @@ def index_put(op, self, indices, values, accumulate):
 )
 def index_select(op, self, dim, index):
     """Slices of a dimension in the order of an index tensor."""
+    op.check(
+        any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
+        message=(
+            f"Dimension out of range (expected to be in range of [{-maximum(self.dim(), 1)}, "
+            f"{maximum(self.dim(), 1) - 1}], but got {dim})"
+        ),
+        error=IndexError,
+    )
     op.returns(
         empty(
             self.shape

@@ -117,6 +117,9 @@ def log_softmax(op, self, dim, dtype):
 def _log_softmax(op, self, dim, half_to_float):
     """x - log(sum(exp(x))) along a dimension."""
     op.check(
+        self.dtype != torch.bool, message=f"log_softmax is not implemented for {self.dtype}", error=NotImplementedError
+    )
+    op.check(
         any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
         message=(
             f"Dimension out of range (expected to be in range of [{-maximum(self.dim(), 1)}, "

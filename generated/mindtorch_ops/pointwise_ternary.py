@@ -194,9 +194,18 @@ def _lerp__scalar(op, self, end, weight):
 )
 def _lerp_tensor(op, self, end, weight):
     """self + weight * (end - self)"""
-    op.check(self.dtype == end.dtype, self.dtype == weight.dtype)
+    op.check(self.dtype == end.dtype, message=f"expected dtype {self.dtype} for `end` but got dtype {end.dtype}")
+    op.check(
+        any_of(self.dtype == weight.dtype, weight.dim() == 0),
+        message=f"expected dtype {self.dtype} for `weight` but got dtype {weight.dtype}",
+    )
     out = op.returns(empty(broadcast_shapes(self.shape, end.shape, weight.shape), result_type(self, end), self))
-    op.launch("CPU", _libmindtorch_cpu["mt_lerp"], desc(self), desc(end), desc(weight), desc(out))
+    if self.dtype != weight.dtype:
+        op.python("mindtorch_v2.kernels.numbers:lerp_by")
+    else:
+        op.launch("CPU", _libmindtorch_cpu["mt_lerp"], desc(self), desc(end), desc(weight), desc(out))
+    if self.dtype != weight.dtype:
+        op.python("mindtorch_v2.kernels.numbers:lerp_by", device="any")
 
     @op.gradient
     def _(grad):
@@ -211,7 +220,11 @@ def _lerp_tensor(op, self, end, weight):
 )
 def _lerp__tensor(op, self, end, weight):
     """The in-place variant of ``lerp.Tensor``."""
-    op.check(self.dtype == end.dtype, self.dtype == weight.dtype)
+    op.check(self.dtype == end.dtype, message=f"expected dtype {self.dtype} for `end` but got dtype {end.dtype}")
+    op.check(
+        any_of(self.dtype == weight.dtype, weight.dim() == 0),
+        message=f"expected dtype {self.dtype} for `weight` but got dtype {weight.dtype}",
+    )
     op.check(
         can_cast(result_type(self, end), self.dtype),
         message=f"result type {result_type(self, end)} can't be cast to the desired output type {self.dtype}",

@@ -18,6 +18,6 @@ cdef PyObject* call_backward(PyObject* method, PyObject** args, size_t nargsf, P
     if kwnames != NULL or not 1 <= n <= 2 or mt_state.transform or not is_tensor(args[0]) or is_overridden(<Tensor>args[0]) \
             or n == 2 and args[1] != <PyObject*>None and not is_tensor(args[1]):
         return call_overridable(method, args, nargsf, kwnames)
-    backward_pass((<object>args[0],), (None if n == 1 else <object>args[1],), False, False, None, False)
+    backward_pass((<object>args[0],), [start_at(<object>args[0], None if n == 1 else <object>args[1], 0)], False, False, None, False)
     Py_INCREF(None)
     return <PyObject*>None

@@ -444,18 +444,24 @@ cdef int warn_of_cycle() except -1:
 
 
 def run_backward(tuple tensors not None, tuple grad_tensors not None, retain_graph, create_graph, inputs=None,
-                 bint accumulate_inputs=False):
-    """Runs backward from `tensors` with the gradients `grad_tensors` (None: ones, for one-element tensors).
+                 allow_unused=True, bint accumulate_inputs=False):
+    """Runs backward from `tensors`, or gradient edges, with the gradients `grad_tensors` (None: ones, for one element).
 
-    Without `inputs`, leaves accumulate into ``grad``. With `inputs`, returns their gradients (None where unreached)
-    and leaves others alone; with `accumulate_inputs` they are added to the inputs' ``grad`` instead. Grad mode is
+    Without `inputs`, leaves accumulate into ``grad``. With `inputs`, returns their gradients (with `allow_unused` None where
+    unreached) and leaves others alone; with `accumulate_inputs` they are added to the inputs' ``grad`` instead. Grad mode is
     `create_graph` while it runs and is restored whatever happens, as is the graph.
     """
-    return backward_pass(tensors, grad_tensors, to_flag(retain_graph, "retain_graph"), to_flag(create_graph, "create_graph"),
-                         inputs, accumulate_inputs)
+    cdef list starts = starts_of(tensors, grad_tensors)
+    cdef bint unused = to_flag(allow_unused, "allow_unused")
+    found = backward_pass(tensors, starts, to_flag(retain_graph, "retain_graph"), to_flag(create_graph, "create_graph"), inputs,
+                          accumulate_inputs)
+    if not unused and found is not None and None in found:
+        raise RuntimeError(f"The differentiated Tensor at index {found.index(None)} appears to not have been used in the graph. Set "
+                           "allow_unused=True if this is the desired behavior.")
+    return found
 
 
-cdef object backward_pass(tuple tensors, tuple grad_tensors, bint retain_graph, bint create_graph, object inputs,
+cdef object backward_pass(tuple tensors, list starts, bint retain_graph, bint create_graph, object inputs,
                           bint accumulate_inputs):
     cdef GraphTask task = GraphTask()
     cdef int outside = mt_state.grad_off
@@ -463,7 +469,6 @@ cdef object backward_pass(tuple tensors, tuple grad_tensors, bint retain_graph, 
     cdef void* outside_task = mt_state.graph_task
     cdef list pairs = list(saved_tensor_hooks.pairs) if recording_hooked else None
     cdef Node node
-    cdef Tensor root
     cdef Py_ssize_t i
     task.retain_graph = retain_graph
     if create_graph and (inputs is None or accumulate_inputs):
@@ -472,7 +477,8 @@ cdef object backward_pass(tuple tensors, tuple grad_tensors, bint retain_graph, 
     mt_state.excluded = outside_keys & ~BELOW_AUTOGRAD
     mt_state.graph_task = <void*>task
     try:
-        roots = [root_of(tensors[i], i) for i in range(len(tensors))]
+        outputs = []
+        roots = [root_of(tensors[i], i, outputs) for i in range(len(tensors))]
         for node in roots:
             task.reach(node)
         task.count_dependencies()
@@ -480,8 +486,7 @@ cdef object backward_pass(tuple tensors, tuple grad_tensors, bint retain_graph, 
             seek_inputs(task, inputs, accumulate_inputs)
             task.mark_needed(roots)
         for i in range(len(roots)):
-            root = <Tensor>tensors[i]
-            task.receive(roots[i], root.output_nr_, root_gradient(root, grad_tensors[i], i), None, i)
+            task.receive(<Node>roots[i], outputs[i], starts[i], None, i)
         for node in roots:
             if task.find(node).dependencies == 0:
                 task.push(task.find(node))
@@ -519,34 +524,83 @@ def will_run(Node node not None):
     return state != NULL and state.needed
 
 
-cdef Node root_of(object value, Py_ssize_t at):
+cdef Node root_of(object value, Py_ssize_t at, list outputs):
+    """The node that a pass starts from; which of its outputs that is goes to `outputs`."""
+    cdef Node node
     if not isinstance(value, Tensor):
-        raise TypeError(f"element {at} of the outputs must be a Tensor, not {_type_name(value)}")
-    cdef Node node = gradient_node(<Tensor>value)
+        node, number = edge_of(value, at)
+        node_output(node, number)
+        outputs.append(number)
+        return node
+    node = gradient_node(<Tensor>value)
     if node is None:
         raise RuntimeError(f"element {at} of tensors does not require grad and does not have a grad_fn")
+    outputs.append((<Tensor>value).output_nr_)
     return node
 
 
-cdef object root_gradient(Tensor root, object grad, int at):
-    if grad is not None:
-        if not isinstance(grad, Tensor):
-            raise TypeError(f"gradients can be either Tensors or None, but got {_type_name(grad)}")
-        if not same_sizes(root, <Tensor>grad):
-            raise RuntimeError(f"Mismatch in shape: grad_output[{at}] has a shape of {grad.shape} and output[{at}] has a shape of "
-                               f"{root.shape}.")
+cdef OutputMeta* node_output(Node node, int64_t number) except NULL:
+    """What a node knows of one of its outputs."""
+    if not 0 <= number < node.output_count:
+        raise IndexError(f"GradientEdge's second object must be the number of an output of {node.name()}, from 0 to "
+                         f"{node.output_count - 1}, but got {number}")
+    return node.meta(<int>number)
+
+
+cdef list starts_of(tuple tensors, tuple grad_tensors):
+    """The gradients that a pass starts with, one for each tensor. What is no gradient is told before their number."""
+    cdef list starts = [start_at(tensors[i], grad_tensors[i], i) for i in range(min(len(tensors), len(grad_tensors)))]
+    if len(grad_tensors) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(grad_tensors)} gradients")
+    return starts
+
+
+cdef object start_at(object root, object grad, Py_ssize_t at):
+    """The gradient that a pass starts with at a tensor or an edge: the given one, or a one. None where `root_of` refuses the root."""
+    cdef OutputMeta* meta
+    cdef Tensor t
+    if grad is not None and not isinstance(grad, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {_type_name(grad)}")
+    if isinstance(root, Tensor):
+        t = <Tensor>root
+        if grad is None and gradient_node(t) is None:
+            return None
+        return first_gradient(<Tensor>grad, t.nd, t.sizes, t.dt, t.dev, at)
+    node, number = edge_of(root, at)
+    meta = node_output(<Node>node, number)
+    if not meta.known:
+        if grad is None:
+            raise RuntimeError(f"grad can be implicitly created only where its form is known: pass the gradient of output {number} of "
+                               f"{node.name()}")
         return grad
-    if root.nelem != 1:
+    return first_gradient(<Tensor>grad, meta.nd, meta.sizes, <dtype>meta.dt, <device>meta.dev, at)
+
+
+cdef object first_gradient(Tensor grad, int nd, int64_t* sizes, dtype dt, device dev, Py_ssize_t at):
+    """A gradient of that shape, or a one."""
+    cdef Py_ssize_t i
+    cdef bint same, single = True
+    if grad is not None:
+        same = grad.nd == nd
+        for i in range(nd if same else 0):
+            same &= grad.sizes[i] == sizes[i]
+        if not same:
+            raise RuntimeError(f"Mismatch in shape: grad_output[{at}] has a shape of {grad.shape} and output[{at}] has a shape of "
+                               f"{make_size(nd, sizes)}.")
+        return grad
+    for i in range(nd):
+        single &= sizes[i] == 1
+    if not single:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    if root.dt.category != CATEGORY_FLOAT:
-        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root.dt}")
-    return aten("ones")(make_size(root.nd, root.sizes), dtype=root.dt, device=root.dev)
+    if dt.category != CATEGORY_FLOAT:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dt}")
+    return aten("ones")(make_size(nd, sizes), dtype=dt, device=dev)
 
 
 cdef tuple edge_of(object value, Py_ssize_t at):
     """The node of a `GradientEdge`, and which of its outputs it stands for."""
     if not isinstance(value, tuple) or len(value) < 2:
-        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {_type_name(value)} at index {at}")
+        raise RuntimeError(f"all inputs and outputs have to be Tensors or GradientEdges, but got {_type_name(value)} at index {at}")
     if not isinstance(value[0], Node):
         raise RuntimeError(f"GradientEdge's first object must be an autograd.graph.Node but got {_type_name(value[0])}")
     return value[0], to_int64(value[1], "GradientEdge's second object")

@@ -76,9 +76,10 @@ cdef inline int check_written(OpOverload op, Bound* bound, int at, Tensor writte
 
 
 cdef inline bint share_storage(PyObject* a, PyObject* b) noexcept:
-    """Whether the memory of two tensors' storages overlaps: two storages may borrow from one owner."""
+    """Whether the memory of two tensors' storages overlaps: two storages may borrow from one owner. On meta there is none."""
     return <char*>(<Tensor>a).storage.data < <char*>(<Tensor>b).storage.data + (<Tensor>b).storage.nbytes_ \
-        and <char*>(<Tensor>b).storage.data < <char*>(<Tensor>a).storage.data + (<Tensor>a).storage.nbytes_
+        and <char*>(<Tensor>b).storage.data < <char*>(<Tensor>a).storage.data + (<Tensor>a).storage.nbytes_ \
+        and (<Tensor>a).storage.data != NULL and (<Tensor>b).storage.data != NULL
 
 
 cdef int check_against(OpOverload op, int at, Tensor written, int other, Tensor given) except -1:

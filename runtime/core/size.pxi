@@ -41,8 +41,8 @@ class Size(tuple):
 
 
 cdef object checked_size(object size, Py_ssize_t at):
-    """A size given by a caller, as an int: a NumPy integer and a 0-d tensor of integers stand for one."""
-    if PyLong_Check(size) or hasattr(size, "dtype") and PyIndex_Check(size) and not (isinstance(size, Tensor) and not is_integer(size)):
+    """A size given by a caller, as an int: what has an ``__index__``, of tensors one integer, stands for one."""
+    if PyLong_Check(size) or PyIndex_Check(size) and not (isinstance(size, Tensor) and not is_integer(size)):
         return to_int64(size, f"torch.Size(): item {at}")
     raise TypeError(f"torch.Size() takes an iterable of 'int' (item {at} is '{_type_name(size)}')")
 

@@ -16,6 +16,9 @@ cdef inline int check_flag(object value, str what) except -1:
     return 0
 
 
+cdef int64_t MANY_ROWS = 1 << 20
+
+
 @cython.binding(True)          # methods whose call watched_attributes.pxi can take over
 @cython.freelist(256)
 cdef class Tensor:
@@ -377,7 +380,7 @@ cdef class Tensor:
         if modulo is not None:
             raise TypeError("pow() of tensors takes no modulo")
         return binary(OP_POW, self, other)
-    def __rpow__(self, other, modulo): return reflected(OP_POW, self, other)
+    def __rpow__(self, other, modulo): return reflected(OP_POW, self, other) if modulo is None else NotImplemented
     def __iadd__(self, other): return binary(OP_IADD, self, other)
     def __isub__(self, other): return binary(OP_ISUB, self, other)
     def __imul__(self, other): return binary(OP_IMUL, self, other)
@@ -435,6 +438,8 @@ cdef class Tensor:
             raise TypeError("iteration over a 0-d tensor")
         if tracing():
             hook.iterated(self)
+        if self.sizes[0] > MANY_ROWS:
+            return iter(call2(aten("unbind"), self, 0))         # which asks first for the memory that they take
         return iter([self[i] for i in range(self.sizes[0])])
 
     def __contains__(self, value):

@@ -368,11 +368,12 @@ def run_backward_formula(
     op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, needs: tuple[Any, ...], grads: list[Any]
 ) -> tuple[Sequence[Tensor | None], tuple[Tensor, ...]]: ...
 def run_backward(
-    tensors: tuple[Tensor, ...],
+    tensors: tuple[Any, ...],
     grad_tensors: tuple[Tensor | None, ...],
     retain_graph: bool,
     create_graph: bool,
-    inputs: tuple[Tensor, ...] | None = None,
+    inputs: tuple[Any, ...] | None = None,
+    allow_unused: bool = True,
     accumulate_inputs: bool = False,
 ) -> Any: ...
 def current_pass() -> Any: ...

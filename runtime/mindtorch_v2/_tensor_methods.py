@@ -51,6 +51,8 @@ def _destination(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, A
         dtype, device = options.get("dtype"), options.get("device")
         if (dtype is None or isinstance(dtype, DType)) and (device is None or isinstance(device, (str, Device))):
             return dtype, device, False
+    if isinstance(first, (bool, float, complex)):  # stands for a tensor; an integer is a device
+        return _destination((_core.alloc((), PYTHON_TYPES[type(first)], Device("cpu")), *args[1:]), options)
     if isinstance(first, Tensor) or _is_dtype(first):
         names = ["other" if isinstance(first, Tensor) else "dtype", *_FLAGS]
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._argument_types import check_flag
 from ._core import Tensor, UntypedStorage
 from ._modes import DisableTorchFunctionSubclass, handed_on
 from ._ops import ops
@@ -24,7 +25,8 @@ def contains(tensor: Tensor, value: Any) -> bool:
 
 def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
     """The tensor's elements as a NumPy array, without a copy where neither ``dtype`` nor ``copy`` asks for one."""
-
+    if copy is not None:
+        check_flag("__array__", "copy", copy)
     array: np.ndarray[Any, Any] = tensor.numpy()
     converted = array if dtype is None else array.astype(dtype, copy=False)
     return converted.copy() if copy and converted is array else converted

@@ -15,6 +15,11 @@ class BadIndex:
         raise ValueError("no index")
 
 
+class Indexed:
+    def __index__(self) -> int:
+        return 3
+
+
 # By what judges them: a call a line. `v` is a vector of floats, `a` a matrix, `s` a number, `i` and `m` hold integers
 # and truth values, `e` nothing.
 CALLS = {
@@ -421,6 +426,89 @@ CALLS = {
         torch.from_numpy(np.ones(2)).untyped_storage().resizable()
         torch.tensor([1, 2]).resize_(8)[:2]
     """,
+    "backward": """
+        torch.autograd.backward(v, grad_variables="cpu")
+        torch.autograd.backward(v, "c")
+        torch.autograd.backward(v, range(3))
+        torch.autograd.backward([v.requires_grad_(), s], [v.detach()])
+        torch.autograd.backward(v, -1.5, retain_graph=1.5)
+        torch.autograd.backward(e, retain_graph=-1.5, grad_variables=v)
+        torch.autograd.grad(v, [a], [1])
+        torch.autograd.grad(v, [a], materialize_grads=2**63)
+        torch.autograd.grad(v.requires_grad_().sum(), v, allow_unused=2**63)
+        torch.autograd.grad(v.requires_grad_().sum(), (v, s.requires_grad_()), allow_unused=1)
+        torch.autograd.grad(v.requires_grad_().sum(), (v, s.requires_grad_()), materialize_grads=True)
+        torch.autograd.grad(v.requires_grad_().sum(), (v, s.requires_grad_()))
+        torch.autograd.grad(torch.autograd.graph.get_gradient_edge(v.requires_grad_() * 2), v, torch.ones(3))
+        torch.autograd.grad([torch.autograd.graph.get_gradient_edge(v.requires_grad_() * 2)], v)
+        torch.autograd.grad(torch.autograd.graph.get_gradient_edge(v.requires_grad_() * 2), v, torch.ones(2))
+        torch.autograd.grad(torch.autograd.graph.get_gradient_edge(v.requires_grad_().sum()), v)
+        torch.autograd.grad(torch.autograd.graph.get_gradient_edge(v.requires_grad_()), v, torch.ones(3))
+        torch.autograd.backward((torch.autograd.graph.get_gradient_edge(s.requires_grad_() * v),), v) or s.grad
+        torch.autograd.backward(torch.autograd.graph.GradientEdge((v.requires_grad_() * 2).grad_fn, 1), v)
+        torch.autograd.gradcheck(0, v, check_batched_grad=v, check_backward_ad=False)
+        torch.autograd.gradgradcheck(0, v, check_batched_grad=v, check_rev_over_rev=False)
+        torch.autograd.gradcheck(lambda x: x.add_(1), s.double().requires_grad_().clone())
+        torch.autograd.gradcheck(lambda x: x.add_(1), v.double().requires_grad_())
+    """,
+    "numbers for tensors": """
+        v.to(False)
+        v.to(1.5)
+        v.to(1j)
+        v.to(True, True, copy=True)
+        v.to(-1)
+        torch.lerp(v, v + 1, torch.tensor(2))
+        torch.lerp(v, v + 1, torch.tensor(2.5, dtype=torch.float64, requires_grad=True))
+        torch.lerp(v, v + 1, torch.tensor([2]))
+        torch.lerp(v, v.double(), s)
+        v.clone().lerp_(v + 1, torch.tensor(2))
+        torch.tensor(True).sum_to_size(())
+        torch.tensor(2, dtype=torch.int32).sum_to_size(())
+        torch.ones(3, dtype=torch.int32).sum_to_size(3)
+        v.allclose(v, torch.tensor([1.0, 2.0]))
+        v.allclose(v, torch.tensor([1.0]))
+        v.allclose(v, torch.tensor(1.0, requires_grad=True))
+        v.allclose(v, torch.tensor(1))
+        v.__rpow__(1, b"x")
+        torch.linspace(2, -2**63, 0, dtype=torch.float16)
+        torch.linspace(2, -2**63, 1, dtype=torch.float16)
+        torch.linspace(2, -2**63, 2, dtype=torch.float16)
+        torch.linspace(1e300, 2, 1)
+        v.__array__(0, {})
+        v.requires_grad_().__array__(0, {})
+        v.__array__(copy=np.ones(3))
+    """,
+    "dropout and losses": """
+        torch.nn.functional.dropout(e.requires_grad_(), 0.5, True, True)
+        torch.nn.functional.dropout(v.requires_grad_(), 0.5, False, True)
+        torch.nn.functional.dropout(v.requires_grad_(), 0.5, True, True)
+        torch.nn.functional.dropout(v.requires_grad_(), 0.0, True, b"x")
+        torch.nn.functional.dropout(v, 1.0, True, True)
+        torch.nn.functional.dropout(i, 0.5, True, True)
+        torch.nn.functional.cross_entropy(v, torch.tensor([1]), label_smoothing=0.5)
+        torch.nn.functional.cross_entropy(v, torch.tensor([1]), label_smoothing=0.5, reduction="none")
+        torch.nn.functional.cross_entropy(v, torch.tensor(1), label_smoothing=0.5)
+        torch.nn.functional.cross_entropy(a, torch.tensor([1, -100]), label_smoothing=0.5)
+        torch.nn.functional.cross_entropy(a, torch.tensor([1, 0]), v, label_smoothing=0.5)
+    """,
+    "indices": """
+        torch.Size([Indexed()])
+        torch.Size([BadIndex()])
+        a.index_select(1, torch.tensor([-2, 3]))
+        a.index_select(1, torch.tensor([3]))
+        a.t().index_select(-1, torch.tensor([2]))
+        a.index_select(0, torch.tensor([3, -2]))
+        v.index_select(0, torch.tensor([-1]))
+        s.index_select(0, torch.tensor([1]))
+        v.to("meta").index_select(1, torch.empty(3, device="meta"))
+        torch.log_softmax(m.to("meta"), 0)
+        torch.log_softmax(m, 0)
+        torch.ops.aten.copy.default(s, torch.empty((2**20, 2**20, 2**20), device="meta"))
+        iter(torch.tensor(3).expand(2**62))
+        torch.library.get_kernel("cpu", "CPU")
+        torch.library.get_kernel("a::b::c", "CPU")
+        torch.library.get_kernel("", "CPU")
+    """,
     "memory formats": """
         v.resize_as_(v, memory_format=0)
         v.resize_as_(v, memory_format=None)
@@ -439,6 +527,7 @@ def test_a_call(call: str) -> None:
             "torch": torch,
             "np": np,
             "BadIndex": BadIndex,
+            "Indexed": Indexed,
             "v": torch.arange(3.0),
             "a": torch.arange(6.0).reshape(2, 3),
             "s": torch.tensor(2.5),

@@ -139,8 +139,8 @@ def _unit(like: Tensor, index: int) -> Tensor:
 
 
 def _moved(argument: Tensor, step: Tensor, eps: float) -> Tensor:
-    moved: Tensor = argument.detach() + step * eps
-    return moved.requires_grad_(argument.requires_grad)
+    moved: Tensor = (argument.detach() + step * eps).requires_grad_(argument.requires_grad)
+    return moved if argument.is_leaf else moved.clone()  # which the function may change in place
 
 
 def _flat(tensor: Tensor) -> Tensor:

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _core
-from .._argument_types import as_int
 from .._core import Tensor
 from .graph import GradientEdge
 
 __all__ = ["backward", "grad"]
 
-Tensors = Tensor | Sequence[Tensor]
-Inputs = Tensors | GradientEdge | Sequence[Tensor | GradientEdge] | dict[Any, Tensor]
+Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
+Inputs = Tensors | dict[Any, Tensor]
 OptionalTensors = Tensor | Sequence[Tensor | None] | None
 
 
@@ -26,7 +25,7 @@ def backward(
     grad_variables: OptionalTensors = None,
     inputs: Inputs | None = None,
 ) -> None:
-    """Adds the gradients of ``tensors`` to the ``grad`` of the leaves they depend on, or of ``inputs``.
+    """Adds the gradients of ``tensors``, or of edges, to the ``grad`` of the leaves they depend on, or of ``inputs``.
 
     ``grad_tensors`` are the gradients to start from, of the tensors' shapes; None: one, for one-element tensors
     (``grad_variables`` is their obsolete name). ``inputs`` may be a dict of tensors, too, and gradient edges.
@@ -58,9 +57,8 @@ def backward(
         )  # fmt: skip
         return
     retain = create_graph if retain_graph is None else retain_graph
-    _core.run_backward(
-        roots, _gradients(grad_tensors, "grad_tensors", len(roots)), retain, create_graph, chosen, chosen is not None
-    )
+    starts = _gradients(grad_tensors, "grad_tensors", len(roots))
+    _core.run_backward(roots, starts, retain, create_graph, chosen, accumulate_inputs=chosen is not None)
 
 
 def grad(
@@ -103,6 +101,8 @@ def grad(
             stacklevel=2,
         )
     starts = _gradients(grad_outputs, "grad_outputs", len(roots))
+    if allow_unused is None:
+        allow_unused = materialize_grads
     compute = _grad_batched if is_grads_batched else _grad
     found = compute(roots, chosen, starts, retain_graph, create_graph, allow_unused, materialize_grads)
     return dict(zip(inputs, found, strict=True)) if isinstance(inputs, dict) else found
@@ -114,21 +114,13 @@ def _grad(
     starts: tuple[Tensor | None, ...],
     retain_graph: bool | None,
     create_graph: bool,
-    allow_unused: bool | None,
+    allow_unused: bool,
     materialize_grads: bool,
 ) -> tuple[Any, ...]:
     retain = create_graph if retain_graph is None else retain_graph
-    if allow_unused is not None and not isinstance(allow_unused, bool):
-        as_int("grad", "allow_unused", allow_unused)  # which counts as a flag, too
-    found: tuple[Any, ...] = _core.run_backward(roots, starts, retain, create_graph, chosen)
+    found: tuple[Any, ...] = _core.run_backward(roots, starts, retain, create_graph, chosen, allow_unused)
     if materialize_grads:
         return tuple(_zeros_like(i, create_graph) if g is None else g for i, g in zip(chosen, found, strict=True))
-    for i, gradient in enumerate(found if not allow_unused else ()):
-        if gradient is None:
-            raise RuntimeError(
-                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
-                "allow_unused=True if this is the desired behavior."
-            )
     return found
 
 
@@ -172,15 +164,7 @@ def _inputs(inputs: Any, function: str) -> tuple[Any, ...]:
 
 
 def _gradients(gradients: OptionalTensors, name: str, count: int) -> tuple[Tensor | None, ...]:
-    if gradients is None:
-        return (None,) * count
-    given = _tuple(gradients, name)
-    for gradient in given[:count]:
-        if gradient is not None and not isinstance(gradient, Tensor):
-            raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
-    if len(given) != count:
-        raise RuntimeError(f"got {count} tensors and {len(given)} gradients")
-    return given
+    return (None,) * count if gradients is None else _tuple(gradients, name)
 
 
 def _grad_batched(
@@ -189,7 +173,7 @@ def _grad_batched(
     starts: tuple[Tensor | None, ...],
     retain_graph: bool | None,
     create_graph: bool,
-    allow_unused: bool | None,
+    allow_unused: bool,
     materialize_grads: bool,
 ) -> tuple[Any, ...]:
     from .. import ops
@@ -206,7 +190,7 @@ def _grad_batched(
 
 def _batch_size(roots: tuple[Any, ...], starts: tuple[Tensor | None, ...]) -> int:
     """How many passes there are: the size of the gradients' first dimension. Raises where they have none in common."""
-    for i, (root, start) in enumerate(zip(roots, starts, strict=True)):
+    for i, (root, start) in enumerate(zip(roots, starts, strict=False)):
         if start is None:
             if root.requires_grad and root.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")

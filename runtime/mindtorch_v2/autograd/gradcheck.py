@@ -52,22 +52,12 @@ def gradcheck(
     Raises `GradcheckError` for the first difference, or returns False without ``raise_exception``; ValueError where no
     input requires grad, AssertionError for options that exclude each other, RuntimeError for an input with stride 0.
     """
-    for wrong, text in (
-        (
-            not (check_forward_ad or check_backward_ad),
-            "Expected at least one of check_forward_ad or check_backward_ad to be True",
-        ),
-        (
-            check_batched_grad and not check_backward_ad,
-            "Setting check_batched_grad=True requires check_backward_ad to be True",
-        ),
-        (
-            check_batched_forward_grad and not check_forward_ad,
-            "Setting check_batched_forward_grad=True requires check_forward_ad to be True",
-        ),
-    ):
-        if wrong:
-            raise AssertionError(text)
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     problem, by = _problem(func, inputs), Tolerances(eps, atol, rtol, nondet_tol)
     nothing: Iterator[str] = iter(())
     backward = check_backward_ad
@@ -111,22 +101,12 @@ def gradgradcheck(
     They are computed by reverse mode and, with ``check_fwd_over_rev``, by forward mode. With
     ``gen_non_contig_grad_outputs`` the fixed numbers do not lie side by side in memory. Raises as `gradcheck` does.
     """
-    for wrong, text in (
-        (
-            not (check_fwd_over_rev or check_rev_over_rev),
-            "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True",
-        ),
-        (
-            check_undefined_grad and not check_rev_over_rev,
-            "Setting check_undefined_grad=True requires check_rev_over_rev to be True",
-        ),
-        (
-            check_batched_grad and not check_rev_over_rev,
-            "Setting check_batched_grad=True requires check_rev_over_rev to be True",
-        ),
-    ):
-        if wrong:
-            raise AssertionError(text)
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    if check_undefined_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
+    if check_batched_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
     arguments = outputs_of(inputs)
     if grad_outputs is None:
         found = [o for o in outputs_of(func(*arguments)) if o.requires_grad]

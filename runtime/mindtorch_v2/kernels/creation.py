@@ -48,6 +48,8 @@ _I64 = _core.dtypes["int64"]
 _F64 = _core.dtypes["float64"]
 _BOOL = _core.dtypes["bool"]
 _F16 = _core.dtypes["float16"]
+_CPU = _core.device("cpu")
+_SMALL = 65504  # what every floating-point dtype holds
 _LAST = (1 << 63) - 1  # of the integers that a signed word holds
 
 
@@ -206,7 +208,8 @@ def linspace(
     target = dtype or inferred
     if target is _BOOL:
         raise NotImplementedError('"linspace_cpu" not implemented for Bool')
-    first, last = as_element(start, target), as_element(end, target)
+    first = as_element(start, target) if steps else 0
+    last = as_element(end, target) if steps > 1 else first
     if target.is_complex:
         return _complex_line(first, last, steps, target, device)
     if not target.is_floating_point:
@@ -351,6 +354,10 @@ def write(target: Tensor, value: Any) -> Tensor:
     if target.is_meta:
         return target
     if not target.is_cpu:
+        if target.is_floating_point() and abs(value) > _SMALL:  # maybe no element of it: becomes infinite
+            value = write(_core.alloc((), target.dtype, _CPU), value)
+            copied: Tensor = target.copy_(value)
+            return copied
         filled: Tensor = target.fill_(value)
         return filled
     if target.is_complex():

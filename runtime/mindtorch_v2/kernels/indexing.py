@@ -208,9 +208,11 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     result = _core.alloc(_selected(self, d, index.numel()), self.dtype, self.device)
     order = _bits(index.reshape((-1,)))
-    _check_indices(order, d, self.shape[d] if self.dim() else 1)
-    if len(order) and order.min() < 0:
-        raise IndexError("index out of range in self")
+    size = self.shape[d] if self.dim() else 1
+    if len(order) and (order.min() < 0 or order.max() >= size):
+        wrong = order[(order < 0) | (order >= size)][0]
+        refused = RuntimeError if d else IndexError  # as in PyTorch
+        raise refused(f"index out of range in self: {wrong} at dimension {d}, which has size {size}")
     if result.numel() or index.numel():
         array, out = (_bits(tensor).reshape(tensor.shape or 1) for tensor in (self, result))
         if array.flags.c_contiguous:

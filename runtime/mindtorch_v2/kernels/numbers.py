@@ -38,6 +38,7 @@ __all__ = [
     "ge",
     "gt",
     "le",
+    "lerp_by",
     "lt",
     "masked_fill",
     "masked_fill_",
@@ -175,6 +176,12 @@ def pow(self: Tensor, exponent: Any) -> Tensor:
     if target is _BOOL:
         return self.clone() if exponent else torch.ones_like(self)
     result: Tensor = torch.ops.aten.pow(self, _choice(exponent, self))
+    return result
+
+
+def lerp_by(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
+    """``lerp`` by a tensor without dimensions, of any dtype."""
+    result: Tensor = torch.ops.aten.lerp(self, end, weight.to(self.dtype))
     return result
 
 

@@ -278,7 +278,7 @@ def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     if lead < 0 or any(n not in (1, own) for n, own in zip(padded, self.shape, strict=False)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
     dims = [d for d, (n, own) in enumerate(zip(padded, self.shape, strict=True)) if n != own or d < lead]
-    if not dims:
+    if not dims and size:  # to no dimensions there is always a sum, of one element too
         return _core.shallow_detach(self).clone()  # type: ignore[no-any-return]
     total = _reduce("sum", self, dims, True, _sum_dtype(self, None))
     return _core.as_strided(total, tuple(size), total.stride()[lead:])

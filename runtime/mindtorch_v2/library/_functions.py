@@ -81,9 +81,9 @@ def impl(
         return _impl_decorator(qualname, str(types), "" if func is None else str(func))
     keys = _keys(types, "impl", "types")
     if func is None:
-        return lambda function: impl(qualname, types, function, lib=lib)
-    overload = _resolve(qualname, "impl")
-    return _register_kernels(overload, keys, func, lib)
+        return lambda function: _register_kernels(_resolve(qualname, "impl"), keys, function, lib)
+    _register_kernels(_resolve(qualname, "impl"), keys, func, lib)
+    return None
 
 
 @names_wrong_types

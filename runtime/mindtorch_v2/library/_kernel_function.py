@@ -54,6 +54,8 @@ def get_kernel(op: str | OpOverload, dispatch_key: str) -> SafeKernelFunction:
         raise ValueError(f"get_kernel({op}): got unexpected type for op: {type(op)}")
     if not isinstance(dispatch_key, str):
         raise TypeError(f"get_kernel(): argument 'dispatch_key' must be str, not {type(dispatch_key).__name__}")
+    if isinstance(op, str) and op.count("::") != 1:
+        raise RuntimeError(f"operator {op} does not exist: the name of one is namespace::name, e.g. aten::sin")
     overload = op if isinstance(op, OpOverload) else _ops.find(op)
     key = str(dispatch_key)
     try:

@@ -116,7 +116,7 @@ def _over_all_classes(
     """What label smoothing gives to every class: minus the sum of all scores, of rows that are not ignored."""
     kept = target != ignore_index
     terms = scores if weight is None else scores * _weights(weight, scores)
-    losses = (-terms.sum(0 if scores.dim() == 1 else 1)).masked_fill(~kept, 0)
+    losses = (-terms.sum(0 if scores.dim() == 1 else 1)).masked_fill_(~kept, 0)
     if reduction != 1:
         return reduced(losses, reduction)
     if weight is None:

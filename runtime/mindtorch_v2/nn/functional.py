@@ -113,7 +113,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     result: Tensor = ops.aten.dropout(input, p, training)
-    return input.copy_(result) if inplace else result
+    if not inplace:
+        return result
+    return input.copy_(result) if training and p and input.numel() else input  # as it is, it may be a leaf
 
 
 def embedding(

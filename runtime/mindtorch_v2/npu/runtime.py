@@ -74,9 +74,13 @@ def is_simulated() -> bool:
     return opened().simulated
 
 
-@functools.cache
 def device_count() -> int:
     """The number of NPUs."""
+    return _count()
+
+
+@functools.cache
+def _count() -> int:
     count = ctypes.c_uint32()
     opened().call("aclrtGetDeviceCount", ctypes.byref(count))
     return count.value
