@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,9 +30,19 @@ def run(folder: Path, *texts: str | bytes, target: str = "mindtorch") -> tuple[d
     for i, text in enumerate(texts):
         path = folder / f"ops{i + 1 if i else ''}.yaml"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        put_sources(folder, text if isinstance(text, str) else "")
         inputs.append(Input(path, path.name))
     generated, found = generate([Job(tuple(inputs), folder / "generated", "", target)])
     return (generated[0].files if generated else {}), render_text(found)
+
+
+def put_sources(folder: Path, text: str) -> None:
+    """What the kernels of a file are built of: empty files, where a test has not written its own."""
+    for named in re.findall(r"source: (\[[^\]]*\]|[^\s,}]+)", text):
+        for name in named.strip("[]").split(","):
+            path = folder / name.strip()
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
 
 
 def findings(folder: Path, *texts: str | bytes) -> str:

@@ -194,3 +194,23 @@ def test_an_operator_has_as_many_arguments_as_a_call_binds(tmp_path):
         else:
             with pytest.raises(ValueError, match="at most 63"):
                 lib.define(schema(count))
+
+
+def test_a_kernel_gets_as_many_arguments_as_a_launch_passes(tmp_path):
+    """The generator and the runtime agree on how many."""
+    for count, fits in ((62, True), (63, False)):
+        args = ", ".join(["x", "out", *["i64(n)"] * (count - 2)])
+        shown = findings(
+            tmp_path,
+            "- func: my::f(Tensor x, int n) -> Tensor\n  fake: {like: x}\n"
+            f"  kernels: [{{device: cpu, library: libm.so.6, symbol: erf, args: [{args}]}}]\n"
+            "  backward: not_differentiable\n",
+        )
+        assert ("error[MT329]" in shown) is not fits
+        types = [torch.npu.ptr] * 2 + [torch.npu.i64] * (count - 2)
+        launcher = torch.npu.KernelLauncher("libm.so.6")
+        if fits:
+            launcher.bind("erf", types, abi="c")
+        else:
+            with pytest.raises(ValueError, match="at most 62 arguments"):
+                launcher.bind("erf", types, abi="c")

@@ -47,6 +47,7 @@ ops:
 def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ops.yaml").write_text(OPS)
+    (tmp_path / "f.cpp").touch()
     return tmp_path
 
 

@@ -13,7 +13,7 @@ from selenium.webdriver.remote.webelement import WebElement
 
 from mtcodegen.project.generate import generate
 from mtcodegen.targets.job import Input, Job
-from tests.codegen.support import ZOO, write
+from tests.codegen.support import ZOO, put_sources, write
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
@@ -55,6 +55,7 @@ def opened(browser: webdriver.Chrome, folder: Path, text: str) -> webdriver.Chro
     """The browser, at the page for a YAML text."""
     path = folder / "ops.yaml"
     path.write_text(text)
+    put_sources(folder, text)
     generated, found = generate([Job((Input(path, path.name),), folder / "made", "", "docs")])
     assert found == []
     write(folder / "made", dict(generated[0].files))

@@ -213,12 +213,14 @@ def _sized(type_: opschema.Type) -> bool:
     return isinstance(type_, opschema.ListType) and type_.size is not None
 
 
-def wrong_type(what: str, expected: ValueType, actual: ValueType, node: Expr) -> ExpressionError:
+def wrong_type(
+    what: str, expected: ValueType, actual: ValueType, node: Expr, hint: str | None = None
+) -> ExpressionError:
     """The fault that a value of type ``actual`` stands where ``expected`` is wanted."""
     if actual.optional and accepts(expected, actual.required):
         hint = "test `is not None` first"
         return _fault(f"{what} must be {expected}, and this may be None", node, Code.MT212, hint)
-    return _fault(f"{what} must be {expected}, not {actual}", node, Code.MT208)
+    return _fault(f"{what} must be {expected}, not {actual}", node, Code.MT208, hint)
 
 
 def _result(schema: opschema.Schema) -> ValueType:

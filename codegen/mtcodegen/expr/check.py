@@ -401,7 +401,8 @@ class _Checker(NameChecker):
         actual = arguments.positional[0]
         expected = FLOAT if name in ("f16", "bf16", "f32", "f64") else INT
         if not accepts(expected, actual) and not (actual.kind is Kind.NUMBER and not actual.optional):
-            self.errors.append(wrong_type(f"the value of `{name}`", expected, actual, call.arguments[0]))
+            hint = "pass it as `f32(...)` or `f64(...)`" if accepts(FLOAT, actual) else None
+            self.errors.append(wrong_type(f"the value of `{name}`", expected, actual, call.arguments[0], hint))
         return ValueType(Kind.C_SCALAR, name=name)
 
     def _overloads(self, path: Sequence[str]) -> Sequence[opschema.Schema]:

@@ -328,6 +328,15 @@ class Code(Enum):
         "an `autocast` of what an operator writes to",
         "A tensor that is cast is another one: what the kernel writes to that would be lost.",
     )
+    MT328 = (
+        "a source that is not there",
+        "A kernel is built of its `source` on first use. A path is relative to the YAML file, wherever the command "
+        "runs.",
+    )
+    MT329 = (
+        "more arguments than a launch can pass",
+        "A launched kernel gets at most 62 arguments. Scalars can go in one struct, `tiling`.",
+    )
     MT401 = (
         "an operator without a fake rule",
         "It says what the outputs look like: fake tensors need it, and launched kernels' outputs are allocated by it.",

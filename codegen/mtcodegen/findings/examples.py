@@ -127,6 +127,8 @@ EXAMPLES: dict[Code, str] = {
         "  autocast: {npu: float16}\n" + _KERNEL.replace("out, ", "") + "  backward: not_differentiable\n",
         func="double_(Tensor(a!) x) -> Tensor(a!)",
     ),
+    Code.MT328: _op(_TAIL.replace("library: libk.so", "source: duoble.c")),
+    Code.MT329: _op(_TAIL.replace("u64(x.numel())", ", ".join(["u64(x.numel())"] * 61))),
     Code.MT401: _op(_KERNEL + "  backward: not_differentiable\n"),
     Code.MT402: _op(_TAIL.replace("{like: x}", "[{like: x}, {like: x}]")),
     Code.MT403: _op(

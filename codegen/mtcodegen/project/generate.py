@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import MOST_FINDINGS, Diagnostic, in_source_order
+from mtcodegen.project.sources import has_sources
 from mtcodegen.pycode.names import KEYWORDS
 from mtcodegen.targets.job import Generated, Input, Job
 from mtcodegen.targets.target import target_named
@@ -90,4 +91,5 @@ def _render(job: Job, files: Mapping[pathlib.Path, File], progress: Callable[[st
     for item, path in zip(job.inputs, _paths(job), strict=True):
         progress(f"rendering {item.name}")
         texts |= target.of_file(files[path], item.path, job.folder)
-    return Generated(job, texts | target.of_job(job, files))
+    is_pure = not any(has_sources(files[path]) for path in _paths(job))  # else other files have to be there
+    return Generated(job, texts | target.of_job(job, files), is_pure)

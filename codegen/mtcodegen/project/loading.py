@@ -13,6 +13,7 @@ from mtcodegen.document.nodes import Node
 from mtcodegen.entries.front import parse_source
 from mtcodegen.entries.model import File
 from mtcodegen.findings.diagnostics import Diagnostic, in_source_order
+from mtcodegen.project.sources import missing_sources
 from mtcodegen.targets.job import Input
 
 __all__ = ["Document", "load_inputs"]
@@ -52,7 +53,7 @@ def load_inputs(
     for path, (node, file) in parsed.items():
         progress(f"checking {file.path}")
         resolved, faults = resolve(file, table)
-        found += faults
+        found += [*faults, *missing_sources(file, path.parent)]
         documents.append(Document(items[path], node, file, resolved))
     found += duplicates([document.file for document in documents])
     return documents, in_source_order(found, [item.name for item in items.values()])

@@ -74,6 +74,8 @@ def recall(jobs: Sequence[Job], key: str) -> list[Generated] | None:
 
 def remember(generated: Sequence[Generated], key: str) -> None:
     """Keep a result without findings, if it is large; a folder that cannot be written is no fault."""
+    if not all(item.is_pure for item in generated):
+        return
     text = json.dumps([item.files for item in generated])
     if len(text) < _SMALLEST:
         return

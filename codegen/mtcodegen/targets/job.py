@@ -34,7 +34,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Generated:
-    """A job's files by their path in its folder."""
+    """A job's files by their path in its folder; ``is_pure`` where they are made of the inputs alone."""
 
     job: Job
     files: dict[str, str]
+    is_pure: bool = True
