@@ -2,6 +2,7 @@
 """Operators declared in ops_yaml."""
 
 from . import (
+    comparison,
     creation,
     functional,
     indexing,
@@ -15,6 +16,7 @@ from . import (
 )
 
 __all__ = [
+    "comparison",
     "creation",
     "functional",
     "indexing",

@@ -16,10 +16,12 @@ __all__ = [
     "bernoulli_",
     "clone",
     "contiguous",
+    "copy",
     "copy_",
     "empty",
     "empty_like",
     "eye",
+    "fill",
     "fill_",
     "full",
     "full_like",
@@ -41,6 +43,7 @@ __all__ = [
     "scalar_tensor",
     "to",
     "uniform_",
+    "zero",
     "zero_",
     "zeros",
     "zeros_like",
@@ -261,6 +264,12 @@ def _fill__scalar(op, self, value):
         return {self: torch.ops.aten.zeros_like(grad)}
 
 
+@_lib.operator("fill.Scalar(Tensor self, Scalar value) -> Tensor")
+def _fill_scalar(op, self, value):
+    """The functional variant of ``fill_.Scalar``."""
+    op.returns(torch.ops.aten.fill_(self.clone(), value))
+
+
 @_lib.operator(
     "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
     variants=("function", "method"),
@@ -281,6 +290,12 @@ def _fill__tensor(op, self, value):
         return {self: torch.ops.aten.zeros_like(grad), value: grad.sum()}
 
 
+@_lib.operator("fill.Tensor(Tensor self, Tensor value) -> Tensor")
+def _fill_tensor(op, self, value):
+    """The functional variant of ``fill_.Tensor``."""
+    op.returns(torch.ops.aten.fill_(self.clone(), value))
+
+
 @_lib.operator("zero_(Tensor(a!) self) -> Tensor(a!)", variants=("function", "method"))
 def zero_(op, self):
     """Every element set to 0."""
@@ -290,6 +305,12 @@ def zero_(op, self):
     @op.gradient
     def _(grad):
         return {self: torch.ops.aten.zeros_like(grad)}
+
+
+@_lib.operator("zero(Tensor self) -> Tensor")
+def zero(op, self):
+    """The functional variant of ``zero_``."""
+    op.returns(torch.ops.aten.zero_(self.clone()))
 
 
 @_lib.operator(
@@ -307,6 +328,12 @@ def copy_(op, self, src):
     @op.gradient
     def _(grad):
         return {self: torch.ops.aten.zeros_like(grad), src: grad}
+
+
+@_lib.operator("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
+def copy(op, self, src, non_blocking):
+    """The functional variant of ``copy_``."""
+    op.returns(torch.ops.aten.copy_(self.clone(), src, non_blocking))
 
 
 @_lib.operator("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", variants=("function", "method"))
@@ -492,5 +519,6 @@ def item(op, self):
 
 arange = torch.ops.aten.arange
 fill_ = torch.ops.aten.fill_
+fill = torch.ops.aten.fill
 randint = torch.ops.aten.randint
 to = torch.ops.aten.to

@@ -15,10 +15,12 @@ __all__ = [
     "bernoulli_",
     "clone",
     "contiguous",
+    "copy",
     "copy_",
     "empty",
     "empty_like",
     "eye",
+    "fill",
     "fill_",
     "full",
     "full_like",
@@ -40,6 +42,7 @@ __all__ = [
     "scalar_tensor",
     "to",
     "uniform_",
+    "zero",
     "zero_",
     "zeros",
     "zeros_like",
@@ -400,17 +403,49 @@ class _FillInPlace(_FillInPlaceOverloads):
 
 fill_: _FillInPlace
 
+class _FillScalar(OpOverload):
+    def __call__(op, self: Tensor, value: float) -> Tensor: ...
+
+class _FillTensor(OpOverload):
+    def __call__(op, self: Tensor, value: Tensor) -> Tensor: ...
+
+class _FillOverloads(OpOverloadPacket):
+    Scalar: _FillScalar
+    Tensor: _FillTensor
+
+class _Fill(_FillOverloads):
+    @overload
+    def __call__(op, self: Tensor, value: float) -> Tensor:
+        """The functional variant of ``fill_.Scalar``."""
+    @overload
+    def __call__(op, self: Tensor, value: Tensor) -> Tensor:
+        """The functional variant of ``fill_.Tensor``."""
+
+fill: _Fill
+
 class _ZeroInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
         """Every element set to 0."""
 
 zero_: _ZeroInPlace
 
+class _Zero(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor:
+        """The functional variant of ``zero_``."""
+
+zero: _Zero
+
 class _CopyInPlace(OpOverload):
     def __call__(op, self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         """`src`, broadcast and converted, written into self."""
 
 copy_: _CopyInPlace
+
+class _Copy(OpOverload):
+    def __call__(op, self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+        """The functional variant of ``copy_``."""
+
+copy: _Copy
 
 class _Clone(OpOverload):
     def __call__(op, self: Tensor, *, memory_format: Any = None) -> Tensor:

@@ -12,10 +12,8 @@ __all__ = [
     "alias_copy",
     "as_strided_copy",
     "as_strided_scatter",
-    "copy",
     "detach_copy",
     "expand_copy",
-    "fill",
     "permute_copy",
     "select_copy",
     "select_scatter",
@@ -26,7 +24,6 @@ __all__ = [
     "transpose_copy",
     "unsqueeze_copy",
     "view_copy",
-    "zero",
 ]
 
 _lib = Library("aten", "FRAGMENT")
@@ -180,29 +177,4 @@ def as_strided_scatter(op, self, src, size, stride, storage_offset):
         }
 
 
-@_lib.operator("fill.Scalar(Tensor self, Scalar value) -> Tensor")
-def _fill_scalar(op, self, value):
-    """A copy with every element set to a number."""
-    op.returns(self.clone().fill_(value))
-
-
-@_lib.operator("fill.Tensor(Tensor self, Tensor value) -> Tensor")
-def _fill_tensor(op, self, value):
-    """A copy with every element set to the value of a tensor without dimensions."""
-    op.returns(self.clone().fill_(value))
-
-
-@_lib.operator("zero(Tensor self) -> Tensor")
-def zero(op, self):
-    """A copy with every element set to 0."""
-    op.returns(self.clone().zero_())
-
-
-@_lib.operator("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
-def copy(op, self, src, non_blocking):
-    """`src`, broadcast and converted to self's shape, dtype and device."""
-    op.returns(self.clone().copy_(src, non_blocking))
-
-
 squeeze_copy = torch.ops.aten.squeeze_copy
-fill = torch.ops.aten.fill

@@ -11,10 +11,8 @@ __all__ = [
     "alias_copy",
     "as_strided_copy",
     "as_strided_scatter",
-    "copy",
     "detach_copy",
     "expand_copy",
-    "fill",
     "permute_copy",
     "select_copy",
     "select_scatter",
@@ -25,7 +23,6 @@ __all__ = [
     "transpose_copy",
     "unsqueeze_copy",
     "view_copy",
-    "zero",
 ]
 
 class _ViewCopy(OpOverload):
@@ -146,35 +143,3 @@ class _AsStridedScatter(OpOverload):
         """`src` where `as_strided` would show it in a copy."""
 
 as_strided_scatter: _AsStridedScatter
-
-class _FillScalar(OpOverload):
-    def __call__(op, self: Tensor, value: float) -> Tensor: ...
-
-class _FillTensor(OpOverload):
-    def __call__(op, self: Tensor, value: Tensor) -> Tensor: ...
-
-class _FillOverloads(OpOverloadPacket):
-    Scalar: _FillScalar
-    Tensor: _FillTensor
-
-class _Fill(_FillOverloads):
-    @overload
-    def __call__(op, self: Tensor, value: float) -> Tensor:
-        """A copy with every element set to a number."""
-    @overload
-    def __call__(op, self: Tensor, value: Tensor) -> Tensor:
-        """A copy with every element set to the value of a tensor without dimensions."""
-
-fill: _Fill
-
-class _Zero(OpOverload):
-    def __call__(op, self: Tensor) -> Tensor:
-        """A copy with every element set to 0."""
-
-zero: _Zero
-
-class _Copy(OpOverload):
-    def __call__(op, self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-        """`src`, broadcast and converted to self's shape, dtype and device."""
-
-copy: _Copy

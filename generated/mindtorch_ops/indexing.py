@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import all_of, any_of, empty, maximum
 
@@ -44,8 +45,8 @@ def index_put_(op, self):
     variants=("function", "method"),
 )
 def index_put(op, self, indices, values, accumulate):
-    """`index_put_` on a copy."""
-    op.returns(self.clone().index_put_(indices, values, accumulate))
+    """The functional variant of ``index_put_``."""
+    op.returns(torch.ops.aten.index_put_(self.clone(), indices, values, accumulate))
 
 
 @_lib.operator(
@@ -111,8 +112,8 @@ def scatter_add_(op, self, dim, index, src):
 
 @_lib.operator("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", variants=("function", "method"))
 def scatter_add(op, self, dim, index, src):
-    """`scatter_add_` on a copy."""
-    op.returns(self.clone().scatter_add_(dim, index, src))
+    """The functional variant of ``scatter_add_``."""
+    op.returns(torch.ops.aten.scatter_add_(self.clone(), dim, index, src))
 
 
 @_lib.operator("nonzero(Tensor self) -> Tensor", variants=("function", "method"))

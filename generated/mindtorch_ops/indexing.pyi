@@ -25,7 +25,7 @@ class _IndexPut(OpOverload):
     def __call__(
         op, self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
     ) -> Tensor:
-        """`index_put_` on a copy."""
+        """The functional variant of ``index_put_``."""
 
 index_put: _IndexPut
 
@@ -49,7 +49,7 @@ scatter_add_: _ScatterAddInPlace
 
 class _ScatterAdd(OpOverload):
     def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """`scatter_add_` on a copy."""
+        """The functional variant of ``scatter_add_``."""
 
 scatter_add: _ScatterAdd
 

@@ -33,23 +33,14 @@ __all__ = [
     "bitwise_xor_",
     "div",
     "div_",
-    "eq",
     "floor_divide",
     "floor_divide_",
     "fmod",
     "fmod_",
-    "ge",
-    "gt",
-    "le",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "lt",
     "maximum",
     "minimum",
     "mul",
     "mul_",
-    "ne",
     "pow",
     "pow_",
     "remainder",
@@ -99,6 +90,31 @@ def _add_scalar(op, self, other, alpha):
 
 
 @_lib.operator(
+    "add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _add__scalar(op, self, other, alpha):
+    """The in-place variant of ``add.Scalar``."""
+    op.check(
+        can_cast(result_type(self, other), self.dtype),
+        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_add_scalar"], desc(self), f64(other), desc(self), f64(alpha))
+    else:
+        op.compute(self.copy_(torch.ops.aten.add(self, other, alpha)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.add(self, other, alpha)), device="NPU")
+    op.compute(self.copy_(torch.ops.aten.add(self, other, alpha)), device="any")
+
+    @op.gradient
+    def _(grad):
+        return {self: grad}
+
+
+@_lib.operator(
     "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
@@ -118,30 +134,6 @@ def _add__tensor(op, self, other, alpha):
     @op.gradient
     def _(grad):
         return {self: grad, other: grad * alpha}
-
-
-@_lib.operator(
-    "add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)",
-    tags="pointwise",
-    variants=("method",),
-    overlap_check=("Internal", "Partial"),
-)
-def _add__scalar(op, self, other, alpha):
-    """`add` with a number, in place."""
-    op.check(
-        can_cast(result_type(self, other), self.dtype),
-        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
-    )
-    op.returns(self)
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        op.launch("CPU", _libmindtorch_cpu["mt_add_scalar"], desc(self), f64(other), desc(self), f64(alpha))
-    else:
-        op.python("mindtorch_v2.kernels.numbers:add_")
-    op.python("mindtorch_v2.kernels.numbers:add_", device="any")
-
-    @op.gradient
-    def _(grad):
-        return {self: grad}
 
 
 @_lib.operator(
@@ -207,7 +199,7 @@ def _sub_scalar(op, self, other, alpha):
     overlap_check=("Internal", "Partial"),
 )
 def _sub__scalar(op, self, other, alpha):
-    """`sub` with a number, in place."""
+    """The in-place variant of ``sub.Scalar``."""
     op.check(
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
@@ -216,8 +208,8 @@ def _sub__scalar(op, self, other, alpha):
     if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_sub_scalar"], desc(self), f64(other), desc(self), f64(alpha))
     else:
-        op.python("mindtorch_v2.kernels.numbers:sub_")
-    op.python("mindtorch_v2.kernels.numbers:sub_", device="any")
+        op.compute(self.copy_(torch.ops.aten.sub(self, other, alpha)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.sub(self, other, alpha)), device="any")
 
     @op.gradient
     def _(grad):
@@ -266,6 +258,7 @@ def _mul_tensor(op, self, other):
     "mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
+    device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
 )
 def _mul__tensor(op, self, other):
@@ -274,7 +267,13 @@ def _mul__tensor(op, self, other):
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.mul(self.clone(), other)))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_mul"], desc(self), desc(other), desc(self))
+    op.compute(self.copy_(torch.ops.aten.mul(self, other)), device="NPU")
+
+    @op.gradient
+    def _(grad):
+        return {self: grad * other, other: grad * op.before(self)}
 
 
 @_lib.operator("mul.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -359,6 +358,30 @@ def _div_scalar(op, self, other):
 
 
 @_lib.operator(
+    "div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _div__scalar(op, self, other):
+    """The in-place variant of ``div.Scalar``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_div_scalar"], desc(self), f64(other), desc(self))
+    else:
+        op.compute(self.copy_(torch.ops.aten.div(self, other)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.div(self, other)), device="any")
+
+    @op.gradient
+    def _(grad):
+        return {self: grad / other}
+
+
+@_lib.operator(
     "div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
@@ -377,30 +400,6 @@ def _div__tensor(op, self, other):
     @op.gradient
     def _(grad):
         return {self: grad / other, other: -grad * self / other}
-
-
-@_lib.operator(
-    "div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-    tags="pointwise",
-    variants=("method",),
-    overlap_check=("Internal", "Partial"),
-)
-def _div__scalar(op, self, other):
-    """`div` with a number, in place."""
-    op.check(
-        can_cast(result_type(self, other), self.dtype),
-        message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
-    )
-    op.returns(self)
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        op.launch("CPU", _libmindtorch_cpu["mt_div_scalar"], desc(self), f64(other), desc(self))
-    else:
-        op.python("mindtorch_v2.kernels.numbers:div_")
-    op.python("mindtorch_v2.kernels.numbers:div_", device="any")
-
-    @op.gradient
-    def _(grad):
-        return {self: grad / other}
 
 
 @_lib.operator(
@@ -540,6 +539,7 @@ def _remainder_tensor(op, self, other):
     "remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
+    device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
 )
 def _remainder__tensor(op, self, other):
@@ -548,7 +548,12 @@ def _remainder__tensor(op, self, other):
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.remainder(self.clone(), other)))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_remainder"], desc(self), desc(other), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad, other: -grad * torch.ops.aten.div(op.before(self), other, rounding_mode="floor")}
 
 
 @_lib.operator(
@@ -575,7 +580,7 @@ def _remainder_scalar(op, self, other):
     overlap_check=("Internal", "Partial"),
 )
 def _remainder__scalar(op, self, other):
-    """`remainder` with a number, in place."""
+    """The in-place variant of ``remainder.Scalar``."""
     op.check(
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
@@ -584,8 +589,8 @@ def _remainder__scalar(op, self, other):
     if one_of(self.dtype, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_remainder_scalar"], desc(self), f64(other), desc(self))
     else:
-        op.python("mindtorch_v2.kernels.numbers:remainder_")
-    op.python("mindtorch_v2.kernels.numbers:remainder_", device="any")
+        op.compute(self.copy_(torch.ops.aten.remainder(self, other)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.remainder(self, other)), device="any")
 
     @op.gradient
     def _(grad):
@@ -620,6 +625,7 @@ def _fmod_tensor(op, self, other):
     "fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
+    device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
 )
 def _fmod__tensor(op, self, other):
@@ -628,7 +634,12 @@ def _fmod__tensor(op, self, other):
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.fmod(self.clone(), other)))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_fmod"], desc(self), desc(other), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad, other: -grad * torch.ops.aten.div(op.before(self), other, rounding_mode="trunc")}
 
 
 @_lib.operator("fmod.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -653,7 +664,7 @@ def _fmod_scalar(op, self, other):
     overlap_check=("Internal", "Partial"),
 )
 def _fmod__scalar(op, self, other):
-    """`fmod` with a number, in place."""
+    """The in-place variant of ``fmod.Scalar``."""
     op.check(
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
@@ -662,8 +673,8 @@ def _fmod__scalar(op, self, other):
     if one_of(self.dtype, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_fmod_scalar"], desc(self), f64(other), desc(self))
     else:
-        op.python("mindtorch_v2.kernels.numbers:fmod_")
-    op.python("mindtorch_v2.kernels.numbers:fmod_", device="any")
+        op.compute(self.copy_(torch.ops.aten.fmod(self, other)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.fmod(self, other)), device="any")
 
     @op.gradient
     def _(grad):
@@ -829,195 +840,6 @@ def atan2(op, self, other):
     @op.gradient
     def _(grad):
         return {self: grad * other / (self * self + other * other), other: -grad * self / (self * self + other * other)}
-
-
-@_lib.operator(
-    "eq.Tensor(Tensor self, Tensor other) -> Tensor",
-    tags="pointwise",
-    variants=("function", "method"),
-    device_check="CPUScalars",
-)
-def _eq_tensor(op, self, other):
-    """self == other, as bool."""
-    out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
-    op.launch("CPU", _libmindtorch_cpu["mt_eq"], desc(self), desc(other), desc(out))
-    op.not_differentiable()
-
-
-@_lib.operator("eq.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
-def _eq_scalar(op, self, other):
-    """`eq` with a number."""
-    out = op.returns(empty(self.shape, torch.bool, self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        op.launch("CPU", _libmindtorch_cpu["mt_eq_scalar"], desc(self), f64(other), desc(out))
-    else:
-        op.python("mindtorch_v2.kernels.numbers:eq")
-    op.python("mindtorch_v2.kernels.numbers:eq", device="any")
-    op.not_differentiable()
-
-
-@_lib.operator(
-    "ne.Tensor(Tensor self, Tensor other) -> Tensor",
-    tags="pointwise",
-    variants=("function", "method"),
-    device_check="CPUScalars",
-)
-def _ne_tensor(op, self, other):
-    """self != other, as bool."""
-    out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
-    op.launch("CPU", _libmindtorch_cpu["mt_ne"], desc(self), desc(other), desc(out))
-    op.not_differentiable()
-
-
-@_lib.operator("ne.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
-def _ne_scalar(op, self, other):
-    """`ne` with a number."""
-    out = op.returns(empty(self.shape, torch.bool, self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        op.launch("CPU", _libmindtorch_cpu["mt_ne_scalar"], desc(self), f64(other), desc(out))
-    else:
-        op.python("mindtorch_v2.kernels.numbers:ne")
-    op.python("mindtorch_v2.kernels.numbers:ne", device="any")
-    op.not_differentiable()
-
-
-@_lib.operator(
-    "lt.Tensor(Tensor self, Tensor other) -> Tensor",
-    tags="pointwise",
-    variants=("function", "method"),
-    device_check="CPUScalars",
-)
-def _lt_tensor(op, self, other):
-    """self < other, as bool."""
-    out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
-    op.launch("CPU", _libmindtorch_cpu["mt_lt"], desc(self), desc(other), desc(out))
-    op.not_differentiable()
-
-
-@_lib.operator("lt.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
-def _lt_scalar(op, self, other):
-    """`lt` with a number."""
-    out = op.returns(empty(self.shape, torch.bool, self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        op.launch("CPU", _libmindtorch_cpu["mt_lt_scalar"], desc(self), f64(other), desc(out))
-    else:
-        op.python("mindtorch_v2.kernels.numbers:lt")
-    op.python("mindtorch_v2.kernels.numbers:lt", device="any")
-    op.not_differentiable()
-
-
-@_lib.operator(
-    "le.Tensor(Tensor self, Tensor other) -> Tensor",
-    tags="pointwise",
-    variants=("function", "method"),
-    device_check="CPUScalars",
-)
-def _le_tensor(op, self, other):
-    """self <= other, as bool."""
-    out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
-    op.launch("CPU", _libmindtorch_cpu["mt_le"], desc(self), desc(other), desc(out))
-    op.not_differentiable()
-
-
-@_lib.operator("le.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
-def _le_scalar(op, self, other):
-    """`le` with a number."""
-    out = op.returns(empty(self.shape, torch.bool, self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        op.launch("CPU", _libmindtorch_cpu["mt_le_scalar"], desc(self), f64(other), desc(out))
-    else:
-        op.python("mindtorch_v2.kernels.numbers:le")
-    op.python("mindtorch_v2.kernels.numbers:le", device="any")
-    op.not_differentiable()
-
-
-@_lib.operator(
-    "gt.Tensor(Tensor self, Tensor other) -> Tensor",
-    tags="pointwise",
-    variants=("function", "method"),
-    device_check="CPUScalars",
-)
-def _gt_tensor(op, self, other):
-    """self > other, as bool."""
-    out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
-    op.launch("CPU", _libmindtorch_cpu["mt_gt"], desc(self), desc(other), desc(out))
-    op.not_differentiable()
-
-
-@_lib.operator("gt.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
-def _gt_scalar(op, self, other):
-    """`gt` with a number."""
-    out = op.returns(empty(self.shape, torch.bool, self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        op.launch("CPU", _libmindtorch_cpu["mt_gt_scalar"], desc(self), f64(other), desc(out))
-    else:
-        op.python("mindtorch_v2.kernels.numbers:gt")
-    op.python("mindtorch_v2.kernels.numbers:gt", device="any")
-    op.not_differentiable()
-
-
-@_lib.operator(
-    "ge.Tensor(Tensor self, Tensor other) -> Tensor",
-    tags="pointwise",
-    variants=("function", "method"),
-    device_check="CPUScalars",
-)
-def _ge_tensor(op, self, other):
-    """self >= other, as bool."""
-    out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
-    op.launch("CPU", _libmindtorch_cpu["mt_ge"], desc(self), desc(other), desc(out))
-    op.not_differentiable()
-
-
-@_lib.operator("ge.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
-def _ge_scalar(op, self, other):
-    """`ge` with a number."""
-    out = op.returns(empty(self.shape, torch.bool, self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        op.launch("CPU", _libmindtorch_cpu["mt_ge_scalar"], desc(self), f64(other), desc(out))
-    else:
-        op.python("mindtorch_v2.kernels.numbers:ge")
-    op.python("mindtorch_v2.kernels.numbers:ge", device="any")
-    op.not_differentiable()
-
-
-@_lib.operator(
-    "logical_and(Tensor self, Tensor other) -> Tensor",
-    tags="pointwise",
-    variants=("function", "method"),
-    device_check="CPUScalars",
-)
-def logical_and(op, self, other):
-    """`and` of the truth of two elements."""
-    out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
-    op.launch("CPU", _libmindtorch_cpu["mt_logical_and"], desc(self), desc(other), desc(out))
-    op.not_differentiable()
-
-
-@_lib.operator(
-    "logical_or(Tensor self, Tensor other) -> Tensor",
-    tags="pointwise",
-    variants=("function", "method"),
-    device_check="CPUScalars",
-)
-def logical_or(op, self, other):
-    """`or` of the truth of two elements."""
-    out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
-    op.launch("CPU", _libmindtorch_cpu["mt_logical_or"], desc(self), desc(other), desc(out))
-    op.not_differentiable()
-
-
-@_lib.operator(
-    "logical_xor(Tensor self, Tensor other) -> Tensor",
-    tags="pointwise",
-    variants=("function", "method"),
-    device_check="CPUScalars",
-)
-def logical_xor(op, self, other):
-    """`xor` of the truth of two elements."""
-    out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
-    op.launch("CPU", _libmindtorch_cpu["mt_logical_xor"], desc(self), desc(other), desc(out))
-    op.not_differentiable()
 
 
 @_lib.operator(
@@ -1232,12 +1054,6 @@ fmod = torch.ops.aten.fmod
 fmod_ = torch.ops.aten.fmod_
 pow = torch.ops.aten.pow
 pow_ = torch.ops.aten.pow_
-eq = torch.ops.aten.eq
-ne = torch.ops.aten.ne
-lt = torch.ops.aten.lt
-le = torch.ops.aten.le
-gt = torch.ops.aten.gt
-ge = torch.ops.aten.ge
 bitwise_and = torch.ops.aten.bitwise_and
 bitwise_and_ = torch.ops.aten.bitwise_and_
 bitwise_or = torch.ops.aten.bitwise_or

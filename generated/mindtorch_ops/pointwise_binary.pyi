@@ -18,23 +18,14 @@ __all__ = [
     "bitwise_xor_",
     "div",
     "div_",
-    "eq",
     "floor_divide",
     "floor_divide_",
     "fmod",
     "fmod_",
-    "ge",
-    "gt",
-    "le",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "lt",
     "maximum",
     "minimum",
     "mul",
     "mul_",
-    "ne",
     "pow",
     "pow_",
     "remainder",
@@ -64,23 +55,23 @@ class _Add(_AddOverloads):
 
 add: _Add
 
-class _AddInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
-
 class _AddInPlaceScalar(OpOverload):
     def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
 
+class _AddInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
+
 class _AddInPlaceOverloads(OpOverloadPacket):
-    Tensor: _AddInPlaceTensor
     Scalar: _AddInPlaceScalar
+    Tensor: _AddInPlaceTensor
 
 class _AddInPlace(_AddInPlaceOverloads):
     @overload
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
+        """The in-place variant of ``add.Scalar``."""
+    @overload
     def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
         """`add` in place."""
-    @overload
-    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
-        """`add` with a number, in place."""
 
 add_: _AddInPlace
 
@@ -120,7 +111,7 @@ class _SubInPlace(_SubInPlaceOverloads):
         """The in-place variant of ``sub.Tensor``."""
     @overload
     def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
-        """`sub` with a number, in place."""
+        """The in-place variant of ``sub.Scalar``."""
 
 sub_: _SubInPlace
 
@@ -218,23 +209,23 @@ class _Div(_DivOverloads):
 
 div: _Div
 
-class _DivInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
-
 class _DivInPlaceScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
+class _DivInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
 class _DivInPlaceOverloads(OpOverloadPacket):
-    Tensor: _DivInPlaceTensor
     Scalar: _DivInPlaceScalar
+    Tensor: _DivInPlaceTensor
 
 class _DivInPlace(_DivInPlaceOverloads):
     @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``div.Scalar``."""
+    @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """`div` in place."""
-    @overload
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`div` with a number, in place."""
 
 div_: _DivInPlace
 
@@ -321,7 +312,7 @@ class _RemainderInPlace(_RemainderInPlaceOverloads):
         """The in-place variant of ``remainder.Tensor``."""
     @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`remainder` with a number, in place."""
+        """The in-place variant of ``remainder.Scalar``."""
 
 remainder_: _RemainderInPlace
 
@@ -361,7 +352,7 @@ class _FmodInPlace(_FmodInPlaceOverloads):
         """The in-place variant of ``fmod.Tensor``."""
     @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`fmod` with a number, in place."""
+        """The in-place variant of ``fmod.Scalar``."""
 
 fmod_: _FmodInPlace
 
@@ -429,144 +420,6 @@ class _Atan2(OpOverload):
         """The angle of the point (other, self), in radians."""
 
 atan2: _Atan2
-
-class _EqTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
-
-class _EqScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor: ...
-
-class _EqOverloads(OpOverloadPacket):
-    Tensor: _EqTensor
-    Scalar: _EqScalar
-
-class _Eq(_EqOverloads):
-    @overload
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self == other, as bool."""
-    @overload
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`eq` with a number."""
-
-eq: _Eq
-
-class _NeTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
-
-class _NeScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor: ...
-
-class _NeOverloads(OpOverloadPacket):
-    Tensor: _NeTensor
-    Scalar: _NeScalar
-
-class _Ne(_NeOverloads):
-    @overload
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self != other, as bool."""
-    @overload
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`ne` with a number."""
-
-ne: _Ne
-
-class _LtTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
-
-class _LtScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor: ...
-
-class _LtOverloads(OpOverloadPacket):
-    Tensor: _LtTensor
-    Scalar: _LtScalar
-
-class _Lt(_LtOverloads):
-    @overload
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self < other, as bool."""
-    @overload
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`lt` with a number."""
-
-lt: _Lt
-
-class _LeTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
-
-class _LeScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor: ...
-
-class _LeOverloads(OpOverloadPacket):
-    Tensor: _LeTensor
-    Scalar: _LeScalar
-
-class _Le(_LeOverloads):
-    @overload
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self <= other, as bool."""
-    @overload
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`le` with a number."""
-
-le: _Le
-
-class _GtTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
-
-class _GtScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor: ...
-
-class _GtOverloads(OpOverloadPacket):
-    Tensor: _GtTensor
-    Scalar: _GtScalar
-
-class _Gt(_GtOverloads):
-    @overload
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self > other, as bool."""
-    @overload
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`gt` with a number."""
-
-gt: _Gt
-
-class _GeTensor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
-
-class _GeScalar(OpOverload):
-    def __call__(op, self: Tensor, other: float) -> Tensor: ...
-
-class _GeOverloads(OpOverloadPacket):
-    Tensor: _GeTensor
-    Scalar: _GeScalar
-
-class _Ge(_GeOverloads):
-    @overload
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """self >= other, as bool."""
-    @overload
-    def __call__(op, self: Tensor, other: float) -> Tensor:
-        """`ge` with a number."""
-
-ge: _Ge
-
-class _LogicalAnd(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`and` of the truth of two elements."""
-
-logical_and: _LogicalAnd
-
-class _LogicalOr(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`or` of the truth of two elements."""
-
-logical_or: _LogicalOr
-
-class _LogicalXor(OpOverload):
-    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """`xor` of the truth of two elements."""
-
-logical_xor: _LogicalXor
 
 class _BitwiseAndTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...

@@ -216,6 +216,7 @@ def _lerp_tensor(op, self, end, weight):
     "lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
+    device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
 )
 def _lerp__tensor(op, self, end, weight):
@@ -229,7 +230,12 @@ def _lerp__tensor(op, self, end, weight):
         can_cast(result_type(self, end), self.dtype),
         message=f"result type {result_type(self, end)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.lerp(self.clone(), end, weight)))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_lerp"], desc(self), desc(end), desc(weight), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad * (1 - weight), end: grad * weight, weight: grad * (end - op.before(self))}
 
 
 @_lib.operator(

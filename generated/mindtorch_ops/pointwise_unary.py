@@ -149,7 +149,12 @@ def abs(op, self):
 )
 def abs_(op, self):
     """The in-place variant of ``abs``."""
-    op.returns(self.copy_(torch.ops.aten.abs(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_abs"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad * op.before(self).sign()}
 
 
 @_lib.operator("sign(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -445,7 +450,12 @@ def log_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.log(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_log"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad / op.before(self)}
 
 
 @_lib.operator("log2(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -471,7 +481,12 @@ def log2_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.log2(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_log2"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad / (op.before(self) * 0.6931471805599453)}
 
 
 @_lib.operator("log10(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -497,7 +512,12 @@ def log10_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.log10(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_log10"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad / (op.before(self) * 2.302585092994046)}
 
 
 @_lib.operator("log1p(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -523,7 +543,12 @@ def log1p_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.log1p(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_log1p"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad / (op.before(self) + 1)}
 
 
 @_lib.operator("sqrt(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -704,7 +729,12 @@ def sin_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.sin(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_sin"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad * op.before(self).cos()}
 
 
 @_lib.operator("cos(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -730,7 +760,12 @@ def cos_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.cos(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_cos"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: -grad * op.before(self).sin()}
 
 
 @_lib.operator("tan(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -787,7 +822,12 @@ def asin_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.asin(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_asin"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad * (1 - op.before(self) * op.before(self)).rsqrt()}
 
 
 @_lib.operator("acos(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -813,7 +853,12 @@ def acos_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.acos(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_acos"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: -grad * (1 - op.before(self) * op.before(self)).rsqrt()}
 
 
 @_lib.operator("atan(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -839,7 +884,12 @@ def atan_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.atan(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_atan"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad / (op.before(self) * op.before(self) + 1)}
 
 
 @_lib.operator("sinh(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -865,7 +915,12 @@ def sinh_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.sinh(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_sinh"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad * op.before(self).cosh()}
 
 
 @_lib.operator("cosh(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -891,7 +946,12 @@ def cosh_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.cosh(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_cosh"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad * op.before(self).sinh()}
 
 
 @_lib.operator("erf(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -917,7 +977,12 @@ def erf_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self.copy_(torch.ops.aten.erf(self.clone())))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_erf"], desc(self), desc(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad * torch.ops.aten.exp(-(op.before(self) * op.before(self))) * 1.1283791670955126}
 
 
 @_lib.operator("silu(Tensor self) -> Tensor", tags="pointwise")

@@ -339,6 +339,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     cdef uint64_t start = bumps, live = keys & op.active
     cdef uint64_t record = 0 if mt_state.grad_off else requiring_grad(op, bound)
     cdef FunctionCtx ctx = None
+    cdef tuple inputs = None
     cdef int key
     if live == 0:
         raise missing_kernel(op, keys)
@@ -352,6 +353,8 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         refuse_inference_tensors(op, bound)
     if record:
         ctx = new_operator_node(op, bound)
+        if op.mutates and op.gradient is not None:
+            inputs = inputs_before(op, bound, ctx)
     if not keys & BATCHED:                                # inside a batch are tensors that may be recorded, too
         mt_state.excluded = outside | BELOW_AUTOGRAD
     try:
@@ -364,7 +367,9 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
                 begin_versions(<PyObject*>result)
         if op.mutates:
             bump_mutated(op, bound, start)
-        if record and op.setup_function is not None:
+        if inputs is not None:
+            op.gradient.setup_context(ctx, inputs, result)
+        elif record and op.setup_function is not None:
             call_setup(op, bound, ctx, result)
     finally:
         mt_state.excluded = outside
@@ -372,6 +377,8 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         mark_views(op, bound, result)
     if record:
         attach(op, bound, ctx, result)
+        if inputs is not None:
+            outdate_overwritten(op, bound, ctx)
     return result
 
 

@@ -20,6 +20,7 @@ cdef class Hooks:
     cdef public object to_copy               # (tensor, device=...): the kernel that moves a 0-d CPU tensor
     # forward mode and transforms: autograd.forward_ad, func
     cdef public object call_with_tangents    # (op, keys, level, args, kwargs)
+    cdef public object copy_tangents         # (tensor, copy, level): those from a level on, to a copy
     cdef public object apply_transformed     # (cls, args): Function.apply of tangents or batches
     cdef public object apply_functionalized  # (cls, args): the same under functionalize; NotImplemented where it is not
     # tensors as Python objects: _printing, _indexing, _tensor_protocols, _creation, kernels.random

@@ -42,9 +42,22 @@ cdef class CopySlices(Node):
         if result[self.at] is None:
             call1(aten("zero_"), part)
         else:
+            if (<Tensor>result[self.at]).keys & BATCHED:      # as the whole becomes, for the part to be copied into it
+                whole = self.as_batch(whole, result[self.at])
+                part = aten("as_strided")(whole, self.size, self.stride, self.offset)
             call2(aten("copy_"), part, result[self.at])
         result[self.at] = whole
         return result
+
+    cdef object as_batch(self, object whole, object part):
+        """The base's gradient with what the part is a batch of."""
+        size = tuple(make_size((<Tensor>whole).nd, (<Tensor>whole).sizes))
+        batch = call2(aten("add"), call2(aten("new_zeros"), part, size), whole)
+        if self.layout is None:
+            return batch
+        laid_out = zeros_laid_out(batch, self.layout[0], self.layout[1])
+        call2(aten("copy_"), laid_out, batch)
+        return laid_out
 
     cdef int release_saved(self) except -1:
         return self.operation.release_saved()

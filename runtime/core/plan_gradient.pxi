@@ -10,16 +10,17 @@ cdef class Formula:
     """The gradient on one way, for one set of inputs.
 
     ``prepare`` makes what is saved of the arguments and outputs (None: nothing is), ``program`` the gradients of the tensor
-    arguments of those of the outputs and what was saved. Bit i of `reads`: the gradient of output i is read.
+    arguments of those of the outputs and what was saved. Bit i of `reads`: the gradient of output i is read. ``given``: of what
+    is saved, the number of the argument that it is, -1 of anything else.
     """
     cdef Program prepare, program
     cdef int outputs
     cdef uint64_t reads
-    cdef tuple needs
+    cdef tuple needs, given
 
-    def __init__(self, prepare, Program program not None, int outputs, uint64_t reads, tuple needs not None):
+    def __init__(self, prepare, Program program not None, int outputs, uint64_t reads, tuple needs not None, tuple given not None):
         self.prepare = None if prepare is None else <Program?>prepare
-        self.program, self.outputs, self.reads, self.needs = program, outputs, reads, needs
+        self.program, self.outputs, self.reads, self.needs, self.given = program, outputs, reads, needs, given
         if self.program.inputs < outputs:
             raise ValueError("a gradient's program takes the gradients of all outputs")
 
@@ -31,7 +32,7 @@ mt_whole_formula_install(<PyTypeObject*>Formula)
 cdef class Gradient:
     """What `Library.register_autograd` gets of a definition; also callable as its ``backward``.
 
-    ``make(way, mask)`` makes a Formula, asked for once each; ``way(*inputs)`` tells which way a call went.
+    ``make(way, mask)`` makes a Formula, asked for once each; ``way(*inputs)`` tells which way a call goes, None: there is one.
     """
     cdef OpOverload op
     cdef object make, way
@@ -41,7 +42,7 @@ cdef class Gradient:
     cdef int last_way
     cdef object __weakref__
 
-    def __init__(self, OpOverload op not None, make not None, way not None):
+    def __init__(self, OpOverload op not None, make not None, way):
         self.op, self.make, self.way, self.formulas = op, make, way, {}
 
     def __call__(self, FunctionCtx ctx not None, *grads):
@@ -52,15 +53,18 @@ cdef class Gradient:
         gradients = iter(run_formula(formula, saved, list(grads)))
         return tuple([next(gradients) if self.op.sig.args[i].kind == ARG_TENSOR else None for i in range(self.op.sig.count)])
 
-    def setup_context(self, FunctionCtx ctx not None, tuple inputs not None, output):
-        """Saves what the gradient reads."""
-        cdef Formula formula
+    cdef Formula formula_for(self, tuple inputs, needs):
+        """The formula of a call: ``needs`` says which inputs require grad."""
         cdef uint64_t mask = 0
         cdef int i
         for i in range(self.op.sig.count):
-            if self.op.sig.args[i].kind == ARG_TENSOR and ctx.needs_input_grad[i]:
+            if self.op.sig.args[i].kind == ARG_TENSOR and needs[i]:
                 mask |= <uint64_t>1 << i
-        formula = formula_of(self, self.way(*inputs), mask)
+        return formula_of(self, 0 if self.way is None else self.way(*inputs), mask)
+
+    def setup_context(self, FunctionCtx ctx not None, tuple inputs not None, output):
+        """Saves what the gradient reads."""
+        cdef Formula formula = self.formula_for(inputs, ctx.needs_input_grad)
         values = () if formula.prepare is None else formula.prepare(*inputs, *(output if isinstance(output, tuple) else (output,)))[1]
         ctx.save_for_backward(*[v if isinstance(v, Tensor) else None for v in values])
         vars(ctx)["plan"] = formula, tuple([None if isinstance(v, Tensor) else v for v in values])
@@ -106,6 +110,35 @@ cdef int fill_saved(Formula formula, Frame* f, tuple saved) except -1:
                            f"values, got {count}")
     for i in range(count):
         f.objects[formula.outputs + i] = PyTuple_GET_ITEM(saved, i)
+    return 0
+
+
+# ---- operators that write to an argument: a formula that reads it means the value from before
+
+cdef tuple inputs_before(OpOverload op, Bound* bound, FunctionCtx ctx):
+    """Before the kernel runs, with autograd still on: a call's inputs, of what it overwrites and backward reads copies."""
+    cdef list inputs = [<object>bound.slots[i] for i in range(op.sig.count)]
+    cdef Formula formula = op.gradient.formula_for(tuple(inputs), ctx.needs_input_grad)
+    for at in formula.given:
+        if at >= 0 and op.aliases[<int>at].written and inputs[at] is not None:
+            copy = call1(aten("clone"), inputs[at])
+            if forward_levels:                            # those that are hidden here are no call's own
+                hook.copy_tangents(inputs[at], copy, mt_state.forward_hidden)
+            inputs[at] = copy
+    return tuple(inputs)
+
+
+cdef int outdate_overwritten(OpOverload op, Bound* bound, FunctionCtx ctx) except -1:
+    """What was saved of an argument that shares memory with what the operator wrote to: it has changed since the call began."""
+    cdef Formula formula = vars(ctx)["plan"][0]
+    cdef int position = 0, i
+    for at in formula.given:
+        if at >= 0 and not op.aliases[<int>at].written and bound.slots[<int>at] != <PyObject*>None:
+            for i in range(op.sig.count):
+                if op.aliases[i].written and op.sig.args[i].kind == ARG_TENSOR and bound.slots[i] != <PyObject*>None \
+                        and (<Tensor>bound.slots[i]).storage is (<Tensor>bound.slots[<int>at]).storage:
+                    ctx.versions[position] = (<Tensor>bound.slots[i]).storage.version - 1
+        position += 1
     return 0
 
 

@@ -462,11 +462,17 @@ class Plan:
 
 class Formula:
     def __init__(
-        self, prepare: Program | None, program: Program, outputs: int, reads: int, needs: tuple[bool, ...]
+        self,
+        prepare: Program | None,
+        program: Program,
+        outputs: int,
+        reads: int,
+        needs: tuple[bool, ...],
+        given: tuple[int, ...],
     ) -> None: ...
 
 class Gradient:
-    def __init__(self, op: OpOverload, make: Callable[[int, int], Formula], way: Callable[..., int]) -> None: ...
+    def __init__(self, op: OpOverload, make: Callable[[int, int], Formula], way: Callable[..., int] | None) -> None: ...
     def __call__(self, ctx: FunctionCtx, *grads: Any) -> tuple[Tensor | None, ...]: ...
     def setup_context(self, ctx: FunctionCtx, inputs: tuple[Any, ...], output: Any) -> None: ...
 

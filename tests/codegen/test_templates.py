@@ -23,7 +23,7 @@ from mtcodegen.targets.job import Input, Job
 from tests.codegen.support import ZOO, run
 
 ROOT = pathlib.Path(__file__).parents[2]
-SOURCES = [ZOO, ROOT / "examples/scaled_add/ops.yaml", *sorted((ROOT / "ops_yaml").glob("*.yaml"))]
+SOURCES = [ZOO, ROOT / "examples/scaled_add/ops.yaml", *sorted((ROOT / "ops_yaml").rglob("*.yaml"))]
 PROSE = {"doc", "docstring", "source", "kind", "noqa", "libraries"}  # what is no Python, or a namespace
 
 
@@ -65,6 +65,7 @@ def test_what_a_definition_says_is_said_by_templates(tmp_path):
     template = tmp_path / "templates/definitions/operator.py.j2"
     template.write_text(re.sub(r"\bop\b", "told", template.read_text()))
     shutil.copy(ZOO, tmp_path / "zoo.yaml")
+    shutil.copytree(ZOO.parent / "src", tmp_path / "src")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "codegen"), str(tmp_path / "runtime")])}
     # An editable install finds its packages before the path does.
     code = (

@@ -34,3 +34,7 @@ def halves(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 def made(size: list[int], *, dtype: torch.dtype | None, device: torch.device | None) -> torch.Tensor:
     return torch.ones(size, dtype=dtype, device=device)
+
+
+def multiply_(x: torch.Tensor, y: torch.Tensor, power: float) -> torch.Tensor:
+    return x.mul_(y)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import opschema
-from mtcodegen.check.kernels import is_composite
 from mtcodegen.check.scopes import OpScope
+from mtcodegen.entries.composite import is_composite
 from mtcodegen.entries.model import Backward, Derivative, OpSpec
 from mtcodegen.entries.schemas import is_tensor_list
 from mtcodegen.expr import OPTIONAL_TENSOR, Expr, Literal, Name, Purpose, ValueType, gradient_names, walk

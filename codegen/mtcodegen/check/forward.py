@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import opschema
-from mtcodegen.check.kernels import is_composite
 from mtcodegen.check.scopes import OpScope
+from mtcodegen.entries.composite import is_composite
 from mtcodegen.entries.model import Derivative, Forward, OpSpec, Tangent
 from mtcodegen.expr import Unread, analyze, reads, tangent_scope, value_type
 from mtcodegen.findings.codes import Code

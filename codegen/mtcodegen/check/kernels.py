@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import opschema
 from mtcodegen.check.scopes import OpScope
+from mtcodegen.entries.composite import is_composite, needs_fake
 from mtcodegen.entries.model import (
     Compute,
     FakeRule,
@@ -15,8 +16,6 @@ from mtcodegen.entries.model import (
     Launch,
     Mindspore,
     OpSpec,
-    PythonFunction,
-    Variant,
 )
 from mtcodegen.entries.schemas import fresh_returns, is_tensor, tensor_arguments
 from mtcodegen.expr import (
@@ -41,36 +40,18 @@ from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Related
 from mtcodegen.findings.source import Span
 
-__all__ = ["is_composite", "needs_fake", "resolve_fakes", "resolve_kernels", "runs_on_meta"]
+__all__ = ["resolve_fakes", "resolve_kernels"]
 
 _OPTIONAL_DTYPE = replace(DTYPE, optional=True)
 _OPTIONAL_DEVICE = replace(DEVICE, optional=True)
 
 
-_MADE_OF_OPERATORS = (Compute, PythonFunction, Variant)
-
-
-def is_composite(spec: OpSpec) -> bool:
-    """Whether one kernel made of other operators serves every device, and shape propagation with it."""
-    return any(not kernel.devices and isinstance(kernel.body, _MADE_OF_OPERATORS) for kernel in spec.kernels)
-
-
-def needs_fake(spec: OpSpec) -> bool:
-    """Whether nothing but a fake rule can give the outputs' shapes. Outputs that are no tensors have none."""
-    returns = spec.schema.returns
-    return not runs_on_meta(spec) and any(
-        opschema.base_of(returns[i].type).name == "Tensor" for i in fresh_returns(spec.schema)
-    )
+_MOST_PASSED = 62  # the runtime places them in registers and a frame of words, two of them its own
 
 
 def _is_launched(spec: OpSpec) -> bool:
     """Whether a kernel is launched: its outputs are allocated before, by the fake rule."""
     return any(isinstance(kernel.body, Launch) for kernel in spec.kernels)
-
-
-def runs_on_meta(spec: OpSpec) -> bool:
-    """Whether a kernel serves tensors without data."""
-    return is_composite(spec) or _has_meta_kernel(spec)
 
 
 def _has_meta_kernel(spec: OpSpec) -> bool:
@@ -82,12 +63,13 @@ def _has_meta_kernel(spec: OpSpec) -> bool:
 
 def resolve_fakes(spec: OpSpec, scope: OpScope) -> OpSpec:
     """Check the fake rules, and that there is one for every new output."""
-    if "fake" not in spec.place:
-        if needs_fake(spec):
+    if "fake" not in spec.place and not spec.fakes:
+        if needs_fake(spec) and spec.fake_function is None:
             hint = "say what the output looks like, as in `fake: {like: x}`"
             scope.fault(Code.MT401, f"{spec.schema.qualname} has no `fake` rule", scope.name_span, hint)
         return spec
-    span = spec.place.key("fake")
+    # The file's default is another place; what its names are not is said of each entry that it holds for.
+    span = spec.place.key("fake") if "fake" in spec.place else scope.name_span
     fresh = fresh_returns(spec.schema)
     if not fresh:
         scope.fault(Code.MT404, f"{spec.schema.qualname} makes no new output, so it needs no `fake`", span)
@@ -269,6 +251,12 @@ def _resolve_launch(kernel: KernelSpec, body: Launch, scope: OpScope) -> Launch:
     _check_outputs(body, scope, span)
     _check_written(body, scope, span)
     _check_use(kernel, body, scope)
+    if len(body.args) > _MOST_PASSED:
+        message = (
+            f"the kernel `{body.symbol}` gets {len(body.args)} arguments, and a launch passes at most {_MOST_PASSED}"
+        )
+        hint = "pass scalars in one struct: `tiling`"
+        scope.fault(Code.MT328, message, body.args[_MOST_PASSED].value.text.span, hint)
     return replace(
         body,
         args=tuple(_resolve_arg(arg, scope) for arg in body.args),

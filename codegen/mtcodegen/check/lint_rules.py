@@ -10,9 +10,11 @@ import opschema
 from mtcodegen.check.lint_truth import truth
 from mtcodegen.document.edit import Edit, remove_entry, remove_item
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
+from mtcodegen.entries.composite import needs_fake
 from mtcodegen.entries.formulas import every_formula, gradients, reads_in_python
 from mtcodegen.entries.model import Formula, KernelSpec, Mindspore, OpSpec
 from mtcodegen.entries.schemas import argument_span
+from mtcodegen.entries.validate import to_python
 from mtcodegen.expr import Call, Expr, Name, reads, walk
 from mtcodegen.expr.nodes import Attribute
 from mtcodegen.findings.codes import Code, Severity
@@ -95,7 +97,17 @@ def _defaults_given(spec: OpSpec, nodes: Nodes) -> Iterator[tuple[Place, str]]:
             yield kernel.place, "abi"
         if isinstance(own, Scalar) and isinstance(library, Scalar) and own.value == library.value:
             yield kernel.place, "library"
-    yield from _fake_defaults(spec)
+    if "fake" not in spec.place:  # what the file says is no entry's
+        return
+    default = nodes.document.get("fake") if isinstance(nodes.document, Mapping) else None
+    if default is not None and needs_fake(spec) and _same(nodes.at(spec.place).get("fake"), default):
+        yield spec.place, "fake"
+    else:
+        yield from _fake_defaults(spec)
+
+
+def _same(one: Node | None, other: Node) -> bool:
+    return one is not None and to_python(one) == to_python(other)
 
 
 def _fake_defaults(spec: OpSpec) -> Iterator[tuple[Place, str]]:

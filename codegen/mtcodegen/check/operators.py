@@ -34,7 +34,7 @@ def table_of(schemas: Iterable[opschema.Schema]) -> OperatorTable:
 
 def _built_in(own_files: Set[pathlib.Path]) -> dict[str, opschema.Schema]:
     schemas: dict[str, opschema.Schema] = {}
-    for path in sorted(data_folder("ops_yaml").glob("*.yaml")):
+    for path in sorted(data_folder("ops_yaml").rglob("*.yaml")):
         if path.resolve() not in own_files:
             source = read(path, path.name)[0]
             schemas |= {} if source is None else _declared(source.text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import opschema
 from mtcodegen.entries.model import Formula, OpSpec
 from mtcodegen.entries.parse import expression_fault
@@ -28,7 +30,9 @@ class OpScope:
     def scope(self, purpose: Purpose) -> Scope:
         """What an expression of this operator may name."""
         if purpose not in self._scopes:
-            self._scopes[purpose] = scope_for(self.schema, purpose, self.table)
+            scope = scope_for(self.schema, purpose, self.table)
+            # In the gradient that a variant has of its entry an argument is what it was before the call.
+            self._scopes[purpose] = scope if self.spec.made_of is None else replace(scope, overwritten={})
         return self._scopes[purpose]
 
     def formula(self, formula: Formula, purpose: Purpose, expected: ValueType | None = None) -> Formula:

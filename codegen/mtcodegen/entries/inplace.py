@@ -1,4 +1,4 @@
-"""In-place variants of what works element by element: the entry's own kernels, which write to the first argument."""
+"""Variants by way of the first argument: in place, by the entry's own kernels; functional, of an in-place entry."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mtcodegen.entries.model import Backward, Check, Compute, Formula, KernelArg, KernelSpec, Launch, OpSpec
+from mtcodegen.entries.schemas import is_tensor_list
 from mtcodegen.expr import Expr, Name, output_names, parse_expression, reads
 from mtcodegen.expr.nodes import map_children
 from mtcodegen.findings.source import Place, Text
 from opschema import Schema, SchemaKind
 
-__all__ = ["written_in_place"]
+__all__ = ["written_in_place", "written_to_a_copy"]
 
 
 def written_in_place(spec: OpSpec, made: OpSpec) -> OpSpec | None:
@@ -19,7 +20,8 @@ def written_in_place(spec: OpSpec, made: OpSpec) -> OpSpec | None:
 
     Where an entry is tagged ``pointwise``, an element of the output depends on the same element of the argument alone,
     so a kernel that takes both as they lie (``desc``) may write to what it reads. Any other kernel is called, and its
-    result copied. A gradient that reads the argument's values is left to the operator, called on a copy: they are gone.
+    result copied. A gradient may read the argument's values: the runtime keeps those from before. One that nobody can
+    look into is left to the operator, called on a copy.
     """
     schema = spec.schema
     if made.schema.kind is not SchemaKind.INPLACE or schema.kind is not SchemaKind.FUNCTIONAL:
@@ -28,19 +30,31 @@ def written_in_place(spec: OpSpec, made: OpSpec) -> OpSpec | None:
         return None
     target = schema.arguments[0].name
     checks = (*spec.checks, *_result_fits(spec, target, made.func))
-    if _needs_values(spec, target):
+    if _may_need_values(spec, target):
         call = _call(schema, f"{target}.clone()", made.func)
         return replace(made, checks=checks, kernels=(_computed(call),))
     kernels = tuple(_into(kernel, schema, target, made.func) for kernel in spec.kernels)
     return replace(made, checks=checks, kernels=kernels, backward=spec.backward, forward=spec.forward)
 
 
-def _needs_values(spec: OpSpec, target: str) -> bool:
-    """Whether the gradient reads, or may read, the values that an in-place operator overwrites."""
+def written_to_a_copy(spec: OpSpec, made: OpSpec) -> OpSpec | None:
+    """``made``, the functional variant of an in-place entry, which is called on a copy; None for another."""
+    schema = spec.schema
+    if schema.kind is not SchemaKind.INPLACE or made.schema.kind is not SchemaKind.FUNCTIONAL or not schema.returns:
+        return None
+    call = _call(schema, f"{schema.arguments[0].name}.clone()", made.func)
+    return replace(made, checks=(), kernels=(_computed(call),))
+
+
+def _may_need_values(spec: OpSpec, target: str) -> bool:
+    """Whether the gradient may read what an in-place operator overwrites, where nothing keeps it."""
     if spec.backward is None:
         return any(not kernel.devices for kernel in spec.kernels)  # whose gradient is that of the operators it calls
-    read = [read for formula in _formulas(spec.backward) for read in reads(formula.expr)]
-    return spec.backward.function is not None or any(one.name == target and one.property is None for one in read)
+    if spec.backward.function is not None:
+        return True
+    listed = any(is_tensor_list(argument.type) for argument in spec.schema.arguments)
+    read = [read for formula in _formulas(spec.backward) for read in reads(formula.expr)] if listed else []
+    return any(one.name == target and one.property is None for one in read)
 
 
 def _formulas(backward: Backward) -> Iterator[Formula]:
@@ -54,9 +68,8 @@ def _result_fits(spec: OpSpec, target: str, asked: Text) -> tuple[Check, ...]:
     dtype = spec.fakes[0].dtype
     if dtype is None or dtype.text.value == f"{target}.dtype":
         return ()
-    own = Formula(asked, parse_expression(f"{target}.dtype"))
-    fits = parse_expression(f"can_cast(result, {target}.dtype)")
-    condition = Formula(asked, _renamed(fits, {"result": dtype.expr}))
+    condition = _written(f"can_cast({dtype.text.value}, {target}.dtype)", asked)
+    own = _written(f"{target}.dtype", asked)
     return (Check(condition, "", ("result type ", dtype, " can't be cast to the desired output type ", own)),)
 
 
@@ -88,7 +101,12 @@ def _call(schema: Schema, first: str, asked: Text) -> Formula:
     """The operator that ``schema`` declares, with ``first`` as its first argument."""
     name = schema.name if schema.namespace == "aten" else f"{schema.namespace}.{schema.name}"
     given = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in schema.arguments[1:]]
-    return Formula(asked, parse_expression(f"{name}({', '.join([first, *given])})"))
+    return _written(f"{name}({', '.join([first, *given])})", asked)
+
+
+def _written(text: str, asked: Text) -> Formula:
+    """A formula as if it stood where the variant is asked for."""
+    return Formula(asked.saying(text), parse_expression(text))
 
 
 def _renamed(expr: Expr, names: dict[str, Expr]) -> Expr:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence as SequenceOf
+from dataclasses import replace
 
 import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
+from mtcodegen.entries.composite import needs_fake
 from mtcodegen.entries.model import (
     Backward,
     Cast,
@@ -143,7 +145,7 @@ class _Reader:
         checks = self.checks(node.get("check"))
         if schema is None:
             return None
-        return OpSpec(
+        spec = OpSpec(
             place=node.place,
             func=func,
             schema=schema,
@@ -169,6 +171,10 @@ class _Reader:
                 item.value.lower() == "true" for item in _scalars(node.get("output_differentiability"))
             ),
         )
+        if defaults is not None and "fake" in defaults.entries and "fake" not in node.entries and needs_fake(spec):
+            fakes, fake_function = self.fakes(defaults.get("fake"))
+            return replace(spec, fakes=fakes, fake_function=fake_function)
+        return spec
 
     def schema(self, func: Scalar, namespace: Scalar | None) -> opschema.Schema | None:
         try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import opschema
-from mtcodegen.entries.inplace import written_in_place
+from mtcodegen.entries.inplace import written_in_place, written_to_a_copy
 from mtcodegen.entries.model import Backward, File, KernelSpec, OpSpec, Variant
 from mtcodegen.entries.schemas import is_tensor
 from mtcodegen.findings.codes import Code
@@ -91,7 +91,7 @@ def _variant(spec: OpSpec, schema: Schema, asked: Text) -> OpSpec:
         overlap_check=spec.overlap_check,
         made_of=spec.schema,
     )
-    return written_in_place(spec, made) or calling(made)
+    return written_in_place(spec, made) or written_to_a_copy(spec, made) or calling(made)
 
 
 def calling(made: OpSpec) -> OpSpec:

@@ -6,11 +6,11 @@ import contextlib
 import pathlib
 from collections.abc import Iterator
 
-from mtcodegen.document.nodes import Scalar
 from mtcodegen.entries.model import File, Launch
 from mtcodegen.entries.variants import is_variant
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, suggest
+from mtcodegen.findings.source import Text
 
 __all__ = ["has_sources", "missing_sources"]
 
@@ -32,7 +32,7 @@ def has_sources(file: File) -> bool:
     return any(True for _ in _sources(file))
 
 
-def _sources(file: File) -> Iterator[Scalar]:
+def _sources(file: File) -> Iterator[Text]:
     for spec in file.ops:
         if not is_variant(spec):
             yield from (s for kernel in spec.kernels if isinstance(kernel.body, Launch) for s in kernel.body.sources)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import opschema
-from mtcodegen.check.kernels import is_composite, runs_on_meta
+from mtcodegen.entries.composite import is_composite, runs_on_meta
 from mtcodegen.entries.model import Example, File, Formula, OpSpec, Sample, Values
 from mtcodegen.entries.schemas import fresh_returns, tensor_arguments
 from mtcodegen.expr import Expr, Literal, Name, walk
@@ -161,7 +161,7 @@ class _Planned:
     def fakes(self) -> Iterable[Row]:
         """The fake rule gives the shapes and dtypes of the real result."""
         spec = self.spec
-        has_rule = "fake" in spec.place or runs_on_meta(spec) or not fresh_returns(spec.schema)
+        has_rule = bool(spec.fakes or spec.fake_function) or runs_on_meta(spec) or not fresh_returns(spec.schema)
         if has_rule and tensor_arguments(spec.schema) and spec.schema.returns and _runs_on_cpu(spec):
             yield self._row(self.sample)
 

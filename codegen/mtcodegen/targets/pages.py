@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mtcodegen.check.kernels import is_composite
+from mtcodegen.entries.composite import is_composite
 from mtcodegen.entries.model import (
     Backward,
     Compute,

@@ -50,6 +50,14 @@ def call_with_tangents(op: OpOverload, keys: int, number: int, args: tuple[Any, 
     return output
 
 
+def copy_tangents(tensor: Tensor, copy: Tensor, hidden: int) -> None:
+    """Gives a copy of what is about to be overwritten the tangents at levels from ``hidden`` on, as they are now."""
+    for number, level in list(open_levels.items()):
+        tangent = level.get(tensor) if number >= hidden else None
+        if tangent is not None:
+            level.set(copy, _ops().clone(tangent))
+
+
 def set_tangent(tensor: Tensor, tangent: Tensor | None, level: ForwardLevel, in_place: bool = False) -> None:
     """Gives a tensor a tangent in the primal's layout, so that views of the one are views of the other.
 

@@ -139,4 +139,8 @@ def _alias(tensor: Tensor) -> Any:
     return ops.aten.alias(tensor)
 
 
-_core.hooks.fill(call_with_tangents=_forward.call_with_tangents, apply_transformed=_forward_functions.apply_transformed)
+_core.hooks.fill(
+    call_with_tangents=_forward.call_with_tangents,
+    apply_transformed=_forward_functions.apply_transformed,
+    copy_tangents=_forward.copy_tangents,
+)

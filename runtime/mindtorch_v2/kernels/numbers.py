@@ -19,7 +19,6 @@ from .creation import full, scalar_tensor, write
 
 __all__ = [
     "add",
-    "add_",
     "baddbmm",
     "bitwise_and",
     "bitwise_and_of",
@@ -29,12 +28,10 @@ __all__ = [
     "bitwise_xor_of",
     "clamp",
     "div",
-    "div_",
     "div_mode",
     "eq",
     "floor_divide",
     "fmod",
-    "fmod_",
     "ge",
     "gt",
     "le",
@@ -49,11 +46,9 @@ __all__ = [
     "ne",
     "pow",
     "remainder",
-    "remainder_",
     "remainder_of",
     "rsub",
     "sub",
-    "sub_",
     "where_both",
     "where_other",
     "where_self",
@@ -83,10 +78,9 @@ def _with_number(name: str) -> Callable[..., Tensor]:
     return function
 
 
-add, add_ = _with_number("add"), _with_number("add_")
+add = _with_number("add")
 mul, mul_ = _with_number("mul"), _with_number("mul_")
-remainder, remainder_ = _with_number("remainder"), _with_number("remainder_")
-fmod, fmod_ = _with_number("fmod"), _with_number("fmod_")
+remainder, fmod = _with_number("remainder"), _with_number("fmod")
 floor_divide = _with_number("floor_divide")
 eq, ne, lt = _with_number("eq"), _with_number("ne"), _with_number("lt")
 le, gt, ge = _with_number("le"), _with_number("gt"), _with_number("ge")
@@ -115,12 +109,6 @@ def sub(self: Tensor, other: Any, alpha: Any) -> Tensor:
     return result
 
 
-def sub_(self: Tensor, other: Any, alpha: Any) -> Tensor:
-    """self -= alpha * other"""
-    result: Tensor = torch.ops.aten.sub_(self, _subtrahend(other, self), alpha=alpha)
-    return result
-
-
 def rsub(self: Tensor, other: Any, alpha: Any) -> Tensor:
     """other - alpha * self"""
     result: Tensor = torch.ops.aten.sub(_subtrahend(other, self), self, alpha=alpha)
@@ -146,12 +134,6 @@ def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any, alpha: A
 def div(self: Tensor, other: Any) -> Tensor:
     """self / other: floating-point, however large an integer ``other`` is."""
     result: Tensor = torch.ops.aten.div(self, _number(other, self, _quotient_dtype(self, other)))
-    return result
-
-
-def div_(self: Tensor, other: Any) -> Tensor:
-    """self /= other"""
-    result: Tensor = torch.ops.aten.div_(self, _number(other, self, _quotient_dtype(self, other)))
     return result
 
 

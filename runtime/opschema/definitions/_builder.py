@@ -255,6 +255,13 @@ class OperatorBuilder:
         self.formula = function
         return function
 
+    def before(self, argument: Any) -> Any:
+        """In a gradient: what an argument was before the operator wrote to it. A call that needs it copies it."""
+        pairs = zip(self.signature.arguments, self.arguments, strict=True)
+        if not any(argument is symbol and declared.is_written for declared, symbol in pairs):
+            raise DefinitionError(f"op.before(...): expected an argument that the operator writes to, got {argument!r}")
+        return self.of.make("tensor", "before", argument)
+
     def backward(self, function: str | Callable[..., Any], setup_context: Any = None) -> None:
         """The gradient is written by hand: ``function(ctx, *grads)``, after ``setup_context(ctx, inputs, output)``.
 

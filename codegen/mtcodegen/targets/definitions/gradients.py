@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import opschema
 from mtcodegen.entries.model import Derivative
 from mtcodegen.entries.schemas import is_tensor, is_tensor_list
-from mtcodegen.expr import Expr, Literal, Name, gradient_names
+from mtcodegen.expr import Expr, Literal, Name, gradient_names, reads
 from mtcodegen.expr.nodes import Attribute, Compare, Conditional, Index, map_children
 from mtcodegen.pycode.literals import quoted
 from mtcodegen.targets.definitions import views
@@ -38,14 +38,16 @@ def _formulas(scope: Scope, derivatives: Sequence[Derivative]) -> views.Derivati
     wanted = {name: i for name, i in gradient_names(scope.schema).items() if name not in scope.arguments}
     named = {i: name for name, i in wanted.items()}  # where an output has several names, the last: its own
     names = [scope.local.unique(named.get(i, "grad" if count == 1 else f"grad{i}")) for i in range(count)]
-    emitter = scope.beside({name: names[i] for name, i in wanted.items()})
+    overwritten = {arg.name for arg in scope.schema.arguments if arg.is_write and is_tensor(arg.type)}
+    before = {f"{name} before": f"op.before({scope.arguments[name]})" for name in overwritten}
+    emitter = scope.beside({name: names[i] for name, i in wanted.items()} | before)
     gradients = []
     for item in derivatives:
         if item.marker == "not_differentiable":
             continue
         of = ", ".join(map(scope.read, item.arguments))
         expr = chosen_formula(item, scope.schema)
-        value = "NotImplemented" if expr is None else emitter.text(_named(expr, names))
+        value = "NotImplemented" if expr is None else emitter.text(_before(_named(expr, names), overwritten))
         gradients.append((f"({of})" if len(item.arguments) > 1 else of, value))
     flags = scope.spec.output_differentiability
     marks = "" if all(flags) else f"({', '.join(map(str, flags))}{',' if len(flags) == 1 else ''})"
@@ -58,6 +60,19 @@ def _named(expr: Expr, names: Sequence[str]) -> Expr:
         case Index(value=Name(id="grads"), index=Literal(value=int() as i)):
             return Name(names[i])
     return map_children(expr, lambda child: _named(child, names))
+
+
+def _before(expr: Expr, overwritten: Set[str]) -> Expr:
+    """With the values that arguments had before the call, in place of what the operator has written to them."""
+    for read in reads(expr) if overwritten else ():
+        if read.name in overwritten and read.property is None:
+            expr = _replaced(expr, read.expr, Name(f"{read.name} before"))
+    return expr
+
+
+def _replaced(expr: Expr, part: Expr, by: Expr) -> Expr:
+    """With one part of an expression, the very node, in place of another."""
+    return by if expr is part else map_children(expr, lambda child: _replaced(child, part, by))
 
 
 def chosen_formula(item: Derivative, schema: opschema.Schema) -> Expr | None:

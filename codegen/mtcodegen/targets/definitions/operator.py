@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import opschema
-from mtcodegen.check.kernels import is_composite
+from mtcodegen.entries.composite import is_composite
 from mtcodegen.entries.model import Check, Formula, OpSpec
 from mtcodegen.entries.schemas import is_tensor_list
 from mtcodegen.expr import Expr

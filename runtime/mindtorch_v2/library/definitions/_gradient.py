@@ -10,7 +10,7 @@ from opschema.definitions import DefinitionError, Gradients, Symbol, TensorList,
 from ..._core import Formula, Gradient, Program
 from ._lowering import Lowering
 
-Parts = tuple[Any, Program, int, int, tuple[bool, ...]]
+Parts = tuple[Any, Program, int, int, tuple[bool, ...], tuple[int, ...]]
 
 if TYPE_CHECKING:
     from ._definition import Definition
@@ -38,10 +38,10 @@ class Formulas(Gradients):
                 self.make(number, sum(1 << i for i in self.differentiable))
 
     def way(self) -> Any:
-        """A function that tells which way arguments lead."""
+        """A function that tells which way arguments lead; None where there is one way."""
         ways = self.definition.ways
         if len(ways) == 1:
-            return lambda *inputs: 0
+            return None
         lowering = Lowering(self.definition.overload, self.arguments)
         numbers = {id(way): number for number, way in enumerate(ways)}
         lowering.ways(ways, lambda low, event: None, lambda low, way: low.finish(numbers[id(way)], ()))
@@ -54,7 +54,7 @@ class Formulas(Gradients):
 
     def parts(self, number: int, mask: int) -> Parts:
         """The parts of a formula: the program that saves (or None), the one that computes, how many outputs, which are
-        read, and for which arguments.
+        read, for which arguments, and which of what is saved is what argument.
         """
         parts: Parts = self.definition.explained(lambda: self._parts(self.definition.ways[number], mask))
         return parts
@@ -67,7 +67,14 @@ class Formulas(Gradients):
         reads = {s for trace in traces for value in _read(trace) for s in _gradients_in(value)}
         prepare = None
         if saved:
-            low = Lowering(overload, [*self.arguments, *outputs])
+            # A call gives copies in the places of what it has overwritten, where `before` is read.
+            were = {value.args[0]: value for value in saved if value.step == "before"}
+            if were and (self.has_lists or not all(self.definition.builder.differentiable)):
+                raise DefinitionError(
+                    f"its gradient reads {next(iter(were.values()))!r}, which is not kept where tensors come in lists, "
+                    "or an output has no gradient: write it by hand (op.backward)"
+                )
+            low = Lowering(overload, [*(were.get(a, a) for a in self.arguments), *outputs])
             low.finish(0, saved)
             prepare = low.program(lambda kind, at, inputs: RuntimeError(kind))
         low = Lowering(overload, [*grads, *saved])
@@ -81,7 +88,16 @@ class Formulas(Gradients):
         program = low.program(lambda kind, at, inputs: RuntimeError(kind))
         bits = sum(1 << i for i, grad in enumerate(grads) if grad in reads)
         needs = tuple(bool(mask >> i & 1) for i in range(len(self.arguments)))
-        return prepare, program, len(grads), bits, needs
+        return prepare, program, len(grads), bits, needs, tuple(map(self._given, saved))
+
+    def _given(self, value: Symbol) -> int:
+        """Of what is saved the number of the tensor argument that it is as the call found it; -1 of anything else."""
+        declared = self.definition.overload._schema.arguments
+        argument = value.args[0] if value.step == "before" else value
+        for number, (symbol, of) in enumerate(zip(self.arguments, declared, strict=True)):
+            if symbol is argument and isinstance(symbol, TensorSymbol) and (value.step == "before" or not of.is_write):
+                return number
+        return -1
 
 
 def _read(trace: Trace) -> list[Symbol]:
@@ -123,7 +139,7 @@ def _saved(value: Symbol, named: dict[Symbol, None]) -> Iterator[Symbol]:
     """What of a value has to be saved: arguments and outputs, and numbers and shapes that are computed of them."""
     if value.step in ("const", "default"):
         return
-    if value in named or not (value.uses_gradient or _is_computed(value)):
+    if value in named or value.step == "before" or not (value.uses_gradient or _is_computed(value)):
         yield value
         return
     for operand in value.args:

@@ -21,7 +21,7 @@ def listed_gradient(formulas: Formulas) -> Backward:
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         mask = sum(1 << i for i, needs in enumerate(ctx.needs_input_grad) if _any(needs))
-        key = way_of(*inputs), mask
+        key = 0 if way_of is None else way_of(*inputs), mask
         if key not in made:
             made[key] = formulas.parts(*key)
         prepare, program, *_ = made[key]

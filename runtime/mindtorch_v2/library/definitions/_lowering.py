@@ -85,7 +85,7 @@ class Lowering:
         """In which kind of register a symbol's step leaves it."""
         if symbol.step == "const":
             return kind
-        if ("o", symbol) in self._places or symbol.step in ("arg", "grad", "output", "default"):
+        if ("o", symbol) in self._places or symbol.step in ("arg", "before", "grad", "output", "default"):
             return "o"
         if _function_of(symbol) is not None:
             return "o"
@@ -114,7 +114,7 @@ class Lowering:
         if symbol.step == "default":
             overload, name = symbol.what
             return self.constant(_core.bound_default(overload, name))
-        if symbol.step in ("arg", "grad", "output"):
+        if symbol.step in ("arg", "before", "grad", "output"):
             raise DefinitionError(f"{symbol!r} cannot be read here")
         function = _function_of(symbol)
         if function is not None:
