@@ -6,9 +6,11 @@ import json
 
 import pytest
 
-import mindtorch_v2 as torch
 from mtcodegen.cli.main import main
 from tests.codegen.support import load
+from tests.needs import needed
+
+torch = needed("mindtorch_v2")
 
 HEAD = "namespace: t\nlibrary: libk.so\nops:\n"
 PLAIN = """\

@@ -7,8 +7,10 @@ import textwrap
 
 import pytest
 
-import mindtorch_v2 as torch
 from tests.codegen.support import findings, load, run
+from tests.needs import needed
+
+torch = needed("mindtorch_v2")
 
 PRODUCT = """\
 namespace: my

@@ -12,6 +12,7 @@ import pytest
 from mtcodegen.project.generate import generate
 from mtcodegen.targets.job import Input, Job
 from tests.codegen.support import ZOO, load, run
+from tests.codegen.test_golden import GOLDEN
 from tests.needs import needed, require
 
 torch = needed("mindtorch_v2")
@@ -103,25 +104,6 @@ def test_no_operator_has_a_name_in_the_generator(repo_root):
             assert not [name for name in names if f"{name}(" in text or f'"{name}"' in text], path
 
 
-DOUBLE = """\
-namespace: my
-library: libk.so
-ops:
-- func: double(Tensor x, *, float scale=1.0) -> Tensor
-  check: [x.dim() == 1 and x.numel() > 0]
-  fake: {like: x}
-  kernels:
-  - {device: cpu, symbol: double, args: [x, out, f32(scale), u64(x.numel())]}
-  backward: {x: grad * scale}
-"""
-
-
-def test_the_module_in_full(tmp_path):
-    files, _ = run(tmp_path, DOUBLE)
-    assert files["ops.py"] == (Path(__file__).parent / "golden" / "double.py.txt").read_text()
-    assert files["ops.pyi"] == (Path(__file__).parent / "golden" / "double.pyi.txt").read_text()
-
-
 @pytest.mark.parametrize(
     ("library", "written"),
     [
@@ -132,7 +114,7 @@ def test_the_module_in_full(tmp_path):
     ],
 )
 def test_libraries_are_found_from_the_module(tmp_path, library, written):
-    files, _ = run(tmp_path, DOUBLE.replace("libk.so", library))
+    files, _ = run(tmp_path, (GOLDEN / "launch" / "input.yaml").read_text().replace("libk.so", library))
     assert f'KernelLauncher("{written}", relative_to=__file__)' in files["ops.py"]
 
 

@@ -256,7 +256,7 @@ def _resolve_launch(kernel: KernelSpec, body: Launch, scope: OpScope) -> Launch:
             f"the kernel `{body.symbol}` gets {len(body.args)} arguments, and a launch passes at most {_MOST_PASSED}"
         )
         hint = "pass scalars in one struct: `tiling`"
-        scope.fault(Code.MT328, message, body.args[_MOST_PASSED].value.text.span, hint)
+        scope.fault(Code.MT329, message, body.args[_MOST_PASSED].value.text.span, hint)
     return replace(
         body,
         args=tuple(_resolve_arg(arg, scope) for arg in body.args),
