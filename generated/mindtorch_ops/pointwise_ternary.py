@@ -231,7 +231,12 @@ def _lerp__tensor(op, self, end, weight):
         message=f"result type {result_type(self, end)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_lerp"], desc(self), desc(end), desc(weight), desc(self))
+    if self.dtype != weight.dtype:
+        op.compute(self.copy_(torch.ops.aten.lerp(self, end, weight)), device="CPU")
+    else:
+        op.launch("CPU", _libmindtorch_cpu["mt_lerp"], desc(self), desc(end), desc(weight), desc(self))
+    if self.dtype != weight.dtype:
+        op.compute(self.copy_(torch.ops.aten.lerp(self, end, weight)), device="any")
 
     @op.gradient
     def _(grad):
