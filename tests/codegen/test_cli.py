@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from mtcodegen.cli.main import main
-from tests.codegen.test_generated import DOUBLE
+from tests.codegen.test_golden import DOUBLE
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 from mtcodegen.cli.main import main
-from tests.codegen.test_generated import DOUBLE
+from tests.codegen.test_golden import DOUBLE
 
 # What SARIF 2.1.0 (OASIS, section 3) says of the objects that are used here; no other property is allowed.
 REGION = {

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tests.codegen.test_generated import DOUBLE
+from tests.codegen.test_golden import DOUBLE
 
 FILES = 6
 

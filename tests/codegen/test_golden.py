@@ -15,6 +15,7 @@ from mtcodegen.targets.target import TARGETS
 from tests.codegen.support import run
 
 GOLDEN = Path(__file__).parent / "golden"
+DOUBLE = (GOLDEN / "launch" / "input.yaml").read_text("utf-8")  # a file for whoever needs one
 CASES = sorted(path.parent.relative_to(GOLDEN).as_posix() for path in GOLDEN.rglob("input.yaml"))
 
 
