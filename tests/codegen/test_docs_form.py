@@ -11,7 +11,7 @@ from mtcodegen.project.inputs import find_jobs
 from mtcodegen.project.output import apply, changes
 from mtcodegen.project.pyproject import UsageError
 from mtcodegen.targets.job import Input, Job
-from tests.codegen.support import ZOO, run
+from tests.codegen.support import ZOO, put_sources, run
 
 TEXT = """\
 namespace: my
@@ -33,6 +33,7 @@ ops:
 def made(folder, target, text=TEXT):
     path = folder / "ops.yaml"
     path.write_text(text)
+    put_sources(folder, text)
     generated, found = generate([Job((Input(path, path.name),), folder / "made", "", target)])
     assert found == []
     return generated[0].files

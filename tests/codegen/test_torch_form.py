@@ -23,7 +23,7 @@ from mtcodegen.findings.codes import Severity
 from mtcodegen.findings.diagnostics import render_text
 from mtcodegen.project.generate import generate
 from mtcodegen.targets.job import Input, Job
-from tests.codegen.support import load, write
+from tests.codegen.support import load, put_sources, write
 
 SOURCE = """\
 #include <stdint.h>
@@ -110,6 +110,7 @@ def made(folder: Path, text: str, target: str = "torch") -> tuple[dict[str, str]
     (folder / "kernels.c").write_text(SOURCE)
     path = folder / "ops.yaml"
     path.write_text(text)
+    put_sources(folder, text)
     generated, found = generate([Job((Input(path, path.name),), folder / "made", "", target)])
     return (generated[0].files if generated else {}), render_text(found)
 
