@@ -412,3 +412,11 @@ def test_variants_are_formatted(tmp_path, repo_root):
         ruff = [sys.executable, "-m", "ruff", *command, "--config", repo_root / "pyproject.toml"]
         result = subprocess.run(ruff, input=files["ops.py"], capture_output=True, text=True)
         assert result.returncode == 0, result.stdout
+
+
+def test_formulas_call_variants_of_built_in_operators(tmp_path):
+    text = (
+        "namespace: my\nops:\n- func: f(Tensor x, Tensor at) -> Tensor\n"
+        "  kernels: [{compute: 'x.clone().add_(1).mul_(x).index_put([at], x).scatter_add(0, at, x).abs_()'}]\n"
+    )
+    assert findings(tmp_path, text) == ""

@@ -8,7 +8,7 @@ from mtcodegen.document.nodes import Node
 from mtcodegen.entries.model import File
 from mtcodegen.entries.parse import parse, schemas_of
 from mtcodegen.entries.validate import validate
-from mtcodegen.entries.variants import expand
+from mtcodegen.entries.variants import expand, variant_named
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Source
 
@@ -28,6 +28,10 @@ def parse_source(source: Source) -> tuple[Node | None, File | None, list[Diagnos
 
 
 def declared_schemas(source: Source) -> list[opschema.Schema]:
-    """The schemas of a file's operators, without the rest of each entry; those that do not parse are left out."""
+    """The schemas of a file's operators, variants too, and nothing else; those that do not parse are left out."""
     node, _ = load(source)
-    return [] if node is None else schemas_of(node)
+    found: list[opschema.Schema] = []
+    for schema, names in [] if node is None else schemas_of(node):
+        variants = [variant_named(schema, name.removeprefix(f"{schema.namespace}::")) for name in names]
+        found += [schema, *(variant for variant in variants if variant is not None)]
+    return found

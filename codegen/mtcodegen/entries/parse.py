@@ -62,15 +62,20 @@ def parse(document: Node) -> tuple[File, list[Diagnostic]]:
     return File(document.source.path, tuple(spec for spec in specs if spec is not None)), reader.diagnostics
 
 
-def schemas_of(document: Node) -> list[opschema.Schema]:
-    """The schemas of a document's operators, without the rest of each entry; those that do not parse are left out."""
+def schemas_of(document: Node) -> list[tuple[opschema.Schema, list[str]]]:
+    """The schemas of a document's entries, each with the names of its variants; without those that do not parse."""
     reader = _Reader()
     entries = document.get("ops") if isinstance(document, Mapping) else document
     namespace = _scalar(document, "namespace") if isinstance(document, Mapping) else None
     items = entries.items if isinstance(entries, Sequence) else []
-    funcs = [_scalar(item, "func") for item in items if isinstance(item, Mapping)]
-    found = [reader.schema(func, namespace) for func in funcs if func is not None]
-    return [schema for schema in found if schema is not None]
+    found: list[tuple[opschema.Schema, list[str]]] = []
+    for item in items:
+        func = _scalar(item, "func") if isinstance(item, Mapping) else None
+        schema = None if func is None else reader.schema(func, namespace)
+        if schema is not None and isinstance(item, Mapping):
+            names = [name for node in _autogen(item.get("autogen")) for name in node.value.split(",")]
+            found.append((schema, [name.strip() for name in names]))
+    return found
 
 
 def read_formula(text: Text) -> tuple[Formula | None, list[Diagnostic]]:
