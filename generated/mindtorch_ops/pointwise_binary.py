@@ -258,7 +258,6 @@ def _mul_tensor(op, self, other):
     "mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
-    device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
 )
 def _mul__tensor(op, self, other):
@@ -267,13 +266,7 @@ def _mul__tensor(op, self, other):
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_mul"], desc(self), desc(other), desc(self))
-    op.compute(self.copy_(torch.ops.aten.mul(self, other)), device="NPU")
-
-    @op.gradient
-    def _(grad):
-        return {self: grad * other, other: grad * op.before(self)}
+    op.returns(self.copy_(torch.ops.aten.mul(self.clone(), other)))
 
 
 @_lib.operator("mul.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -539,7 +532,6 @@ def _remainder_tensor(op, self, other):
     "remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
-    device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
 )
 def _remainder__tensor(op, self, other):
@@ -548,12 +540,7 @@ def _remainder__tensor(op, self, other):
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_remainder"], desc(self), desc(other), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad, other: -grad * torch.ops.aten.div(op.before(self), other, rounding_mode="floor")}
+    op.returns(self.copy_(torch.ops.aten.remainder(self.clone(), other)))
 
 
 @_lib.operator(
@@ -625,7 +612,6 @@ def _fmod_tensor(op, self, other):
     "fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
-    device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
 )
 def _fmod__tensor(op, self, other):
@@ -634,12 +620,7 @@ def _fmod__tensor(op, self, other):
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_fmod"], desc(self), desc(other), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad, other: -grad * torch.ops.aten.div(op.before(self), other, rounding_mode="trunc")}
+    op.returns(self.copy_(torch.ops.aten.fmod(self.clone(), other)))
 
 
 @_lib.operator("fmod.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))

@@ -204,8 +204,6 @@ def _lerp_tensor(op, self, end, weight):
         op.python("mindtorch_v2.kernels.numbers:lerp_by")
     else:
         op.launch("CPU", _libmindtorch_cpu["mt_lerp"], desc(self), desc(end), desc(weight), desc(out))
-    if self.dtype != weight.dtype:
-        op.python("mindtorch_v2.kernels.numbers:lerp_by", device="any")
 
     @op.gradient
     def _(grad):
@@ -216,7 +214,6 @@ def _lerp_tensor(op, self, end, weight):
     "lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
-    device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
 )
 def _lerp__tensor(op, self, end, weight):
@@ -230,17 +227,7 @@ def _lerp__tensor(op, self, end, weight):
         can_cast(result_type(self, end), self.dtype),
         message=f"result type {result_type(self, end)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    if self.dtype != weight.dtype:
-        op.compute(self.copy_(torch.ops.aten.lerp(self, end, weight)), device="CPU")
-    else:
-        op.launch("CPU", _libmindtorch_cpu["mt_lerp"], desc(self), desc(end), desc(weight), desc(self))
-    if self.dtype != weight.dtype:
-        op.compute(self.copy_(torch.ops.aten.lerp(self, end, weight)), device="any")
-
-    @op.gradient
-    def _(grad):
-        return {self: grad * (1 - weight), end: grad * weight, weight: grad * (end - op.before(self))}
+    op.returns(self.copy_(torch.ops.aten.lerp(self.clone(), end, weight)))
 
 
 @_lib.operator(

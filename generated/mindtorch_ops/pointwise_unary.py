@@ -149,12 +149,7 @@ def abs(op, self):
 )
 def abs_(op, self):
     """The in-place variant of ``abs``."""
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_abs"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad * op.before(self).sign()}
+    op.returns(self.copy_(torch.ops.aten.abs(self.clone())))
 
 
 @_lib.operator("sign(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -450,12 +445,7 @@ def log_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_log"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad / op.before(self)}
+    op.returns(self.copy_(torch.ops.aten.log(self.clone())))
 
 
 @_lib.operator("log2(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -481,12 +471,7 @@ def log2_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_log2"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad / (op.before(self) * 0.6931471805599453)}
+    op.returns(self.copy_(torch.ops.aten.log2(self.clone())))
 
 
 @_lib.operator("log10(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -512,12 +497,7 @@ def log10_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_log10"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad / (op.before(self) * 2.302585092994046)}
+    op.returns(self.copy_(torch.ops.aten.log10(self.clone())))
 
 
 @_lib.operator("log1p(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -543,12 +523,7 @@ def log1p_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_log1p"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad / (op.before(self) + 1)}
+    op.returns(self.copy_(torch.ops.aten.log1p(self.clone())))
 
 
 @_lib.operator("sqrt(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -729,12 +704,7 @@ def sin_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_sin"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad * op.before(self).cos()}
+    op.returns(self.copy_(torch.ops.aten.sin(self.clone())))
 
 
 @_lib.operator("cos(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -760,12 +730,7 @@ def cos_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_cos"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: -grad * op.before(self).sin()}
+    op.returns(self.copy_(torch.ops.aten.cos(self.clone())))
 
 
 @_lib.operator("tan(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -822,12 +787,7 @@ def asin_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_asin"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad * (1 - op.before(self) * op.before(self)).rsqrt()}
+    op.returns(self.copy_(torch.ops.aten.asin(self.clone())))
 
 
 @_lib.operator("acos(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -853,12 +813,7 @@ def acos_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_acos"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: -grad * (1 - op.before(self) * op.before(self)).rsqrt()}
+    op.returns(self.copy_(torch.ops.aten.acos(self.clone())))
 
 
 @_lib.operator("atan(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -884,12 +839,7 @@ def atan_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_atan"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad / (op.before(self) * op.before(self) + 1)}
+    op.returns(self.copy_(torch.ops.aten.atan(self.clone())))
 
 
 @_lib.operator("sinh(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -915,12 +865,7 @@ def sinh_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_sinh"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad * op.before(self).cosh()}
+    op.returns(self.copy_(torch.ops.aten.sinh(self.clone())))
 
 
 @_lib.operator("cosh(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -946,12 +891,7 @@ def cosh_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_cosh"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad * op.before(self).sinh()}
+    op.returns(self.copy_(torch.ops.aten.cosh(self.clone())))
 
 
 @_lib.operator("erf(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -977,12 +917,7 @@ def erf_(op, self):
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
-    op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_erf"], desc(self), desc(self))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad * torch.ops.aten.exp(-(op.before(self) * op.before(self))) * 1.1283791670955126}
+    op.returns(self.copy_(torch.ops.aten.erf(self.clone())))
 
 
 @_lib.operator("silu(Tensor self) -> Tensor", tags="pointwise")

@@ -66,12 +66,12 @@ cdef extern from *:
 cdef enum:
     MAX_KERNEL_ARGS = 64
     MAX_BLOCK_DIM = 65535
-    RELEASE_GIL_FROM = 4096    # elements: below, giving the GIL up and taking it back costs more than the kernel
+    RELEASE_GIL_FROM = 4096    # elements, a power of two: below, giving the GIL up and taking it back costs more than the kernel
 
 cdef struct Launch:            # one call under way
     mt_frame frame
     mt_tensor descriptors[MAX_KERNEL_ARGS]
-    int64_t elements           # of all tensors
+    int64_t elements           # of all tensors, joined by `or`: reaches a power of two where one does, and never overflows
     int device                 # index the arguments live on; -1: none seen
     int device_from            # position of the argument that decided; -1: the stream did
 
@@ -358,7 +358,7 @@ cdef inline int check_tensor(Kernel self, int i, PyObject* t, Launch* call) exce
         raise_wrong_dtype(self, i, <Tensor>t)
     if (self.kinds[i] == C_PTR and not (<Tensor>t).contig) or ((<Tensor>t).storage.data == NULL and (<Tensor>t).nelem > 0):
         raise_unusable(self, i, <Tensor>t)
-    call.elements += (<Tensor>t).nelem
+    call.elements |= (<Tensor>t).nelem
     return 0
 
 

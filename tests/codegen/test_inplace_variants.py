@@ -94,10 +94,7 @@ def test_an_out_variant_takes_any_shape(ops):
     assert out.tolist() == [2, 3]
 
 
-def test_a_gradient_that_reads_the_argument_has_the_value_from_before(tmp_path, text, ops):
-    made = definition(run(tmp_path, text)[0]["ops.py"], "times_")
-    assert 'op.launch("CPU", _libmindtorch_cpu["mt_mul"], desc(x), desc(y), desc(x))' in made
-    assert "return {x: grad * y, y: grad * op.before(x)}" in made
+def test_a_gradient_that_reads_the_argument_is_that_of_the_operator(ops):
     x, y = torch.tensor([2.0], requires_grad=True), torch.tensor([3.0], requires_grad=True)
     z = x * 1
     ops.times_(z, y).backward()

@@ -46,7 +46,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "backward to no tensor": (lambda t: root(t).backward(inputs=3), "inputs"),
     "backward to no tensors": (lambda t: root(t).backward(inputs=[3]), "inputs"),
     "autograd.backward": (lambda t: t.autograd.backward(None), "tensors"),
-    "autograd.backward of numbers": (lambda t: t.autograd.backward([root(t), 3]), "element 1"),
+    "autograd.backward of numbers": (lambda t: t.autograd.backward([root(t), 3]), "got int at index 1"),
     "autograd.grad": (lambda t: t.autograd.grad(3, root(t)), "outputs"),
     "autograd.grad to a number": (lambda t: t.autograd.grad(root(t), 3), "inputs"),
     "autograd.grad to numbers": (lambda t: t.autograd.grad(root(t), [3]), "inputs"),

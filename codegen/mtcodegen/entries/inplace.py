@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mtcodegen.entries.model import Backward, Check, Compute, Formula, KernelArg, KernelSpec, Launch, OpSpec
-from mtcodegen.entries.schemas import is_tensor_list
 from mtcodegen.expr import Expr, Name, output_names, parse_expression, reads
-from mtcodegen.expr.nodes import map_children
+from mtcodegen.expr.nodes import Unread, map_children
 from mtcodegen.findings.source import Place, Text
 from opschema import Schema, SchemaKind
 
@@ -20,8 +19,8 @@ def written_in_place(spec: OpSpec, made: OpSpec) -> OpSpec | None:
 
     Where an entry is tagged ``pointwise``, an element of the output depends on the same element of the argument alone,
     so a kernel that takes both as they lie (``desc``) may write to what it reads. Any other kernel is called, and its
-    result copied. A gradient may read the argument's values: the runtime keeps those from before. One that nobody can
-    look into is left to the operator, called on a copy.
+    result copied. A gradient that reads the argument's values, which are overwritten, or that nobody can look into is
+    left to the operator, called on a copy.
     """
     schema = spec.schema
     if made.schema.kind is not SchemaKind.INPLACE or schema.kind is not SchemaKind.FUNCTIONAL:
@@ -30,7 +29,7 @@ def written_in_place(spec: OpSpec, made: OpSpec) -> OpSpec | None:
         return None
     target = schema.arguments[0].name
     checks = (*spec.checks, *_result_fits(spec, target, made.func))
-    if _may_need_values(spec, target):
+    if _needs_values(spec, target):
         call = _call(schema, f"{target}.clone()", made.func)
         return replace(made, checks=checks, kernels=(_computed(call),))
     kernels = tuple(_into(kernel, schema, target, made.func) for kernel in spec.kernels)
@@ -46,14 +45,13 @@ def written_to_a_copy(spec: OpSpec, made: OpSpec) -> OpSpec | None:
     return replace(made, checks=(), kernels=(_computed(call),))
 
 
-def _may_need_values(spec: OpSpec, target: str) -> bool:
-    """Whether the gradient may read what an in-place operator overwrites, where nothing keeps it."""
+def _needs_values(spec: OpSpec, target: str) -> bool:
+    """Whether the gradient reads what an in-place operator overwrites, or nobody can tell."""
     if spec.backward is None:
         return any(not kernel.devices for kernel in spec.kernels)  # whose gradient is that of the operators it calls
     if spec.backward.function is not None:
         return True
-    listed = any(is_tensor_list(argument.type) for argument in spec.schema.arguments)
-    read = [read for formula in _formulas(spec.backward) for read in reads(formula.expr)] if listed else []
+    read = [read for formula in _formulas(spec.backward) for read in reads(formula.expr)]
     return any(one.name == target and one.property is None for one in read)
 
 
@@ -66,7 +64,7 @@ def _formulas(backward: Backward) -> Iterator[Formula]:
 def _result_fits(spec: OpSpec, target: str, asked: Text) -> tuple[Check, ...]:
     """A check, worded as PyTorch words it, that the result's dtype can be cast to the argument's."""
     dtype = spec.fakes[0].dtype
-    if dtype is None or dtype.text.value == f"{target}.dtype":
+    if dtype is None or isinstance(dtype.expr, Unread) or dtype.text.value == f"{target}.dtype":
         return ()
     condition = _written(f"can_cast({dtype.text.value}, {target}.dtype)", asked)
     own = _written(f"{target}.dtype", asked)

@@ -97,7 +97,9 @@ def _expression(text: str) -> tree.Expr:
 
 def expression_fault(text: Text, error: ExpressionError) -> Diagnostic:
     """A fault in an expression, at its place in the file."""
-    return Diagnostic(error.code, error.message, text.locate(error.offset, error.length), error.hint or "")
+    whole = error.length > _LONGEST  # then it is at fault as a whole, its quotes included
+    span = text.span if whole else text.locate(error.offset, error.length)
+    return Diagnostic(error.code, error.message, span, error.hint or "")
 
 
 def schema_fault(func: Text, error: opschema.SchemaError) -> Diagnostic:

@@ -15,7 +15,7 @@ from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, in_source_order, suggest
 from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
 from mtcodegen.importer.gradients import DerivativeTable
-from mtcodegen.importer.lower import lower, schema_table
+from mtcodegen.importer.lower import schema_table, settle
 from mtcodegen.importer.model import Imported, Note
 from mtcodegen.importer.modules import Modules, make_modules
 from mtcodegen.importer.native import import_native
@@ -49,7 +49,7 @@ class Import:
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """What could not be carried over: also what the generator has against a formula, which is withdrawn."""
-        lower(self.imported, self.namespace, schema_table(self.imported, self.namespace))
+        settle(self.imported, self.namespace, schema_table(self.imported, self.namespace))
         return (*(note for operator in self.imported for note in operator.notes), *self.left_out)
 
     @property

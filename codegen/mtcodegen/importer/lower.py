@@ -15,6 +15,7 @@ from mtcodegen.entries.model import (
     Backward,
     Derivative,
     FakeRule,
+    File,
     Formula,
     Forward,
     KernelSpec,
@@ -25,6 +26,7 @@ from mtcodegen.entries.model import (
 )
 from mtcodegen.entries.model import Tangent as TangentRule
 from mtcodegen.entries.parse import read_formula
+from mtcodegen.entries.variants import expand
 from mtcodegen.expr import OperatorTable
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, without_suggestions
@@ -32,7 +34,7 @@ from mtcodegen.findings.source import Place, Span, Text
 from mtcodegen.importer.keywords import with_keywords
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 
-__all__ = ["lower", "schema_table"]
+__all__ = ["lower", "schema_table", "settle"]
 
 _MARKERS = ("not_implemented", "not_differentiable")
 _OF_ARGUMENTS = (Code.MT207, Code.MT208)  # the faults of a call with too many positional arguments
@@ -46,23 +48,33 @@ def schema_table(operators: Iterable[Imported], namespace: str) -> OperatorTable
     )
 
 
-def lower(
-    operators: Iterable[Imported], namespace: str, table: OperatorTable
-) -> tuple[tuple[OpSpec, ...], list[Diagnostic]]:
-    """The operators in the generator's model, and the faults that withdrawing a formula did not mend."""
+def settle(operators: Iterable[Imported], namespace: str, table: OperatorTable) -> list[_Lowering]:
+    """The operators as the generator reads them, after formulas with faults were withdrawn, each with a note."""
     found = [_Lowering(operator, namespace, table) for operator in operators]
     with without_suggestions():  # withdrawn formulas become notes, which show no suggestions
         for item in found:
             item.settle()
+    return found
+
+
+def lower(
+    operators: Iterable[Imported], name: str, namespace: str, table: OperatorTable
+) -> tuple[File, list[Diagnostic]]:
+    """The operators and their variants as a resolved file called ``name``, and the faults that are left."""
+    found = settle(operators, namespace, table)
     for item in found:
         if item.faults:
-            item.resolve()
-    return tuple(item.resolved for item in found), [fault for item in found for fault in item.faults]
+            item.resolve()  # again, with suggestions
+    file, faults = expand(File(name, tuple(item.declared for item in found)))
+    resolved = {id(item.declared): item.resolved for item in found}
+    ops = tuple(resolved.get(id(spec)) or resolve_operator(spec, table)[0] for spec in file.ops)
+    return replace(file, ops=ops), [*(fault for item in found for fault in item.faults), *faults]
 
 
 class _Lowering:
-    """One operator; ``faults`` are those of the last reading, and ``resolved`` is what came of it."""
+    """One operator; ``declared``, ``resolved`` and ``faults`` are those of the last reading."""
 
+    declared: OpSpec
     resolved: OpSpec
 
     def __init__(self, operator: Imported, namespace: str, table: OperatorTable) -> None:
@@ -82,7 +94,8 @@ class _Lowering:
     def resolve(self) -> None:
         """Resolve the operator as it is now."""
         self.faults = []
-        self.resolved, found = resolve_operator(self.spec(), self.table)
+        self.declared = self.spec()
+        self.resolved, found = resolve_operator(self.declared, self.table)
         self.faults += found
 
     def name_arguments(self) -> bool:

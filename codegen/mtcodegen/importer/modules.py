@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from mtcodegen.entries.model import File
-from mtcodegen.entries.variants import expand, functional_name
+from mtcodegen.entries.variants import functional_name
 from mtcodegen.expr import OperatorTable
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.importer.lower import lower
@@ -94,9 +93,7 @@ def _module(
 ) -> Modules:
     from mtcodegen.targets.mindtorch import of_file
 
-    specs, refused = lower(operators, namespace, table)
-    file, more = expand(File(path.name, specs))
-    refused += more
+    file, refused = lower(operators, path.name, namespace, table)
     files = {} if refused else of_file(file, path.with_name(f"{name}.yaml"), folder)
     notes = tuple(note for operator in operators for note in operator.notes)
     return Modules(files, notes, tuple(refused))

@@ -9,11 +9,13 @@ from typing import NamedTuple
 __all__ = ["OF_NUMBERS", "STRING", "Brackets", "Operator", "Span", "read_marks"]
 
 STRING = r""""[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'"""  # brackets in a string are none
-_BRACKET = re.compile(rf"{STRING}|[()\[\]{{}}]|, *|  #.*")
+_TARGETS = r"for [\w, ]+? in"  # of a comprehension: commas in it separate nothing else
+_BRACKET = re.compile(rf"{STRING}| {_TARGETS} |[()\[\]{{}}]|, *|  #.*")
 _ASSIGNMENT = re.compile(r" (?:[-+*/%@&|^]|//|\*\*|<<|>>)?= ")
 _OPERATOR = re.compile(
-    rf"{STRING}| (for [\w, ]+? in|if|else|or|and|not in|in|is not|is|[=!]=|[<>]=?|\||\^|&|<<|>>|[-+*/%@]|//) "
+    rf"{STRING}| ({_TARGETS}|if|else|or|and|not in|in|is not|is|[=!]=|[<>]=?|\||\^|&|<<|>>|[-+*/%@]|//) "
 )
+_FIRST_OPERATOR = re.compile(rf"(?:{_TARGETS}|not in|is not) ")  # which has spaces in it, where a part begins with it
 # From the loosest to the tightest. ``for name in`` of a comprehension counts as one operator.
 _WORDS = ("for", "if else", "or", "and", "in not is == != < <= > >=", "|", "^", "&", "<< >>", "+ -", "* / // % @")
 _PRIORITIES = {word: priority for priority, words in enumerate(_WORDS) for word in words.split()}
@@ -60,8 +62,10 @@ class Span(NamedTuple):
         return [b for b in self.within.inner if low <= b.opening and b.closing < high and b.closing > b.opening + 1]
 
     def operators(self) -> list[Operator]:
-        """The operators directly in it."""
-        found = (item for low, high in self._gaps() for item in _OPERATOR.finditer(self.text, low, high) if item[1])
+        """The operators directly in it, but for one that it begins with."""
+        first = _FIRST_OPERATOR.match(self.text, self.low, self.high)
+        part = self if first is None else self._replace(low=first.end() - 1)
+        found = (item for low, high in part._gaps() for item in _OPERATOR.finditer(self.text, low, high) if item[1])
         return [Operator(*item.span(), _PRIORITIES[item[1].partition(" ")[0]]) for item in found]
 
     def assignments(self) -> list[tuple[int, int]]:
@@ -106,6 +110,6 @@ def read_marks(text: str) -> Brackets | None:
                 return None
             current.closing = start
             current = around.pop()
-        elif char == " " and not around:
+        elif mark[0].startswith("  #") and not around:
             current.comment = start
     return None if around else current

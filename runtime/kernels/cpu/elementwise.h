@@ -33,7 +33,7 @@ struct Walk {
     }
     for (int64_t d = 0; d < out->ndim; ++d) {
       const int64_t size = out->shape[d];
-      numel *= size;
+      numel = int64_t(uint64_t(numel) * uint64_t(size));  // of (2**62, 2, 0) a part alone would overflow
       for (int k = 0; k < N; ++k) {
         const mt_tensor* t = operands[k];
         const int64_t td = d - (out->ndim - t->ndim);
@@ -42,6 +42,12 @@ struct Walk {
         strides[k][ndim] = tsize == 1 ? 0 : t->strides[td];
       }
       if (size != 1) shape[ndim++] = size;
+    }
+    if (numel == 0) {  // sizes and strides of nothing may be any
+      ndim = 1;
+      shape[0] = 0;
+      for (int k = 0; k < N; ++k) strides[k][0] = 0;
+      return MT_OK;
     }
     order();
     collapse();
