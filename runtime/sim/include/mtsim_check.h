@@ -84,6 +84,8 @@ MTSIM_API void mtsim_check_fault(const char* kind, uint32_t code, const char* me
 MTSIM_API void mtsim_check_buffers(const void* begin, uint32_t count, uint32_t bytes, int queued, uint32_t producer,
                                    uint32_t consumer, const void* frame);
 MTSIM_API void mtsim_check_no_buffers(void);
+/* The same for those that lie in a range. */
+MTSIM_API void mtsim_check_forget_buffers(const void* begin, size_t bytes);
 
 enum { MTSIM_ALLOC = 0, MTSIM_ENQUE = 1, MTSIM_DEQUE = 2, MTSIM_FREE = 3 };
 /* A queue's buffer goes on to its next state; 0xFF for the pipes means those of mtsim_check_buffers(). */

@@ -131,6 +131,12 @@ void mtsim_check_no_buffers(void) {
     }
 }
 
+void mtsim_check_forget_buffers(const void* begin, size_t bytes) {
+    if (Core* core = Core::running()) {
+        core->forget_buffers(begin, bytes);
+    }
+}
+
 void mtsim_check_queue(uint32_t step, const void* buffer, uint32_t producer, uint32_t consumer, const void* frame) {
     if (Core* core = Core::running()) {
         core->step(step, buffer, some_pipe(producer), some_pipe(consumer), MTSIM_HERE);

@@ -1,5 +1,6 @@
 #include "check_core.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "error.hpp"
@@ -39,7 +40,7 @@ void Core::begin(Launch* launch, const Where& where) {
 
 void Core::end(bool faulted) {
     if (!faulted) {
-        check_leaks();
+        forget_buffers();
         for (const auto& [key, flag] : flags_) {
             if (flag.pending) {
                 const auto [from, to, id] = key;
@@ -186,27 +187,39 @@ void Core::add_buffers(const void* begin, std::uint32_t count, std::uint32_t byt
 }
 
 void Core::forget_buffers() {
-    check_leaks();
+    std::for_each(buffers_.begin(), buffers_.end(), [this](const Buffers& buffers) { check_leak(buffers); });
     buffers_.clear();
 }
 
-void Core::check_leaks() {
-    for (const Buffers& buffers : buffers_) {
-        for (const Buffers::Slot& slot : buffers.slots) {
-            if (!buffers.queued || slot.state == Buffers::Slot::kFree) {
-                continue;
-            }
-            const bool queued = slot.state == Buffers::Slot::kQueued;
-            Finding leak = finding("leak", queued ? "a tensor is still in its queue when the kernel ends"
-                                                  : "a tensor is never freed", slot.allocated);
-            leak.notes.push_back({format("it is a buffer of %u bytes of the queue that InitBuffer made at {}",
-                                         buffers.bytes), buffers.made});
-            if (slot.changed != slot.allocated) {
-                leak.notes.push_back({queued ? "EnQue at {}" : "DeQue at {}", slot.changed});
-            }
-            leak.help = queued ? "DeQue and FreeTensor are missing" : "FreeTensor is missing";
-            found(std::move(leak));
+void Core::forget_buffers(const void* begin, std::size_t bytes) {
+    const auto memory = memory_of(begin);
+    if (!memory) {
+        return;
+    }
+    const std::uint64_t offset = memories_[*memory].offset(begin);
+    const auto gone = std::stable_partition(buffers_.begin(), buffers_.end(), [&](const Buffers& buffers) {
+        return buffers.memory != *memory || buffers.begin - offset >= bytes;
+    });
+    std::for_each(gone, buffers_.end(), [this](const Buffers& buffers) { check_leak(buffers); });
+    buffers_.erase(gone, buffers_.end());
+}
+
+void Core::check_leak(const Buffers& buffers) {
+    for (const Buffers::Slot& slot : buffers.slots) {
+        if (!buffers.queued || slot.state == Buffers::Slot::kFree) {
+            continue;
         }
+        const bool queued = slot.state == Buffers::Slot::kQueued;
+        Finding leak = finding("leak", queued ? "a tensor is still in its queue when the kernel ends"
+                                              : "a tensor is never freed", slot.allocated);
+        leak.notes.push_back({format("it is a buffer of %u bytes of the queue that InitBuffer made at {}",
+                                     buffers.bytes), buffers.made});
+        if (slot.changed != slot.allocated) {
+            leak.notes.push_back({queued ? "EnQue at {}" : "DeQue at {}", slot.changed});
+        }
+        leak.is_note = !queued && !launch_->config().check_leaks;
+        leak.help = queued ? "DeQue and FreeTensor are missing" : "FreeTensor is missing";
+        found(std::move(leak));
     }
 }
 
@@ -239,6 +252,7 @@ void Core::step(std::uint32_t step, const void* buffer, std::optional<Pipe> prod
         case MTSIM_DEQUE:
             slot.state = Buffers::Slot::kAllocated;
             pipes_.acquire(to, slot.passed_on);
+            slot.given_out = instruction_.number;
             break;
         default:
             slot.state = Buffers::Slot::kFree;

@@ -29,6 +29,7 @@ struct Buffers {
         Site allocated = 0;  // by AllocTensor
         Clock passed_on;     // by EnQue
         Clock given_back;    // by FreeTensor
+        std::uint32_t given_out = 0;  // by DeQue: the last instruction before it
     };
     std::size_t memory;
     std::uint64_t begin;
@@ -69,6 +70,7 @@ public:
     void add_buffers(const void* begin, std::uint32_t count, std::uint32_t bytes, bool queued, Pipe producer,
                      Pipe consumer, Site site);
     void forget_buffers();
+    void forget_buffers(const void* begin, std::size_t bytes);
     void step(std::uint32_t step, const void* buffer, std::optional<Pipe> producer, std::optional<Pipe> consumer,
               Site site);
 
@@ -111,10 +113,12 @@ private:
     void check_written(const Operand& operand);
     void moved_in(LocalMemory& memory, const void* to, std::uintptr_t from, std::size_t bytes);
     void check_order(const Operand& operand);
+    bool compiler_orders(std::size_t memory, const Conflict& conflict);
+    void report_race(const Operand& operand, const Conflict& conflict);
     void spread_lanes();
     bool all_defined(const Operand& operand) const;
     void define(const Operand& operand);
-    void check_leaks();
+    void check_leak(const Buffers& buffers);
     Finding finding(const char* kind, std::string headline, Site site) const;
 
     Launch* launch_ = nullptr;

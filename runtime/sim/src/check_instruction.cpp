@@ -121,30 +121,54 @@ void Core::check_order(const Operand& operand) {
                           instruction_.name);
             continue;
         }
-        const auto conflict =
-            memories_[*operand.memory].touch(pipes_, pipe_, writes(operand.access), span, instruction_);
-        if (!conflict) {
-            continue;
+        while (const auto conflict =
+                   memories_[*operand.memory].touch(pipes_, pipe_, writes(operand.access), span, instruction_)) {
+            const bool is_ordered = compiler_orders(*operand.memory, *conflict);
+            if (!is_ordered) {
+                report_race(operand, *conflict);
+            }
+            pipes_.forgive(pipe_, conflict->pipe, conflict->time);
+            if (!is_ordered) {
+                break;
+            }
         }
-        const char* before = name_of(conflict->pipe);
-        const char* after = name_of(pipe_);
-        Finding race = finding("race", format("%s %s what %s on another pipe may still be %s", instruction_.name,
-                                              verb(writes(operand.access)), conflict->instruction.name,
-                                              conflict->wrote ? "writing" : "reading"), instruction_.site);
-        Site made = 0;
-        const std::string where = place(*operand.memory, conflict->begin, conflict->end, &made);
-        race.notes.push_back({format("%s on pipe %s %s %s: %s", instruction_.name, after, verb(writes(operand.access)),
-                                     operand.name, where.c_str()), made});
-        race.notes.push_back({format("%s on pipe %s %s them at {}", conflict->instruction.name, before,
-                                     conflict->wrote ? "wrote" : "read"), conflict->instruction.site});
-        const Buffers* buffers = buffers_at(*operand.memory, conflict->begin);
-        const bool queue = buffers != nullptr && buffers->queued;
-        race.help = format("nothing orders pipe %s after pipe %s here: %sSetFlag<HardEvent::%s_%s> and WaitFlag "
-                           "between them", after, before,
-                           queue ? "EnQue and DeQue the tensor, or " : "", before, after);
-        found(std::move(race));
-        pipes_.forgive(pipe_, conflict->pipe, conflict->time);
     }
+}
+
+// CANN's compiler makes the scalar unit and another pipe wait for each other where both touch the same local memory.
+// What a queue gave out is new to it: it does not know what filled the buffer.
+bool Core::compiler_orders(std::size_t memory, const Conflict& conflict) {
+    if (!launch_->config().check_autosync || (pipe_ != kScalar && conflict.pipe != kScalar)) {
+        return false;
+    }
+    Buffers* buffers = buffers_at(memory, conflict.begin);
+    return buffers == nullptr || !buffers->queued ||
+           conflict.instruction.number > buffers->slot(conflict.begin).given_out;
+}
+
+void Core::report_race(const Operand& operand, const Conflict& conflict) {
+    const char* before = name_of(conflict.pipe);
+    const char* after = name_of(pipe_);
+    Finding race = finding("race", format("%s %s what %s on another pipe may still be %s", instruction_.name,
+                                          verb(writes(operand.access)), conflict.instruction.name,
+                                          conflict.wrote ? "writing" : "reading"), instruction_.site);
+    Site made = 0;
+    const std::string where = place(*operand.memory, conflict.begin, conflict.end, &made);
+    race.notes.push_back({format("%s on pipe %s %s %s: %s", instruction_.name, after, verb(writes(operand.access)),
+                                 operand.name, where.c_str()), made});
+    race.notes.push_back({format("%s on pipe %s %s them at {}", conflict.instruction.name, before,
+                                 conflict.wrote ? "wrote" : "read"), conflict.instruction.site});
+    const Buffers* buffers = buffers_at(*operand.memory, conflict.begin);
+    std::string way;
+    if (buffers != nullptr && buffers->queued) {
+        const bool scalar = pipe_ == kScalar || conflict.pipe == kScalar;
+        way = scalar ? format("its queue orders pipes %s and %s alone; ", name_of(buffers->producer),
+                              name_of(buffers->consumer))
+                     : "EnQue and DeQue the tensor, or ";
+    }
+    race.help = format("nothing orders pipe %s after pipe %s here: %sSetFlag<HardEvent::%s_%s> and WaitFlag "
+                       "between them", after, before, way.c_str(), before, after);
+    found(std::move(race));
 }
 
 bool Core::all_defined(const Operand& operand) const {

@@ -40,7 +40,7 @@ Launch* LaunchSlot::get() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (launch_.load() == nullptr) {
         Unwritten::get().track();
-        launch_.store(new Launch(kernel_, blocks_));
+        launch_.store(new Launch(kernel_, blocks_, Runtime::get().config));
     }
     return launch_.load();
 }

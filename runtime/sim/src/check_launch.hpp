@@ -13,14 +13,17 @@
 #include "check_clock.hpp"
 #include "check_global.hpp"
 #include "check_report.hpp"
+#include "config.hpp"
 
 namespace mtsim::check {
 
 class Launch {
 public:
-    Launch(const char* kernel, std::uint32_t blocks) : kernel_(kernel), blocks_(blocks) {}
+    Launch(const char* kernel, std::uint32_t blocks, const Config& config)
+        : kernel_(kernel), blocks_(blocks), config_(config) {}
 
     std::uint32_t blocks() const { return blocks_; }
+    const Config& config() const { return config_; }
     // A folder whose files are no user's source.
     void hide(const std::string& folder);
     void add(std::vector<Finding> findings) { findings_.add(std::move(findings)); }
@@ -30,12 +33,13 @@ public:
     void release(std::uint64_t key, const Others& known);
     Others acquire(std::uint64_t key);
 
-    // After all cores have ended.
+    // After all cores have ended: the mistakes, which fail the launch. What is only worth a note is told to stderr.
     std::optional<Report> report();
 
 private:
     const char* const kernel_;
     const std::uint32_t blocks_;
+    const Config& config_;
     std::set<std::string> hidden_;
     Findings findings_{&hidden_};
     std::mutex mutex_;  // guards what follows, and hidden_

@@ -1,6 +1,7 @@
 #include "check_report.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <tuple>
@@ -50,8 +51,8 @@ std::string filled(const Note& note, const Lines& lines) {
 // In the form of the project's other diagnostics: the place, the mistake, the source, and what is known about it.
 std::string text_of(const Finding& finding, const Lines& lines, const char* kernel, std::uint32_t blocks) {
     const Line& line = line_of(lines, finding.site);
-    std::string text = format("%s: error[%s]: %s\n", text_of(line).c_str(), finding.kind.c_str(),
-                              finding.headline.c_str());
+    std::string text = format("%s: %s[%s]: %s\n", text_of(line).c_str(), finding.is_note ? "note" : "error",
+                              finding.kind.c_str(), finding.headline.c_str());
     const std::string number = format("%u", line.number);
     const std::string margin(number.size(), ' ');
     if (const std::string source = line.number == 0 ? std::string() : source_of(line); !source.empty()) {
@@ -99,8 +100,32 @@ void Findings::add(std::vector<Finding> findings) {
     }
 }
 
+namespace {
+
+// A note is told once in a process, however often its kernel is launched.
+bool is_news(Site site) {
+    static std::mutex mutex;
+    static std::set<Site>* const told = new std::set<Site>;  // threads may outlive static destruction
+    const std::lock_guard<std::mutex> lock(mutex);
+    return told->insert(site).second;
+}
+
+}  // namespace
+
 std::optional<Report> Findings::report(const char* kernel, std::uint32_t blocks) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    // Blocks end in any order; reports do not depend on it.
+    std::stable_sort(findings_.begin(), findings_.end(),
+                     [](const Finding& a, const Finding& b) { return a.where < b.where; });
+    std::set<Site> news;
+    findings_.erase(std::remove_if(findings_.begin(), findings_.end(),
+                                   [&](const Finding& finding) {
+                                       if (finding.is_note && is_news(finding.site)) {
+                                           news.insert(finding.site);
+                                       }
+                                       return finding.is_note && news.count(finding.site) == 0;
+                                   }),
+                    findings_.end());
     if (findings_.empty()) {
         return std::nullopt;
     }
@@ -113,30 +138,42 @@ std::optional<Report> Findings::report(const char* kernel, std::uint32_t blocks)
     }
     sites.erase(0);
     const Lines lines = lines_of(sites, *hidden_);
-    // Blocks end in any order; reports do not depend on it.
-    std::stable_sort(findings_.begin(), findings_.end(),
-                     [](const Finding& a, const Finding& b) { return a.where < b.where; });
-    std::map<std::tuple<Line, std::string>, std::pair<Finding*, std::set<std::uint32_t>>> unique;
+    for (const auto& [key, entry] : unique(lines, true)) {
+        std::fprintf(stderr, "%s", text_of(*entry.first, lines, kernel, blocks).c_str());
+    }
+    const Unique mistakes = unique(lines, false);
+    if (mistakes.empty()) {
+        return std::nullopt;
+    }
+    std::string text = format("MINDTORCH_SIM_CHECK found %zu mistake%s in kernel %s:", mistakes.size(),
+                              mistakes.size() == 1 ? "" : "s", kernel);
+    std::size_t shown = 0;
+    for (const auto& [key, entry] : mistakes) {
+        if (shown++ == kMostInText) {
+            text += format("\n\nand %zu more", mistakes.size() - kMostInText);
+            break;
+        }
+        text += "\n\n" + text_of(*entry.first, lines, kernel, blocks);
+        text.pop_back();
+    }
+    return Report{mistakes.begin()->second.first->code, text};
+}
+
+// One finding for each line and kind: that of the first core.
+Findings::Unique Findings::unique(const Lines& lines, bool notes) {
+    Unique result;
     for (Finding& finding : findings_) {
-        auto& entry = unique[{line_of(lines, finding.site), finding.kind}];
+        if (finding.is_note != notes) {
+            continue;
+        }
+        auto& entry = result[{line_of(lines, finding.site), finding.kind}];
         if (entry.first == nullptr) {
             entry.first = &finding;
         }
         entry.second.insert(finding.where.number());
         entry.first->cores = static_cast<std::uint32_t>(entry.second.size());
     }
-    std::string text = format("MINDTORCH_SIM_CHECK found %zu mistake%s in kernel %s:", unique.size(),
-                              unique.size() == 1 ? "" : "s", kernel);
-    std::size_t shown = 0;
-    for (const auto& [key, entry] : unique) {
-        if (shown++ == kMostInText) {
-            text += format("\n\nand %zu more", unique.size() - kMostInText);
-            break;
-        }
-        text += "\n\n" + text_of(*entry.first, lines, kernel, blocks);
-        text.pop_back();
-    }
-    return Report{unique.begin()->second.first->code, text};
+    return result;
 }
 
 }  // namespace mtsim::check

@@ -40,6 +40,7 @@ struct Finding {
     std::string help;
     Where where;
     std::uint32_t cores = 1;  // where else the same was found
+    bool is_note = false;     // worth telling, and no mistake
 };
 
 struct Report {
@@ -54,9 +55,13 @@ public:
 
     // Takes those of one core.
     void add(std::vector<Finding> findings);
+    // The mistakes; notes go to stderr, each once in a process.
     std::optional<Report> report(const char* kernel, std::uint32_t blocks);
 
 private:
+    using Unique = std::map<std::tuple<Line, std::string>, std::pair<Finding*, std::set<std::uint32_t>>>;
+    Unique unique(const std::map<Site, std::vector<Line>>& lines, bool notes);
+
     static constexpr std::size_t kMost = 4096;  // kept before lines are known
     std::mutex mutex_;
     std::set<std::string>* const hidden_;

@@ -34,6 +34,8 @@ Config read_config() {
     read_integer("MTSIM_DEVICE_MEMORY", 4096, std::uint64_t{1} << 40, &config.device_memory, &config.error);
     read_integer("MINDTORCH_SIM_ISOLATE", 0, 1, &config.isolate, &config.error);
     read_integer("MINDTORCH_SIM_TIMEOUT", 0, 86400, &config.timeout, &config.error);
+    read_integer("MINDTORCH_SIM_CHECK_AUTOSYNC", 0, 1, &config.check_autosync, &config.error);
+    read_integer("MINDTORCH_SIM_CHECK_LEAKS", 0, 1, &config.check_leaks, &config.error);
     if (const char* name = std::getenv("MTSIM_SOC_NAME"); name != nullptr && *name != '\0') {
         config.soc_name = name;
         if (config.soc_name.find("sim") == std::string::npos) {

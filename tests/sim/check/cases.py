@@ -1,34 +1,46 @@
 """Wrong kernels beside their right forms, and the reports that the checker gives on the wrong ones.
 
-``python -m tests.sim.check.cases`` writes the reports anew, into expected/ and docs/checker.md.
+``python -m tests.sim.check.cases`` writes the reports anew, into expected/ and docs/checker.md; with a case's name and
+``wrong`` or ``right`` it prints that report.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import re
-from dataclasses import dataclass
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mindtorch_v2.npu import build, paths
 from tests.sim.ascendc.device import AsyncError, Device
 
 HERE = Path(__file__).resolve().parent
 KERNELS = HERE / "kernels"
 EXPECTED = HERE / "expected"
-DOCUMENT = HERE.parents[2] / "docs" / "checker.md"
+ROOT = HERE.parents[2]
+DOCUMENT = ROOT / "docs" / "checker.md"
 
 _u8, _u32, _i32, _bool = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_int32, ctypes.c_bool
+_WITHOUT_AUTOSYNC = {"MINDTORCH_SIM_CHECK_AUTOSYNC": "0"}
+_LEAKS = {"MINDTORCH_SIM_CHECK_LEAKS": "1"}
 _ELEMENTS = 1024  # floats in each of a kernel's arrays
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel that is wrong with some last argument and right with another. It gets ``arrays`` arrays before it, the
-    last one of them unwritten where ``wrong`` is ``None``, and written where ``right`` is."""
+    """A kernel that is wrong with some last argument and right with another.
+
+    It gets ``arrays`` arrays before it, the last one of them unwritten where ``wrong`` is ``None``, and written where
+    ``right`` is. ``environment`` is what the simulated NPU must find when its library is opened.
+    """
 
     name: str
     source: str
@@ -37,6 +49,7 @@ class Case:
     right: Any
     blocks: int = 1
     arrays: int = 2
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 CASES = (
@@ -57,7 +70,7 @@ CASES = (
     Case("freed", "queues.cpp", "life", _i32(1), _i32(0)),
     Case("queued", "queues.cpp", "life", _i32(2), _i32(0)),
     Case("freed_twice", "queues.cpp", "life", _i32(3), _i32(0)),
-    Case("never_freed", "queues.cpp", "life", _i32(4), _i32(0)),
+    Case("never_freed", "queues.cpp", "life", _i32(4), _i32(0), environment=_LEAKS),
     Case("left_in_queue", "queues.cpp", "life", _i32(5), _i32(0)),
     Case("budget", "queues.cpp", "budget", _u32(50000), _u32(32000), arrays=1),
     Case("too_many_buffers", "queues.cpp", "buffers", _i32(65), _i32(64), arrays=1),
@@ -67,10 +80,11 @@ CASES = (
     Case("flag_never_waited_for", "order.cpp", "flags", _i32(2), _i32(0), arrays=1),
     Case("flag_never_set", "order.cpp", "flags", _i32(3), _i32(0), arrays=1),
     Case("race_mte2_v", "order.cpp", "pipeline", _i32(1), _i32(0)),
-    Case("race_v_s", "order.cpp", "pipeline", _i32(2), _i32(0)),
-    Case("race_s_mte3", "order.cpp", "pipeline", _i32(3), _i32(0)),
+    Case("race_v_s", "order.cpp", "pipeline", _i32(2), _i32(0), environment=_WITHOUT_AUTOSYNC),
+    Case("race_s_mte3", "order.cpp", "pipeline", _i32(3), _i32(0), environment=_WITHOUT_AUTOSYNC),
     Case("race_mte3_mte2", "order.cpp", "pipeline", _i32(5), _i32(0)),
     Case("race_without_queue", "order.cpp", "without_queue", _bool(False), _bool(True)),
+    Case("race_behind_queue", "order.cpp", "scalar_behind_queue", _bool(False), _bool(True)),
     Case("race_mte2_mte1", "order.cpp", "product", _i32(1), _i32(0)),
     Case("race_mte1_m", "order.cpp", "product", _i32(2), _i32(0)),
     Case("race_m_fix", "order.cpp", "product", _i32(3), _i32(0)),
@@ -94,10 +108,47 @@ def run(device: Device, library: ctypes.CDLL, case: Case, *, wrong: bool) -> Non
     device.synchronize()
 
 
-def report(error: AsyncError) -> str:
+def report(case: Case, *, wrong: bool) -> str:
+    """What the checker finds in a case's kernel, as ``text`` of it: empty where it finds nothing.
+
+    A case with an environment runs in a process that starts with it.
+    """
+    if case.environment:
+        command = [sys.executable, "-m", "tests.sim.check.cases", case.name, "wrong" if wrong else "right"]
+        environment = {**os.environ, **case.environment}
+        return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return _report_here(case, wrong=wrong)
+
+
+def _report_here(case: Case, *, wrong: bool) -> str:
+    device = Device(paths.simulator_library())
+    try:
+        run(device, checked_library(case.source), case, wrong=wrong)
+    except AsyncError as error:
+        return text(error)
+    finally:
+        device.free_all()
+    return ""
+
+
+@functools.cache
+def checked_library(source: str) -> ctypes.CDLL:
+    """One of the sources in kernels/, built for the checker."""
+    before = os.environ.get("MINDTORCH_SIM_CHECK")
+    os.environ["MINDTORCH_SIM_CHECK"] = "1"
+    try:
+        return ctypes.CDLL(str(build.build_ascendc(Path(source).stem, [KERNELS / source])))
+    finally:
+        if before is None:
+            del os.environ["MINDTORCH_SIM_CHECK"]
+        else:
+            os.environ["MINDTORCH_SIM_CHECK"] = before
+
+
+def text(error: AsyncError) -> str:
     """The error's code and the checker's text, without what differs from run to run: folders and addresses."""
-    text = error.message[error.message.index("MINDTORCH_SIM_CHECK") :]
-    return f"{error.code}: " + re.sub(r"0x[0-9a-f]+", "0x...", text).replace(f"{KERNELS}/", "") + "\n"
+    said = error.message[error.message.index("MINDTORCH_SIM_CHECK") :]
+    return f"{error.code}: " + re.sub(r"0x[0-9a-f]+", "0x...", said).replace(f"{KERNELS}/", "") + "\n"
 
 
 def with_examples(document: str) -> str:
@@ -111,22 +162,18 @@ def with_examples(document: str) -> str:
 
 
 def _write() -> None:
-    os.environ["MINDTORCH_SIM_CHECK"] = "1"
-    from mindtorch_v2.npu import build, paths
-
     EXPECTED.mkdir(exist_ok=True)
     for case in CASES:
-        library = ctypes.CDLL(str(build.build_ascendc(Path(case.source).stem, [KERNELS / case.source])))
-        device = Device(paths.simulator_library())
-        try:
-            run(device, library, case, wrong=True)
+        found = report(case, wrong=True)
+        if not found:
             raise SystemExit(f"{case.name}: the checker found nothing")
-        except AsyncError as error:
-            (EXPECTED / f"{case.name}.txt").write_text(report(error))
-        finally:
-            device.free_all()
+        (EXPECTED / f"{case.name}.txt").write_text(found)
     DOCUMENT.write_text(with_examples(DOCUMENT.read_text()))
 
 
 if __name__ == "__main__":
-    _write()
+    if len(sys.argv) == 3:
+        (chosen,) = (case for case in CASES if case.name == sys.argv[1])
+        print(_report_here(chosen, wrong=sys.argv[2] == "wrong"), end="")
+    else:
+        _write()

@@ -51,7 +51,7 @@ def test_an_error_carries_the_report(variables):
 
 
 def test_two_launches_before_a_synchronisation_are_both_told():
-    text = python(WRONG.replace("freed(1, x, y, 1)", "freed(1, x, y, 1), freed(1, x, y, 4)"))
+    text = python(WRONG.replace("freed(1, x, y, 1)", "freed(1, x, y, 1), freed(1, x, y, 5)"))
     assert "error[freed]" in text
     assert "error[leak]" in text
 

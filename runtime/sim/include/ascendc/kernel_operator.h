@@ -1,4 +1,4 @@
-// The AscendC device API for the host: an ordinary AscendC kernel compiles unmodified with g++ -std=c++17 and
+// The AscendC device API for the host: an ordinary AscendC kernel compiles unmodified with g++ -std=c++20 and
 // its blocks run on the simulated NPU. Written from the API's public documentation; one idea a file in impl/.
 #pragma once
 
@@ -15,15 +15,19 @@
 #include "impl/compare_repeat.h"
 #include "impl/copy.h"
 #include "impl/cube.h"
+#include "impl/enhanced_copy.h"
 #include "impl/gather.h"
+#include "impl/image.h"
 #include "impl/mask.h"
 #include "impl/math.h"
 #include "impl/matmul.h"
+#include "impl/operators.h"
 #include "impl/raw.h"
 #include "impl/reduce.h"
 #include "impl/reduce_repeat.h"
 #include "impl/rows.h"
 #include "impl/scalar.h"
+#include "impl/scan.h"
 #include "impl/sort.h"
 #include "impl/sync.h"
 #include "impl/system.h"

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -97,7 +99,7 @@ struct Launcher {
 };
 
 /// `kernel<<<blocks, control, stream>>>(...)` in the source, which the builder spells
-/// `mtsim::on_stream<kernel>(queue, name, blocks, control, stream)(...)`.
+/// `mtsim::on_stream<kernel>(queue, blocks, control, stream)(...)`. A pointer may come as a void pointer.
 template <auto kernel>
 struct OnStream;
 
@@ -108,14 +110,35 @@ struct OnStream<kernel> {
   uint32_t block_dim;
   void* stream;
 
-  uint32_t operator()(T... values) const {
-    return Launcher<kernel, T...>::launch(queue, name, block_dim, stream, Parameter<T>::pass(values)...);
+  template <typename... Given>
+  uint32_t operator()(Given... values) const {
+    static_assert(sizeof...(Given) == sizeof...(T), "the launch gives the kernel another number of arguments than it has");
+    return Launcher<kernel, T...>::launch(queue, name, block_dim, stream, Parameter<T>::pass(as<T>(values))...);
+  }
+
+ private:
+  template <typename To, typename From>
+  static To as(From value) {
+    if constexpr (std::is_pointer_v<To> && std::is_pointer_v<From>) return (To)value;  // NOLINT: may drop const, too
+    else return static_cast<To>(value);
   }
 };
 
+/// The kernel's name, as the compiler spells it.
+template <auto kernel>
+const char* name_of() {
+  static const std::string name = [] {
+    constexpr std::string_view spelled = __PRETTY_FUNCTION__;  // "... [with auto kernel = name]"
+    const size_t start = spelled.find("kernel = ") + 9;
+    std::string text(spelled.substr(start, spelled.rfind(']') - start));
+    return text.compare(0, 1, "&") == 0 ? text.substr(1) : text;
+  }();
+  return name.c_str();
+}
+
 template <auto kernel, typename Control>
-OnStream<kernel> on_stream(decltype(&mtsim_launch) queue, const char* name, uint32_t block_dim, Control, void* stream) {
-  return {queue, name, block_dim, stream};
+OnStream<kernel> on_stream(decltype(&mtsim_launch) queue, uint32_t block_dim, Control, void* stream) {
+  return {queue, name_of<kernel>(), block_dim, stream};
 }
 
 template <auto kernel, typename... T>

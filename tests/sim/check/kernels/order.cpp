@@ -62,6 +62,24 @@ extern "C" __global__ __aicore__ void without_queue(GM_ADDR x, GM_ADDR y, bool q
   inQueue.FreeTensor(tile);
 }
 
+// The scalar unit reads a tile that a queue gave out: DeQue made the vector unit wait for the copy, and nobody else.
+extern "C" __global__ __aicore__ void scalar_behind_queue(GM_ADDR x, GM_ADDR y, bool ordered) {
+  TPipe pipe;
+  TQue<TPosition::VECIN, 1> inQueue;
+  TBuf<> buffer;
+  pipe.InitBuffer(inQueue, 1, 256);
+  pipe.InitBuffer(buffer, 256);
+  GlobalTensor<float> xGm;
+  xGm.SetGlobalBuffer((__gm__ float*)x, 64);
+  LocalTensor<float> tile = inQueue.AllocTensor<float>();
+  DataCopy(tile, xGm, 64);
+  inQueue.EnQue(tile);
+  tile = inQueue.DeQue<float>();
+  Order<HardEvent::MTE2_S>(ordered);
+  Duplicate(buffer.Get<float>(), tile.GetValue(0), 64);
+  inQueue.FreeTensor(tile);
+}
+
 // The cube's pipes: L1 to L0 to the product and out.
 extern "C" __global__ __aicore__ void product(GM_ADDR x, GM_ADDR y, int32_t missing) {
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);

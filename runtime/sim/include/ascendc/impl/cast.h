@@ -83,6 +83,14 @@ D convert(S value) {
   }
 }
 
+/// An integer of the matrix unit on its way to half: the scale that SetDeqScale gave, then rounded once.
+template <typename D, typename S, RoundMode mode>
+D convert_scaled(S value) {
+  if constexpr (std::is_same_v<D, half> && std::is_same_v<S, int32_t>)
+    return convert<D, float, mode>(static_cast<float>(value) * core().deq_scale);
+  else return convert<D, S, mode>(value);
+}
+
 /// Calls `body` with the mode as a constant, so that the loop inside it is free of the choice.
 template <typename Body>
 void with_mode(RoundMode mode, Body&& body) {
@@ -119,12 +127,47 @@ void cast(const LocalTensor<D>& dst, const LocalTensor<S>& src, RoundMode mode, 
   const auto in = strided(src, lanes, params.srcBlkStride, params.srcRepStride, "Cast", "src");
   with_mode(mode, [&](auto constant) {
     for_lanes(lanes, per_repeat,
-              [&](uint32_t r, uint32_t lane) { out.at(r, lane) = convert<D, S, constant.value>(in.at(r, lane)); });
+              [&](uint32_t r, uint32_t lane) { out.at(r, lane) = convert_scaled<D, S, constant.value>(in.at(r, lane)); });
   });
 }
 
 template <typename D, typename S>
 constexpr uint32_t cast_per_repeat = kRepeat / (sizeof(D) > sizeof(S) ? sizeof(D) : sizeof(S));
+
+template <typename D, typename S>
+void cast_count(const LocalTensor<D>& dst, const LocalTensor<S>& src, RoundMode mode, uint32_t count) {
+  check_mode<D, S>(mode);
+  const Instruction instruction("Cast", PIPE_V, Flow::Lanes);
+  D* out = elements(dst, count, "Cast", "dst");
+  const S* in = elements(src, count, "Cast", "src");
+  with_mode(mode, [&](auto constant) {
+    MTSIM_INDEPENDENT
+    for (uint32_t i = 0; i < count; ++i) out[i] = convert_scaled<D, S, constant.value>(in[i]);
+  });
+}
+
+/// Between half and int4b_t, which takes -8 to 7. An odd last element leaves the other half of its byte.
+template <typename D, typename S>
+void cast_nibbles(const LocalTensor<D>& dst, const LocalTensor<S>& src, RoundMode mode, uint32_t count) {
+  using AscendC::int4b_t;
+  static_assert(one_of<half, D, S>, "Cast: int4b_t is converted to half and from half");
+  const Instruction instruction("Cast", PIPE_V, Flow::Lanes);
+  auto* out = reinterpret_cast<uint8_t*>(elements(dst, count, "Cast", "dst"));
+  const auto* in = reinterpret_cast<const uint8_t*>(elements(src, count, "Cast", "src"));
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t shift = i % 2 * 4;
+    if constexpr (std::is_same_v<S, int4b_t>) {
+      const int nibble = in[i / 2] >> shift & 0xF;
+      reinterpret_cast<half*>(out)[i] = static_cast<half>(static_cast<float>(nibble < 8 ? nibble : nibble - 16));
+    } else {
+      with_mode(mode, [&](auto constant) {
+        const float value = round_to_integral<constant.value>(static_cast<float>(reinterpret_cast<const half*>(in)[i]));
+        const int nibble = value < -8 ? -8 : value > 7 ? 7 : value == value ? static_cast<int>(value) : 0;
+        out[i / 2] = static_cast<uint8_t>((out[i / 2] & ~(0xF << shift)) | (nibble & 0xF) << shift);
+      });
+    }
+  }
+}
 
 }  // namespace mtsim
 
@@ -132,15 +175,12 @@ namespace AscendC {
 
 template <typename D, typename S, bool isSetMask = true>
 void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src, const RoundMode& mode, const uint32_t count) {
-  mtsim::check_mode<D, S>(mode);
-  const mtsim::Instruction instruction("Cast", PIPE_V, mtsim::Flow::Lanes);
-  D* out = mtsim::elements(dst, count, "Cast", "dst");
-  const S* in = mtsim::elements(src, count, "Cast", "src");
-  mtsim::with_mode(mode, [&](auto constant) {
-    MTSIM_INDEPENDENT
-    for (uint32_t i = 0; i < count; ++i) out[i] = mtsim::convert<D, S, constant.value>(in[i]);
-  });
+  if constexpr (mtsim::one_of<int4b_t, D, S>) return mtsim::cast_nibbles(dst, src, mode, count);
+  else mtsim::cast_count(dst, src, mode, count);
 }
+
+/// The scale of what Cast makes of int32_t in half, from here to the end of the block.
+inline void SetDeqScale(half scale) { mtsim::core().deq_scale = static_cast<float>(scale); }
 template <typename D, typename S, bool isSetMask = true>
 void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src, const RoundMode& mode, const uint64_t mask,
           uint8_t repeatTimes, const UnaryRepeatParams& params) {

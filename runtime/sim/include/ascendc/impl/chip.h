@@ -31,6 +31,8 @@ constexpr std::array<Chip, 4> kChips{{
     {"Ascend910A", {256 * kKi, 1024 * kKi, 64 * kKi, 64 * kKi, 256 * kKi, kKi}, 32, 32},
 }};
 
+static_assert(__NPU_ARCH__ != 2201 || AscendC::TOTAL_UB_SIZE == kChips[0].bytes[kUnified]);
+
 /// The chip a SoC's name tells, by its longest matching start; what is unknown, A3's 910_93 included, is like a 910B.
 inline const Chip& chip_named(const char* soc) {
   for (const Chip& chip : kChips)

@@ -83,11 +83,15 @@ void store_global(T* to, const T* from, size_t bytes) {
     std::memcpy(to, from, bytes);
     return;
   }
-  const std::lock_guard<std::mutex> guard(atomic_lock());
-  for (size_t i = 0; i < bytes / sizeof(T); ++i) {
-    if (atomic == Atomic::Add) to[i] = static_cast<T>(to[i] + from[i]);
-    if (atomic == Atomic::Max) to[i] = to[i] > from[i] ? to[i] : from[i];
-    if (atomic == Atomic::Min) to[i] = to[i] < from[i] ? to[i] : from[i];
+  if constexpr (kBits<T> < 8) {
+    fault(kVectorCoreException, "DataCopy: there are no atomic operations on int4b_t");
+  } else {
+    const std::lock_guard<std::mutex> guard(atomic_lock());
+    for (size_t i = 0; i < bytes / sizeof(T); ++i) {
+      if (atomic == Atomic::Add) to[i] = static_cast<T>(to[i] + from[i]);
+      if (atomic == Atomic::Max) to[i] = to[i] > from[i] ? to[i] : from[i];
+      if (atomic == Atomic::Min) to[i] = to[i] < from[i] ? to[i] : from[i];
+    }
   }
 }
 
@@ -148,8 +152,8 @@ void touch_pieces(const Pieces& pieces, const To* to, const From* from, uint32_t
       dst.add(piece * pieces.dst_step, pieces.bytes);
       src.add(piece * pieces.src_step, pieces.bytes);
     }
-    touch(to, dst, 8 * sizeof(To), "DataCopy", "dst", dst_access);
-    touch(from, src, 8 * sizeof(From), "DataCopy", "src", MTSIM_READS);
+    touch(to, dst, kBits<To>, "DataCopy", "dst", dst_access);
+    touch(from, src, kBits<From>, "DataCopy", "src", MTSIM_READS);
   }
 }
 
@@ -271,15 +275,15 @@ namespace AscendC {
 /// Whole 32-byte blocks: a count that does not fill its last block loses it, as on the chip.
 template <typename T>
 void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count) {
-  mtsim::copy(dst, src, mtsim::Pieces(uint64_t{count} * sizeof(T)));
+  mtsim::copy(dst, src, mtsim::Pieces(mtsim::bytes_for<T>(count)));
 }
 template <typename T>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count) {
-  mtsim::copy(dst, src, mtsim::Pieces(uint64_t{count} * sizeof(T)));
+  mtsim::copy(dst, src, mtsim::Pieces(mtsim::bytes_for<T>(count)));
 }
 template <typename T, typename U>
 void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count) {
-  mtsim::copy(dst, src, mtsim::Pieces(uint64_t{count} * sizeof(T)));
+  mtsim::copy(dst, src, mtsim::Pieces(mtsim::bytes_for<T>(count)));
 }
 template <typename T>
 void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params) {

@@ -96,10 +96,14 @@ struct Core {
   std::array<uint8_t, static_cast<size_t>(AscendC::HardEvent::MAX)> flags{};  // a bit an event id
   std::array<uint8_t, kPipes * kPipes> pipe_flags{};                              // the same, for raw pipe pairs
   Atomic atomic = Atomic::None;
+  float deq_scale = 1;  // what Cast multiplies by on the way from int32_t to half
   Mask mask{~uint64_t{0}, ~uint64_t{0}};
   uint64_t mask_count = 0;
   AscendC::MaskMode mask_mode = AscendC::MaskMode::NORMAL;
   Mask compare_mask{};
+  bool asks_for_key = false;  // of the tiling, by TILING_KEY_IS
+  bool has_key = false;
+  uint64_t asked_key = 0;     // the last one that is not the kernel's
   std::array<uint16_t, 4> merged{};  // how many elements MrgSort took from each of its lists
 
   Role role = Role::Any;
@@ -125,11 +129,25 @@ struct Core {
     if constexpr (kChecked) mtsim_check_memory(kind, kMemoryNames[kind], memories[kind].get(), chip().bytes[kind]);
   }
 
+  void ask_key(uint64_t key, bool is_own) {
+    asks_for_key = true;
+    has_key |= is_own;
+    if (!is_own) asked_key = key;
+  }
+  void check_key() const {
+    if (asks_for_key && !has_key)
+      mtsim::fault({"tiling"}, kVectorCoreException,
+                   "the kernel asks TILING_KEY_IS(%llu) and was built without a key: define TILING_KEY_VAR=%llu for the "
+                   "build", static_cast<unsigned long long>(asked_key), static_cast<unsigned long long>(asked_key));
+  }
+
   void start_block() {
     pipe = nullptr;
+    asks_for_key = has_key = false;
     flags.fill(0);
     pipe_flags.fill(0);
     atomic = Atomic::None;
+    deq_scale = 1;
     mask = {~uint64_t{0}, ~uint64_t{0}};
     mask_mode = AscendC::MaskMode::NORMAL;
     role = Role::Any;

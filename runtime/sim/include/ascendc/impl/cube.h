@@ -52,6 +52,8 @@ struct LoadData2DParams {
   uint8_t addrMode = 0;
 };
 
+using LoadData2dParams = LoadData2DParams;
+
 /// Squares of 16 x 16; strides as in LoadData2DParams.
 struct LoadData2dTransposeParams {
   LoadData2dTransposeParams() = default;

@@ -166,6 +166,7 @@ void guarded(Body&& body) {
   try {
     const WatchedCore watched;
     body();
+    core().check_key();
   } catch (const BlockFault&) {  // the block stops here, the stream's next synchronisation tells
   } catch (const std::exception& error) {
     report(kVectorCoreException, error.what());

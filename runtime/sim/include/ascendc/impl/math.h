@@ -132,6 +132,20 @@ MTSIM_MATH_SCALAR(ClampMin, a > b ? a : b)
 #undef MTSIM_MATH2
 #undef MTSIM_MATH1
 
+/// A number to the power of each element.
+template <typename T, bool isReuseSource = false>
+void Power(const LocalTensor<T>& dst, const mtsim::Scalar<T>& scalar, const LocalTensor<T>& src,
+           const uint32_t calCount) {
+  mtsim::check_math<T>();
+  mtsim::apply("Power", dst, src, static_cast<int32_t>(calCount),
+               [b = static_cast<float>(scalar)](float a) -> float { return std::pow(b, a); });
+}
+template <typename T, bool isReuseSource = false>
+void Power(const LocalTensor<T>& dst, const mtsim::Scalar<T>& scalar, const LocalTensor<T>& src,
+           const LocalTensor<uint8_t>&, const uint32_t calCount) {
+  Power<T, isReuseSource>(dst, scalar, src, calCount);
+}
+
 /// src * sigmoid(src).
 template <typename T, bool isReuseSource = false>
 void Silu(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t dataSize) {

@@ -47,8 +47,12 @@ struct MatmulConfig {
 constexpr MatmulConfig CFG_NORM{};
 constexpr MatmulConfig CFG_MDL{false, true, false, true};
 constexpr MatmulConfig CFG_IBSHARE_NORM{false, false, true, true};
+constexpr MatmulConfig MM_CFG_BB{};
 constexpr MatmulConfig GetNormalConfig(...) { return CFG_NORM; }
 constexpr MatmulConfig GetMDLConfig(...) { return CFG_MDL; }
+constexpr MatmulConfig GetSpecialMDLConfig(...) { return CFG_MDL; }
+constexpr MatmulConfig GetIBShareNormConfig(...) { return CFG_IBSHARE_NORM; }
+constexpr MatmulConfig GetBasicConfig(...) { return MM_CFG_BB; }
 
 }  // namespace AscendC
 
@@ -326,11 +330,16 @@ using MatmulImpl = Matmul<A, B, C, Bias, config, Policies...>;
 
 }  // namespace AscendC
 
+// The names under which kernels of several generations of CANN know them.
 namespace matmul {
-using AscendC::Matmul;
-using AscendC::MatmulImpl;
-using AscendC::MatmulType;
-}  // namespace matmul
+using namespace AscendC;
+}
+namespace AscendC::tiling {
+using ::TCubeTiling;
+}
+namespace optiling {
+using ::TCubeTiling;
+}
 
 namespace mtsim {
 

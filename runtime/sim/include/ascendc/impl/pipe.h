@@ -5,6 +5,9 @@
 
 namespace AscendC {
 
+template <TPosition pos, uint32_t bufIDSize = 4>
+class TBufPool;
+
 class TPipe {
  public:
   TPipe() { Init(); }
@@ -42,6 +45,19 @@ class TPipe {
     uint8_t* begin = allocate(position, 1, bytes);
     if constexpr (mtsim::kChecked) mtsim_check_buffers(begin, 1, bytes, false, PIPE_S, PIPE_S, MTSIM_FRAME);
     buffer.adopt(begin, bytes);
+    return true;
+  }
+
+  /// Gives a pool `len` bytes, or those of another pool.
+  template <TPosition position, uint32_t ids>
+  bool InitBufPool(TBufPool<position, ids>& pool, uint32_t len) {
+    const auto bytes = static_cast<uint32_t>(mtsim::align_up(len, mtsim::kBlock));
+    pool.adopt(allocate(position, 1, bytes), bytes);
+    return true;
+  }
+  template <TPosition position, uint32_t ids, typename Shared>
+  bool InitBufPool(TBufPool<position, ids>& pool, uint32_t len, Shared& shared) {
+    pool.share(shared, len);
     return true;
   }
 
@@ -108,6 +124,84 @@ class TPipe {
   std::array<uint32_t, mtsim::kMemories> used_{};
   std::array<uint8_t, static_cast<size_t>(TPosition::MAX)> queue_buffers_{};
   std::array<uint8_t, static_cast<size_t>(HardEvent::MAX)> events_{};
+  uint32_t buffers_ = 0;
+};
+
+/// A part of the local memory of a position, cut into buffers of its own. Pools of the same part, which InitBufPool
+/// makes when it is given another pool, share its memory: Reset one before the other is used.
+template <TPosition pos, uint32_t bufIDSize>
+class TBufPool {
+ public:
+  static constexpr TPosition poolPos = pos;
+
+  template <TPosition src, TPosition dst, int32_t depth, auto mask>
+  bool InitBuffer(TQueBind<src, dst, depth, mask>& queue, uint8_t num, uint32_t len) {
+    const auto bytes = static_cast<uint32_t>(mtsim::align_up(len, mtsim::kBlock));
+    uint8_t* begin = take(num, bytes);
+    if constexpr (mtsim::kChecked)
+      mtsim_check_buffers(begin, num, bytes, true, mtsim::producer_of(src), mtsim::consumer_of(dst), MTSIM_FRAME);
+    queue.adopt(begin, num, bytes);
+    return true;
+  }
+  template <TPosition position>
+  bool InitBuffer(TBuf<position>& buffer, uint32_t len) {
+    const auto bytes = static_cast<uint32_t>(mtsim::align_up(len, mtsim::kBlock));
+    uint8_t* begin = take(1, bytes);
+    if constexpr (mtsim::kChecked) mtsim_check_buffers(begin, 1, bytes, false, PIPE_S, PIPE_S, MTSIM_FRAME);
+    buffer.adopt(begin, bytes);
+    return true;
+  }
+  template <typename Pool>
+  bool InitBufPool(Pool& pool, uint32_t len) {
+    const auto bytes = static_cast<uint32_t>(mtsim::align_up(len, mtsim::kBlock));
+    pool.adopt(take(1, bytes), bytes);
+    return true;
+  }
+  template <typename Pool, typename Shared>
+  bool InitBufPool(Pool& pool, uint32_t len, Shared& shared) {
+    pool.share(shared, len);
+    return true;
+  }
+  void Reset() {
+    used_ = 0;
+    buffers_ = 0;
+    if constexpr (mtsim::kChecked) mtsim_check_forget_buffers(begin_, bytes_);
+  }
+
+  void adopt(uint8_t* begin, uint32_t bytes) {
+    begin_ = begin;
+    bytes_ = bytes;
+    used_ = 0;
+    buffers_ = 0;
+  }
+  template <typename Shared>
+  void share(Shared& shared, uint32_t len) {
+    if (len > shared.size())
+      mtsim::fault({"limit"}, mtsim::kVectorCoreException, "InitBufPool: %u bytes, the pool to share has %u", len,
+                   shared.size());
+    adopt(shared.begin(), len);
+  }
+  uint8_t* begin() const { return begin_; }
+  uint32_t size() const { return bytes_; }
+
+ private:
+  uint8_t* take(uint8_t num, uint32_t bytes) {
+    const uint64_t total = uint64_t{num} * bytes;
+    if (num == 0 || bytes == 0 || used_ + total > bytes_)
+      mtsim::fault({"limit"}, mtsim::kVectorCoreException,
+                   "InitBuffer: %u x %u bytes do not fit the pool: %u of %u bytes are taken", num, bytes, used_, bytes_);
+    if (buffers_ + num > bufIDSize)
+      mtsim::fault({"limit"}, mtsim::kVectorCoreException, "InitBuffer: %u buffers, the pool has ids for %u",
+                   buffers_ + num, bufIDSize);
+    uint8_t* begin = begin_ + used_;
+    used_ += static_cast<uint32_t>(total);
+    buffers_ += num;
+    return begin;
+  }
+
+  uint8_t* begin_ = nullptr;
+  uint32_t bytes_ = 0;
+  uint32_t used_ = 0;
   uint32_t buffers_ = 0;
 };
 

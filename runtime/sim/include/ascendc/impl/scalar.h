@@ -15,6 +15,37 @@ constexpr T AlignUp(T value, T unit) {
   return (value + unit - 1) / unit * unit;
 }
 constexpr int32_t CeilDivision(int32_t value, int32_t unit) { return (value + unit - 1) / unit; }
+constexpr uint32_t DivCeil(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit; }
+
+/// Quotients and multiples of whole numbers, rounded up.
+template <typename T, typename U, typename = std::enable_if_t<std::is_integral_v<T> && std::is_integral_v<U>>>
+constexpr auto Ceil(T value, U unit) {
+  return unit == 0 ? std::common_type_t<T, U>(0) : (value + unit - 1) / unit;
+}
+template <typename T, typename U, typename = std::enable_if_t<std::is_integral_v<T> && std::is_integral_v<U>>>
+constexpr auto CeilAlign(T value, U unit) {
+  return Ceil(value, unit) * unit;
+}
+
+constexpr int16_t GetDataBlockSizeInBytes() { return ONE_BLK_SIZE; }
+constexpr uint32_t GetUBSizeInBytes() { return TOTAL_UB_SIZE; }
+
+/// Sizes that the headers' own functions go by, and the mask registers under older names.
+class AscendCUtils {
+ public:
+  static constexpr int32_t GetC0Size() { return DEFAULT_C0_SIZE; }
+  static constexpr int32_t GetC0Count(int32_t dtypeSize) { return static_cast<int32_t>(DEFAULT_C0_SIZE) / dtypeSize; }
+  static constexpr int32_t GetBitSize(int32_t byteSize) { return byteSize * 8; }
+  template <typename T, bool isSetMask = true>
+  static void SetMask(uint64_t high, uint64_t low) {
+    if constexpr (isSetMask) SetVectorMask<T>(high, low);
+  }
+  template <typename T, bool isSetMask = true>
+  static void SetMask(int32_t count) {
+    if constexpr (isSetMask) SetVectorMask<T>(count);
+  }
+  static void ResetMask() { AscendC::ResetMask(); }
+};
 
 /// A float as an integer or a half, with a choice of rounding.
 template <typename T, typename U, RoundMode roundMode>
@@ -37,4 +68,24 @@ int64_t ScalarGetSFFValue(uint64_t value) {
 }
 inline int64_t ScalarCountLeadingZero(uint64_t value) { return value == 0 ? 64 : __builtin_clzll(value); }
 
+/// The smaller and the larger of two numbers, of the type that both convert to.
+namespace Std {
+template <typename T, typename U>
+constexpr std::common_type_t<T, U> min(T a, U b) {
+  return static_cast<std::common_type_t<T, U>>(b) < static_cast<std::common_type_t<T, U>>(a) ? b : a;
+}
+template <typename T, typename U>
+constexpr std::common_type_t<T, U> max(T a, U b) {
+  return static_cast<std::common_type_t<T, U>>(a) < static_cast<std::common_type_t<T, U>>(b) ? b : a;
+}
+using std::conditional_t;
+using std::enable_if_t;
+using std::is_same;
+using std::is_same_v;
+}  // namespace Std
+
 }  // namespace AscendC
+
+// The chip's compiler has them built in.
+using AscendC::Std::max;
+using AscendC::Std::min;

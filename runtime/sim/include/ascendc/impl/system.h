@@ -6,9 +6,13 @@
 #include <cstdio>
 
 #include "group.h"
+#include "pipe.h"
 #include "tensor.h"
 
 namespace AscendC {
+
+/// What a core is: g_coreType == AIC.
+enum CoreKind : int32_t { MIX = 0, AIC = 1, AIV = 2 };
 
 inline int64_t GetBlockNum() { return mtsim::core().blocks; }
 inline int64_t GetSubBlockIdx() { return mtsim::core().sub_block; }
@@ -74,8 +78,20 @@ void ICachePreLoad(const T) {}
 
 // Kernels name these with and without their namespace.
 using AscendC::GetSysWorkSpacePtr;
+using AscendC::GetTPipePtr;
 using AscendC::GetUserWorkspace;
 using AscendC::SetSysWorkspace;
+
+namespace mtsim {
+/// Known when the kernel runs: a mixed kernel is compiled once for both kinds of core.
+struct CoreType {
+  operator AscendC::CoreKind() const { return runs_cube() ? AscendC::AIC : AscendC::AIV; }
+};
+}  // namespace mtsim
+inline constexpr mtsim::CoreType g_coreType{};
+namespace AscendC {
+using ::g_coreType;
+}
 
 inline int64_t get_block_idx() { return AscendC::GetBlockIdx(); }
 inline int64_t get_block_num() { return AscendC::GetBlockNum(); }

@@ -14,17 +14,17 @@ class LocalTensor {
 
   LocalTensor() = default;
   LocalTensor(uint8_t* begin, uint32_t bytes, TPosition position)
-      : data_(begin), limit_(begin + bytes), size_(bytes / sizeof(T)), position_(position) {}
+      : data_(begin), limit_(begin + bytes), size_(static_cast<uint32_t>(mtsim::count_in<T>(bytes))), position_(position) {}
 
   /// `count` elements from byte `address` of the memory that serves `position`: without a TPipe.
   LocalTensor(TPosition position, uint32_t address, uint32_t count) : size_(count), position_(position) {
     const mtsim::Memory memory = mtsim::memory_of(position);
     const uint32_t available = mtsim::chip().bytes[memory];
-    if (address + count * uint64_t{sizeof(T)} > available)
+    if (address + mtsim::bytes_for<T>(count) > available)
       mtsim::fault({"out-of-range"}, mtsim::kVectorCoreException, "LocalTensor: %u elements from byte %u on, the %s has %u bytes", count,
                    address, mtsim::kMemoryNames[memory], available);
     data_ = mtsim::core().memory(memory) + address;
-    limit_ = data_ + count * sizeof(T);
+    limit_ = data_ + mtsim::bytes_for<T>(count);
   }
 
   T GetValue(uint32_t index) const {
@@ -40,6 +40,13 @@ class LocalTensor {
     mtsim::touch_elements(element, 1, "SetValue", "the tensor", MTSIM_WRITES);
     *element = static_cast<T>(value);
   }
+  /// What `a + b` and its kin are, see operators.h, over the whole tensor.
+  template <typename Expression, typename = typename Expression::TensorExpression>
+  LocalTensor& operator=(const Expression& expression) {
+    expression.into(*this);
+    return *this;
+  }
+
   /// What the caller does with the element is not seen: it counts as read, and as having a value from now on.
   T& operator()(uint32_t index) const {
     const mtsim::Instruction instruction("operator()", PIPE_S, mtsim::Flow::Moves);
@@ -51,8 +58,8 @@ class LocalTensor {
 
   LocalTensor operator[](uint32_t offset) const {
     LocalTensor tail = *this;
-    if (offset * uint64_t{sizeof(T)} > static_cast<uint64_t>(limit_ - data_)) out_of_range(offset, "operator[]");
-    tail.data_ += offset * sizeof(T);
+    if (mtsim::bytes_for<T>(offset) > static_cast<uint64_t>(limit_ - data_)) out_of_range(offset, "operator[]");
+    tail.data_ += mtsim::bytes_for<T>(offset);
     tail.size_ = offset < size_ ? size_ - offset : 0;
     return tail;
   }
@@ -60,13 +67,13 @@ class LocalTensor {
   template <typename U>
   LocalTensor<U> ReinterpretCast() const {
     LocalTensor<U> other(data_, static_cast<uint32_t>(limit_ - data_), position_);
-    other.SetSize(static_cast<uint32_t>(size_ * uint64_t{sizeof(T)} / sizeof(U)));
+    other.SetSize(static_cast<uint32_t>(mtsim::count_in<U>(mtsim::bytes_for<T>(size_))));
     return other;
   }
 
   uint32_t GetSize() const { return size_; }
   void SetSize(uint32_t size) { size_ = size; }
-  uint32_t GetLength() const { return size_ * sizeof(T); }
+  uint32_t GetLength() const { return static_cast<uint32_t>(mtsim::bytes_for<T>(size_)); }
   TPosition GetPosition() const { return position_; }
   int32_t GetUserTag() const { return tag_; }
   void SetUserTag(int32_t tag) { tag_ = tag; }
@@ -77,13 +84,14 @@ class LocalTensor {
 
  private:
   T* at(uint32_t index, const char* what) const {
+    static_assert(mtsim::kBits<T> >= 8, "an element of int4b_t has no address: ReinterpretCast<uint8_t>() first");
     if ((index + uint64_t{1}) * sizeof(T) > capacity()) out_of_range(index, what);
     return reinterpret_cast<T*>(data_) + index;
   }
   [[noreturn, gnu::cold]] void out_of_range(uint32_t index, const char* what) const {
     mtsim::fault({"out-of-range", data_}, mtsim::kVectorCoreException,
                  "LocalTensor::%s: index %u is past the buffer's end (%llu elements)", what, index,
-                 static_cast<unsigned long long>(capacity() / sizeof(T)));
+                 static_cast<unsigned long long>(mtsim::count_in<T>(capacity())));
   }
 
   uint8_t* data_ = nullptr;
@@ -103,7 +111,7 @@ class GlobalTensor {
     data_ = static_cast<T*>(mtsim_kernel_alias(buffer));
     available_ = static_cast<int64_t>((mtsim::kChecked ? mtsim_check_bytes_available : mtsim_bytes_available)(data_));
     size_ = size;
-    if (mtsim::kChecked && size > 0) declared_ = static_cast<int64_t>(size * sizeof(T));
+    if (mtsim::kChecked && size > 0) declared_ = static_cast<int64_t>(mtsim::bytes_for<T>(size));
   }
   T GetValue(uint64_t index) const {
     const mtsim::Instruction instruction("GetValue", PIPE_S, mtsim::Flow::Uses);
@@ -122,9 +130,10 @@ class GlobalTensor {
   T& operator()(uint64_t index) const { return *at(index, "operator()"); }
   GlobalTensor operator[](uint64_t offset) const {
     GlobalTensor tail = *this;
-    tail.data_ += offset;
-    tail.available_ -= static_cast<int64_t>(offset * sizeof(T));
-    if (mtsim::kChecked && declared_ != kUndeclared) tail.declared_ -= static_cast<int64_t>(offset * sizeof(T));
+    const auto bytes = static_cast<int64_t>(mtsim::bytes_for<T>(offset));
+    tail.data_ += mtsim::kBits<T> < 8 ? bytes : static_cast<int64_t>(offset);
+    tail.available_ -= bytes;
+    if (mtsim::kChecked && declared_ != kUndeclared) tail.declared_ -= bytes;
     tail.size_ = offset < size_ ? size_ - offset : 0;
     return tail;
   }
@@ -133,7 +142,7 @@ class GlobalTensor {
   template <typename U>
   GlobalTensor<U> ReinterpretCast() const {
     GlobalTensor<U> other;
-    other.SetGlobalBuffer(reinterpret_cast<U*>(data_), size_ * sizeof(T) / sizeof(U));
+    other.SetGlobalBuffer(reinterpret_cast<U*>(data_), mtsim::count_in<U>(mtsim::bytes_for<T>(size_)));
     return other;
   }
   void SetL2CacheHint(CacheMode) {}
@@ -209,13 +218,13 @@ T* aligned_in_range(const LocalTensor<T>& tensor, int64_t bytes, const char* ope
 template <typename T>
 T* checked_bytes(const LocalTensor<T>& tensor, int64_t bytes, const char* operation, const char* operand) {
   T* data = bytes_in_range(tensor, bytes, operation, operand);
-  touch(data, static_cast<uint64_t>(bytes), 8 * sizeof(T), operation, operand, access_of(operand));
+  touch(data, static_cast<uint64_t>(bytes), kBits<T>, operation, operand, access_of(operand));
   return data;
 }
 template <typename T>
 T* aligned_bytes(const LocalTensor<T>& tensor, int64_t bytes, const char* operation, const char* operand) {
   T* data = aligned_in_range(tensor, bytes, operation, operand);
-  touch(data, static_cast<uint64_t>(bytes), 8 * sizeof(T), operation, operand, access_of(operand));
+  touch(data, static_cast<uint64_t>(bytes), kBits<T>, operation, operand, access_of(operand));
   return data;
 }
 
@@ -238,7 +247,7 @@ T* global_bytes(const GlobalTensor<T>& tensor, int64_t bytes, const char* operat
 
 template <typename T>
 T* elements(const LocalTensor<T>& tensor, int64_t count, const char* operation, const char* operand) {
-  return aligned_bytes(tensor, count * static_cast<int64_t>(sizeof(T)), operation, operand);
+  return aligned_bytes(tensor, count * kBits<T> / 8, operation, operand);
 }
 
 template <typename T>

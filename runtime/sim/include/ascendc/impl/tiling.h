@@ -16,13 +16,36 @@ Tiling read_tiling(const __gm__ uint8_t* address) {
 
 }  // namespace mtsim
 
-// The key that TILING_KEY_IS compares with is chosen when the kernel is built: -DTILING_KEY_VAR=2.
+// The key that TILING_KEY_IS compares with is chosen when the kernel is built: -DTILING_KEY_VAR=2. Without it the key is
+// 0, and a kernel that asks only for others is a fault instead of a kernel that does nothing.
 #ifndef TILING_KEY_VAR
 #define TILING_KEY_VAR 0
+#define MTSIM_KEY_IS_GIVEN 0
+#else
+#define MTSIM_KEY_IS_GIVEN 1
 #endif
-#define TILING_KEY_IS(key) (TILING_KEY_VAR == (key))
+#define TILING_KEY_IS(key) (::mtsim::key_is<TILING_KEY_VAR, MTSIM_KEY_IS_GIVEN != 0>(key))
 
+namespace mtsim {
+
+template <uint64_t built_with, bool given>
+constexpr bool key_is(uint64_t key) {
+  if constexpr (!given)
+    if (!__builtin_is_constant_evaluated()) core().ask_key(key, key == built_with);
+  return key == built_with;
+}
+
+}  // namespace mtsim
+
+// The struct of GET_TILING_DATA: what the kernel registers, or what a host source beside it declares, see from_source in
+// docs/hardware.md.
+#ifndef MTSIM_HOST_TILING
 #define REGISTER_TILING_DEFAULT(STRUCT) using MtsimDefaultTiling = STRUCT
+#else
+using MtsimDefaultTiling = MTSIM_HOST_TILING;
+#define REGISTER_TILING_DEFAULT(STRUCT) \
+  static_assert(std::is_same_v<MtsimDefaultTiling, STRUCT>, "the host registers another tiling struct than the kernel")
+#endif
 #define REGISTER_TILING_FOR_TILINGKEY(EXPRESSION, STRUCT)
 #define GET_TILING_DATA(NAME, ADDRESS) MtsimDefaultTiling NAME = ::mtsim::read_tiling<MtsimDefaultTiling>(ADDRESS)
 #define GET_TILING_DATA_WITH_STRUCT(STRUCT, NAME, ADDRESS) STRUCT NAME = ::mtsim::read_tiling<STRUCT>(ADDRESS)
@@ -30,4 +53,20 @@ Tiling read_tiling(const __gm__ uint8_t* address) {
 
 #define KERNEL_TASK_TYPE_DEFAULT(TYPE) ::mtsim::declare_task(TYPE)
 #define KERNEL_TASK_TYPE(KEY, TYPE) \
-  if (TILING_KEY_IS(KEY)) ::mtsim::declare_task(TYPE)
+  if (TILING_KEY_VAR == (KEY)) ::mtsim::declare_task(TYPE)
+
+// What ORIG_DTYPE_<NAME> is compared with; like DTYPE_<NAME>, a C++ type, it is a definition that the build is given.
+#define DT_FLOAT 0
+#define DT_FLOAT16 1
+#define DT_INT8 2
+#define DT_INT32 3
+#define DT_UINT8 4
+#define DT_INT16 6
+#define DT_UINT16 7
+#define DT_UINT32 8
+#define DT_INT64 9
+#define DT_UINT64 10
+#define DT_DOUBLE 11
+#define DT_BOOL 12
+#define DT_BF16 27
+#define DT_INT4 29

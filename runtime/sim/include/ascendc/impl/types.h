@@ -6,13 +6,8 @@
 #include <cstring>
 #include <type_traits>
 
-// Kernels guard `<<<...>>>` launches and chip-only code with these two.
-#ifndef __CCE_KT_TEST__
-#define __CCE_KT_TEST__ 1
-#endif
-#ifndef ASCENDC_CPU_DEBUG
-#define ASCENDC_CPU_DEBUG 1
-#endif
+// __CCE_KT_TEST__ and ASCENDC_CPU_DEBUG stay undefined: what kernels guard with them is for CANN's CPU mode, and this is
+// the chip's side. `<<<...>>>` is rewritten before a source is compiled.
 // The architecture a kernel is compiled for is 910B's, unless the compiler's flags name another: 2002 (310P),
 // 3002 (310B), 1001 (910A).
 #ifndef __NPU_ARCH__
@@ -45,6 +40,15 @@
 #ifndef __forceinline__
 #define __forceinline__ __attribute__((always_inline))
 #endif
+
+#ifndef likely
+#define likely(CONDITION) __builtin_expect(!!(CONDITION), 1)
+#define unlikely(CONDITION) __builtin_expect(!!(CONDITION), 0)
+#endif
+// What the chip's compiler leaves out of a kernel: it has no place to print to.
+#define ASSERT(...)
+#define ASCENDC_ASSERT(...)
+#define KERNEL_LOG(...)
 
 #define GM_ADDR __gm__ uint8_t*
 #define ASCEND_IS_AIV (!::mtsim::runs_cube())
@@ -108,7 +112,13 @@ enum class MaskMode : uint8_t { NORMAL, COUNTER };
 enum class ReduceOrder { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
 enum class CacheMode { CACHE_MODE_DISABLE, CACHE_MODE_NORMAL, CACHE_MODE_LAST, CACHE_MODE_PERSISTENT };
 
+/// Two elements to a byte, the lower half first. An element alone has no address: tensors count them in halves.
+struct int4b_t {
+  uint8_t pair;
+};
+
 constexpr uint32_t ONE_BLK_SIZE = 32;
+constexpr uint32_t DEFAULT_C0_SIZE = 32;
 constexpr uint32_t ONE_REPEAT_BYTE_SIZE = 256;
 constexpr uint32_t DEFAULT_BLOCK_SIZE = 256;
 constexpr uint32_t BLOCK_CUBE = 16;
@@ -116,8 +126,9 @@ constexpr int32_t DEFAULT_BLK_NUM = 8;
 constexpr int32_t DEFAULT_BLK_STRIDE = 1;
 constexpr int32_t DEFAULT_REPEAT_STRIDE = 8;
 constexpr uint32_t MASK_PLACEHOLDER = 0;
+/// What InitBuffer can give out, see chip.h.
 #if __NPU_ARCH__ == 2201
-constexpr uint32_t TOTAL_UB_SIZE = 192 * 1024;
+constexpr uint32_t TOTAL_UB_SIZE = 192 * 1024 - 256;
 #elif __NPU_ARCH__ == 3002
 constexpr uint32_t TOTAL_UB_SIZE = 248 * 1024;
 #else
@@ -175,6 +186,21 @@ constexpr bool one_of = (std::is_same_v<T, Allowed> || ...);
 
 constexpr uint32_t kBlock = AscendC::ONE_BLK_SIZE;
 constexpr uint32_t kRepeat = AscendC::ONE_REPEAT_BYTE_SIZE;
+
+template <typename T>
+constexpr uint32_t kBits = 8 * sizeof(T);
+template <>
+inline constexpr uint32_t kBits<AscendC::int4b_t> = 4;
+
+/// The bytes that elements take, and the elements that fit bytes.
+template <typename T>
+constexpr uint64_t bytes_for(uint64_t count) {
+  return count * kBits<T> / 8;
+}
+template <typename T>
+constexpr uint64_t count_in(uint64_t bytes) {
+  return bytes * 8 / kBits<T>;
+}
 
 constexpr uint64_t align_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 constexpr uint64_t align_down(uint64_t bytes, uint64_t unit) { return bytes / unit * unit; }
