@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,4 +52,16 @@ def test_nothing_is_left_out_in_the_ci(monkeypatch: pytest.MonkeyPatch, tmp_path
     needs.is_there.cache_clear()
     monkeypatch.delenv("CI")
     assert not needs.is_there("a_package_that_nobody_has")
+    needs.is_there.cache_clear()
+
+
+@pytest.mark.parametrize(("python", "there"), [((3, 12, 1), True), ((3, 13, 0), False)])
+def test_what_has_no_wheel_is_left_out_in_the_ci(
+    python: tuple[int, ...], there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "1")
+    monkeypatch.setattr(sys, "version_info", python)
+    needs.is_there.cache_clear()
+    assert needs.is_there("mindspore") is there
+    assert needs.is_there("torch")
     needs.is_there.cache_clear()

@@ -1,8 +1,14 @@
-"""What is built from the sources is whole: sdist -> wheel -> fresh environment, and an editable install."""
+"""What is built from the sources is whole: sdist -> wheel -> fresh environment, and an editable install.
+
+On each supported Python that this machine has, a wheel is built, tagged by auditwheel, and installed with its
+dependencies; then the example is generated and trained, on the CPU and on the simulated NPU.
+"""
 
 from __future__ import annotations
 
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -36,12 +42,35 @@ ops:
   backward:
     x: grad * 2
 """
+# Each supported Python, and the oldest NumPy that we take and that has a wheel for it.
+OLDEST_NUMPY = {"3.10": "1.25.0", "3.11": "1.25.0", "3.12": "1.26.0", "3.13": "2.1.0"}
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+# What passes between us and NumPy, which the example does little of; promotion is where NumPy 1 and 2 differ.
+ARRAYS = """
+import numpy as np, mindtorch_v2 as torch
+x = torch.from_numpy(np.arange(6, dtype=np.float32).reshape(2, 3)).requires_grad_()
+(x * np.float64(2) + np.int64(1)).sum().backward()
+assert x.grad.dtype is torch.float32 and x.grad.tolist() == [[2.0] * 3] * 2
+half = torch.tensor(np.float16([1, 2])) + np.float32(1)
+assert half.dtype is torch.float16 and half.tolist() == [2.0, 3.0]
+assert np.asarray(torch.ones(2, dtype=torch.int16), dtype="f8").tolist() == [1.0, 1.0]
+assert torch.tensor(np.bool_(True)).dtype is torch.bool
+assert torch.ones(3)[np.array([True, False, True])].tolist() == [1.0, 1.0]
+assert torch.ones(4, device="npu").add(1).sum().item() == 8
+print("NumPy", np.__version__)
+"""
 
 
 def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> str:
     """Runs a command and returns its output; a failure shows all of it."""
     done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [str(part) for part in command],
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     if done.returncode:
         pytest.fail(f"{' '.join(map(str, command))} exited {done.returncode}\n{done.stdout[-8000:]}")
@@ -159,3 +188,88 @@ def test_no_wheel_without_its_core(broken: str, sdist: Path, tmp_path: Path) -> 
     assert done.returncode != 0
     assert "_core.pyx" in done.stdout + done.stderr
     assert list(out.iterdir()) == []
+
+
+def interpreter(version: str) -> Path:
+    """A Python of this version; skips the test where there is none, or none that can make environments."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    beside = sorted(pyenv.glob(f"{version}.*/bin/python{version}"))
+    for path in [shutil.which(f"python{version}"), *beside]:
+        code = f"import ensurepip, sys, venv; assert '%d.%d' % sys.version_info[:2] == '{version}'"
+        if path and not subprocess.run([path, "-c", code], env=clean_env(), capture_output=True).returncode:
+            return Path(path)
+    pytest.skip(f"there is no Python {version} on this machine")
+
+
+def made(version: str, path: Path) -> Path:
+    """The Python of a new environment, with pip."""
+    run(interpreter(version), "-m", "venv", path, cwd=path.parent, env=clean_env())
+    return path / "bin/python"
+
+
+def pip(python: Path, *arguments: str | Path) -> str:
+    command = (python, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments)
+    return run(*command, cwd=python.parent, env=clean_env())
+
+
+def wheel_for(version: str, sdist: Path, folder: Path) -> Path:
+    """The wheel for a Python that is not this one, built with tools of its own from the registry."""
+    python = made(version, folder / "tools")
+    pip(python, "install", "scikit-build-core>=0.11", "cython>=3.0", "cmake>=3.21", "ninja>=1.11")
+    env = {**clean_env(), "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
+    options = ("--no-build-isolation", "--no-deps", "--wheel-dir", folder / "wheel")
+    run(python, "-m", "pip", "wheel", *options, sdist, cwd=folder, env=env)
+    (built,) = (folder / "wheel").iterdir()
+    return built
+
+
+def tagged(wheel: Path, out: Path) -> Path:
+    """The wheel under the tag of the oldest Linux that it runs on."""
+    command = (sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", out, wheel)
+    run(*command, cwd=out.parent, env=clean_env())
+    (repaired,) = out.iterdir()
+    return repaired
+
+
+@pytest.mark.parametrize("version", OLDEST_NUMPY)
+def test_the_wheel_of_each_python(
+    version: str, repo_root: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    interpreter(version)
+    here = version == HERE
+    built = request.getfixturevalue("wheel") if here else wheel_for(version, request.getfixturevalue("sdist"), tmp_path)
+    wheel = tagged(built, tmp_path / "tagged")
+    cp = f"cp{version.replace('.', '')}"
+    assert re.fullmatch(rf"mtcodegen-[\d.]+-{cp}-{cp}-manylinux_2_\d+_{platform.machine()}\.whl", wheel.name)
+    python = made(version, tmp_path / "env")
+    pip(python, "install", f"mtcodegen[demo] @ {wheel.as_uri()}")
+    example = tmp_path / "example"
+    shutil.copytree(
+        repo_root / "examples/scaled_add", example, ignore=shutil.ignore_patterns("generated", "__pycache__")
+    )
+    run(python.parent / "mtcodegen", "ops.yaml", cwd=example, env=clean_env())
+    trained = run(python, "-W", "error", "train.py", cwd=example, env=clean_env())
+    assert "cpu, npu and NumPy agree" in trained
+    newest = run(python, "-W", "error", "-c", ARRAYS, cwd=tmp_path, env=clean_env())
+    assert newest.startswith("NumPy 2.")
+    pip(python, "install", "--force-reinstall", f"numpy=={OLDEST_NUMPY[version]}")
+    oldest = run(python, "-W", "error", "-c", ARRAYS, cwd=tmp_path, env=clean_env())
+    assert oldest == f"NumPy {OLDEST_NUMPY[version]}\n"
+
+
+def test_what_is_supported_is_what_is_tested(repo_root: Path) -> None:
+    text = (repo_root / "pyproject.toml").read_text()
+    listed = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', text)
+    assert listed == list(OLDEST_NUMPY)
+    first, last = (tuple(map(int, version.split("."))) for version in (listed[0], listed[-1]))
+    assert f'requires-python = ">=3.{first[1]},<3.{last[1] + 1}"' in text
+    assert f'"numpy>={min(OLDEST_NUMPY.values()).removesuffix(".0")},<3"' in text
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="MindSpore has wheels for this Python")
+def test_mindspore_is_refused_where_it_has_no_wheel(wheel: Path, tmp_path: Path) -> None:
+    python = made(HERE, tmp_path / "env")
+    install = [python, "-m", "pip", "install", "--no-input", f"mtcodegen[mindspore] @ {wheel.as_uri()}"]
+    done = subprocess.run(install, env=clean_env(), capture_output=True, text=True)
+    assert done.returncode
+    assert "mindspore==2.10.0" in done.stderr
