@@ -236,6 +236,51 @@ def test_expressions_that_call_declared_operators(tmp_path):
         mindspore.grad(lambda x: theirs.lost(x).sum())(x)
 
 
+PARTS = """\
+namespace: codegen_parts
+ops:
+- func: picked(Tensor x, Tensor? y=None) -> Tensor
+  fake: {like: x}
+  kernels: [{device: cpu, compute: x * 2}]
+  backward: {x: grad * 2, y: not_implemented}
+- func: turned(Tensor x, Scalar by) -> Tensor
+  fake: {shape: x.shape, dtype: 'result_type(x, by)'}
+  kernels: [{device: cpu, compute: x * by}]
+  backward: not_differentiable
+"""
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parts")
+    files, shown = made(folder, PARTS, "mindspore")
+    assert shown == ""
+    write(folder / "codegen_parts_mindspore", files)
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module("codegen_parts_mindspore.ops")
+    finally:
+        sys.path.remove(str(folder))
+
+
+def test_a_gradient_that_is_not_implemented_is_missed_only_of_what_can_have_one(parts):
+    x = Numbers.tensor(np.float32([1, 2]))
+    for y in (None, Numbers.tensor(np.int32([1, 2])), Numbers.tensor(np.array([True, False]))):
+        assert mindspore.grad(lambda x, y=y: parts.picked(x, y).sum())(x).tolist() == [2.0, 2.0]
+    with pytest.raises(NotImplementedError, match="codegen_parts::picked: the gradient for `y` is not implemented"):
+        mindspore.grad(lambda x: parts.picked(x, x).sum())(x)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_scalars_go_with_complex_tensors(parts, dtype):
+    """MindSpore's own functions take no complex number; it has no arithmetic of real and complex tensors, either."""
+    x = np.array([1, 2j, 3 - 1j], dtype)
+    for by in (1 - 2j, 2.5, 3):
+        result = parts.turned(mindspore.Tensor(x), by)
+        assert result.asnumpy().dtype == dtype
+        np.testing.assert_allclose(result.asnumpy(), x * by)
+
+
 def test_conditions_hold_as_they_do_in_the_runtime(tmp_path):
     """But that every tensor counts as one that requires a gradient."""
     conditions = [case for case in listed(CONDITIONS) if "requires_grad" not in case]

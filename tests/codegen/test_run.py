@@ -41,6 +41,11 @@ ops:
   kernels:
   - {device: cpu, source: k.c, symbol: found, dtypes: [float32], args: [x, place, value, index, u64(x.numel())]}
   backward: not_differentiable
+- func: mean(Tensor x, int n) -> Tensor
+  fake: {shape: '[]', dtype: float64}
+  kernels:
+  - {device: cpu, source: k.c, symbol: mean, dtypes: [float32], args: [x, out, f64(float(n)), f32(2), u64(x.numel())]}
+  backward: not_differentiable
 """
 # The sum goes through the workspace, which is bytes: the kernel's dtypes are about the tensors alone.
 C = """\
@@ -52,6 +57,11 @@ int doubled(const int32_t* x, int32_t* workspace, int32_t* out, uint64_t n) {
 }
 int found(const float* x, int64_t* place, double* value, const float* index, uint64_t n) {
   for (uint64_t i = 0; i < n; ++i) place[i] = (int64_t)i, value[i] = x[i];
+  return 0;
+}
+int mean(const float* x, double* out, double n, float two, uint64_t numel) {
+  *out = 0;
+  for (uint64_t i = 0; i < numel; ++i) *out += x[i] * two / n;
   return 0;
 }
 """
@@ -72,6 +82,11 @@ def ops(tmp_path_factory):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_integers_reach_a_kernel_as_the_floats_that_they_are_declared_to_be(ops):
+    x = torch.arange(4, dtype=torch.float32)
+    assert ops.mean(x, 3).item() == 4.0
 
 
 def test_a_composed_operator_has_gradients_through_its_parts(ops):

@@ -154,3 +154,16 @@ def test_a_batch(ops: ModuleType) -> None:
     x = torch.arange(6.0).reshape(3, 2)
     assert torch.equal(torch.func.vmap(ops.square)(x), x * x)
     assert torch.equal(torch.func.vmap(lambda x: ops.scaled(x, None, None, 2.0))(x), x * 2)
+
+
+def test_composed_operators_are_batched_and_differentiated_through_their_parts(ops: ModuleType) -> None:
+    """A list of tensors is what PyTorch's own fallback for `vmap` refuses."""
+    x, y = torch.randn(3, 2), torch.randn(4, 2)
+    expected = torch.stack([torch.stack([torch.cat([row, other]) for other in y]) for row in x])
+    found = torch.func.vmap(lambda row: torch.func.vmap(lambda other: ops.joined([row, other]))(y))(x)
+    assert torch.equal(found, expected)
+    assert torch.equal(torch.func.vmap(lambda row: ops.joined([row, y[0]]))(x), expected[:, 0])
+    assert torch.equal(torch.func.vmap(ops.viewed)(torch.ones(3, 2, 2)), torch.ones(3, 4))
+    weights = torch.arange(4.0)
+    found = torch.func.vmap(torch.func.grad(lambda row: (ops.joined([row, row]) * weights).sum()))(x)
+    assert torch.equal(found, torch.tensor([[2.0, 4.0]]).expand(3, 2))

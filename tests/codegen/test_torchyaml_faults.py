@@ -58,7 +58,7 @@ LISTED = [
     ),
     (
         MUL + "  output_differentiability: [True, False]\n  self: grad\n",
-        "derivatives.yaml:2:36: error[MT603]: mul.Tensor has 1 output, and this is one more\n"
+        "derivatives.yaml:2:36: error[MT424]: mul.Tensor has 1 output, and this is one more\n"
         "  |\n2 |   output_differentiability: [True, False]\n  |                                    ^^^^^\n",
     ),
     (

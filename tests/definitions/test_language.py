@@ -24,6 +24,7 @@ from mindtorch_v2.library.definitions import (
     broadcast_shapes,
     can_cast,
     ceil_div,
+    dim_bits,
     empty,
     f32,
     i32,
@@ -125,6 +126,7 @@ def test_shapes(lib: Library) -> None:
             (lambda x: reduced_shape(x.shape, [1], False)): (2, 4),
             (lambda x: reduced_shape(x.shape, [0, -1], True)): (1, 3, 1),
             (lambda x: reduced_shape(x.shape, None, False)): (),
+            (lambda x: [dim_bits([0, -1], x.dim()), dim_bits([], 3) % 8]): (5, 7),
             (lambda x: [x.shape.numel(), x.shape.rank()]): (24, 3),
         }.items()
     ):

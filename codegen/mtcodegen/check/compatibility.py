@@ -7,10 +7,10 @@ what was there must stay where it was, under its name, with its default; what is
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import opschema
 from mtcodegen.findings.codes import Code
+from mtcodegen.system.values import dataclass
 from opschema import Argument, Default, Return, Schema, Type
 
 __all__ = ["Break", "breaks", "takes"]

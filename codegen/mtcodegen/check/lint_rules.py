@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 import opschema
 from mtcodegen.check.lint_truth import truth
@@ -20,6 +19,7 @@ from mtcodegen.expr.nodes import Attribute
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic, Related
 from mtcodegen.findings.source import Place, Span
+from mtcodegen.system.values import dataclass
 
 __all__ = ["RULES", "Finding", "Nodes"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from dataclasses import dataclass
 
 from mtcodegen.cli.main import COMMANDS, command_parser
+from mtcodegen.system.values import dataclass
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "configure", "run"]
 

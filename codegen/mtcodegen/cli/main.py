@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None, options: argparse.Namespace | N
     words = list(sys.argv[1:] if arguments is None else arguments)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the parent process started this one with it closed
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123  (open until the process ends)
     if words and words[0] in ("-h", "--help"):
         sys.stdout.write(overview())
         return 0

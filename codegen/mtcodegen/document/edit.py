@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mtcodegen.document.format import end_of, first_offset, is_flow
 from mtcodegen.document.nodes import Mapping, Sequence
+from mtcodegen.system.values import dataclass
 
 __all__ = ["Edit", "apart", "apply_edits", "remove_entry", "remove_item"]
 

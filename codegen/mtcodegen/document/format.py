@@ -8,11 +8,11 @@ one line where it is wide enough. What would read differently afterwards is not 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from mtcodegen.document.load import load
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.findings.source import Source
+from mtcodegen.system.values import dataclass
 
 __all__ = ["end_of", "first_offset", "format_yaml", "is_flow", "same_content"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Sequence as SequenceOf
-from dataclasses import dataclass
 from functools import cached_property
 
 from mtcodegen.findings.source import Place, Source, Span, Text
+from mtcodegen.system.values import dataclass
 
 __all__ = ["Mapping", "Node", "Scalar", "Sequence"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import opschema
 from mtcodegen.expr import Expr
 from mtcodegen.findings.source import Place, Span, Text
+from mtcodegen.system.values import dataclass
 
 __all__ = [
     "Backward",
@@ -84,6 +85,23 @@ class KernelArg:
     type: str = "ptr"
 
 
+@dataclass(frozen=True)
+class BuildOptions:
+    """What the sources of a kernel are compiled with: folders of headers, macros by name, and options as they are."""
+
+    include: tuple[str, ...] = ()
+    defines: tuple[tuple[str, str], ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class HostTiling:
+    """The file of an operator's host side that declares a kernel's tiling struct, and the struct's name."""
+
+    path: Text
+    name: Text
+
+
 @dataclass(frozen=True, eq=False)
 class Launch:
     """A kernel in a library, or in sources that are built on first use."""
@@ -96,6 +114,8 @@ class Launch:
     block_dim: Formula | None
     workspace: Formula | None
     tiling: Mapping[str, KernelArg]
+    host_tiling: HostTiling | None = None
+    build: BuildOptions = BuildOptions()
 
 
 @dataclass(frozen=True, eq=False)

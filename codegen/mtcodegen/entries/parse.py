@@ -11,6 +11,7 @@ from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.entries.composite import needs_fake
 from mtcodegen.entries.model import (
     Backward,
+    BuildOptions,
     Cast,
     Check,
     Compute,
@@ -20,6 +21,7 @@ from mtcodegen.entries.model import (
     File,
     Formula,
     Forward,
+    HostTiling,
     KernelArg,
     KernelBody,
     KernelSpec,
@@ -46,7 +48,8 @@ __all__ = ["expression_fault", "is_special", "parse", "read_formula", "schema_fa
 
 _MARKERS = ("not_differentiable", "not_implemented")
 _TANGENT_MARKERS = ("auto_linear", "auto_element_wise", *_MARKERS)
-_LAUNCH_KEYS = ("library", "source", "symbol", "abi", "block_dim", "args", "workspace", "tiling")
+_BUILD_KEYS = ("include", "defines", "flags")
+_LAUNCH_KEYS = ("library", "source", "symbol", "abi", "block_dim", "args", "workspace", "tiling", *_BUILD_KEYS)
 _LONGEST = 10_000  # characters of an expression
 _MESSAGE_PART = re.compile(r"((?:[^{}]|\{\{|\}\})+)|\{([^{}]+)\}|[{}]")
 _BODIES = ("symbol", "python", "mindspore", "compute")
@@ -123,6 +126,21 @@ def _casts(node: Node | None) -> tuple[Cast, ...]:
     """The policies of `autocast`, by device."""
     entries = node.entries.values() if isinstance(node, Mapping) else ()
     return tuple(Cast(key, value.value) for key, value in entries if isinstance(value, Scalar))
+
+
+def _build_options(node: Mapping) -> BuildOptions:
+    defines = node.get("defines")
+    entries = defines.entries.items() if isinstance(defines, Mapping) else ()
+    return BuildOptions(
+        include=tuple(item.value for item in _scalars(node.get("include"))),
+        defines=tuple((name, _macro(value)) for name, (_, value) in entries if isinstance(value, Scalar)),
+        flags=tuple(item.value for item in _scalars(node.get("flags"))),
+    )
+
+
+def _macro(value: Scalar) -> str:
+    """A macro's text: YAML's true and false are C's 1 and 0."""
+    return {"true": "1", "false": "0"}.get(value.value.lower(), value.value)
 
 
 def _scalars(node: Node | None) -> list[Scalar]:
@@ -340,7 +358,10 @@ class _Reader:
                 Diagnostic(Code.MT115, "a kernel cannot have both `library` and `source`", key.span)
             )
         tiling = node.get("tiling")
-        fields = tiling.entries.items() if isinstance(tiling, Mapping) else ()
+        declared = tiling.get("fields") if isinstance(tiling, Mapping) else None
+        host = self.host_tiling(tiling) if isinstance(declared, Mapping) and isinstance(tiling, Mapping) else None
+        values = declared if host is not None else tiling
+        fields = values.entries.items() if isinstance(values, Mapping) else ()
         return Launch(
             symbol=_text(node, "symbol"),
             abi=_text(node, "abi") or ("ascendc" if devices == ("npu",) else "c"),
@@ -350,7 +371,13 @@ class _Reader:
             block_dim=self.optional(_scalar(node, "block_dim")),
             workspace=self.optional(_scalar(node, "workspace")),
             tiling={name: self.kernel_arg(value) for name, (_, value) in fields if isinstance(value, Scalar)},
+            host_tiling=host,
+            build=_build_options(node),
         )
+
+    def host_tiling(self, node: Mapping) -> HostTiling | None:
+        path, name = _scalar(node, "from"), _scalar(node, "class")
+        return None if path is None or name is None else HostTiling(path, name)
 
     def kernel_arg(self, node: Scalar) -> KernelArg:
         """``f32(scale)`` is ``scale`` passed as a C float; ``desc(x)`` and ``upload(tiling)`` are other ways."""

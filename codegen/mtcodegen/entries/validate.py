@@ -67,6 +67,12 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
+def device_keys() -> dict[str, str]:
+    """The dispatch key of each device that kernels may be for, by its name in the YAML."""
+    keys: dict[str, str] = json_schema()["$defs"]["device"]["dispatchKeys"]
+    return keys
+
+
 def validate(document: Node) -> list[Diagnostic]:
     """Everything about the document's structure that ops.schema.json does not allow."""
     branches = [branch for branch in json_schema()["anyOf"] if _fits(document, branch)]

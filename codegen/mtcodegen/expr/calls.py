@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import opschema
 from mtcodegen.expr.errors import ExpressionError
@@ -13,6 +12,7 @@ from mtcodegen.expr.nodes import Call, Expr, Keyword, Starred
 from mtcodegen.expr.types import NONE, SHAPE, Kind, ValueType, accepts, value_type
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
+from mtcodegen.system.values import dataclass
 
 __all__ = ["Arguments", "OperatorSignature", "fit_helper", "fit_operator", "signature_of"]
 
@@ -53,7 +53,7 @@ def fit_helper(name: str, signature: Signature, arguments: Arguments) -> list[Ex
     call = arguments.call
     if call.keywords:
         first = call.keywords[0]
-        return [_fault(f"`{name}` takes no keyword arguments", first, Code.MT207)]
+        return [_fault(f"`{name}` takes no keyword arguments", first, Code.MT223)]
     if arguments.has_star:
         return []
     wanted, given = len(signature.parameters), len(arguments.positional)
@@ -153,7 +153,7 @@ def fit_operator(schema: opschema.Schema, signature: OperatorSignature, argument
     for parameter in signature.required:
         if parameter.name not in taken:
             faults.append(
-                _fault(f"{schema.qualname} needs argument `{parameter.name}`", call, Code.MT207, _usage(schema))
+                _fault(f"{schema.qualname} needs argument `{parameter.name}`", call, Code.MT222, _usage(schema))
             )
     return faults
 
@@ -190,9 +190,9 @@ def _fit_keyword(
     parameter = parameters.get(keyword.name)
     if parameter is None:
         hint = suggest(keyword.name, parameters) or _usage(schema)
-        faults.append(_fault(f"{schema.qualname} has no argument `{keyword.name}`", keyword, Code.MT207, hint))
+        faults.append(_fault(f"{schema.qualname} has no argument `{keyword.name}`", keyword, Code.MT223, hint))
     elif parameter.name in taken:
-        faults.append(_fault(f"{schema.qualname} gets argument `{parameter.name}` twice", keyword, Code.MT207))
+        faults.append(_fault(f"{schema.qualname} gets argument `{parameter.name}` twice", keyword, Code.MT224))
     else:
         taken.add(parameter.name)
         _fit_one(schema, parameter, type_, keyword.value, faults)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import opschema
-from mtcodegen.expr.calls import Arguments, fit_helper, fit_operator, wrong_type
+from mtcodegen.expr.calls import Arguments, fit_helper, fit_operator
 from mtcodegen.expr.errors import ExpressionError
 from mtcodegen.expr.functions import HELPERS, Purpose
 from mtcodegen.expr.names import NameChecker, Typed
@@ -33,6 +33,7 @@ from mtcodegen.expr.nodes import (
     with_parts,
 )
 from mtcodegen.expr.operands import binary_type, compare_fault, index_type
+from mtcodegen.expr.scalars import scalar_fault
 from mtcodegen.expr.scope import Scope
 from mtcodegen.expr.types import (
     ANY,
@@ -55,6 +56,7 @@ from mtcodegen.expr.types import (
 )
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
+from mtcodegen.system.values import dataclass
 
 __all__ = ["Checked", "analyze", "check_expression", "check_kernel_argument", "resolve"]
 
@@ -398,11 +400,9 @@ class _Checker(NameChecker):
             return self.fault(f"`{name}(...)` is a C type, which only kernel arguments have", call.function, Code.MT211)
         if len(call.arguments) != 1 or call.keywords:
             return self.fault(f"`{name}` takes one value", call, Code.MT207)
-        actual = arguments.positional[0]
-        expected = FLOAT if name in ("f16", "bf16", "f32", "f64") else INT
-        if not accepts(expected, actual) and not (actual.kind is Kind.NUMBER and not actual.optional):
-            hint = "pass it as `f32(...)` or `f64(...)`" if accepts(FLOAT, actual) else None
-            self.errors.append(wrong_type(f"the value of `{name}`", expected, actual, call.arguments[0], hint))
+        fault = scalar_fault(name, arguments.positional[0], call.arguments[0])
+        if fault is not None:
+            self.errors.append(fault)
         return ValueType(Kind.C_SCALAR, name=name)
 
     def _overloads(self, path: Sequence[str]) -> Sequence[opschema.Schema]:
@@ -440,7 +440,7 @@ class _Checker(NameChecker):
             if signature.may_fit(arguments) and not fit_operator(schema, signature, arguments):
                 return signature.result
         hint = "; ".join(str(schema) for schema in schemas[:3])
-        return self.fault(f"no overload of {title} takes {arguments}", arguments.call, Code.MT208, f"there are {hint}")
+        return self.fault(f"no overload of {title} takes {arguments}", arguments.call, Code.MT229, f"there are {hint}")
 
     def _unknown_function(self, function: Expr, path: Sequence[str]) -> ValueType:
         written = function.id if isinstance(function, Name) else ".".join(path)

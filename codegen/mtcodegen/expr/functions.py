@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from mtcodegen.expr.types import ANY, BOOL, DTYPE, FLOAT, INT, NUMBER, SHAPE, TENSOR, Kind, ValueType, join
+from mtcodegen.system.values import dataclass
 
 __all__ = ["HELPERS", "Purpose", "Signature"]
 
@@ -92,6 +92,8 @@ HELPERS: Mapping[str, Signature] = {
     "floor": _math("floor", INT),
     "ceil": _math("ceil", INT),
     "broadcast_shapes": Signature((SHAPE,), SHAPE, "torch.broadcast_shapes", rest=SHAPE),
+    "reduced_shape": Signature((SHAPE, ANY, BOOL), SHAPE, "reduced_shape"),
+    "dim_bits": Signature((ANY, INT), INT, "dim_bits"),
     "promote_types": Signature((DTYPE, DTYPE), DTYPE, "torch.promote_types"),
     "result_type": Signature((ANY, ANY), DTYPE, "torch.result_type"),
     "can_cast": Signature((DTYPE, DTYPE), BOOL, "torch.can_cast"),

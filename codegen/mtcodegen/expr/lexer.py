@@ -43,7 +43,7 @@ _FOREIGN_HINTS = {
 
 
 def tokenize(text: str) -> Iterator[Token]:
-    """The tokens of ``text``, the last of kind END. Raises ExpressionError (MT201)."""
+    """The tokens of ``text``, the last of kind END. Raises ExpressionError where it has something else."""
     return cut(text, _TOKEN, _CHECKS, KEYWORDS)
 
 
@@ -53,11 +53,11 @@ def _check_number(text: str, lexeme: str, offset: int) -> None:
     if length != len(lexeme):
         suffix = lexeme[length:]
         hint = "C++ suffixes are not needed" if suffix.lower() in ("f", "l", "u", "ul", "ll", "ull") else None
-        raise ExpressionError(f"`{lexeme[:40]}` is not a number", offset, len(lexeme), hint, Code.MT201)
+        raise ExpressionError(f"`{lexeme[:40]}` is not a number", offset, len(lexeme), hint, Code.MT225)
     check_digits(lexeme, offset)
     if len(lexeme) > 1 and lexeme.isdigit() and lexeme[0] == "0" and lexeme.strip("0"):
         hint = f"write `{lexeme.lstrip('0')}`"
-        raise ExpressionError(f"`{lexeme[:40]}` starts with a zero", offset, len(lexeme), hint, Code.MT201)
+        raise ExpressionError(f"`{lexeme[:40]}` starts with a zero", offset, len(lexeme), hint, Code.MT225)
 
 
 def _refuse_foreign(text: str, lexeme: str, offset: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TypeAlias
 
 from mtcodegen.expr.errors import ExpressionError
@@ -34,7 +35,7 @@ _WORDS = {
 _OTHER_SPELLINGS = {"true": "True", "false": "False", "null": "None", "nullptr": "None", "none": "None"}
 
 
-class NameChecker:
+class NameChecker(ABC):
     """What a name means, and where a value of some type may stand. The walk over the tree is in `check`."""
 
     def __init__(self, scope: Scope) -> None:
@@ -47,9 +48,9 @@ class NameChecker:
         self.errors.append(ExpressionError(message, node.offset, node.length, hint or None, code))
         return ANY
 
+    @abstractmethod
     def visit(self, node: Expr) -> Typed:
         """``node`` with its names resolved, and its type."""
-        raise NotImplementedError
 
     def name_type(self, node: Name, *, values: bool = True) -> ValueType:
         """The type of a name; ``values`` says whether more than its properties are wanted."""

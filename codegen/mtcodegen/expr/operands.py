@@ -75,7 +75,7 @@ def index_type(value: ValueType, index: Expr, index_type_: ValueType) -> ValueTy
     return value.element if accepts(INT, index_type_) else f"an index is an integer, not {index_type_}"
 
 
-def literal_index(index: Expr) -> int | None:
+def literal_int(index: Expr) -> int | None:
     """The value of a literal integer with or without a sign, else None."""
     sign = 1
     if isinstance(index, Unary) and index.op == "-":
@@ -86,7 +86,7 @@ def literal_index(index: Expr) -> int | None:
 
 
 def _tuple_item(value: ValueType, index: Expr) -> ValueType | str:
-    position = literal_index(index)
+    position = literal_int(index)
     count = len(value.elements)
     if position is None:
         return "the index of several results is a literal number"

@@ -65,7 +65,7 @@ def _character(escape: re.Match[str]) -> str | None:
 
 
 def parse_expression(text: str) -> Expr:
-    """Parse one expression. Raises ExpressionError (MT200, MT201, MT202) with the place of the first fault."""
+    """Parse one expression. Raises ExpressionError with the place of the first fault."""
     return _Parser(text, tokenize(text)).parse()
 
 
@@ -121,7 +121,7 @@ class _Parser(PrattParser[Expr]):
         is_float = text[:2] not in ("0x", "0X") and not text.isdigit()
         value = float(text) if is_float else int(text, 16 if "x" in text.lower() else 10)
         if (isinstance(value, int) and value >= 2**64) or value == float("inf"):
-            raise ExpressionError(f"`{text[:40]}` does not fit in 64 bits", token.offset, len(text), None, Code.MT201)
+            raise ExpressionError(f"`{text[:40]}` does not fit in 64 bits", token.offset, len(text), None, Code.MT226)
         return Literal(value, text, offset=token.offset, length=len(text))
 
     def _string(self) -> Expr:
@@ -129,7 +129,7 @@ class _Parser(PrattParser[Expr]):
         for escape in _ESCAPE.finditer(token.text):
             if _character(escape) is None:
                 message = f"`{escape.group()}` is not an escape"
-                raise ExpressionError(message, token.offset, len(token.text), None, Code.MT201)
+                raise ExpressionError(message, token.offset, len(token.text), None, Code.MT228)
         value = _ESCAPE.sub(lambda escape: _character(escape) or "", token.text[1:-1])
         return Literal(value, offset=token.offset, length=len(token.text))
 
@@ -226,7 +226,7 @@ class _Parser(PrattParser[Expr]):
                 keywords.append(self._keyword(item))
             elif keywords:
                 message = "a positional argument follows a keyword one"
-                raise ExpressionError(message, item.offset, item.length, None, Code.MT207)
+                raise ExpressionError(message, item.offset, item.length)
             else:
                 arguments.append(item)
             if not self.accept(","):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mtcodegen.expr.nodes import (
     Attribute,
@@ -14,8 +14,9 @@ from mtcodegen.expr.nodes import (
     Name,
     children,
 )
-from mtcodegen.expr.operands import literal_index
+from mtcodegen.expr.operands import literal_int
 from mtcodegen.expr.types import TENSOR, members_of
+from mtcodegen.system.values import dataclass
 
 __all__ = ["Read", "reads"]
 
@@ -96,7 +97,7 @@ def _base(value: Expr) -> tuple[str, str] | None:
     if isinstance(value, Name):
         return value.id, value.id
     if isinstance(value, Index) and isinstance(value.value, Name):
-        position = literal_index(value.index)
+        position = literal_int(value.index)
         if position is not None:
             return value.value.id, f"{value.value.id}_{str(position).replace('-', 'm')}"
     return None

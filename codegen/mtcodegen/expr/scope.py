@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import opschema
 from mtcodegen.expr.calls import OperatorSignature, signature_of
 from mtcodegen.expr.functions import HELPERS, Purpose, Signature
 from mtcodegen.expr.types import POINTER, TENSOR, ValueType, value_type
+from mtcodegen.system.values import dataclass
 
 _RESULT = re.compile(r"result\d*")  # how gradient formulas call an output without a name
 

@@ -59,7 +59,7 @@ def cut(
 def check_digits(lexeme: str, offset: int) -> None:
     """Refuse a number that is longer than any that there is."""
     if len(lexeme) > _MAX_DIGITS:
-        raise ExpressionError("a number with too many digits", offset, len(lexeme), None, Code.MT201)
+        raise ExpressionError("a number with too many digits", offset, len(lexeme), None, Code.MT226)
 
 
 def bad_character(text: str, offset: int, quotes: str, hint: str | None = None) -> ExpressionError:
@@ -68,6 +68,6 @@ def bad_character(text: str, offset: int, quotes: str, hint: str | None = None) 
     if char in quotes:
         line_end = text.find("\n", offset)
         length = (line_end if line_end >= 0 else len(text)) - offset
-        return ExpressionError("a string without its closing quote", offset, length, None, Code.MT201)
+        return ExpressionError("a string without its closing quote", offset, length, None, Code.MT227)
     shown = char if char.isprintable() else f"U+{ord(char):04X}"
     return ExpressionError(f"`{shown}` is not part of the language", offset, 1, hint, Code.MT201)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 import opschema
+from mtcodegen.system.values import dataclass
 
 __all__ = [
     "CONSTANTS",
+    "C_FLOATS",
     "C_TYPES",
     "DTYPES",
     "Kind",
@@ -21,10 +23,12 @@ __all__ = [
     "value_type",
 ]
 
-C_TYPES = frozenset("f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool".split())  # noqa: SIM905
+C_FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
+C_TYPES = C_FLOATS | {f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64)} | {"bool"}
 CONSTANTS = frozenset({"inf", "nan", "pi"})
 DTYPES = frozenset(
-    "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex64 complex128".split()  # noqa: SIM905, E501
+    {"float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool"}
+    | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
 
 

@@ -138,9 +138,9 @@ class Code(Enum):
         "`a if c else b`, indexing, attributes and calls. Nothing else is part of the language.",
     )
     MT201 = (
-        "a character or a literal that the language does not have",
-        "Numbers are decimal or hexadecimal and fit in 64 bits; strings are quoted once with ' or \" and end on the "
-        "same line.",
+        "a character or a sign that the language does not have",
+        "Expressions are written with the signs of Python: `and`, `or` and `not` for `&&`, `||` and `!`, `**` for `^`, "
+        "`a if c else b` for `c ? a : b`, and `ns.name` for `ns::name`.",
     )
     MT202 = (
         "an expression is nested too deeply",
@@ -165,8 +165,8 @@ class Code(Enum):
         "`backward` and `forward`.",
     )
     MT207 = (
-        "wrong arguments in a call",
-        "An argument is missing, there is one too many, it is given twice, or no parameter has that name.",
+        "a call with another number of arguments",
+        "A function, a method or an operator takes a certain number of arguments, or at least or at most so many.",
     )
     MT208 = "an argument of the wrong type", "A call passes a value that the function or operator cannot take."
     MT209 = (
@@ -228,6 +228,37 @@ class Code(Enum):
         "a C type inside of a kernel argument",
         "The type is declared once, around all of the argument: `u32(1 if x.dim() > 0 else 2)`.",
     )
+    MT222 = (
+        "a call without an argument that must be given",
+        "What has no default in the operator's schema is given in every call, by position or by name.",
+    )
+    MT223 = (
+        "an argument by a name that there is not",
+        "Names are those of the operator's schema. Helpers such as `ceil_div`, C types and properties take arguments "
+        "by position only.",
+    )
+    MT224 = "an argument that is given twice", "It is given by position or by name, and by name once."
+    MT225 = (
+        "a number that is malformed",
+        "Numbers are decimal or hexadecimal, without a suffix and, in our own files, without zeros in front.",
+    )
+    MT226 = "a number that is too large", "Integers fit in 64 bits, and other numbers in a float of 64 bits."
+    MT227 = (
+        "a string or a comment that does not end",
+        "Strings are quoted once, with ' or \", and end on the same line; a comment of C++ ends with `*/`.",
+    )
+    MT228 = (
+        "an escape that strings do not have",
+        "A string has Python's escapes, such as `\\n`, `\\t`, `\\\\` and `\\x41`.",
+    )
+    MT229 = (
+        "a call that no overload takes",
+        "An operator has several schemas, and none of them takes arguments of this number, names and types.",
+    )
+    MT230 = (
+        "a number that its C type does not have",
+        "A kernel would get other bytes than are meant: `u8` goes to 255, `i32` to 2147483647, and `u32` has no sign.",
+    )
     MT301 = "an operator without a kernel", "Nothing would run it."
     MT303 = (
         "a launched kernel without a library",
@@ -243,7 +274,8 @@ class Code(Enum):
     )
     MT306 = (
         "a key of another kind of kernel",
-        "`library`, `source`, `symbol`, `abi`, `block_dim`, `args`, `workspace` and `tiling` describe a launch.",
+        "`library`, `source`, `symbol`, `abi`, `block_dim`, `args`, `workspace`, `tiling` and what a `source` is built "
+        "with, `include`, `defines` and `flags`, describe a launch.",
     )
     MT307 = (
         "a kernel that never runs",
@@ -336,6 +368,11 @@ class Code(Enum):
     MT329 = (
         "more arguments than a launch can pass",
         "A launched kernel gets at most 62 arguments. Scalars can go in one struct, `tiling`.",
+    )
+    MT330 = (
+        "a tiling that is not what the host declares",
+        "`tiling: {from:, class:, fields:}` takes a struct from an operator project's host side. `class` is one that "
+        "`BEGIN_TILING_DATA_DEF` declares there, and `fields` has a value for each of its fields, of its C type.",
     )
     MT401 = (
         "an operator without a fake rule",
@@ -471,10 +508,6 @@ class Code(Enum):
         "The formula of several arguments gives as many gradients: it calls a function that returns a tuple. The "
         "value here is one tensor, or has another number of elements.",
     )
-    MT603 = (
-        "an output_differentiability that does not fit",
-        "It has one `True` or `False` for each output, or one condition where there is one output.",
-    )
     MT604 = (
         "gradients of outputs named in two ways",
         "The formulas of an entry use `grad`, `grads[i]` or `grad_<return>`, and not two of them: `grad` is the "
@@ -530,48 +563,40 @@ class Code(Enum):
     )
     MT701 = (
         "an operator that is gone",
-        "Programs that were saved with the old schema, and callers written for it, find no operator of this name and "
-        "overload.",
+        f"{_SAVED} find no operator of this name and overload.",
     )
     MT702 = (
         "an argument that is gone",
-        "Programs that were saved with the old schema, and callers written for it, still pass it. A renamed argument "
-        "is one gone and one new.",
+        f"{_SAVED} still pass it. A renamed argument is one gone and one new.",
     )
     MT703 = (
         "a new argument that must be given",
-        "Programs that were saved with the old schema, and callers written for it, do not pass it. An argument added "
-        "at the end with a default breaks nothing.",
+        f"{_SAVED} do not pass it. An argument added at the end with a default breaks nothing.",
     )
     MT704 = (
         "a default that has changed",
-        "Programs that were saved with the old schema, and callers written for it, leave it out and get another "
-        "result without an error; without a default any more, they fail.",
+        f"{_SAVED} leave it out and get another result without an error; without a default any more, they fail.",
     )
     MT705 = (
         "an argument's type that has changed",
-        "Programs that were saved with the old schema, and callers written for it, pass values that the new type does "
-        "not take. A type that takes more (`int` to `int?`) is fine.",
+        f"{_SAVED} pass values that the new type does not take. A type that takes more (`int` to `int?`) is fine.",
     )
     MT706 = (
         "an argument that has moved",
-        "Programs that were saved with the old schema, and callers written for it, pass arguments by position. Saved "
-        "programs do so for keyword-only ones too, so that their order matters, and a new argument goes behind the "
-        "old ones.",
+        f"{_SAVED} pass arguments by position. Saved programs do so for keyword-only ones too, so that their order "
+        "matters, and a new argument goes behind the old ones.",
     )
     MT707 = (
         "an argument that has another name",
-        "Programs that were saved with the old schema, and callers written for it, may pass it by its old name.",
+        f"{_SAVED} may pass it by its old name.",
     )
     MT708 = (
         "an argument that is keyword-only now",
-        "Programs that were saved with the old schema, and callers written for it, pass it by position. The other way "
-        "round breaks nothing.",
+        f"{_SAVED} pass it by position. The other way round breaks nothing.",
     )
     MT709 = (
         "returns that have changed",
-        "Programs that were saved with the old schema, and callers written for it, unpack the old number of values, "
-        "of the old types, by the old names.",
+        f"{_SAVED} unpack the old number of values, of the old types, by the old names.",
     )
     MT710 = (
         "aliasing that has changed",

@@ -7,11 +7,11 @@ import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.source import Span
+from mtcodegen.system.values import dataclass
 
 __all__ = [
     "FORMATS",

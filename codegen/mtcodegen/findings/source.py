@@ -5,8 +5,10 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
+
+from mtcodegen.system.values import dataclass
 
 __all__ = ["Place", "Source", "Span", "Text"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import fnmatch
 import pathlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import opschema
 from mtcodegen.document.load import read_document
@@ -17,7 +17,6 @@ from mtcodegen.importer.executorch import ExecutorchReader, is_executorch
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.lower import schema_table, settle
 from mtcodegen.importer.model import Imported, Note
-from mtcodegen.importer.modules import Modules, make_modules
 from mtcodegen.importer.native import import_native
 from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
 from mtcodegen.importer.pytorch import (
@@ -27,6 +26,10 @@ from mtcodegen.importer.pytorch import (
     read_native_functions,
     words_of,
 )
+from mtcodegen.system.values import dataclass
+
+if TYPE_CHECKING:
+    from mtcodegen.importer.modules import Modules
 
 __all__ = ["Import", "import_files"]
 
@@ -62,6 +65,8 @@ class Import:
 
     def modules(self, path: pathlib.Path, folder: pathlib.Path) -> Modules:
         """The modules of the operators, as if ``path``, the imported file, were in our language."""
+        from mtcodegen.importer.modules import make_modules
+
         table = schema_table(self.imported, self.namespace)
         return make_modules(self.imported, self.namespace, table, path, folder, self.left_out)
 

@@ -10,9 +10,10 @@ import opschema
 from mtcodegen.document.nodes import Mapping, Node, Scalar, Sequence
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import suggest
+from mtcodegen.importer.devices import DEVICES
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
-from mtcodegen.importer.native import COMPOSITE, DEVICES, python_kernel
+from mtcodegen.importer.native import COMPOSITE, python_kernel
 from mtcodegen.importer.pytorch.entries import DEVICE_CHECKS, VARIANTS, EntryReader, shown, shown_values, split_names
 from mtcodegen.importer.pytorch.native import CPP_KEYS
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import opschema
 from mtcodegen.entries.variants import functional_name
 from mtcodegen.expr import ExpressionError, Name, parse_expression, walk
+from mtcodegen.importer.devices import DEVICES
 from mtcodegen.importer.formula import ConversionError, to_expression
 from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 from mtcodegen.importer.pytorch.derivatives import Derivatives, Formula, FormulaKind, Variant
@@ -15,7 +16,6 @@ from mtcodegen.importer.pytorch.nodes import CppExpr
 __all__ = ["DerivativeTable"]
 
 _FORWARD = (FormulaKind.FORWARD, FormulaKind.AUTO_LINEAR, FormulaKind.AUTO_ELEMENT_WISE)
-_DEVICES = {"AutogradCPU": "cpu", "AutogradCUDA": "cuda", "AutogradMPS": "mps", "AutogradPrivateUse1": "npu"}
 
 
 class DerivativeTable:
@@ -146,7 +146,7 @@ def _add_forward(imported: Imported, formulas: tuple[Formula, ...], linear: str)
 
 def _add_variant(imported: Imported, variant: Variant, grad: str) -> None:
     """The formulas of a dispatch key beside the default ones."""
-    device = _DEVICES.get(variant.key)
+    device = DEVICES.get(variant.key.removeprefix("Autograd"))
     default = {item.arguments: item for item in imported.gradients}
     for formula in variant.formulas:
         own = default.get(formula.names)

@@ -37,7 +37,7 @@ from mtcodegen.importer.model import Gradient, Imported, Note, Tangent
 __all__ = ["lower", "schema_table", "settle"]
 
 _MARKERS = ("not_implemented", "not_differentiable")
-_OF_ARGUMENTS = (Code.MT207, Code.MT208)  # the faults of a call with too many positional arguments
+_OF_ARGUMENTS = (Code.MT207, Code.MT229)  # the faults of a call with too many positional arguments
 _WORDS = ("auto_linear", "auto_element_wise", *_MARKERS)
 
 

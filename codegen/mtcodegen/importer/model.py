@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import opschema
 from mtcodegen.entries.parse import is_special
 from mtcodegen.entries.schemas import no_method
 from mtcodegen.entries.validate import json_schema
 from mtcodegen.findings.source import Place, Span, Text
+from mtcodegen.system.values import dataclass
 
 __all__ = ["Gradient", "Imported", "Kernel", "Note", "Tangent"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pathlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from mtcodegen.entries.variants import functional_name
@@ -14,6 +13,9 @@ from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.importer.lower import lower
 from mtcodegen.importer.model import Imported, Note
 from mtcodegen.system.parallel import in_two_processes
+from mtcodegen.system.values import dataclass
+from mtcodegen.targets.mindtorch import of_file
+from mtcodegen.targets.render import load_templates, render_package
 
 __all__ = ["MOST", "Modules", "make_modules"]
 
@@ -41,11 +43,10 @@ def make_modules(
 
     ``left_out`` are notes on what is in none of them.
     """
-    from mtcodegen.targets.render import render_package
-
     parts = _parts(operators)
     names = [path.stem if len(parts) == 1 else f"{path.stem}_{i + 1}" for i in range(len(parts))]
     pieces = [partial(_module, namespace, table, path, folder, *part) for part in zip(names, parts, strict=True)]
+    load_templates()
     made = in_two_processes(_call, pieces)
     package = {} if len(parts) == 1 else {"__init__.py": render_package(path.name, names)}
     return Modules(
@@ -91,8 +92,6 @@ def _module(
     name: str,
     operators: list[Imported],
 ) -> Modules:
-    from mtcodegen.targets.mindtorch import of_file
-
     file, refused = lower(operators, path.name, namespace, table)
     files = {} if refused else of_file(file, path.with_name(f"{name}.yaml"), folder)
     notes = tuple(note for operator in operators for note in operator.notes)

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import opschema
 from mtcodegen.entries.variants import variant_named
 from mtcodegen.findings.source import Span
+from mtcodegen.importer.devices import DEVICES
 from mtcodegen.importer.gradients import DerivativeTable
 from mtcodegen.importer.model import Imported, Kernel, Note
 from mtcodegen.importer.pytorch.native import CPP_KEYS, NativeFunction
 
-__all__ = ["COMPOSITE", "DEVICES", "import_native", "python_kernel", "python_name"]
+__all__ = ["COMPOSITE", "import_native", "python_kernel", "python_name"]
 
-DEVICES = {"CPU": "cpu", "CUDA": "cuda", "MPS": "mps", "Meta": "meta", "PrivateUse1": "npu"}
 COMPOSITE = frozenset(
     {"CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"}
 )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mtcodegen.project.pyproject import UsageError, check_keys, find_section
+from mtcodegen.system.values import dataclass
 from mtcodegen.targets.job import Input, Job
 from mtcodegen.targets.target import DEFAULT, TARGETS
 
@@ -83,9 +84,10 @@ def package_name(folder: pathlib.Path) -> str:
 
 def _check_folder(folder: pathlib.Path) -> None:
     try:
-        folder.resolve()
-    except (OSError, RuntimeError):  # RuntimeError up to Python 3.12, OSError later
-        raise UsageError(f"{folder}: a loop of symbolic links") from None
+        folder.stat()  # not `resolve`, which from Python 3.13 on takes a loop as it is
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise UsageError(f"{folder}: a loop of symbolic links") from None
 
 
 def _beside(path: pathlib.Path, target: str) -> pathlib.Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from mtcodegen.check.operators import operator_table
 from mtcodegen.check.resolve import duplicates, resolve
@@ -14,6 +13,8 @@ from mtcodegen.entries.front import parse_source
 from mtcodegen.entries.model import File
 from mtcodegen.findings.diagnostics import Diagnostic, in_source_order
 from mtcodegen.project.sources import missing_sources
+from mtcodegen.project.tilings import with_host_tilings
+from mtcodegen.system.values import dataclass
 from mtcodegen.targets.job import Input
 
 __all__ = ["Document", "load_inputs"]
@@ -47,6 +48,8 @@ def load_inputs(
             node, file, faults = parse_source(source)
             found += faults
             if node is not None and file is not None:
+                file, faults = with_host_tilings(file, path.parent)
+                found += faults
                 parsed[path] = (node, file)
     table = operator_table((spec for _, file in parsed.values() for spec in file.ops), set(items))
     documents = []

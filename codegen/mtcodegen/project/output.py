@@ -11,10 +11,10 @@ import os
 import pathlib
 import stat
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic
+from mtcodegen.system.values import dataclass
 from mtcodegen.system.wholefile import umask, write_whole
 from mtcodegen.targets.job import HEADER
 

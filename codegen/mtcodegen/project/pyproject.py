@@ -6,10 +6,10 @@ import importlib
 import pathlib
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mtcodegen.findings.diagnostics import suggest
+from mtcodegen.system.values import dataclass
 
 __all__ = ["LintSettings", "UsageError", "check_keys", "find_section", "lint_settings"]
 

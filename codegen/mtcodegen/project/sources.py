@@ -35,7 +35,11 @@ def has_sources(file: File) -> bool:
 def _sources(file: File) -> Iterator[Text]:
     for spec in file.ops:
         if not is_variant(spec):
-            yield from (s for kernel in spec.kernels if isinstance(kernel.body, Launch) for s in kernel.body.sources)
+            yield from (s for kernel in spec.kernels if isinstance(kernel.body, Launch) for s in _of(kernel.body))
+
+
+def _of(body: Launch) -> tuple[Text, ...]:
+    return body.sources if body.host_tiling is None else (*body.sources, body.host_tiling.path)
 
 
 def _is_file(path: pathlib.Path) -> bool:

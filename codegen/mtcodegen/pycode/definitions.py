@@ -27,7 +27,9 @@ __all__ = ["DEFINITIONS", "DefinitionEmitter"]
 
 DEFINITIONS = "mindtorch_v2.library.definitions"
 _EXTREMA = {"min": "minimum", "max": "maximum"}
-_SAME = ("align_up", "broadcast_shapes", "can_cast", "ceil_div", "promote_types", "result_type")
+_SAME = (
+    "align_up", "broadcast_shapes", "can_cast", "ceil_div", "dim_bits", "promote_types", "reduced_shape", "result_type",
+)  # fmt: skip
 _FLOATS = {"inf": "inf", "nan": "nan", "pi": "pi"}
 _OF_NUMBERS = {
     "abs": "absolute", "ceil": "ceil", "exp": "exp", "float": "to_float", "floor": "floor", "int": "to_int",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import opschema
 from mtcodegen.entries.composite import is_composite, runs_on_meta
@@ -13,6 +12,7 @@ from mtcodegen.expr import Expr, Literal, Name, walk
 from mtcodegen.pycode.expressions import attribute, to_python
 from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import RESERVED, Names
+from mtcodegen.system.values import dataclass
 
 __all__ = ["Tests", "plan_tests"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-from dataclasses import dataclass
+
+from mtcodegen.system.values import dataclass
 
 __all__ = ["HEADER", "Generated", "Input", "Job"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 
+import opschema
 from mtcodegen.entries.model import File
 from mtcodegen.targets.definitions.module import plan_module
 from mtcodegen.targets.examples import plan_tests
@@ -17,13 +18,12 @@ from mtcodegen.targets.render import (
     render_tests,
 )
 from mtcodegen.targets.stubs import plan_stubs
-from opschema import definitions
 
 __all__ = ["module_of", "package_of", "stub_of", "tests_of"]
 
 _SUPPORT = pathlib.Path(__file__).parent / "support"
 _SHARED = ("_callees", "_calls", "_launcher", "_plan", "_planned", "_runtime", "_values")
-_LANGUAGE = pathlib.Path(definitions.__file__).parent  # of definitions, which is ours: beside modules as `_language`
+_LANGUAGE = pathlib.Path(opschema.__file__).parent / "definitions"  # ours: beside modules as `_language`
 
 
 def module_of(file: File, path: pathlib.Path, folder: pathlib.Path, runtime: Runtime) -> dict[str, str]:

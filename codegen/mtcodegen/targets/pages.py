@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mtcodegen.entries.composite import is_composite
 from mtcodegen.entries.model import (
@@ -20,6 +19,7 @@ from mtcodegen.entries.model import (
     PythonFunction,
     Variant,
 )
+from mtcodegen.system.values import dataclass
 
 __all__ = ["Page", "plan_page"]
 

@@ -6,7 +6,6 @@ import functools
 import pathlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jinja2
@@ -15,6 +14,7 @@ from mtcodegen.pycode.expressions import by_name
 from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.layout import wrap
 from mtcodegen.system.paths import data_folder
+from mtcodegen.system.values import dataclass
 from mtcodegen.targets.definitions import views
 from mtcodegen.targets.examples import Tests
 from mtcodegen.targets.job import HEADER
@@ -46,6 +46,7 @@ __all__ = [
     "MINDTORCH",
     "TORCH",
     "Runtime",
+    "load_templates",
     "render_copy",
     "render_definitions",
     "render_package",
@@ -81,7 +82,7 @@ def render_definitions(module: views.Module, imports: Imports) -> str:
     if module.launchers:
         names["KernelLauncher"] = imports.name("mindtorch_v2.npu", "KernelLauncher")
     values = {"module": module, "names": names, "header": _header(module.source), "imports": imports.groups()}
-    return wrap(_render("definitions/module.py.j2", values))
+    return wrap(_render(_DEFINITIONS, values))
 
 
 def render_copy(path: pathlib.Path) -> str:
@@ -97,7 +98,7 @@ def render_tests(tests: Tests, runtime: Runtime = MINDTORCH) -> str:
 def render_stub(module: StubModule, imports: Imports) -> str:
     """The text of a module's stub."""
     values = {"module": module, "header": _header(module.source), "imports": imports.groups()}
-    return wrap(_render("stub.pyi.j2", values))
+    return wrap(_render(_STUB, values))
 
 
 def render_page(page: Page) -> str:
@@ -121,6 +122,14 @@ def _header(source: str) -> str:
 
 
 # ---------------------------------------------------------------- templates
+
+_OPERATOR, _DEFINITIONS, _STUB = "definitions/operator.py.j2", "definitions/module.py.j2", "stub.pyi.j2"
+
+
+def load_templates() -> None:
+    """Compile what every module is made with: once for the processes that are then forked."""
+    for name in (_OPERATOR, _DEFINITIONS, _STUB):
+        _environment().get_template(name)
 
 
 def _render(name: str, values: dict[str, Any]) -> str:

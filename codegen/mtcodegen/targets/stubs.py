@@ -5,7 +5,6 @@ from __future__ import annotations
 import keyword
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import opschema
 from mtcodegen.entries.model import File, OpSpec
@@ -14,6 +13,7 @@ from mtcodegen.pycode.docstrings import docstring
 from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import IMPORTED, Names
+from mtcodegen.system.values import dataclass
 from mtcodegen.targets.exports import exported_names, has_odd_names, sorted_names
 
 __all__ = ["Origin", "Overload", "Signature", "Stub", "StubModule", "plan_stubs"]

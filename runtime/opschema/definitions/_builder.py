@@ -17,7 +17,6 @@ from ._tracer import Tracer
 __all__ = ["ALLOCATED", "Argument", "OperatorBuilder", "Signature", "kind_of"]
 
 ALLOCATED = ("like", "like_as", "empty", "broadcast_like")
-_DEVICES = ("CPU", "NPU", "CUDA", "MPS")
 _KINDS = {
     "Tensor": "tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "Scalar": "number",
     "str": "str", "ScalarType": "dtype", "Device": "device",
@@ -159,11 +158,16 @@ class OperatorBuilder:
         if dtypes is not None:
             allowed = tuple(tuple(dtypes) if _is_given(value) else None for _, value in operands)
         for name in (device,) if isinstance(device, str) else device:
-            _require_device(name)
-            called = abi or ("ascendc" if name == "NPU" else "c")
+            self._require_device(name)
+            called = abi or self.of.launched_as()[name]
             blocks = 1 if called == "ascendc" and block_dim is None else block_dim
             form = called, tuple(a.ctype for a in typed), allowed
             self.of.note("launch", name, kernel, form, operands, None if blocks is None else self.of.lift(blocks))
+
+    def _require_device(self, device: str, *others: str) -> None:
+        names = (*self.of.launched_as(), *others)
+        if device not in names:
+            raise DefinitionError(f"{device!r} is no device that kernels run on; expected one of {', '.join(names)}")
 
     def _operand(self, argument: Typed) -> tuple[str, Any]:
         """How a kernel is passed an argument, and the symbol."""
@@ -201,7 +205,7 @@ class OperatorBuilder:
         """
         devices = (device,) if isinstance(device, str) else tuple(device)
         for name in devices:
-            _require_device(name, "any", "Meta")
+            self._require_device(name, "any", "Meta")
         called = _function(function)
         whole = not args and not kwargs
         if whole:
@@ -223,7 +227,7 @@ class OperatorBuilder:
         computed = self._declared(outputs)
         changes = self.of.take_back(computed)
         for name in (device,) if isinstance(device, str) else device:
-            _require_device(name, "any", "Meta")
+            self._require_device(name, "any", "Meta")
             self.of.note("compute", name, computed, changes)
 
     def mindspore(self, device: str | Sequence[str], primitive: str, /, *args: Any, **attributes: Any) -> None:
@@ -290,12 +294,6 @@ class OperatorBuilder:
 
 def _function(reference: str | Callable[..., Any]) -> Callable[..., Any]:
     return python_function(reference) if isinstance(reference, str) else reference
-
-
-def _require_device(device: str, *others: str) -> None:
-    if device not in (*_DEVICES, *others):
-        expected = ", ".join((*_DEVICES, *others))
-        raise DefinitionError(f"{device!r} is no device that kernels run on; expected one of {expected}")
 
 
 def _is_given(value: Any) -> bool:

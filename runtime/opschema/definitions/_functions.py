@@ -15,9 +15,9 @@ from ._tracer import Tracer, running
 
 __all__ = [
     "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast", "broadcast_shapes", "can_cast", "ceil",
-    "ceil_div", "desc", "empty", "exp", "f16", "f32", "f64", "floor", "i8", "i16", "i32", "i64", "like", "log",
-    "maximum", "minimum", "none_of", "one_of", "promote_types", "reduced_shape", "result_type", "sqrt", "stream",
-    "struct", "to_float", "to_int", "total", "u8", "u16", "u32", "u64", "upload", "workspace",
+    "ceil_div", "desc", "dim_bits", "empty", "exp", "f16", "f32", "f64", "floor", "i8", "i16", "i32", "i64", "like",
+    "log", "maximum", "minimum", "none_of", "one_of", "promote_types", "reduced_shape", "result_type", "sqrt",
+    "stream", "struct", "to_float", "to_int", "total", "u8", "u16", "u32", "u64", "upload", "workspace",
 ]  # fmt: skip
 
 
@@ -199,8 +199,17 @@ def broadcast_shapes(*shapes: Any) -> Any:
 def reduced_shape(shape: Any, dims: Any, keepdim: Any) -> Any:
     """A shape whose dimensions in ``dims`` (None or an empty list: all) are left out, or 1."""
     of = _tracer_of(shape, dims, keepdim)
-    listed = of.shape(dims) if isinstance(dims, (list, tuple)) else of.lift(dims)
-    return of.make("shape", "reduced", of.shape(shape), listed, of.lift(keepdim))
+    return of.make("shape", "reduced", of.shape(shape), _listed(of, dims), of.lift(keepdim))
+
+
+def dim_bits(dims: Any, rank: Any) -> Any:
+    """The dimensions in ``dims`` (None or an empty list: all) of so many, as the bits of an integer of 64."""
+    of = _tracer_of(dims, rank)
+    return of.make("int", "dim_bits", _listed(of, dims), of.lift(rank))
+
+
+def _listed(of: Tracer, dims: Any) -> Any:
+    return of.shape(dims) if isinstance(dims, (list, tuple)) else of.lift(dims)
 
 
 # ---------------------------------------------------------------- inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -12,18 +13,21 @@ __all__ = ["python_function"]
 def python_function(reference: str) -> Callable[..., Any]:
     """``"module:function"`` as a callable; the module is imported at the first call.
 
+    ``referred()`` of what is returned gives the function itself.
     Raises ImportError or AttributeError then, naming the reference.
     """
     module_name, colon, name = reference.partition(":")
     if not (module_name and colon and name):
         raise ValueError(f"a Python function is given as 'module:function', got {reference!r}")
-    found: list[Callable[..., Any]] = []
+
+    @functools.cache
+    def referred() -> Callable[..., Any]:
+        return _import_function(module_name, name)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not found:
-            found.append(_import_function(module_name, name))
-        return found[0](*args, **kwargs)
+        return referred()(*args, **kwargs)
 
+    call.referred = referred  # type: ignore[attr-defined]  # for a runtime that needs no frame of its own to call it
     call.__name__ = call.__qualname__ = name.rpartition(".")[2]
     call.__doc__ = f"Calls {reference}."
     return call
@@ -40,4 +44,5 @@ def _import_function(module_name: str, name: str) -> Callable[..., Any]:
         found = getattr(found, part)
     if not callable(found):
         raise TypeError(f"{module_name}:{name} must be callable, not {type(found).__name__}")
-    return found  # type: ignore[no-any-return]
+    function: Callable[..., Any] = found
+    return function

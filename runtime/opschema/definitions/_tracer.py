@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -41,7 +42,7 @@ class _Running(threading.local):
 running = _Running()
 
 
-class Tracer:
+class Tracer(ABC):
     """The symbols of one operator, and the run that is under way. A runtime says what calls of operators become."""
 
     byte_dtype: Any  # of memory that holds bytes
@@ -53,49 +54,53 @@ class Tracer:
         self._serial = 0
 
     # ---- what a runtime says
+    @abstractmethod
+    def launched_as(self) -> Mapping[str, str]:
+        """The dispatch keys of the devices that kernels run on, and how each one's are launched: "c" or "ascendc"."""
+
+    @abstractmethod
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The result of an operator or function, as a symbol."""
-        raise NotImplementedError
 
+    @abstractmethod
     def method(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The result of a tensor's method."""
-        raise NotImplementedError
 
+    @abstractmethod
     def has_method(self, name: str) -> bool:
         """Whether tensors have a method of that name that is an operator."""
-        raise NotImplementedError
 
+    @abstractmethod
     def operate(self, name: str, *operands: Any) -> Any:
         """What one of Python's operators, by its name in the module `operator`, makes of tensors."""
-        raise NotImplementedError
 
+    @abstractmethod
     def indexed(self, tensor: TensorSymbol, at: Any) -> Any:
         """What Python's brackets make of a tensor."""
-        raise NotImplementedError
 
+    @abstractmethod
     def name_of(self, callee: Any) -> str:
         """What a step's operator or function is called."""
-        raise NotImplementedError
 
+    @abstractmethod
     def returns_of(self, several: Symbol) -> int:
         """How many outputs a call has. Raises DefinitionError where that is not known."""
-        raise NotImplementedError
 
+    @abstractmethod
     def kind_of(self, constant: Any) -> str:
         """What kind of value a constant is that is no number or text."""
-        raise NotImplementedError
 
+    @abstractmethod
     def evaluated(self, step: str, *values: Any) -> Any:
         """What a step makes of values that are known, in a function of values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def primitive(self, name: str, attributes: Mapping[str, Any]) -> Callable[..., Any]:
         """A primitive of MindSpore."""
-        raise NotImplementedError
 
+    @abstractmethod
     def variant(self, name: str, base: Any) -> Callable[..., Any]:
         """What runs for the operator of a qualified name, made of another one."""
-        raise NotImplementedError
 
     def session(self) -> contextlib.AbstractContextManager[Any]:
         """What is entered for each run."""

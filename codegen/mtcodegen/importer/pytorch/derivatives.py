@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from collections.abc import Mapping as MappingOf
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
@@ -21,6 +20,7 @@ from mtcodegen.importer.pytorch.nodes import CppExpr
 from mtcodegen.importer.pytorch.parser import parse_formula
 from mtcodegen.importer.pytorch.reads import reads
 from mtcodegen.importer.pytorch.scope import output_names
+from mtcodegen.system.values import dataclass
 
 __all__ = ["Derivatives", "Formula", "FormulaKind", "Variant", "read_derivatives"]
 
@@ -258,7 +258,7 @@ class _Reader(EntryReader):
         count = len(schema.returns)
         for item in items[count:]:
             message = f"{schema.qualname} has {count} output{'' if count == 1 else 's'}, and this is one more"
-            self.fault(Code.MT603, message, item)
+            self.fault(Code.MT424, message, item)
         for item in items[:count]:
             word = item.value.lower() if not item.style else ""
             if word in ("true", "false"):
@@ -267,7 +267,8 @@ class _Reader(EntryReader):
                 expr = self.expression(item)
                 return (), None if expr is None else (item, expr)
             else:
-                self.fault(Code.MT603, f"`{item.value[:60]}` is neither `True` nor `False`", item)
+                message = f"`output_differentiability` is `True` or `False`, and not `{item.value[:60]}`"
+                self.fault(Code.MT112, message, item)
         return tuple(flags), None
 
 

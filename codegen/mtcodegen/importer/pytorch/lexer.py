@@ -32,19 +32,19 @@ _NUMBER = re.compile(
 
 
 def tokenize(text: str) -> Iterator[Token]:
-    """The tokens of ``text``, the last of kind END. Raises ExpressionError (MT201)."""
+    """The tokens of ``text``, the last of kind END. Raises ExpressionError where it has something else."""
     return cut(text, _TOKEN, _CHECKS, frozenset())
 
 
 def _check_number(text: str, lexeme: str, offset: int) -> None:
     check_digits(lexeme, offset)
     if not _NUMBER.fullmatch(lexeme):
-        raise ExpressionError(f"`{lexeme[:40]}` is not a number", offset, len(lexeme), None, Code.MT201)
+        raise ExpressionError(f"`{lexeme[:40]}` is not a number", offset, len(lexeme), None, Code.MT225)
 
 
 def _refuse_character(text: str, lexeme: str, offset: int) -> None:
     if text.startswith("/*", offset):
-        raise ExpressionError("a comment without its closing `*/`", offset, 2, None, Code.MT201)
+        raise ExpressionError("a comment without its closing `*/`", offset, 2, None, Code.MT227)
     raise bad_character(text, offset, '"', 'C++ strings stand in "double quotes"' if lexeme == "'" else None)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from collections.abc import Mapping as MappingOf
-from dataclasses import dataclass
 from typing import Any
 
 import opschema
@@ -21,6 +20,7 @@ from mtcodegen.importer.pytorch.entries import (
     shown_values,
     split_names,
 )
+from mtcodegen.system.values import dataclass
 
 __all__ = ["CPP_KEYS", "Dispatch", "NativeFunction", "Precomputed", "read_native_functions"]
 

@@ -7,10 +7,11 @@ the tokens it was read from.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from mtcodegen.expr.nodes import Literal, Name, Node, descend
+from mtcodegen.system.values import dataclass
 
 __all__ = [
     "Braces",

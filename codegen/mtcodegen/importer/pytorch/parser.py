@@ -71,7 +71,7 @@ _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uUlL]*)")
 
 
 def parse_formula(text: str) -> CppExpr:
-    """Parse one C++ expression. Raises ExpressionError (MT200, MT201, MT202) with the place of the first fault."""
+    """Parse one C++ expression. Raises ExpressionError with the place of the first fault."""
     return _Parser(text, tokenize(text)).parse()
 
 

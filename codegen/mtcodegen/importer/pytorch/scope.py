@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
 import opschema
 from mtcodegen.importer.pytorch.native import NativeFunction
 from mtcodegen.importer.pytorch.vocabulary import HELPERS, MEMBERS, SEVERAL_RESULTS
+from mtcodegen.system.values import dataclass
 
 __all__ = ["NameKind", "Scope", "Words", "backward_scope", "cpp_arguments", "forward_scope", "output_names", "words_of"]
 

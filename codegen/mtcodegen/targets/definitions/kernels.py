@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from mtcodegen.entries.model import Compute, KernelArg, KernelSpec, Launch, Mindspore, PythonFunction
+from mtcodegen.entries.model import BuildOptions, Compute, KernelArg, KernelSpec, Launch, Mindspore, PythonFunction
 from mtcodegen.entries.schemas import aliased_argument
+from mtcodegen.entries.validate import device_keys
 from mtcodegen.expr import Call, Expr, Name, Operator, walk
+from mtcodegen.expr.types import C_FLOATS
+from mtcodegen.findings.source import Text
 from mtcodegen.pycode.definitions import DefinitionEmitter
 from mtcodegen.pycode.expressions import attribute, by_name
 from mtcodegen.pycode.literals import quoted, strings
@@ -14,16 +17,24 @@ from mtcodegen.targets.definitions import views
 from mtcodegen.targets.definitions.outputs import is_composed
 from mtcodegen.targets.definitions.scope import Scope
 
-__all__ = ["KEYS", "choices", "launcher_key"]
+__all__ = ["KEYS", "all_sources", "choices", "launcher_key"]
 
-KEYS = {"cpu": "CPU", "npu": "NPU", "cuda": "CUDA", "mps": "MPS", "meta": "Meta"}
+KEYS: Mapping[str, str] = device_keys()
 
 
 def launcher_key(body: Launch) -> tuple[str, ...]:
     """What tells one library of kernels from another: its path, or its sources."""
     if body.library is not None:
         return ("library", body.library.value)
-    return ("source", *(source.value for source in body.sources))
+    options = (repr(body.build),) if body.build != BuildOptions() else ()
+    return ("source", *(source.value for source in all_sources(body)), *options)
+
+
+def all_sources(body: Launch) -> tuple[Text, ...]:
+    """What a kernel is built of: its sources, and the host's file that declares its tiling."""
+    host = () if body.host_tiling is None else (body.host_tiling.path,)
+    known = {source.value for source in body.sources}
+    return (*body.sources, *(path for path in host if body.sources and path.value not in known))
 
 
 def choices(scope: Scope, launchers: Mapping[tuple[str, ...], str]) -> Iterable[views.Choice]:
@@ -171,6 +182,9 @@ def _typed(emitter: DefinitionEmitter, arg: KernelArg, where: str) -> str:
     if arg.type == "upload":
         return f"{emitter.helper('upload')}({emitter.text(expr)}, {where})"
     inner = expr.arguments[0] if isinstance(expr, Call) and arg.type != "desc" else expr
+    match inner:
+        case Call(function=Name(id="float"), arguments=(value,)) if arg.type in C_FLOATS:
+            inner = value  # the launch makes a float of it
     return f"{emitter.helper(arg.type)}({emitter.text(inner)})"
 
 

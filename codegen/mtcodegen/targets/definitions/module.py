@@ -6,17 +6,16 @@ import os
 import pathlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import opschema
-from mtcodegen.entries.model import File, Launch
-from mtcodegen.findings.source import Text
+from mtcodegen.entries.model import BuildOptions, File, Launch
 from mtcodegen.pycode.expressions import attribute
 from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.literals import quoted
 from mtcodegen.pycode.names import KEYWORDS, Names
 from mtcodegen.targets.definitions import views
-from mtcodegen.targets.definitions.kernels import launcher_key
+from mtcodegen.targets.definitions.kernels import all_sources, launcher_key
 from mtcodegen.targets.definitions.operator import operator_view
 from mtcodegen.targets.exports import exported_names, has_odd_names, sorted_names
 
@@ -95,11 +94,21 @@ def _launchers(
 
 def _launcher(body: Launch, base: pathlib.Path, folder: pathlib.Path, names: Names) -> views.Launcher:
     if body.library is not None:
-        path = quoted(_relative(body.library, base, folder))
+        path = quoted(_relative(body.library.value, base, folder))
         return views.Launcher(names.unique("_" + _identifier(body.library.value)), path)
     stem = _identifier(body.sources[0].value)
-    paths = tuple(quoted(_relative(source, base, folder)) for source in body.sources)
-    return views.Launcher(names.unique(f"_{stem}_source"), quoted(stem), paths)
+    paths = tuple(quoted(_relative(source.value, base, folder)) for source in all_sources(body))
+    options = tuple(_build_options(body.build, base, folder))
+    return views.Launcher(names.unique(f"_{stem}_source"), quoted(stem), paths, options)
+
+
+def _build_options(build: BuildOptions, base: pathlib.Path, folder: pathlib.Path) -> Iterator[views.Option]:
+    if build.include:
+        yield views.Option("include", f"[{', '.join(quoted(_relative(path, base, folder)) for path in build.include)}]")
+    if build.defines:
+        yield views.Option("defines", f"{{{', '.join(f'{quoted(k)}: {quoted(v)}' for k, v in build.defines)}}}")
+    if build.flags:
+        yield views.Option("flags", f"[{', '.join(map(quoted, build.flags))}]")
 
 
 def _identifier(path: str) -> str:
@@ -107,8 +116,8 @@ def _identifier(path: str) -> str:
     return re.sub(r"\W", "_", stem, flags=re.ASCII).lower() or "library"
 
 
-def _relative(path: Text, base: pathlib.Path, folder: pathlib.Path) -> str:
+def _relative(path: str, base: pathlib.Path, folder: pathlib.Path) -> str:
     """A path beside the YAML file as seen from the module."""
-    if pathlib.PurePosixPath(path.value).is_absolute():
-        return path.value
-    return pathlib.PurePath(os.path.relpath(base / path.value, folder)).as_posix()
+    if pathlib.PurePosixPath(path).is_absolute():
+        return path
+    return pathlib.PurePath(os.path.relpath(base / path, folder)).as_posix()

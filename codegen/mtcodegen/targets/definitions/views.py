@@ -5,7 +5,7 @@ Which statements these become, and in which order, is said by ``templates/`` alo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mtcodegen.system.values import dataclass
 
 __all__ = ["Call", "Check", "Choice", "Derivatives", "Kernel", "Launcher", "Module", "Operator", "Option", "Tangents"]
 
@@ -105,6 +105,7 @@ class Launcher:
     name: str
     library: str
     sources: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

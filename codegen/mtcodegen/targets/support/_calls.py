@@ -22,6 +22,9 @@ class Calls(Tracer):
         self.runtime, self.byte_dtype = runtime, runtime.byte_dtype
         self._methods: dict[str, Callee] = {}
 
+    def launched_as(self) -> Mapping[str, str]:
+        return self.runtime.launched_as
+
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The result of any function, as a symbol, which may be unpacked if the number of its outputs is known."""
         operands = [self._packed(value) for value in (*args, *kwargs.values())]

@@ -8,7 +8,8 @@ import hashlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,26 +17,26 @@ from typing import Any
 __all__ = ["KernelLauncher", "Launching", "pack"]
 
 
-class Launching:
+class Launching(ABC):
     """What kernels need to know of a runtime's tensors."""
 
     Tensor: type[Any]
 
+    @abstractmethod
     def dtype_name(self, dtype: Any) -> str:
         """Such as ``float32``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def half_bits(self, value: float, name: str) -> int:
         """A number as the bits of a ``float16`` or ``bfloat16``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def blocked(self, symbol: str, abi: str, blocks: int | None) -> tuple[str, tuple[Any, ...]]:
         """How a library calls a kernel of an abi, and what is passed to it first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def place(self, tensor: Any, abi: str) -> str | None:
         """What is wrong with where a tensor is, for a kernel of an abi."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,25 @@ class KernelLauncher:
         beside = Path(relative_to).parent / path
         self._path = str(beside) if beside.is_file() or "/" in path else path
         self._sources: list[Path] = []
+        self._options: list[str] = []
 
     @classmethod
-    def from_source(cls, name: str, sources: Sequence[str], relative_to: str) -> KernelLauncher:
-        """Kernels of a library that the system's C or C++ compiler makes."""
+    def from_source(
+        cls,
+        name: str,
+        sources: Sequence[str],
+        relative_to: str,
+        *,
+        include: Sequence[str] = (),
+        defines: Mapping[str, str] | None = None,
+        flags: Sequence[str] = (),
+    ) -> KernelLauncher:
+        """Kernels of a library that the system's C or C++ compiler makes, with folders of headers and macros."""
         launcher = cls(name, relative_to)
-        launcher._sources = [Path(relative_to).parent / source for source in sources]
+        folder = Path(relative_to).parent
+        launcher._sources = [folder / source for source in sources]
+        macros = [f"-D{macro}={value}" for macro, value in (defines or {}).items()]
+        launcher._options = [*(f"-I{(folder / path).resolve()}" for path in include), *macros, *flags]
         return launcher
 
     def __getitem__(self, symbol: str) -> tuple[KernelLauncher, str]:
@@ -134,7 +148,8 @@ class KernelLauncher:
         return ctypes.CDLL(str(self._built()) if self._sources else self._path)
 
     def _built(self) -> Path:
-        key = hashlib.sha256(b"".join(source.read_bytes() for source in self._sources)).hexdigest()[:32]
+        parts = [*(source.read_bytes() for source in self._sources), *(option.encode() for option in self._options)]
+        key = hashlib.sha256(b"".join(parts)).hexdigest()[:32]
         folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "mtcodegen"
         built = folder / f"{key}.so"
         if not built.is_file():
@@ -151,6 +166,7 @@ class KernelLauncher:
                     "-shared",
                     "-o",
                     made,
+                    *self._options,
                     *self._sources,
                 ]
                 subprocess.run(command, check=True)
@@ -179,7 +195,7 @@ class KernelLauncher:
                 function = self.handle[name]
                 function.argtypes = (*_LEADING[: len(leading)], *(c_types[kind].ctype for kind in types))
                 functions.append(function)
-            status = functions[0](*leading, *[convert(value) for convert, value in zip(converters, values)])  # noqa: B905
+            status = functions[0](*leading, *[convert(value) for convert, value in zip(converters, values)])  # noqa: B905 - the plan passes as many
             if status:
                 raise RuntimeError(f"{symbol}: returned {status}")
 

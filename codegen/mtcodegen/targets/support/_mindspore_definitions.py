@@ -23,7 +23,7 @@ import opschema
 
 from . import _functions
 from ._callees import Names
-from ._functions import *  # noqa: F403
+from ._functions import *  # noqa: F403 - what definitions are written with
 from ._language import Argument, DefinitionError, OperatorBuilder, Signature
 from ._launcher import KernelLauncher
 from ._planned import Planned, warn_deprecated
@@ -184,7 +184,7 @@ class _Context:
         """Nothing to do: MindSpore passes zeros for what no gradient reached."""
 
 
-class _Kernels(nn.Cell):  # type: ignore[misc]
+class _Kernels(nn.Cell):  # type: ignore[misc]  # MindSpore has no types
     """What runs for one operator, called with a value for each argument of its schema."""
 
     def __init__(self, definition: Planned, deprecated: str | None) -> None:
@@ -194,8 +194,7 @@ class _Kernels(nn.Cell):  # type: ignore[misc]
 
     def construct(self, *values: Any) -> Any:
         """Run the kernel for the device of the tensors."""
-        tensors = [x for value in values for x in (value if isinstance(value, (list, tuple)) else [value])]
-        devices = [x.device for x in tensors if isinstance(x, Tensor)]
+        devices = [tensor.device for tensor in _tensors(values)]
         device = devices[0].partition(":")[0] if devices else mindspore.get_current_device().device_target
         key = next((key for key in (_KEYS.get(device), "CompositeExplicitAutograd") if key in self.keys), None)
         if key is None:
@@ -230,8 +229,25 @@ class _Kernels(nn.Cell):  # type: ignore[misc]
         if not self.definition.has_gradient or op.marker:
             raise RuntimeError(f"{name} has no gradient: its `backward` gives none")
         outputs = output if len(grads) > 1 else (output,)
-        found: Sequence[Any] = self.definition.gradient((1 << len(inputs)) - 1)(*inputs, *outputs, *grads)
+        # MindSpore does not say whose gradients are asked for: of all that can have one, none of integers.
+        mask = sum(1 << i for i, value in enumerate(inputs) if any(_category(x.dtype) > 1 for x in _tensors([value])))
+        found: Sequence[Any] = self.definition.gradient(mask)(*inputs, *outputs, *grads)
         return found
+
+
+def _tensors(values: Sequence[Any]) -> list[Tensor]:
+    """The tensors among values, and in lists of them."""
+    items = [item for value in values for item in (value if isinstance(value, (list, tuple)) else [value])]
+    return [item for item in items if isinstance(item, Tensor)]
+
+
+def _with_tensors(values: list[Any]) -> list[Any]:
+    """Values with tensors in place of complex numbers, which none of MindSpore's functions takes."""
+    if not any(isinstance(value, complex) for value in values):
+        return values
+    wide = any(tensor.dtype in (mindspore.float64, mindspore.complex128) for tensor in _tensors(values))
+    dtype = mindspore.complex128 if wide else mindspore.complex64
+    return [Tensor(value, dtype) if isinstance(value, complex) else value for value in values]
 
 
 def _in_places(gradient: Any, value: Any) -> list[Any]:
@@ -269,7 +285,7 @@ class _CalledOnly:
 _call = _CalledOnly(lambda operator, args, kwargs: operator.called(args, kwargs))
 
 
-class _Operator(nn.Cell):  # type: ignore[misc]
+class _Operator(nn.Cell):  # type: ignore[misc]  # MindSpore has no types
     """One operator: called with the arguments of its schema, by position or keyword."""
 
     def __init__(self, schema: opschema.Schema, definition: Planned, deprecated: str | None) -> None:
@@ -283,7 +299,7 @@ class _Operator(nn.Cell):  # type: ignore[misc]
 
     def called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a call gives."""
-        values = self._bound(args, kwargs)
+        values = _with_tensors(self._bound(args, kwargs))
         if "CompositeImplicitAutograd" in self.implementation.keys:
             return self.implementation.run("CompositeImplicitAutograd", values)
         return self.implementation(*values)

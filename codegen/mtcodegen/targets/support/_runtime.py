@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,58 +17,59 @@ class Runtime(Launching):
     """What definitions are carried out with: how its tensors are asked and made, and how its operators are called."""
 
     byte_dtype: Any  # of memory that holds bytes
+    launched_as: Mapping[str, str] = {"CPU": "c", "NPU": "ascendc", "CUDA": "c", "MPS": "c"}  # key of a device -> abi
 
+    @abstractmethod
     def default_dtype(self) -> Any:
         """The dtype of tensors that are made without one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def device_type(self, device: Any) -> str:
         """The kind of a device: ``cpu``, ``npu``, ``cuda``, ``mps`` or ``meta``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def device_index(self, device: Any) -> int | None:
         """The number of a device among those of its kind; None where there is one alone."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_floating(self, dtype: Any) -> bool:
         """Whether a dtype is a floating-point one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_complex(self, dtype: Any) -> bool:
         """Whether a dtype is a complex one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_signed(self, dtype: Any) -> bool:
         """Whether a dtype has negative numbers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def itemsize(self, dtype: Any) -> int:
         """How many bytes an element has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def requires_grad(self, tensor: Any) -> bool:
         """Whether a tensor requires a gradient."""
-        raise NotImplementedError
 
+    @abstractmethod
     def empty(self, shape: Sequence[int], dtype: Any, device: Any) -> Any:
         """A new tensor."""
-        raise NotImplementedError
 
+    @abstractmethod
     def broadcast_shapes(self, *shapes: Sequence[int]) -> Sequence[int]:
         """The shape that several broadcast to."""
-        raise NotImplementedError
 
+    @abstractmethod
     def result_type(self, *values: Any) -> Any:
         """The dtype of what arithmetic makes of tensors and numbers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def promote_types(self, first: Any, second: Any) -> Any:
         """The dtype to which two are promoted."""
-        raise NotImplementedError
 
+    @abstractmethod
     def can_cast(self, source: Any, target: Any) -> bool:
         """Whether values of a dtype may become another's."""
-        raise NotImplementedError
 
     def least(self, first: Any, second: Any) -> Any:
         """The smaller of two numbers."""
@@ -81,9 +83,9 @@ class Runtime(Launching):
         """The stream on which kernels for a device are queued; None where there is none."""
         return None
 
+    @abstractmethod
     def upload(self, data: bytes, device: Any) -> Any:
         """Bytes as a tensor on a device."""
-        raise NotImplementedError
 
     def primitive(self, name: str, attributes: Mapping[str, Any]) -> Callable[..., Any]:
         """A primitive of MindSpore."""
@@ -93,13 +95,13 @@ class Runtime(Launching):
         """What runs for the operator of a qualified name, made of another one."""
         raise DefinitionError(f"{name}: op.variant_of({base}): there are no operators here that write to arguments")
 
+    @abstractmethod
     def function(self, name: str) -> Callable[..., Any]:
         """The operator that a method of tensors stands for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def writes(self, callee: Any) -> bool:
         """Whether an operator that is there writes to an argument."""
-        raise NotImplementedError
 
     def outputs(self, callee: Any) -> int:
         """How many outputs an operator that is there has; 0 where that is not known."""

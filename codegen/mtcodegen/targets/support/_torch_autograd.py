@@ -106,10 +106,10 @@ def _recorder(overload: Any, definition: Planned) -> Callable[[_Call, list[Tenso
         return (None, *itertools.chain.from_iterable(map(_flat, ctx.places, found)))
 
     name = f"{overload._schema.name.partition('::')[2]}Backward"
-    node = type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    node: Any = type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
     def record(call: _Call, tensors: list[Tensor]) -> Any:
-        result = node.apply(call, *tensors)  # type: ignore[attr-defined]
+        result = node.apply(call, *tensors)
         if not isinstance(call.result, list) and not any(isinstance(x, list) for x in _outputs(call.result)):
             return result
         found = iter(_outputs(result))

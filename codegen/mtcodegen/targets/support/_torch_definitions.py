@@ -15,7 +15,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from . import _functions
 from ._callees import Names
-from ._functions import *  # noqa: F403
+from ._functions import *  # noqa: F403 - what definitions are written with
 from ._language import Argument, DefinitionError, OperatorBuilder, Signature
 from ._launcher import KernelLauncher
 from ._planned import Planned, warn_deprecated
@@ -193,6 +193,8 @@ class Library:
                 pytorch.library.register_fake(definition.signature.name, kernel, lib=self._lib)
             else:
                 self._lib.impl(name, kernel, _KEYS.get(key, key))
+            if key == "CompositeImplicitAutograd":  # vmap goes through the parts: by itself it refuses lists of tensors
+                self._lib.impl(name, kernel, "FuncTorchBatchedDecomposition")
         recording = autograd_kernel(overload, definition)
         if recording is not None:
             self._lib.impl(name, recording, "Autograd", with_keyset=True)

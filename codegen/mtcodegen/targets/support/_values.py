@@ -45,8 +45,18 @@ def _numel(tensor: Any) -> Any:
     return math.prod(tensor.shape)
 
 
+def _dims(dims: Any, rank: int) -> set[int]:
+    """Dimensions in a list, or one, counted from 0; of None and of an empty list all of them."""
+    given = [dims] if isinstance(dims, int) else dims or range(rank)
+    return {at % rank for at in given} if rank else set()
+
+
+def _dim_bits(dims: Any, rank: int) -> int:
+    return sum(1 << at for at in _dims(dims, rank))
+
+
 def _reduced(shape: Sequence[int], dims: Any, keepdim: Any) -> tuple[int, ...]:
-    gone = {at % len(shape) for at in dims or range(len(shape))} if shape else set()
+    gone = _dims(dims, len(shape))
     return tuple(1 if at in gone else size for at, size in enumerate(shape) if keepdim or at not in gone)
 
 
@@ -95,6 +105,7 @@ FUNCTIONS: dict[str, Callable[[Runtime, Any], Callable[..., Any]]] = {
     "count": lambda of, what: math.prod,
     "broadcast": lambda of, what: of.broadcast_shapes,
     "reduced": lambda of, what: _reduced,
+    "dim_bits": lambda of, what: _dim_bits,
     # of dtypes, devices and other values
     "is_floating": lambda of, what: of.is_floating,
     "is_complex": lambda of, what: of.is_complex,

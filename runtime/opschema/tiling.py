@@ -1,0 +1,192 @@
+"""Tiling structs as the host side of a custom operator declares them, in a header or a source, read without a compiler.
+
+BEGIN_TILING_DATA_DEF(AddTiling)
+  TILING_DATA_FIELD_DEF(uint32_t, length);
+  TILING_DATA_FIELD_DEF_ARR(int64_t, 8, shape);
+  TILING_DATA_FIELD_DEF_STRUCT(TCubeTiling, product);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(Add, AddTiling)
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+__all__ = ["HostTiling", "TilingClass", "TilingError", "TilingField", "read_tiling"]
+
+# C's scalar types, and our names of them.
+SCALARS = {
+    "bool": "bool",
+    "char": "i8",
+    "double": "f64",
+    "float": "f32",
+    "int": "i32",
+    "size_t": "u64",
+    **{f"int{bits}_t": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}_t": f"u{bits}" for bits in (8, 16, 32, 64)},
+}
+# What CANN declares itself, of int32_t alone.
+BUILT_IN = ("TCubeTiling",)
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)[ \t]+(?P<value>[^\n]+)$", re.MULTILINE)
+_CONSTANT = re.compile(r"\bconst(?:expr)?\b[\w\s:]*?\b(?P<name>\w+)\s*=\s*(?P<value>[^;{}]+);")
+_CLASS = re.compile(r"\bBEGIN_TILING_DATA_DEF\s*\(\s*(?P<name>\w+)\s*\)(?P<body>.*?)\bEND_TILING_DATA_DEF\b", re.DOTALL)
+_FIELD = re.compile(r"\b(?P<macro>TILING_DATA_FIELD_DEF\w*)\s*\((?P<arguments>[^()]*(?:\([^()]*\)[^()]*)*)\)")
+_REGISTERED = re.compile(r"\bREGISTER_TILING_DATA_CLASS\s*\(\s*(?P<operator>\w+)\s*,\s*(?P<name>\w+)\s*\)")
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b,
+    ast.Div: lambda a, b: a // b,
+    ast.LShift: lambda a, b: a << b,
+}
+
+
+class TilingError(ValueError):
+    """A declaration that cannot be read; ``line`` is where it stands in its file."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class TilingField:
+    """A field: a scalar of a C type, an array of ``length`` of them, or another struct where ``is_struct``."""
+
+    name: str
+    type: str
+    length: int | None = None
+    is_struct: bool = False
+
+    @property
+    def scalar(self) -> str:
+        """Our name of its C type: ``u32``."""
+        return SCALARS[self.type]
+
+
+@dataclass(frozen=True)
+class TilingClass:
+    """A tiling struct."""
+
+    name: str
+    fields: tuple[TilingField, ...]
+    line: int
+
+    def declaration(self) -> str:
+        """Its form in a kernel: the same bytes, as a plain struct. Structs within it start at multiples of 8 bytes."""
+        lines = []
+        for field in self.fields:
+            align = "alignas(8) " if field.is_struct else ""
+            extent = "" if field.length is None else f"[{field.length}]"
+            lines.append(f"  {align}{field.type} {field.name}{extent};\n")
+        return f"struct {self.name} {{\n{''.join(lines)}}};\n"
+
+
+@dataclass(frozen=True)
+class HostTiling:
+    """What a file declares: its structs by name, and those that it registers, by operator."""
+
+    classes: Mapping[str, TilingClass]
+    registered: Mapping[str, str]
+
+    def default(self, key: int | None = None) -> TilingClass | None:
+        """The struct of a kernel that does not name one, where there is one: ``Op_2`` is for the tiling key 2 alone."""
+        of_key = [name for operator, name in self.registered.items() if operator.endswith(f"_{key}")]
+        if key is not None and len(of_key) == 1:
+            return self.classes.get(of_key[0])
+        parts = {field.type for item in self.classes.values() for field in item.fields if field.is_struct}
+        plain = {
+            name
+            for operator, name in self.registered.items()
+            if name not in parts and not re.fullmatch(r"\w+_\d+", operator)
+        }
+        return self.classes.get(next(iter(plain))) if len(plain) == 1 else None
+
+
+def read_tiling(text: str) -> HostTiling:
+    """The declarations in a host header or source. Raises ``TilingError`` for a field that cannot be read."""
+    plain = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    constants = {
+        match["name"]: match["value"] for pattern in (_DIRECTIVE, _CONSTANT) for match in pattern.finditer(plain)
+    }
+    classes: dict[str, TilingClass] = {}
+    for match in _CLASS.finditer(plain):
+        fields = tuple(
+            _field(field, constants, classes, _line(plain, match.start("body") + field.start()))
+            for field in _FIELD.finditer(match["body"])
+        )
+        _refuse_twice(fields, _line(plain, match.start()))
+        classes[match["name"]] = TilingClass(match["name"], fields, _line(plain, match.start()))
+    registered = {match["operator"]: match["name"] for match in _REGISTERED.finditer(plain)}
+    return HostTiling(classes, registered)
+
+
+def _field(
+    match: re.Match[str], constants: Mapping[str, str], classes: Mapping[str, TilingClass], line: int
+) -> TilingField:
+    macro, arguments = match["macro"], [item.strip() for item in match["arguments"].split(",")]
+    if macro == "TILING_DATA_FIELD_DEF" and len(arguments) == 2:
+        return TilingField(arguments[1], _scalar(arguments[0], line))
+    if macro == "TILING_DATA_FIELD_DEF_ARR" and len(arguments) == 3:
+        return TilingField(arguments[2], _scalar(arguments[0], line), _number(arguments[1], constants, line))
+    if macro == "TILING_DATA_FIELD_DEF_STRUCT" and len(arguments) == 2:
+        if arguments[0] not in classes and arguments[0] not in BUILT_IN:
+            known = ", ".join([*classes, *BUILT_IN])
+            raise TilingError(f"the struct {arguments[0]!r} is not declared before it is used; known are {known}", line)
+        return TilingField(arguments[1], arguments[0], is_struct=True)
+    raise TilingError(
+        f"{match[0]!r} is not a field that is known; expected TILING_DATA_FIELD_DEF(type, name), "
+        "TILING_DATA_FIELD_DEF_ARR(type, length, name) or TILING_DATA_FIELD_DEF_STRUCT(type, name)",
+        line,
+    )
+
+
+def _scalar(type_: str, line: int) -> str:
+    name = type_.removeprefix("std::")
+    if name not in SCALARS:
+        raise TilingError(f"the type {type_!r} is not one of C's: expected one of {', '.join(SCALARS)}", line)
+    return name
+
+
+def _number(text: str, constants: Mapping[str, str], line: int) -> int:
+    """The value of a length: numbers, constants of the file, ``+ - * / <<``."""
+    try:
+        return _value(ast.parse(_literals(text), mode="eval").body, constants, depth=0)
+    except (SyntaxError, KeyError, TypeError, ZeroDivisionError, RecursionError):
+        raise TilingError(
+            f"the length {text!r} is not a number: expected whole numbers and constants of the same file", line
+        ) from None
+
+
+def _value(node: ast.expr, constants: Mapping[str, str], depth: int) -> int:
+    match node:
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.Name(id=name) if depth < 20:
+            return _value(ast.parse(_literals(constants[name]), mode="eval").body, constants, depth + 1)
+        case ast.BinOp(left=left, op=operation, right=right):
+            return int(_ARITHMETIC[type(operation)](_value(left, constants, depth), _value(right, constants, depth)))
+    raise TypeError
+
+
+def _literals(text: str) -> str:
+    """C's numbers as Python's: without suffixes."""
+    return re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", text).strip()
+
+
+def _refuse_twice(fields: Iterable[TilingField], line: int) -> None:
+    seen: set[str] = set()
+    for field in fields:
+        if field.name in seen:
+            raise TilingError(f"the field {field.name!r} is declared twice", line)
+        seen.add(field.name)
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
