@@ -6,12 +6,23 @@ import argparse
 
 from rich.console import Console
 
-from benchmarks import autograd_calls, corpus, generated_call, launch, operator_call, report, simulated_npu, start_up
+from benchmarks import (
+    autograd_calls,
+    corpus,
+    generated_call,
+    launch,
+    operator_call,
+    report,
+    simulated_npu,
+    small_calls,
+    start_up,
+)
 
 GROUPS = {
     "operator calls": operator_call.results,
     "generated operators": generated_call.results,
     "gradients": autograd_calls.results,
+    "views, copies and reductions": small_calls.results,
     "launches": launch.results,
     "the simulated NPU": simulated_npu.results,
     "start-up": start_up.results,

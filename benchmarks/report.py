@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 REPORT = Path(__file__).resolve().parents[1] / "docs/benchmarks.md"
@@ -75,7 +76,7 @@ def show(results: Sequence[Result], console: Console) -> None:
     table = Table(*COLUMNS, title="Medians of interleaved rounds", title_justify="left")
     for result in results:
         style = "red" if result.cells()[-1] == "no" else None
-        table.add_row(*result.cells(), style=style)
+        table.add_row(*map(escape, result.cells()), style=style)
     console.print(table)
 
 
@@ -98,7 +99,9 @@ Operator calls are `fused::scaled_add` of `examples/scaled_add` on 4×4 float32 
 `torch.library.custom_op` whose Python body reaches the same C kernel through ctypes, in a process of its own.
 `Function.apply` multiplies two such tensors and saves both; a chain applies one operator over and over to one, and a
 node's memory is what the resident set of a fresh process grows by while the chain is recorded: node, edges, and what it
-keeps alive (`benchmarks/autograd_calls.py`; the passes are process CPU time). Launches
+keeps alive (`benchmarks/autograd_calls.py`; the passes are process CPU time). Views, copies, joins and reductions stand
+there as they are called (`benchmarks/small_calls.py`): `x` and `y` are 4×4 float32, `row` is 1×4, `turned` transposed,
+and `a` a leaf that requires grad. Launches
 are of the same example's AscendC kernel, from Python until it is queued on the simulated NPU; the peer is a plain
 Python class around ctypes with a cache of symbols (`benchmarks/launch.py`). On the simulated NPU
 (`benchmarks/simulated_npu.py`) times are wall time, but for the launch: a launch and its synchronisation beside a job

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ import pytest
 from benchmarks import sanitized
 from benchmarks.fuzz.arguments import Pool, draw
 from benchmarks.fuzz.faults import are_both_right
-from benchmarks.fuzz.judge import Finding, difference, judge
+from benchmarks.fuzz.judge import Finding, judge
 from benchmarks.fuzz.minimise import minimise
 from benchmarks.fuzz.outcome import Died, Outcome, Raised, Returned
 from benchmarks.fuzz.pair import Limits
 from benchmarks.fuzz.program import Argument, Call
 from benchmarks.fuzz.reasons import LEFT_OUT, REASONS
 from benchmarks.fuzz.report import Totals, text_of
+from benchmarks.fuzz.sameness import difference
 from benchmarks.fuzz.search import Found, Lane
 from benchmarks.fuzz.targets import Parameter, Target, find_targets
 from benchmarks.fuzz.values import AliasValue, ListValue, PlainValue, TensorValue
@@ -284,11 +286,54 @@ def test_a_call_depends_on_seed_and_number_alone() -> None:
     assert [draw(pool, 1, number).source() for number in range(50)] != first
 
 
+def test_a_new_target_changes_only_the_calls_that_draw_it() -> None:
+    targets = find_targets("mindtorch_v2")
+    operator = next(target for target in targets if target.group == "operators")
+    new = [replace(operator, path=f"torch.new_{number}") for number in range(20)]
+    before, after = Pool(targets), Pool([*targets, *new])
+    changed = [n for n in range(2000) if before.target(0, n) != after.target(0, n)]
+    assert 0 < len(changed) < 100
+    assert all(after.target(0, n) in new for n in changed)
+
+
 def test_every_operator_method_and_function_is_a_target() -> None:
     paths = {target.path for target in find_targets("mindtorch_v2")}
     assert {"torch.ops.aten.add.Tensor", "torch.add", "add", "__add__", "T", "torch.nn.functional.softmax"} <= paths
     assert {"torch.func.vmap", "torch.library.define", "torch.npu.synchronize", "torch._core.resize_"} <= paths
     assert not paths & set(LEFT_OUT)
+
+
+def tensor(elements: list[Any], dtype: str = "float32") -> dict[str, Any]:
+    return {"dtype": dtype, "shape": (len(elements),), "device": "cpu", "grad": False, "elements": elements}
+
+
+WINDOW = Argument(TensorValue((2, 2), layout="window"))
+ALPHA = Argument(PlainValue("-2**63"), "alpha")
+
+
+@pytest.mark.parametrize(
+    ("target", "arguments", "ours", "theirs", "meant"),
+    [
+        ("torch.sub", (ALPHA,), tensor([1.5, -2.0]), tensor([-1.5, 2.0]), True),
+        ("torch.sub", (ALPHA,), tensor([1.5, -2.0]), tensor([-1.5, 3.0]), False),
+        ("torch.sub", (ALPHA,), tensor([1, 2], "int64"), tensor([-1, 2], "int64"), False),
+        ("torch.func.jvp", (WINDOW,), [tensor([1.0]), tensor([2.0])], [tensor([1.0]), tensor([3.0])], True),
+        ("torch.func.jvp", (WINDOW,), [tensor([1.0]), tensor([2.0])], [tensor([4.0]), tensor([2.0])], False),
+        ("torch.func.jacfwd", (WINDOW,), tensor([1.0]), tensor([2.0]), True),
+        ("torch.func.jacfwd", (WINDOW,), [tensor([1.0]), tensor([1.0])], [tensor([2.0]), tensor([3.0])], False),
+        ("torch.Tensor.__ne__", (Argument(PlainValue("numpy.ones(3)")),), tensor([True], "bool"), "object", True),
+        ("torch.Tensor.__ne__", (Argument(PlainValue("numpy.ones(3)")),), True, "object", False),
+        ("torch.as_strided_scatter", (Argument(PlainValue("[3, 3], [1, 1]")),), tensor([1.0]), tensor([2.0]), True),
+        ("torch.as_strided_scatter", (Argument(PlainValue("[3, 3], [3, 1]")),), tensor([1.0]), tensor([2.0]), False),
+        ("torch.Tensor", (Argument(PlainValue("2")),), tensor([1.0, 2.0]), tensor([0.0, 0.0]), True),
+        ("torch.Tensor", (Argument(PlainValue("[1, 2]")),), tensor([1.0, 2.0]), tensor([0.0, 0.0]), False),
+    ],
+)
+def test_a_reason_covers_only_what_may_differ(
+    target: str, arguments: tuple[Argument, ...], ours: Any, theirs: Any, meant: bool
+) -> None:
+    call = Call(Target(target, "function", "functions", ()), arguments)
+    assert (judge(call, Returned(ours, {}), Returned(theirs, {})) is None) == meant
 
 
 def test_every_reason_and_omission_says_why() -> None:

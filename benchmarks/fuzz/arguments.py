@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
 
 from benchmarks.fuzz.odd import (
     CLASS_TEXTS,
@@ -49,20 +53,39 @@ SPOILS = ("dtype", "layout", "shape", "device", "content", "grad", "subclass", "
 
 
 class Pool:
-    """Targets to draw from: by group, and how often each group is drawn from."""
+    """Targets to draw from. A target that is added or goes changes only the calls that draw it.
+
+    A call takes the target whose random time is the smallest (an exponential race: a target wins as often as its weight
+    says), and a target's time depends on the call's number and on its own name, not on what else there is.
+    """
 
     def __init__(self, targets: Sequence[Target]) -> None:
-        groups: dict[str, list[Target]] = {}
-        for target in targets:
-            groups.setdefault(target.group, []).append(target)
-        self.groups = [groups[name] for name in sorted(groups)]
-        self.weights = [_weight(name, groups[name]) for name in sorted(groups)]
+        self.targets = sorted(targets, key=lambda target: (target.path, target.form))
+        self._weights = np.array([_WEIGHTS.get(t.group, _WEIGHT) for t in self.targets])
+        self._hashes = np.array([_hash(f"{t.form} {t.path}") for t in self.targets], dtype=np.uint64)
+
+    def target(self, seed: int, number: int) -> Target:
+        """What the call of that number calls."""
+        mixed = _mixed(self._hashes ^ np.uint64(_hash(f"{seed}:{number}")))
+        uniform = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return self.targets[int(np.argmin(-np.log1p(-uniform) / self._weights))]
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _mixed(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014): words that differ in a bit differ in half of them."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
 
 
 def draw(pool: Pool, seed: int, number: int) -> Call:
     """The call of that number: it depends on nothing else, but for the targets."""
+    target = pool.target(seed, number)
     rng = random.Random(f"{seed}:{number}")
-    target = rng.choice(rng.choices(pool.groups, pool.weights)[0])
     call = _Drawing(rng).call(target)
     for _ in range(rng.choices((0, 1, 2), (35, 45, 20))[0]):
         call = _Spoiling(rng, call).spoiled()
@@ -84,11 +107,13 @@ def fitting(call: Call, place: int, rng: random.Random) -> Iterator[Value]:
             yield drawing.value(parameter)
 
 
-_WEIGHTS = {"operators": 30.0, "methods": 30.0, "functions": 15.0, "nn.functional": 5.0, "func": 3.0, "objects": 3.0}
-
-
-def _weight(group: str, members: list[Target]) -> float:
-    return _WEIGHTS.get(group, min(3.0, 0.1 * len(members)))
+# How often a member of a group is drawn, beside another group's: by target, not by group, so that a new one takes
+# nothing from its group's others. Groups that have most members of little interest are drawn less.
+_WEIGHTS = {
+    "operators": 0.098, "methods": 0.087, "functions": 0.06, "nn.functional": 0.33, "func": 0.16, "objects": 0.0124,
+    "_core": 0.019, "npu": 0.038,
+}  # fmt: skip
+_WEIGHT = 0.1
 
 
 class _Drawing:

@@ -27,9 +27,10 @@ from itertools import chain, islice
 from typing import Any
 
 from benchmarks.fuzz.arguments import fitting
-from benchmarks.fuzz.judge import difference, normal
+from benchmarks.fuzz.judge import normal
 from benchmarks.fuzz.outcome import Outcome, Raised, Returned
 from benchmarks.fuzz.program import Argument, Call
+from benchmarks.fuzz.sameness import difference
 from benchmarks.fuzz.values import AliasValue, TensorValue, Value
 
 __all__ = ["are_both_right", "fits_the_kernel"]

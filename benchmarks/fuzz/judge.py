@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from benchmarks.fuzz.outcome import Died, Outcome, Raised, Returned
 from benchmarks.fuzz.program import Call
 from benchmarks.fuzz.reasons import reason
+from benchmarks.fuzz.sameness import difference
 
 __all__ = ["Finding", "judge", "judge_alone", "normal"]
 
@@ -29,7 +27,6 @@ NEVER = frozenset(("AssertionError", "SystemError", "UnboundLocalError", "Recurs
 _SANITIZER = re.compile(r"(?:ERROR: AddressSanitizer: ([\w-]+))|(runtime error: [^\n]+)")
 _FRAME = re.compile(r"#\d+ \S+ in (\S+) (?!/usr|\.\./)(\S*/)?([\w.]+\.(?:pxi|pyx|cpp|h|c)\b)?")
 _BIG = re.compile(r"2\*\*\d\d|\d{6}|e\d\d|HugeIndex|LongLen")
-_TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float64": 1e-9, "complex128": 1e-9}
 
 
 @dataclass(frozen=True)
@@ -120,57 +117,3 @@ def _returned(call: Call, ours: Returned, theirs: Outcome | None) -> Finding | N
                 what = f"afterwards {name} is, in PyTorch, {theirs_after!r:.400}\nours {ours.tensors.get(name)!r:.400}"
                 return _finding(call, "value", f"an argument afterwards: {differs}", what)
     return None
-
-
-# ---------------------------------------------------------------- values
-
-
-def difference(ours: Any, theirs: Any, dtype: str = "") -> str | None:
-    """In what two plain values differ, None where they do not."""
-    if isinstance(theirs, Mapping) and "elements" in theirs:
-        return _tensors_differ(ours, theirs)
-    if isinstance(theirs, Mapping):
-        if not isinstance(ours, Mapping) or ours.keys() != theirs.keys():
-            return "keys"
-        return next(filter(None, (difference(ours[key], theirs[key]) for key in theirs)), None)
-    if isinstance(theirs, (list, tuple)):
-        if not isinstance(ours, (list, tuple)):
-            return "kind of result"
-        if len(ours) != len(theirs):
-            return "length"
-        return next(filter(None, map(difference, ours, theirs)), None)
-    if theirs == "object" or ours == "object":
-        return None if theirs == ours else "kind of result"
-    if type(ours) is not type(theirs):
-        return f"{type(ours).__name__} for {type(theirs).__name__}"
-    return None if _equal(ours, theirs, _TOLERANCE.get(dtype, 2e-5)) else "value"
-
-
-def _tensors_differ(ours: Any, theirs: Mapping[str, Any]) -> str | None:
-    if not isinstance(ours, Mapping) or "elements" not in ours:
-        return "kind of result"
-    for what in ("dtype", "shape", "device", "grad"):
-        if ours[what] != theirs[what]:
-            return f"{what} {ours[what]} for {theirs[what]}" if what in ("dtype", "grad", "device") else what
-    mine, other = ours["elements"], theirs["elements"]
-    tolerance = _TOLERANCE.get(theirs["dtype"], 2e-5)
-    pairs = zip(_flat(mine), _flat(other), strict=False)
-    if (mine is None) != (other is None) or not all(_equal(a, b, tolerance) for a, b in pairs):
-        return "elements"
-    return None
-
-
-def _flat(value: Any) -> Any:
-    if isinstance(value, list):
-        for item in value:
-            yield from _flat(item)
-    else:
-        yield value
-
-
-def _equal(a: Any, b: Any, tolerance: float) -> bool:
-    if isinstance(a, complex) and isinstance(b, complex):
-        return _equal(a.real, b.real, tolerance) and _equal(a.imag, b.imag, tolerance)
-    if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance) or (math.isnan(a) and math.isnan(b))
-    return bool(a == b)

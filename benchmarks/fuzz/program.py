@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from benchmarks.fuzz.targets import Parameter, Target
-from benchmarks.fuzz.values import CLASSES, AliasValue, ListValue, PlainValue, TensorValue, Value, tensors_in
+from benchmarks.fuzz.values import CLASSES, AliasValue, ListValue, PlainValue, TensorValue, Value, tensors_in, values_in
 
 __all__ = ["Argument", "Call"]
 
@@ -99,8 +99,9 @@ class Call:
         """Where its tensors lie."""
         found = {tensor.device for tensor in self.tensors()}
         for argument in self.arguments:
-            if isinstance(argument.value, PlainValue):
-                found |= {name for name in ("npu", "meta") if name in argument.value.text}
+            for value in values_in(argument.value):
+                if isinstance(value, PlainValue):
+                    found |= {name for name in ("npu", "meta") if name in value.text}
         return found
 
     def moved(self, before: str, after: str) -> Call:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.fuzz.outcome import Outcome, Raised, Returned
+from benchmarks.fuzz.sameness import (
+    same_but_for_grad,
+    same_but_for_nan,
+    same_but_for_tangents,
+    same_form,
+    same_magnitudes,
+)
 from benchmarks.fuzz.values import TensorValue
 
 if TYPE_CHECKING:
@@ -56,57 +62,6 @@ _RANDOM = re.compile(r"rand|normal_?$|uniform|bernoulli|dropout|exponential|kaim
 _UNINITIALISED = re.compile(r"empty|resize|set_$|alloc")
 
 
-def _same_form(call: Call, ours: Outcome, theirs: Outcome | None) -> bool:
-    from benchmarks.fuzz.judge import difference
-
-    if not isinstance(ours, Returned) or not isinstance(theirs, Returned):
-        return False
-    return difference(_without_elements(ours.value), _without_elements(theirs.value)) is None
-
-
-def _without_elements(value: object) -> object:
-    if isinstance(value, dict) and "elements" in value:
-        return {**value, "elements": None}
-    if isinstance(value, dict):
-        return {key: _without_elements(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_elements(item) for item in value]
-    return 0.0 if isinstance(value, (int, float)) else value
-
-
-def _same_but_for_nan(ours: Outcome, theirs: Outcome | None) -> bool:
-    """Whether two tensors differ only where PyTorch's is NaN."""
-    from benchmarks.fuzz.judge import difference
-
-    def masked(mine: object, other: object) -> object:
-        if isinstance(mine, list) and isinstance(other, list) and len(mine) == len(other):
-            return [masked(a, b) for a, b in zip(mine, other, strict=True)]
-        return other if isinstance(other, float) and math.isnan(other) else mine
-
-    if not isinstance(ours, Returned) or not isinstance(theirs, Returned):
-        return False
-    mine, other = ours.value, theirs.value
-    if not isinstance(mine, dict) or not isinstance(other, dict) or "elements" not in mine:
-        return False
-    return difference({**mine, "elements": masked(mine["elements"], other.get("elements"))}, other) is None
-
-
-def _same_but_for_grad(ours: Outcome, theirs: Outcome | None) -> bool:
-    """Whether two results differ only where PyTorch's requires a gradient, and ours none."""
-    from benchmarks.fuzz.judge import difference
-
-    def masked(mine: object, other: object) -> object:
-        if isinstance(mine, list) and isinstance(other, list) and len(mine) == len(other):
-            return [masked(a, b) for a, b in zip(mine, other, strict=True)]
-        if isinstance(mine, dict) and isinstance(other, dict) and other.get("grad") is True:
-            return {**mine, "grad": True}
-        return mine
-
-    if not isinstance(ours, Returned) or not isinstance(theirs, Returned):
-        return False
-    return difference(masked(ours.value, theirs.value), theirs.value) is None
-
-
 def _name(call: Call) -> str:
     return call.target.name
 
@@ -131,7 +86,7 @@ _PYTHONS_WORDS = re.compile(
     r"^'[^']+' object is not (?:callable|iterable|subscriptable|an iterator)|^object of type '[^']+' has no len\(\)|"
     r"^'[^']+' object cannot be interpreted|not supported between instances of|^unsupported operand|^bad operand type|"
     r"^can't multiply sequence|^cannot unpack non-iterable|^'[^']+' object does not support|"
-    r"^only integers, slices|^unhashable type"
+    r"^only integers, slices|^unhashable type|^(?:not enough|too many) values to unpack|^ufunc '"
 )
 _CONSIDERED = {"TypeError", "ValueError", "RuntimeError", "IndexError"}
 
@@ -158,8 +113,27 @@ def _written_over(call: Call) -> bool:
     """
     first = call.arguments[0].value if call.arguments else None
     overlaps = isinstance(first, TensorValue) and first.layout in ("window", "expanded")
+    if _name(call).endswith("as_strided_scatter"):
+        return overlaps or _strides_overlap(call)
     viewed = re.search(r"^v\d+ = ", call.source(), re.MULTILINE) is not None
     return (overlaps and _name(call).endswith(("_", ".copy", "_scatter"))) or (viewed and _name(call).endswith("_"))
+
+
+def _strides_overlap(call: Call) -> bool:
+    """Whether places that `as_strided_scatter` writes to are the same: a stride within what smaller ones reach."""
+    lists = re.findall(r"[\[(]([-\d, ]+)[\])]", call.source().splitlines()[-1].partition("(")[2])
+    if len(lists) < 2:
+        return False
+    size, stride = ([int(n) for n in text.split(",") if n.strip()] for text in lists[-2:])
+    reached = 0
+    for step, count in sorted(zip(stride, size, strict=False)):
+        if count > 1 and step <= reached:
+            return True
+        reached += step * (count - 1)
+    return False
+
+
+_SIZES_ALONE = re.compile(r"torch\.Tensor\((?:torch\.Size\(\[[^\]]*\]\)|[\w.*()-]+(?:, [\w.*()-]+)*)\)$")
 
 
 # Of these PyTorch reads a size of one tensor that the rank of another promises.
@@ -174,12 +148,18 @@ REASONS = (
     Reason(
         "random numbers are other ones; shape and dtype are compared",
         _kinds("value"),
-        lambda call, ours, theirs: _RANDOM.search(_name(call)) is not None and _same_form(call, ours, theirs),
+        lambda call, ours, theirs: _RANDOM.search(_name(call)) is not None and same_form(call, ours, theirs),
     ),
     Reason(
         "memory that nobody wrote to has no values; shape and dtype are compared",
         _kinds("value"),
-        lambda call, ours, theirs: _UNINITIALISED.search(_name(call)) is not None and _same_form(call, ours, theirs),
+        lambda call, ours, theirs: (
+            (
+                _UNINITIALISED.search(_name(call)) is not None
+                or (_name(call) == "torch.Tensor" and _SIZES_ALONE.search(call.source()) is not None)
+            )
+            and same_form(call, ours, theirs)
+        ),
     ),
     Reason(
         "tensors on npu and elsewhere: PyTorch's side ran on one device",
@@ -233,6 +213,11 @@ REASONS = (
         ),
     ),
     Reason(
+        "Python's own `**` has a third argument, None; called by name with it PyTorch's wrapper gives NotImplemented",
+        _kinds("value"),
+        lambda call, ours, theirs: _name(call).endswith("pow__") and len(call.arguments) > 2,
+    ),
+    Reason(
         "PyTorch has no memory for what ours computes without, or the other way round",
         _kinds("hang accepted value"),
         lambda call, ours, theirs: NO_MEMORY.search(_message(theirs)) is not None,
@@ -245,7 +230,9 @@ REASONS = (
     Reason(
         "pinned memory is for an accelerator: ours has the NPU, PyTorch's side has none",
         _kinds("accepted"),
-        lambda call, ours, theirs: "pin_memory=True requires" in _message(theirs),
+        lambda call, ours, theirs: (
+            re.search("pin_memory=True requires|does not support pinned memory", _message(theirs)) is not None
+        ),
     ),
     Reason(
         "a dtype that PyTorch has no kernel for, and ours has",
@@ -257,6 +244,62 @@ REASONS = (
         ),
     ),
     Reason(
+        "a number that stands for no dtype: PyTorch cuts it to 8 bits, and goes on with the dtype of what is left",
+        _kinds("refused error"),
+        lambda call, ours, theirs: (
+            re.search(r"must be torch\.dtype(?: or None)?, not int$", _message(ours).partition("\n")[0]) is not None
+        ),
+    ),
+    Reason(
+        "tensors on meta and elsewhere are told before what is wrong with a number, or what meta has no values for",
+        _kinds("error"),
+        lambda call, ours, theirs: (
+            "meta" in call.devices()
+            and "Expected all tensors to be on the same device" in _message(ours)
+            and isinstance(theirs, Raised)
+            and bool({"OverflowError", "NotImplementedError"} & set(theirs.bases))
+        ),
+    ),
+    Reason(
+        "PyTorch has no kernel for a dtype, and says so before it compares the operands' dtypes; ours has one",
+        _kinds("error"),
+        lambda call, ours, theirs: (
+            _raises(theirs, "NotImplementedError")
+            and "not implemented for '" in _message(theirs)
+            and re.match("expected (scalar type|m1 and m2)", _message(ours)) is not None
+        ),
+    ),
+    Reason(
+        "an overload that PyTorch itself has for other devices only, and ours does not declare",
+        _kinds("error"),
+        lambda call, ours, theirs: (
+            re.match(r"Could not run 'aten::\S+' with arguments from the 'CPU' backend", _message(theirs)) is not None
+            and isinstance(ours, Raised)
+            and "TypeError" in ours.bases
+        ),
+    ),
+    Reason(
+        "among indices None is a whole dimension, here as in an overload's schema; PyTorch's methods leave it out",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            _name(call).rstrip("_").endswith(".index_put")
+            and re.match(r"expected Tensor as element \d+ in .* but got NoneType", _message(theirs)) is not None
+        ),
+    ),
+    Reason(
+        "whether a number fits a dtype is asked where it is written, and on meta nothing is",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            "meta" in call.devices()
+            and re.match("could not convert to type .* without overflow", _message(theirs)) is not None
+        ),
+    ),
+    Reason(
+        "PyTorch's product of a size and how often it is repeated overflows 64 bits, and another size is left",
+        _kinds("refused"),
+        lambda call, ours, theirs: _name(call).endswith(".repeat") and "overflow" in _message(ours),
+    ),
+    Reason(
         "a meta tensor beside one with values: PyTorch reads what is behind its null pointer",
         _kinds("refused value"),
         lambda call, ours, theirs: "meta" in call.devices(),
@@ -265,6 +308,14 @@ REASONS = (
         "an overload, a dtype or a device that is declared for PyTorch and not for ours: says so",
         _kinds("refused error"),
         lambda call, ours, theirs: isinstance(ours, Raised) and "NotImplementedError" in ours.bases,
+    ),
+    Reason(
+        "`view(dtype)`, which reads elements as those of another dtype, is no overload of ours: says so",
+        _kinds("refused error"),
+        lambda call, ours, theirs: (
+            _name(call).endswith(".view")
+            and re.search("'size'.* must be tuple of ints, not d?type$", _message(ours).partition("\n")[0]) is not None
+        ),
     ),
     Reason(
         "PyTorch goes on with an argument of a wrong type until the interpreter stops it; ours says what is wrong",
@@ -324,17 +375,17 @@ REASONS = (
     Reason(
         "of infinity PyTorch's float32 gelu is NaN, its gelu of one element or of float64 infinity, as ours always is",
         _kinds("value"),
-        lambda call, ours, theirs: "gelu" in _name(call) and _same_but_for_nan(ours, theirs),
+        lambda call, ours, theirs: "gelu" in _name(call) and same_but_for_nan(ours, theirs),
     ),
     Reason(
-        "PyTorch asserts what an argument is; ours is a TypeError, or a ValueError, that says so",
+        "PyTorch asserts what an argument is; ours is an error that says so",
         _kinds("error"),
         lambda call, ours, theirs: (
             isinstance(theirs, Raised)
             and isinstance(ours, Raised)
             and theirs.bases[0] == "AssertionError"
-            and bool({"TypeError", "ValueError"} & set(ours.bases))
-            and re.search("must be|modes are called at|got no inputs", _message(ours)) is not None
+            and bool({"TypeError", "ValueError", "RuntimeError"} & set(ours.bases))
+            and re.search("must be|have to be|modes are called at|got no inputs", _message(ours)) is not None
         ),
     ),
     Reason(
@@ -358,7 +409,7 @@ REASONS = (
             or (
                 re.search(r"torch\.func\.(jacfwd|hessian|jvp)$", _name(call)) is not None
                 and any(t.layout == "window" for t in call.tensors())
-                and _same_form(call, ours, theirs)
+                and same_but_for_tangents(call, ours, theirs)
             )
         ),
     ),
@@ -367,7 +418,7 @@ REASONS = (
         _kinds("value"),
         lambda call, ours, theirs: (
             re.search(r"torch\.func\.(jacfwd|hessian|jvp)$", _name(call)) is not None
-            and _same_but_for_grad(ours, theirs)
+            and same_but_for_grad(ours, theirs)
         ),
     ),
     Reason(
@@ -388,7 +439,7 @@ REASONS = (
     Reason(
         "what is written where elements share memory depends on the order, which is each library's own",
         _kinds("value"),
-        lambda call, ours, theirs: _written_over(call) and _same_form(call, ours, theirs),
+        lambda call, ours, theirs: _written_over(call) and same_form(call, ours, theirs),
     ),
     Reason(
         "PyTorch compares no shapes here, and reads beyond the smaller tensor",
@@ -439,26 +490,34 @@ REASONS = (
         lambda call, ours, theirs: _raises(theirs, "UnicodeDecodeError") and isinstance(ours, Raised),
     ),
     Reason(
-        "PyTorch's sub negates alpha in 64 bits, in which -2**63 stays what it is",
+        "PyTorch's sub of floats negates an integer alpha in 64 bits, in which -2**63 stays what it is",
         _kinds("value"),
         lambda call, ours, theirs: (
             re.search(r"\.r?sub_?$", _name(call)) is not None
             and "-2**63" in call.source()
-            and _same_form(call, ours, theirs)
+            and same_magnitudes(ours, theirs)
         ),
     ),
     Reason(
         "PyTorch's vmap takes the first of a batch of none, to learn the dtype beside a number",
         _kinds("accepted"),
         lambda call, ours, theirs: (
-            _name(call).startswith("torch.func.")
+            _name(call).startswith(("torch.func.", "torch.vmap"))
             and "index 0 out of range for tensor of size [0] at dimension 0" in _message(theirs)
         ),
     ),
     Reason(
         "`==` of a tensor and an array compares their elements in both libraries, `!=` here as well",
         _kinds("value"),
-        lambda call, ours, theirs: _name(call).endswith(".__ne__") and "numpy." in call.source(),
+        lambda call, ours, theirs: (
+            _name(call).endswith(".__ne__")
+            and "numpy." in call.source()
+            and isinstance(ours, Returned)
+            and isinstance(theirs, Returned)
+            and isinstance(ours.value, dict)
+            and ours.value.get("dtype") == "bool"
+            and not isinstance(theirs.value, dict)  # NotImplemented
+        ),
     ),
     Reason(
         "a Size of more than 64 bits, which PyTorch makes and then neither prints nor counts",
@@ -500,10 +559,25 @@ REASONS = (
         ),
     ),
     Reason(
-        "None for a tensor is an undefined tensor for PyTorch's operators, and some hand it on",
-        _kinds("refused"),
+        "two numbers beside a tensor of integers are (other, alpha): PyTorch reads those of which one is a tensor, too",
+        _kinds("accepted"),
         lambda call, ours, theirs: (
-            "must be Tensor, not NoneType" in _message(ours) and isinstance(theirs, Returned) and theirs.value is None
+            re.search(r"\.(add|sub)_?$", _name(call)) is not None
+            and "argument alpha must not be a floating point number" in _message(theirs)
+            and len(call.arguments) == 3
+        ),
+    ),
+    Reason(
+        "of more gradients than tensors PyTorch drops the rest without a word; ours says that there are too many",
+        _kinds("refused"),
+        lambda call, ours, theirs: re.match(r"got \d+ tensors and \d+ gradients", _message(ours)) is not None,
+    ),
+    Reason(
+        "None for a tensor is an undefined tensor for PyTorch's operators: some hand it on, some read its sizes",
+        _kinds("refused error"),
+        lambda call, ours, theirs: (
+            "must be Tensor, not NoneType" in _message(ours)
+            and (_raises(theirs, "IndexError") or (isinstance(theirs, Returned) and theirs.value is None))
         ),
     ),
     Reason(
@@ -512,16 +586,68 @@ REASONS = (
         lambda call, ours, theirs: _message(theirs).startswith("Could not get qualified name for class"),
     ),
     Reason(
-        "the empty string has no item that is no number, and is a list of none for PyTorch's operators",
+        "the empty string has no item that is no number, and is a shape without dimensions for broadcast_shapes",
         _kinds("refused"),
-        lambda call, ours, theirs: (
-            re.search("must be .* of ints, not str|list of ints, got (str|bytes)$", _message(ours)) is not None
-        ),
+        lambda call, ours, theirs: re.search("list of ints, got (str|bytes)$", _message(ours)) is not None,
     ),
     Reason(
         "what has a __torch_function__, as torch.Tensor and what has every attribute, stands for any argument there",
         _kinds("refused"),
         lambda call, ours, theirs: re.search("must be bool, not (Anything|type)$", _message(ours)) is not None,
+    ),
+    Reason(
+        "PyTorch takes any number for a dtype where an operator is called, and cuts it to a byte",
+        _kinds("refused"),
+        lambda call, ours, theirs: (
+            _name(call).startswith("torch.ops.")
+            and re.search(r"must be torch\.dtype( or None)?, not int", _message(ours)) is not None
+        ),
+    ),
+    Reason(
+        "a sample of a batch of none, for which no memory has room: PyTorch counts no bytes before it needs them",
+        _kinds("refused"),
+        lambda call, ours, theirs: (
+            _name(call).endswith("vmap") and _message(ours).startswith("Storage size calculation overflowed")
+        ),
+    ),
+    Reason(
+        "PyTorch records linearize with a mode that refuses subclasses; ours only computes",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            _name(call) == "torch.func.linearize" and "torch.fx.experimental.proxy_tensor" in _message(theirs)
+        ),
+    ),
+    Reason(
+        "PyTorch's gradgradcheck joins the inputs, a Size, with tensors, of which a Size is not made",
+        _kinds("error"),
+        lambda call, ours, theirs: (
+            _name(call).endswith("gradgradcheck") and _message(theirs).startswith("torch.Size() takes an iterable")
+        ),
+    ),
+    Reason(
+        "of a schema with a name PyTorch makes an operator of both names, and then finds none of the first",
+        _kinds("error"),
+        lambda call, ours, theirs: (
+            _name(call) == "torch.library.custom_op"
+            and _message(ours).startswith("expected schema to look like")
+            and re.search("does not exist|has no attribute", _message(theirs)) is not None
+        ),
+    ),
+    Reason(
+        "PyTorch's rule for meta tensors refuses a number on the CPU as dividend, which its other operators take",
+        _kinds("accepted"),
+        lambda call, ours, theirs: (
+            "floor_divide" in _name(call)
+            and re.match(
+                r"Expected divisor \(b\) to be on the same device \(cpu\) .* but it is found on meta", _message(theirs)
+            )
+            is not None
+        ),
+    ),
+    Reason(
+        "PyTorch takes the class Tensor for an array of CUDA's, as it has an attribute of that name",
+        _kinds("error"),
+        lambda call, ours, theirs: _message(theirs) == "`__cuda_array_interface__` must be a dict",
     ),
     Reason(
         "both had no memory",

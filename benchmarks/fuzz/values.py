@@ -11,7 +11,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-__all__ = ["CLASSES", "AliasValue", "ListValue", "PlainValue", "TensorValue", "Value", "dtype_kind", "tensors_in"]
+__all__ = [
+    "CLASSES",
+    "AliasValue",
+    "ListValue",
+    "PlainValue",
+    "TensorValue",
+    "Value",
+    "dtype_kind",
+    "tensors_in",
+    "values_in",
+]
 
 # What tests the patience of whoever binds arguments; a call's text begins with those it uses.
 CLASSES = {
@@ -211,10 +221,15 @@ class ListValue:
 Value = PlainValue | TensorValue | AliasValue | ListValue
 
 
+def values_in(value: Value) -> Iterator[Value]:
+    """The values of a list, and of the lists in it; any other value itself."""
+    if isinstance(value, ListValue):
+        for item in value.items:
+            yield from values_in(item)
+    else:
+        yield value
+
+
 def tensors_in(value: Value) -> Iterator[TensorValue]:
     """The tensors of a value, those in lists too."""
-    if isinstance(value, TensorValue):
-        yield value
-    elif isinstance(value, ListValue):
-        for item in value.items:
-            yield from tensors_in(item)
+    return (item for item in values_in(value) if isinstance(item, TensorValue))
