@@ -340,7 +340,7 @@ def copy(op, self, src, non_blocking):
 def clone(op, self):
     """A copy with memory of its own."""
     op.returns(like(self))
-    op.python("mindtorch_v2.kernels.creation:clone", device=("CPU", "NPU"))
+    op.python("mindtorch_v2._core:cloned", device=("CPU", "NPU"))
 
     @op.gradient
     def _(grad):
@@ -353,8 +353,8 @@ def clone(op, self):
 )
 def _to_copy(op, self):
     """A copy in another dtype or on another device."""
-    op.python("mindtorch_v2.kernels.creation:to_copy", device=("CPU", "NPU"))
-    op.python("mindtorch_v2.kernels.creation:to_copy_fake", device="Meta")
+    op.python("mindtorch_v2._core:copied_to", device=("CPU", "NPU"))
+    op.python("mindtorch_v2._core:copied_to_size", device="Meta")
 
     @op.gradient
     def _(grad):
@@ -366,7 +366,7 @@ def _to_copy(op, self):
 )
 def contiguous(op, self):
     """Self if it is contiguous, else a contiguous copy."""
-    op.python("mindtorch_v2.kernels.creation:contiguous", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:made_contiguous", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -471,7 +471,7 @@ def uniform_(op, self):
     variants=("method",),
     overlap_check=("Internal", "Partial"),
 )
-def bernoulli_(op, self):
+def _bernoulli__float(op, self):
     """Every element 1 with probability p, else 0."""
     op.returns(self)
     op.python("mindtorch_v2.kernels.random:bernoulli_")
@@ -479,6 +479,23 @@ def bernoulli_(op, self):
     @op.gradient
     def _(grad):
         return {self: torch.ops.aten.zeros_like(grad)}
+
+
+@_lib.operator(
+    "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    variants=("method",),
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _bernoulli__tensor(op, self, p):
+    """Every element 1 with the probability that `p` has at its place, else 0."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.random:bernoulli_at_")
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.zeros_like(grad), p: torch.ops.aten.zeros(p.shape, dtype=p.dtype, device=p.device)}
 
 
 @_lib.operator(
@@ -521,4 +538,5 @@ arange = torch.ops.aten.arange
 fill_ = torch.ops.aten.fill_
 fill = torch.ops.aten.fill
 randint = torch.ops.aten.randint
+bernoulli_ = torch.ops.aten.bernoulli_
 to = torch.ops.aten.to

@@ -587,9 +587,23 @@ class _UniformInPlace(OpOverload):
 
 uniform_: _UniformInPlace
 
-class _BernoulliInPlace(OpOverload):
+class _BernoulliInPlaceFloat(OpOverload):
+    def __call__(op, self: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor: ...
+
+class _BernoulliInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, p: Tensor, *, generator: Any = None) -> Tensor: ...
+
+class _BernoulliInPlaceOverloads(OpOverloadPacket):
+    float: _BernoulliInPlaceFloat
+    Tensor: _BernoulliInPlaceTensor
+
+class _BernoulliInPlace(_BernoulliInPlaceOverloads):
+    @overload
     def __call__(op, self: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
         """Every element 1 with probability p, else 0."""
+    @overload
+    def __call__(op, self: Tensor, p: Tensor, *, generator: Any = None) -> Tensor:
+        """Every element 1 with the probability that `p` has at its place, else 0."""
 
 bernoulli_: _BernoulliInPlace
 

@@ -100,10 +100,12 @@ def addmm(op, self, mat1, mat2, beta, alpha):
         mat1.numel() * mat2.size(1) >= 16777216,
     ):
         op.python("mindtorch_v2.kernels.mindspore:addmm")
-    else:
+    elif self.is_floating_point():
         op.launch(
             "CPU", _libmindtorch_cpu["mt_addmm"], desc(self), desc(mat1), desc(mat2), desc(out), f64(beta), f64(alpha)
         )
+    else:
+        op.python("mindtorch_v2.kernels.numbers:addmm")
 
     @op.gradient
     def _(grad):
@@ -116,8 +118,21 @@ def addmm(op, self, mat1, mat2, beta, alpha):
 )
 def baddbmm(op, self, batch1, batch2, beta, alpha):
     """beta * self + alpha * batch1 @ batch2."""
+    op.check(batch1.dim() == 3, message=f"batch1 must be a 3D tensor, got {batch1.dim()}D")
+    op.check(batch2.dim() == 3, message=f"batch2 must be a 3D tensor, got {batch2.dim()}D")
+    op.check(
+        self.dim() <= 3,
+        broadcast_shapes(self.shape, [batch1.size(0), batch1.size(1), batch2.size(2)])
+        == [batch1.size(0), batch1.size(1), batch2.size(2)],
+        message=(
+            f"The expanded size of self must match its existing size: target sizes are [{batch1.size(0)}, "
+            f"{batch1.size(1)}, {batch2.size(2)}], self has {self.shape}"
+        ),
+    )
     op.check(self.dtype == batch1.dtype, batch1.dtype == batch2.dtype)
-    if any_of(self.is_floating_point(), self.is_complex()):
+    if all_of(beta == 0, any_of(self.is_floating_point(), self.is_complex())):
+        op.returns(batch1.bmm(batch2) * alpha)
+    elif any_of(self.is_floating_point(), self.is_complex()):
         op.returns(self * beta + batch1.bmm(batch2) * alpha)
     else:
         op.python("mindtorch_v2.kernels.numbers:baddbmm", device="any")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import (
+    absolute,
     all_of,
     any_of,
     broadcast,
@@ -384,6 +385,10 @@ def _div__scalar(op, self, other):
 def _div__tensor(op, self, other):
     """`div` in place."""
     op.check(
+        any_of(self.is_floating_point(), self.is_complex()),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.check(
         can_cast(result_type(self, other), self.dtype),
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
@@ -699,7 +704,6 @@ def _pow_tensor_scalar(op, self, exponent):
         op.launch("CPU", _libmindtorch_cpu["mt_pow_scalar"], desc(self), f64(exponent), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:pow")
-    op.python("mindtorch_v2.kernels.numbers:pow", device="any")
 
     @op.gradient
     def _(grad):
@@ -714,7 +718,10 @@ def _pow_tensor_scalar(op, self, exponent):
 def _pow_scalar(op, self, exponent):
     """A number to the power of a tensor."""
     out = op.returns(empty(exponent.shape, result_type(exponent, self), exponent))
-    op.launch("CPU", _libmindtorch_cpu["mt_rpow_scalar"], desc(exponent), f64(self), desc(out))
+    if absolute(self) <= 9007199254740992:
+        op.launch("CPU", _libmindtorch_cpu["mt_rpow_scalar"], desc(exponent), f64(self), desc(out))
+    else:
+        op.python("mindtorch_v2.kernels.numbers:pow_of")
 
     @op.gradient
     def _(grad):

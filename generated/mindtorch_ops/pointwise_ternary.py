@@ -58,7 +58,12 @@ def addcmul(op, self, tensor1, tensor2, value):
             self,
         )
     )
-    op.launch("CPU", _libmindtorch_cpu["mt_addcmul"], desc(self), desc(tensor1), desc(tensor2), desc(out), f64(value))
+    if self.is_floating_point():
+        op.launch(
+            "CPU", _libmindtorch_cpu["mt_addcmul"], desc(self), desc(tensor1), desc(tensor2), desc(out), f64(value)
+        )
+    else:
+        op.python("mindtorch_v2.kernels.numbers:addcmul")
 
     @op.gradient
     def _(grad):
@@ -82,7 +87,12 @@ def addcmul_(op, self, tensor1, tensor2, value):
         ),
     )
     op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_addcmul"], desc(self), desc(tensor1), desc(tensor2), desc(self), f64(value))
+    if self.is_floating_point():
+        op.launch(
+            "CPU", _libmindtorch_cpu["mt_addcmul"], desc(self), desc(tensor1), desc(tensor2), desc(self), f64(value)
+        )
+    else:
+        op.compute(self.copy_(torch.ops.aten.addcmul(self, tensor1, tensor2, value=value)), device="CPU")
 
     @op.gradient
     def _(grad):
@@ -469,15 +479,27 @@ def clamp_(op, self, min, max):
 
 
 @_lib.operator("clamp_min(Tensor self, Scalar min) -> Tensor", tags="pointwise", variants=("function", "method"))
-def clamp_min(op, self, min):
+def _clamp_min_default(op, self, min):
     """Each element, at least `min`."""
     op.returns(torch.ops.aten.clamp(self, min, None))
 
 
+@_lib.operator("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _clamp_min_tensor(op, self, min):
+    """Each element, at least that of `min`."""
+    op.returns(torch.ops.aten.maximum(self, min))
+
+
 @_lib.operator("clamp_max(Tensor self, Scalar max) -> Tensor", tags="pointwise", variants=("function", "method"))
-def clamp_max(op, self, max):
+def _clamp_max_default(op, self, max):
     """Each element, at most `max`."""
     op.returns(torch.ops.aten.clamp(self, None, max))
+
+
+@_lib.operator("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _clamp_max_tensor(op, self, max):
+    """Each element, at most that of `max`."""
+    op.returns(torch.ops.aten.minimum(self, max))
 
 
 lerp = torch.ops.aten.lerp
@@ -485,3 +507,5 @@ lerp_ = torch.ops.aten.lerp_
 where = torch.ops.aten.where
 masked_fill = torch.ops.aten.masked_fill
 masked_fill_ = torch.ops.aten.masked_fill_
+clamp_min = torch.ops.aten.clamp_min
+clamp_max = torch.ops.aten.clamp_max

@@ -172,14 +172,42 @@ class _ClampInPlace(OpOverload):
 
 clamp_: _ClampInPlace
 
-class _ClampMin(OpOverload):
+class _ClampMinDefault(OpOverload):
+    def __call__(op, self: Tensor, min: float) -> Tensor: ...
+
+class _ClampMinTensor(OpOverload):
+    def __call__(op, self: Tensor, min: Tensor) -> Tensor: ...
+
+class _ClampMinOverloads(OpOverloadPacket):
+    default: _ClampMinDefault
+    Tensor: _ClampMinTensor
+
+class _ClampMin(_ClampMinOverloads):
+    @overload
     def __call__(op, self: Tensor, min: float) -> Tensor:
         """Each element, at least `min`."""
+    @overload
+    def __call__(op, self: Tensor, min: Tensor) -> Tensor:
+        """Each element, at least that of `min`."""
 
 clamp_min: _ClampMin
 
-class _ClampMax(OpOverload):
+class _ClampMaxDefault(OpOverload):
+    def __call__(op, self: Tensor, max: float) -> Tensor: ...
+
+class _ClampMaxTensor(OpOverload):
+    def __call__(op, self: Tensor, max: Tensor) -> Tensor: ...
+
+class _ClampMaxOverloads(OpOverloadPacket):
+    default: _ClampMaxDefault
+    Tensor: _ClampMaxTensor
+
+class _ClampMax(_ClampMaxOverloads):
+    @overload
     def __call__(op, self: Tensor, max: float) -> Tensor:
         """Each element, at most `max`."""
+    @overload
+    def __call__(op, self: Tensor, max: Tensor) -> Tensor:
+        """Each element, at most that of `max`."""
 
 clamp_max: _ClampMax

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import any_of, broadcast, can_cast, desc, empty, f64, like, result_type
+from mindtorch_v2.library.definitions import any_of, broadcast, can_cast, desc, empty, f64, like, none_of, result_type
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -148,7 +148,8 @@ def abs(op, self):
     overlap_check=("Internal", "Partial"),
 )
 def abs_(op, self):
-    """The in-place variant of ``abs``."""
+    """`abs` in place."""
+    op.check(none_of(self.is_complex()), message="In-place abs is not supported for complex tensors.")
     op.returns(self.copy_(torch.ops.aten.abs(self.clone())))
 
 

@@ -97,7 +97,7 @@ abs: _Abs
 
 class _AbsInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """The in-place variant of ``abs``."""
+        """`abs` in place."""
 
 abs_: _AbsInPlace
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
+from mindtorch_v2.library.definitions import any_of, desc, dim_bits, empty, i64, maximum, none_of, reduced_shape
+from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
     "all",
@@ -24,14 +26,28 @@ __all__ = [
 ]
 
 _lib = Library("aten", "FRAGMENT")
+_libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
 
 
 @_lib.operator("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", variants=("function", "method"))
-def _sum_default(op, self):
+def _sum_default(op, self, dtype):
     """The sum of all elements; of integers as int64."""
-    op.python("mindtorch_v2.kernels.reduction:sum_all")
+    out = op.returns(
+        empty(
+            [],
+            dtype
+            if dtype is not None
+            else self.dtype
+            if any_of(self.is_floating_point(), self.is_complex())
+            else torch.int64,
+            self,
+        )
+    )
+    if dtype is None or dtype != torch.bool:
+        op.launch("CPU", _libmindtorch_cpu["mt_sum"], desc(self), desc(out), i64(dim_bits(None, self.dim())))
+    else:
+        op.python("mindtorch_v2.kernels.reduction:sum_all")
     op.python("mindtorch_v2.kernels.npu:sum_all", device="NPU")
-    op.python("mindtorch_v2.kernels.reduction:sum_all", device="Meta")
 
     @op.gradient
     def _(grad):
@@ -42,20 +58,48 @@ def _sum_default(op, self):
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     variants=("function", "method"),
 )
-def _sum_dim_intlist(op):
+def _sum_dim_intlist(op, self, dim, keepdim, dtype):
     """Sums over dimensions; of integers as int64."""
-    op.python("mindtorch_v2.kernels.reduction:sum_dim")
-    op.python("mindtorch_v2.kernels.reduction:sum_dim", device="Meta")
-    op.backward(
-        "mindtorch_v2.kernels.reduction:sum_dim_backward", setup_context="mindtorch_v2.kernels.reduction:sum_dim_setup"
+    out = op.returns(
+        empty(
+            reduced_shape(self.shape, dim, keepdim),
+            dtype
+            if dtype is not None
+            else self.dtype
+            if any_of(self.is_floating_point(), self.is_complex())
+            else torch.int64,
+            self,
+        )
     )
+    if dtype is None or dtype != torch.bool:
+        op.launch("CPU", _libmindtorch_cpu["mt_sum"], desc(self), desc(out), i64(dim_bits(dim, self.dim())))
+    else:
+        op.python("mindtorch_v2.kernels.reduction:sum_dim")
+
+    @op.gradient
+    def _(grad):
+        return {self: (grad if keepdim else grad.reshape(reduced_shape(self.shape, dim, True))).expand(self.shape)}
 
 
 @_lib.operator("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", variants=("function", "method"))
-def _mean_default(op, self):
+def _mean_default(op, self, dtype):
     """The mean of all elements."""
-    op.python("mindtorch_v2.kernels.reduction:mean_all")
-    op.python("mindtorch_v2.kernels.reduction:mean_all", device="Meta")
+    op.check(
+        dtype is not None or self.is_floating_point() or self.is_complex(),
+        message=(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+            f"{self.dtype}"
+        ),
+    )
+    op.check(
+        dtype is None or dtype.is_floating_point or dtype.is_complex,
+        message=(
+            "mean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            f"Got: {dtype}"
+        ),
+    )
+    out = op.returns(empty([], dtype if dtype is not None else self.dtype, self))
+    op.launch("CPU", _libmindtorch_cpu["mt_mean"], desc(self), desc(out), i64(dim_bits(None, self.dim())))
 
     @op.gradient
     def _(grad):
@@ -66,21 +110,53 @@ def _mean_default(op, self):
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     variants=("function", "method"),
 )
-def _mean_dim(op):
+def _mean_dim(op, self, dim, keepdim, dtype):
     """Means over dimensions."""
-    op.python("mindtorch_v2.kernels.reduction:mean_dim")
-    op.python("mindtorch_v2.kernels.reduction:mean_dim", device="Meta")
-    op.backward(
-        "mindtorch_v2.kernels.reduction:mean_dim_backward",
-        setup_context="mindtorch_v2.kernels.reduction:mean_dim_setup",
+    op.check(
+        dtype is not None or self.is_floating_point() or self.is_complex(),
+        message=(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+            f"{self.dtype}"
+        ),
     )
+    op.check(
+        dtype is None or dtype.is_floating_point or dtype.is_complex,
+        message=(
+            "mean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            f"Got: {dtype}"
+        ),
+    )
+    out = op.returns(empty(reduced_shape(self.shape, dim, keepdim), dtype if dtype is not None else self.dtype, self))
+    op.launch("CPU", _libmindtorch_cpu["mt_mean"], desc(self), desc(out), i64(dim_bits(dim, self.dim())))
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: (
+                (grad if keepdim else grad.reshape(reduced_shape(self.shape, dim, True)))
+                / (self.numel() // maximum(1, reduced_shape(self.shape, dim, True).numel()))
+            ).expand(self.shape)
+        }
 
 
 @_lib.operator("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", variants=("function", "method"))
-def _prod_default(op):
+def _prod_default(op, self, dtype):
     """The product of all elements; of integers as int64."""
-    op.python("mindtorch_v2.kernels.reduction:prod_all")
-    op.python("mindtorch_v2.kernels.reduction:prod_all", device="Meta")
+    out = op.returns(
+        empty(
+            [],
+            dtype
+            if dtype is not None
+            else self.dtype
+            if any_of(self.is_floating_point(), self.is_complex())
+            else torch.int64,
+            self,
+        )
+    )
+    if dtype is None or dtype != torch.bool:
+        op.launch("CPU", _libmindtorch_cpu["mt_prod"], desc(self), desc(out), i64(dim_bits(None, self.dim())))
+    else:
+        op.python("mindtorch_v2.kernels.reduction:prod_all")
     op.backward(
         "mindtorch_v2.kernels.reduction:prod_all_backward",
         setup_context="mindtorch_v2.kernels.reduction:prod_all_setup",
@@ -91,10 +167,23 @@ def _prod_default(op):
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     variants=("function", "method"),
 )
-def _prod_dim_int(op):
+def _prod_dim_int(op, self, dim, keepdim, dtype):
     """Products over a dimension; of integers as int64."""
-    op.python("mindtorch_v2.kernels.reduction:prod_dim")
-    op.python("mindtorch_v2.kernels.reduction:prod_dim", device="Meta")
+    out = op.returns(
+        empty(
+            reduced_shape(self.shape, [dim], keepdim),
+            dtype
+            if dtype is not None
+            else self.dtype
+            if any_of(self.is_floating_point(), self.is_complex())
+            else torch.int64,
+            self,
+        )
+    )
+    if dtype is None or dtype != torch.bool:
+        op.launch("CPU", _libmindtorch_cpu["mt_prod"], desc(self), desc(out), i64(dim_bits([dim], self.dim())))
+    else:
+        op.python("mindtorch_v2.kernels.reduction:prod_dim")
     op.backward(
         "mindtorch_v2.kernels.reduction:prod_dim_backward",
         setup_context="mindtorch_v2.kernels.reduction:prod_dim_setup",
@@ -104,9 +193,15 @@ def _prod_dim_int(op):
 @_lib.operator("max(Tensor self) -> Tensor", variants=("function", "method"))
 def _max_default(op, self):
     """The largest element; NaN if there is one. Equal extremes share the gradient evenly."""
-    out = op.returns()
-    op.python("mindtorch_v2.kernels.reduction:max_all")
-    op.python("mindtorch_v2.kernels.reduction:max_all", device="Meta")
+    op.check(
+        self.numel() > 0,
+        message=(
+            "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+            "'dim' argument."
+        ),
+    )
+    out = op.returns(empty([], self.dtype, self))
+    op.launch("CPU", _libmindtorch_cpu["mt_amax"], desc(self), desc(out), i64(dim_bits(None, self.dim())))
 
     @op.gradient
     def _(grad):
@@ -134,29 +229,71 @@ def _max_other(op, self, other):
 
 
 @_lib.operator("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", variants=("function", "method"))
-def amax(op):
+def amax(op, self, dim, keepdim):
     """The largest elements over dimensions."""
-    op.python("mindtorch_v2.kernels.reduction:amax")
-    op.python("mindtorch_v2.kernels.reduction:amax", device="Meta")
+    op.check(
+        any_of(self.numel() > 0, dim.rank() > 0),
+        message=(
+            "amax(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+            "'dim' argument."
+        ),
+    )
+    op.check(
+        any_of(self.numel() > 0, self.size(dim[0]) > 0),
+        message=f"amax(): Expected reduction dim {dim[0]} to have non-zero size.",
+        error=IndexError,
+    )
+    out = op.returns(empty(reduced_shape(self.shape, dim, keepdim), self.dtype, self))
+    if self.numel() > 0:
+        op.launch("CPU", _libmindtorch_cpu["mt_amax"], desc(self), desc(out), i64(dim_bits(dim, self.dim())))
+    else:
+        op.python("mindtorch_v2.kernels.reduction:amax")
     op.backward(
         "mindtorch_v2.kernels.reduction:amax_backward", setup_context="mindtorch_v2.kernels.reduction:amax_setup"
     )
 
 
 @_lib.operator("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", variants=("function", "method"))
-def argmax(op):
+def argmax(op, self, dim, keepdim):
     """Where the largest elements along a dimension are, or in the flattened tensor."""
-    op.python("mindtorch_v2.kernels.reduction:argmax")
-    op.python("mindtorch_v2.kernels.reduction:argmax", device="Meta")
+    op.check(
+        self.dtype != torch.bool,
+        message="argmax(): does not support bool input: convert it first, as in x.int().argmax()",
+    )
+    op.check(
+        none_of(self.is_complex()),
+        message="argmax(): does not support complex input, which has no order: use x.abs().argmax()",
+    )
+    op.check(
+        dim is not None or self.numel() > 0,
+        message=(
+            "argmax(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            "the 'dim' argument."
+        ),
+        error=IndexError,
+    )
+    op.check(
+        dim is None or self.numel() > 0 or self.size(dim) > 0,
+        message=f"argmax(): Expected reduction dim {dim} to have non-zero size.",
+        error=IndexError,
+    )
+    out = op.returns(empty(reduced_shape(self.shape, dim, keepdim), torch.int64, self))
+    op.launch("CPU", _libmindtorch_cpu["mt_argmax"], desc(self), desc(out), i64(dim_bits(dim, self.dim())))
     op.not_differentiable()
 
 
 @_lib.operator("min(Tensor self) -> Tensor", variants=("function", "method"))
 def _min_default(op, self):
     """The smallest element; NaN if there is one. Equal extremes share the gradient evenly."""
-    out = op.returns()
-    op.python("mindtorch_v2.kernels.reduction:min_all")
-    op.python("mindtorch_v2.kernels.reduction:min_all", device="Meta")
+    op.check(
+        self.numel() > 0,
+        message=(
+            "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+            "'dim' argument."
+        ),
+    )
+    out = op.returns(empty([], self.dtype, self))
+    op.launch("CPU", _libmindtorch_cpu["mt_amin"], desc(self), desc(out), i64(dim_bits(None, self.dim())))
 
     @op.gradient
     def _(grad):
@@ -184,36 +321,74 @@ def _min_other(op, self, other):
 
 
 @_lib.operator("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", variants=("function", "method"))
-def amin(op):
+def amin(op, self, dim, keepdim):
     """The smallest elements over dimensions."""
-    op.python("mindtorch_v2.kernels.reduction:amin")
-    op.python("mindtorch_v2.kernels.reduction:amin", device="Meta")
+    op.check(
+        any_of(self.numel() > 0, dim.rank() > 0),
+        message=(
+            "amin(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+            "'dim' argument."
+        ),
+    )
+    op.check(
+        any_of(self.numel() > 0, self.size(dim[0]) > 0),
+        message=f"amin(): Expected reduction dim {dim[0]} to have non-zero size.",
+        error=IndexError,
+    )
+    out = op.returns(empty(reduced_shape(self.shape, dim, keepdim), self.dtype, self))
+    if self.numel() > 0:
+        op.launch("CPU", _libmindtorch_cpu["mt_amin"], desc(self), desc(out), i64(dim_bits(dim, self.dim())))
+    else:
+        op.python("mindtorch_v2.kernels.reduction:amin")
     op.backward(
         "mindtorch_v2.kernels.reduction:amax_backward", setup_context="mindtorch_v2.kernels.reduction:amax_setup"
     )
 
 
 @_lib.operator("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", variants=("function", "method"))
-def argmin(op):
+def argmin(op, self, dim, keepdim):
     """Where the smallest elements along a dimension are, or in the flattened tensor."""
-    op.python("mindtorch_v2.kernels.reduction:argmin")
-    op.python("mindtorch_v2.kernels.reduction:argmin", device="Meta")
+    op.check(
+        self.dtype != torch.bool,
+        message="argmin(): does not support bool input: convert it first, as in x.int().argmin()",
+    )
+    op.check(
+        none_of(self.is_complex()),
+        message="argmin(): does not support complex input, which has no order: use x.abs().argmin()",
+    )
+    op.check(
+        dim is not None or self.numel() > 0,
+        message=(
+            "argmin(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            "the 'dim' argument."
+        ),
+        error=IndexError,
+    )
+    op.check(
+        dim is None or self.numel() > 0 or self.size(dim) > 0,
+        message=f"argmin(): Expected reduction dim {dim} to have non-zero size.",
+        error=IndexError,
+    )
+    out = op.returns(empty(reduced_shape(self.shape, dim, keepdim), torch.int64, self))
+    op.launch("CPU", _libmindtorch_cpu["mt_argmin"], desc(self), desc(out), i64(dim_bits(dim, self.dim())))
     op.not_differentiable()
 
 
 @_lib.operator("any(Tensor self) -> Tensor", variants=("function", "method"))
-def _any_default(op):
+def _any_default(op, self):
     """Whether any of the elements is true."""
-    op.python("mindtorch_v2.kernels.reduction:any_all")
-    op.python("mindtorch_v2.kernels.reduction:any_all", device="Meta")
+    out = op.returns(empty([], self.dtype if self.dtype == torch.uint8 else torch.bool, self))
+    op.launch("CPU", _libmindtorch_cpu["mt_any"], desc(self), desc(out), i64(dim_bits(None, self.dim())))
     op.not_differentiable()
 
 
 @_lib.operator("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", variants=("function", "method"))
-def _any_dim(op):
+def _any_dim(op, self, dim, keepdim):
     """Whether any of the elements is true, along a dimension."""
-    op.python("mindtorch_v2.kernels.reduction:any_dim")
-    op.python("mindtorch_v2.kernels.reduction:any_dim", device="Meta")
+    out = op.returns(
+        empty(reduced_shape(self.shape, [dim], keepdim), self.dtype if self.dtype == torch.uint8 else torch.bool, self)
+    )
+    op.launch("CPU", _libmindtorch_cpu["mt_any"], desc(self), desc(out), i64(dim_bits([dim], self.dim())))
     op.not_differentiable()
 
 
@@ -226,18 +401,20 @@ def _any_dims(op):
 
 
 @_lib.operator("all(Tensor self) -> Tensor", variants=("function", "method"))
-def _all_default(op):
+def _all_default(op, self):
     """Whether all elements are true."""
-    op.python("mindtorch_v2.kernels.reduction:all_all")
-    op.python("mindtorch_v2.kernels.reduction:all_all", device="Meta")
+    out = op.returns(empty([], self.dtype if self.dtype == torch.uint8 else torch.bool, self))
+    op.launch("CPU", _libmindtorch_cpu["mt_all"], desc(self), desc(out), i64(dim_bits(None, self.dim())))
     op.not_differentiable()
 
 
 @_lib.operator("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", variants=("function", "method"))
-def _all_dim(op):
+def _all_dim(op, self, dim, keepdim):
     """Whether all elements are true, along a dimension."""
-    op.python("mindtorch_v2.kernels.reduction:all_dim")
-    op.python("mindtorch_v2.kernels.reduction:all_dim", device="Meta")
+    out = op.returns(
+        empty(reduced_shape(self.shape, [dim], keepdim), self.dtype if self.dtype == torch.uint8 else torch.bool, self)
+    )
+    op.launch("CPU", _libmindtorch_cpu["mt_all"], desc(self), desc(out), i64(dim_bits([dim], self.dim())))
     op.not_differentiable()
 
 

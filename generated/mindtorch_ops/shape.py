@@ -47,7 +47,7 @@ _lib = Library("aten", "FRAGMENT")
 @_lib.operator("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", variants=("method",))
 def view(op, self):
     """The same elements in another shape; raises where strides do not allow it without a copy."""
-    op.python("mindtorch_v2.kernels.shape:view", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:viewed", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -60,7 +60,7 @@ def view(op, self):
 )
 def as_strided(op):
     """A view of the storage with any size, stride and offset."""
-    op.python("mindtorch_v2.kernels.shape:as_strided", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:as_strided", device=("CPU", "NPU", "Meta"))
     op.backward(
         "mindtorch_v2.kernels.shape:as_strided_backward", setup_context="mindtorch_v2.kernels.shape:as_strided_setup"
     )
@@ -69,7 +69,7 @@ def as_strided(op):
 @_lib.operator("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", variants=("function", "method"))
 def transpose(op, self, dim0, dim1):
     """Two dimensions exchanged."""
-    op.python("mindtorch_v2.kernels.shape:transpose", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:transposed", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -79,7 +79,7 @@ def transpose(op, self, dim0, dim1):
 @_lib.operator("t(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def t(op, self):
     """A matrix transposed; a vector as it is."""
-    op.python("mindtorch_v2.kernels.shape:t", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:matrix_transposed", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -89,14 +89,14 @@ def t(op, self):
 @_lib.operator("permute(Tensor(a) self, int[] dims) -> Tensor(a)", variants=("function", "method"))
 def permute(op):
     """The dimensions in another order."""
-    op.python("mindtorch_v2.kernels.shape:permute", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:permuted", device=("CPU", "NPU", "Meta"))
     op.backward("mindtorch_v2.kernels.shape:permute_backward", setup_context="mindtorch_v2.kernels.shape:permute_setup")
 
 
 @_lib.operator("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", variants=("method",))
 def expand(op, self):
     """Dimensions of size 1 repeated, without a copy; -1 keeps a size."""
-    op.python("mindtorch_v2.kernels.shape:expand", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:expanded", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -106,7 +106,7 @@ def expand(op, self):
 @_lib.operator("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", variants=("function", "method"))
 def select(op, self, dim, index):
     """One index of a dimension, which is left out."""
-    op.python("mindtorch_v2.kernels.shape:select", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:selected", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -119,7 +119,7 @@ def select(op, self, dim, index):
 )
 def slice(op, self, dim, start, end, step):
     """A range of a dimension."""
-    op.python("mindtorch_v2.kernels.shape:slice", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:cut", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -133,7 +133,7 @@ def slice(op, self, dim, start, end, step):
 @_lib.operator("squeeze(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def _squeeze_default(op, self):
     """Dimensions of size 1 left out."""
-    op.python("mindtorch_v2.kernels.shape:squeeze", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:squeezed", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -143,7 +143,7 @@ def _squeeze_default(op, self):
 @_lib.operator("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", variants=("function", "method"))
 def _squeeze_dim(op, self):
     """A dimension left out if its size is 1."""
-    op.python("mindtorch_v2.kernels.shape:squeeze_dim", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:squeezed_dim", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -153,7 +153,7 @@ def _squeeze_dim(op, self):
 @_lib.operator("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", variants=("function", "method"))
 def _squeeze_dims(op, self):
     """Dimensions left out where their size is 1."""
-    op.python("mindtorch_v2.kernels.shape:squeeze_dims", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:squeezed_dims", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -163,7 +163,7 @@ def _squeeze_dims(op, self):
 @_lib.operator("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", variants=("function", "method"))
 def unsqueeze(op, self, dim):
     """A dimension of size 1 put in."""
-    op.python("mindtorch_v2.kernels.shape:unsqueeze", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:unsqueezed", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -173,7 +173,7 @@ def unsqueeze(op, self, dim):
 @_lib.operator("alias(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def alias(op, self):
     """The same tensor as a view."""
-    op.python("mindtorch_v2.kernels.shape:alias", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:shallow_detach", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -183,7 +183,7 @@ def alias(op, self):
 @_lib.operator("detach(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def detach(op):
     """The same memory outside the graph; no view, as far as gradients go."""
-    op.python("mindtorch_v2.kernels.shape:alias", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:shallow_detach", device=("CPU", "NPU", "Meta"))
     op.not_differentiable()
 
 
@@ -198,7 +198,7 @@ def detach_(op, self):
 @_lib.operator("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", variants=("function", "method"))
 def reshape(op, self):
     """The same elements in another shape, as a view where that is possible."""
-    op.python("mindtorch_v2.kernels.shape:reshape", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:shaped", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -297,7 +297,7 @@ def expand_as(op, self, other):
 @_lib.operator("movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", variants=("function", "method"))
 def movedim(op, self, source, destination):
     """A dimension moved to another position."""
-    op.python("mindtorch_v2.kernels.shape:movedim", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:dim_moved", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -307,16 +307,14 @@ def movedim(op, self, source, destination):
 @_lib.operator("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", variants=("function", "method"))
 def unbind(op):
     """The slices along a dimension, which is left out."""
-    op.python("mindtorch_v2.kernels.shape:unbind", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:unbound", device=("CPU", "NPU", "Meta"))
     op.backward("mindtorch_v2.kernels.shape:unbind_backward", setup_context="mindtorch_v2.kernels.shape:unbind_setup")
 
 
-@_lib.operator(
-    "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", variants=("function", "method")
-)
+@_lib.operator("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]")
 def _split_tensor(op):
     """Parts of `split_size` along a dimension; the last may be smaller."""
-    op.python("mindtorch_v2.kernels.shape:split", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:split_evenly", device=("CPU", "NPU", "Meta"))
     op.backward("mindtorch_v2.kernels.shape:split_backward", setup_context="mindtorch_v2.kernels.shape:split_setup")
 
 
@@ -326,23 +324,21 @@ def _split_tensor(op):
 )
 def split_with_sizes(op):
     """Parts of the given sizes along a dimension."""
-    op.python("mindtorch_v2.kernels.shape:split_with_sizes", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:split_into", device=("CPU", "NPU", "Meta"))
     op.backward("mindtorch_v2.kernels.shape:split_backward", setup_context="mindtorch_v2.kernels.shape:split_setup")
 
 
-@_lib.operator(
-    "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", variants=("function", "method")
-)
+@_lib.operator("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]")
 def _split_sizes(op):
     """Parts of the given sizes along a dimension."""
-    op.python("mindtorch_v2.kernels.shape:split_with_sizes", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:split_into", device=("CPU", "NPU", "Meta"))
     op.backward("mindtorch_v2.kernels.shape:split_backward", setup_context="mindtorch_v2.kernels.shape:split_setup")
 
 
 @_lib.operator("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", variants=("function", "method"))
 def chunk(op):
     """At most `chunks` parts of equal size along a dimension; the last may be smaller."""
-    op.python("mindtorch_v2.kernels.shape:chunk", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:chunked", device=("CPU", "NPU", "Meta"))
     op.backward("mindtorch_v2.kernels.shape:split_backward", setup_context="mindtorch_v2.kernels.shape:split_setup")
 
 
@@ -373,16 +369,16 @@ def slice_backward(op, grad_output, input_sizes, dim, start, end, step):
 @_lib.operator("cat(Tensor[] tensors, int dim=0) -> Tensor", device_check="ExactSame")
 def cat(op):
     """Tensors joined along a dimension."""
-    op.python("mindtorch_v2.kernels.shape:cat", device=("CPU", "NPU"))
-    op.python("mindtorch_v2.kernels.shape:cat_fake", device="Meta")
+    op.python("mindtorch_v2._core:joined", device=("CPU", "NPU"))
+    op.python("mindtorch_v2._core:joined_size", device="Meta")
     op.backward("mindtorch_v2.kernels.shape:cat_backward", setup_context="mindtorch_v2.kernels.shape:cat_setup")
 
 
 @_lib.operator("stack(Tensor[] tensors, int dim=0) -> Tensor", device_check="ExactSame")
 def stack(op):
     """Tensors joined along a new dimension."""
-    op.python("mindtorch_v2.kernels.shape:stack", device=("CPU", "NPU"))
-    op.python("mindtorch_v2.kernels.shape:stack_fake", device="Meta")
+    op.python("mindtorch_v2._core:stacked", device=("CPU", "NPU"))
+    op.python("mindtorch_v2._core:stacked_size", device="Meta")
     op.backward("mindtorch_v2.kernels.shape:stack_backward", setup_context="mindtorch_v2.kernels.shape:stack_setup")
 
 

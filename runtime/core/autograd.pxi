@@ -20,7 +20,6 @@ cdef class FunctionCtx(Node):
     cdef object function                    # an OpOverload, or a subclass of autograd.Function
     cdef tuple to_save                      # as given to save_for_backward
     cdef tuple saved                        # as stored: own outputs as detached aliases, so that no cycle arises
-    cdef int64_t* versions
     cdef int64_t inline_versions[INLINE_SAVED]
     cdef uint64_t saved_outputs             # bit i: saved[i] is an output of this node
     cdef uint64_t saved_results             # bit i: saved[i] had a history, of another node
@@ -29,19 +28,12 @@ cdef class FunctionCtx(Node):
     cdef uint64_t plain_inputs              # of autograd.Function: bit i: argument i is no tensor
     cdef public object needs_input_grad
     cdef RareState rare                     # None until something of it is set
-    cdef PyObject* attributes               # a dict once forward or setup_context has set one
 
     def __cinit__(self):
         self.materialize = self.materialize_others = True
-        self.versions = self.inline_versions
 
     def __init__(self):
         self.node_name = "FunctionCtx"      # of one that no call made
-
-    def __dealloc__(self):
-        Py_XDECREF(self.attributes)
-        if self.versions != self.inline_versions:
-            free(self.versions)
 
     def save_for_backward(self, *tensors):
         """Keeps tensors (or None) for backward, where ``saved_tensors`` returns them; the last call wins."""
@@ -122,21 +114,22 @@ cdef class FunctionCtx(Node):
         """After the outputs have their history: fixes versions (in-place bumps included) and breaks cycles."""
         cdef Py_ssize_t i, n
         cdef PyObject* t
+        cdef PyObject* values = <PyObject*>self.to_save
+        cdef int64_t* versions = &self.inline_versions[0]
         if self.to_save is None:
             return record_hooked(self) if recording_hooked else 0
-        n = PyTuple_GET_SIZE(self.to_save)
-        while n > 0 and not is_tensor(PyTuple_GET_ITEM(self.to_save, n - 1)):
+        n = PyTuple_GET_SIZE(<object>values)
+        while n > 0 and not is_tensor(PyTuple_GET_ITEM(<object>values, n - 1)):
             n -= 1
         if n > INLINE_SAVED:
             if n > 64:
                 raise RuntimeError(f"save_for_backward: at most 64 tensors can be saved, got {n}")
-            self.versions = <int64_t*>malloc(n * sizeof(int64_t))
-            if self.versions == NULL:
-                self.versions = self.inline_versions
+            versions = self.versions = <int64_t*>malloc(n * sizeof(int64_t))
+            if versions == NULL:
                 raise MemoryError()
         self.saved = self.to_save
         for i in range(n):
-            t = PyTuple_GET_ITEM(self.to_save, i)
+            t = PyTuple_GET_ITEM(<object>values, i)
             if not is_tensor(t):
                 continue
             if not (<Tensor>t).keys & INPLACE_OR_VIEW:
@@ -144,7 +137,7 @@ cdef class FunctionCtx(Node):
                                    "mode in computation tracked by autograd. To work around this, you can make a clone to get a "
                                    "normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
                                    "`torch.inference_mode()`.")
-            self.versions[i] = (<Tensor>t).storage.version
+            versions[i] = (<Tensor>t).storage.version
             if (<Tensor>t).grad_fn_ is None:
                 continue
             if is_made_by(<Tensor>t, self):
@@ -212,15 +205,21 @@ cdef object output_alias(FunctionCtx ctx, Tensor t):
     return alias
 
 
+cdef inline int64_t* versions_of(FunctionCtx ctx) noexcept:
+    """Of what was saved, the versions when it was."""
+    return &ctx.inline_versions[0] if ctx.versions == NULL else ctx.versions
+
+
 cdef tuple unpack_saved(FunctionCtx ctx):
     cdef Py_ssize_t i, n = PyTuple_GET_SIZE(ctx.saved)
+    cdef int64_t* versions = versions_of(ctx)
     if ctx.rare is not None and ctx.rare.unpack is not None:
         return unpack_hooked(ctx)
     for i in range(n):
         if not is_tensor(PyTuple_GET_ITEM(ctx.saved, i)):
             continue
-        if (<Tensor>ctx.saved[i]).storage.version != ctx.versions[i]:
-            raise modified_in_place(ctx, <Tensor>ctx.saved[i], ctx.versions[i])
+        if (<Tensor>ctx.saved[i]).storage.version != versions[i]:
+            raise modified_in_place(ctx, <Tensor>ctx.saved[i], versions[i])
         if ctx.saved_results >> i & 1 and (<Tensor>ctx.saved[i]).grad_fn_ is None:
             raise RuntimeError(f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(), since {ctx.name()} "
                                "saved it. Use out-of-place .detach() instead.")
@@ -340,6 +339,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     cdef uint64_t record = 0 if mt_state.grad_off else requiring_grad(op, bound)
     cdef FunctionCtx ctx = None
     cdef tuple inputs = None
+    cdef bint by_formula
     cdef int key
     if live == 0:
         raise missing_kernel(op, keys)
@@ -351,7 +351,10 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         return call_without_formula(op, key, bound, keys, record != 0)
     if op.mutates:
         refuse_inference_tensors(op, bound)
-    if record:
+    by_formula = record and op.gradient is not None and not op.mutates and not recording_hooked
+    if by_formula:
+        ctx = new_formula_node(op, bound, record)
+    elif record:
         ctx = new_operator_node(op, bound)
         if op.mutates and op.gradient is not None:
             inputs = inputs_before(op, bound, ctx)
@@ -369,6 +372,8 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
             bump_mutated(op, bound, start)
         if inputs is not None:
             op.gradient.setup_context(ctx, inputs, result)
+        elif by_formula:
+            save_result(<PlanNode>ctx, op, bound, result)
         elif record and op.setup_function is not None:
             call_setup(op, bound, ctx, result)
     finally:

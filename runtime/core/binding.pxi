@@ -15,6 +15,7 @@ cdef enum:                     # how a call is bound, as flags
     BIND_WRAP = 4              # a number stands for a tensor
     BIND_CAST = 8              # an overload called by its own name: values are cast as those of a schema, not as a function's
     BIND_SYMBOLIC = 16         # of one argument: what casts is wanted as a SymInt
+    BIND_PARTS = 32            # a method: a list that comes last may be given in parts
 
 cdef dict ARG_KINDS = {
     "Tensor": ARG_TENSOR, "int": ARG_INT, "SymInt": ARG_INT, "DeviceIndex": ARG_INT, "float": ARG_FLOAT, "bool": ARG_BOOL,
@@ -197,6 +198,13 @@ cdef inline bint is_wide(PyObject* number) noexcept:
     return overflow != 0
 
 
+cdef inline bint is_long(PyObject* number) noexcept:
+    """Whether a Python int may have more digits than a double."""
+    cdef int overflow = 0
+    cdef int64_t found = PyLong_AsLongLongAndOverflow(<object>number, &overflow)
+    return overflow != 0 or not -((<int64_t>1) << 53) <= found <= (<int64_t>1) << 53
+
+
 cdef inline int fit_number(int kind, PyObject** slot, Bound* bound) except -1:
     """As `fit`, for a number where an int or a Scalar is wanted: there must be 64 bits for it."""
     cdef PyObject* value = slot[0]
@@ -242,7 +250,9 @@ cdef int fit_list(ArgSpec* spec, int element, PyObject** slot, Bound* bound) exc
             found = fit_number(element, slot, bound) if element == ARG_INT else FITS
             slot[0] = keep(bound, [<object>slot[0]] * spec.list_size)
             return found
-        if not bound.mode & BIND_CAST or element == ARG_TENSOR or not (is_sequence(value) or spec.symbolic and isinstance(value, Tensor)):
+        if spec.list_size and element == ARG_INT and not bound.mode & BIND_CAST:
+            return fit_one(spec, slot, bound)
+        if not bound.mode & BIND_CAST or element == ARG_TENSOR or not is_sequence(value, spec.symbolic):
             return MISFIT
         return fit_items(spec, element, value, slot, bound)
     if bound.mode & BIND_CAST and not (PyTuple_CheckExact(value) or PyList_CheckExact(value) or type(value) is Size):
@@ -263,6 +273,18 @@ cdef int fit_list(ArgSpec* spec, int element, PyObject** slot, Bound* bound) exc
             as_given = False
             break
     return FITS if as_given else convert_list(spec, element, value, slot, bound)
+
+
+cdef int fit_one(ArgSpec* spec, PyObject** slot, Bound* bound) except -1:
+    """As `fit_list`, for `int[2]` and what may stand for one int: a number of NumPy's, a tensor of one element."""
+    cdef object value = <object>slot[0]
+    if not isinstance(value, Tensor) and not is_numpy_scalar(value):
+        return MISFIT
+    number = convert(ARG_INT, value, bound.mode)
+    if number is NO_DEFAULT or PyBool_Check(number) and not isinstance(value, Tensor):
+        return MISFIT
+    slot[0] = keep(bound, [number + 0] * spec.list_size)
+    return FITS
 
 
 cdef int fit_items(ArgSpec* spec, int element, object value, PyObject** slot, Bound* bound) except -1:
@@ -303,7 +325,7 @@ cdef inline bint fits_as_given(ArgSpec* spec, PyObject* value) noexcept:
     if spec.kind == ARG_INT:
         return PyLong_CheckExact(<object>value) and not is_wide(value)       # bools are a kind of int
     if spec.kind == ARG_SCALAR and PyLong_Check(<object>value):
-        return not is_wide(value) and not (spec.refuses_bool and PyBool_Check(<object>value))
+        return not is_wide(value) and not (spec.refuses_bool and (PyBool_Check(<object>value) or spec.is_factor and is_long(value)))
     return not spec.is_factor
 
 
@@ -364,14 +386,16 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
 
 
 cdef inline bint is_int_like(PyObject* value):
-    """An int, or a tensor in place of one."""
-    return PyLong_Check(<object>value) or (PyObject_TypeCheck(value, TensorType) and (<Tensor>value).nd == 0)
+    """An int, or what stands for one: it has an ``__index__``, or is a tensor of one element."""
+    if PyLong_Check(<object>value):
+        return True
+    return (<Tensor>value).nelem == 1 if PyObject_TypeCheck(value, TensorType) else PyIndex_Check(<object>value)
 
 
 cdef Py_ssize_t take_positional(Signature sig, PyObject** args, Py_ssize_t nargs, Bound* bound) except -2:
     """As many positional arguments as there are places; `x.view(2, 3)` gives the rest to the int list. -1: too many."""
     cdef Py_ssize_t i
-    if sig.varargs >= 0 and not bound.mode & BIND_CAST and nargs > sig.varargs and is_int_like(args[sig.varargs]) \
+    if sig.varargs >= 0 and bound.mode & BIND_PARTS and nargs > sig.varargs and is_int_like(args[sig.varargs]) \
             and (nargs > sig.positional or sig.args[sig.varargs].list_size == 0):
         for i in range(sig.varargs):
             bound.slots[i] = args[i]

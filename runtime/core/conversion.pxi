@@ -47,7 +47,7 @@ cdef object convert_for_function(int kind, object value):
 
 cdef object number_for_tensor(object value, int mode):
     if not matches(ARG_SCALAR, <PyObject*>value):
-        if not (mode & BIND_CAST and is_numpy_scalar(value)):
+        if not is_numpy_scalar(value) or is_stranger(value):
             return NO_DEFAULT
         value = value.item()
     return wrap_number(value)
@@ -80,7 +80,7 @@ cdef inline object number_of(Tensor t):
 
 cdef object convert_number(int kind, object value):
     if isinstance(value, Tensor):
-        if (<Tensor>value).nd != 0 or needs_grad(<Tensor>value) or followed_by_transforms(<Tensor>value):
+        if (<Tensor>value).nelem != 1 or (<Tensor>value).nd != 0 and kind != ARG_INT or needs_grad(<Tensor>value) or followed_by_transforms(<Tensor>value):
             return NO_DEFAULT
         value = number_of(<Tensor>value)
     elif is_numpy_scalar(value) and not is_stranger(value):
@@ -161,9 +161,9 @@ cdef object guarded_number(to_number, object value):
         return NO_DEFAULT
 
 
-cdef bint is_sequence(object value):
-    """Whether an overload takes an object for a list: what can be counted and gone through, but for text and mappings."""
-    return hasattr(value, "__len__") and hasattr(value, "__iter__") and not isinstance(value, (str, bytes, dict, Tensor))
+cdef bint is_sequence(object value, bint symbolic):
+    """Whether an overload takes an object for a list: what can be counted and gone through, as `SymInt[]` whatever it holds."""
+    return hasattr(value, "__len__") and hasattr(value, "__iter__") and (symbolic or not isinstance(value, (str, bytes, dict, Tensor)))
 
 
 cdef object guarded_items(object value):
@@ -174,6 +174,18 @@ cdef object guarded_items(object value):
 
 
 # ---- numbers of a kind that the result does not have
+
+cdef int multiply_in(Signature sig, int at, Bound* bound, dtype result) except -1:
+    """Multiplies a factor of integers that kernels, which take it as a double, would not get whole into what it is for."""
+    cdef int scaled = 0 if sig.qualname.startswith("aten::rsub") else 1
+    cdef object operand = <object>bound.slots[scaled], factor = <object>bound.slots[at]
+    if isinstance(operand, Tensor):
+        operand = operand.to(result) * factor
+    else:
+        operand = ((operand * factor + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)       # as int64 wraps
+    bound.slots[scaled], bound.slots[at] = keep(bound, operand), keep(bound, 1)
+    return 0
+
 
 # Of these operators the arguments that must not be True or False: a factor, where the result is no bool, and what is subtracted.
 cdef dict REFUSED_BOOLS = {"aten::add": ("alpha",), "aten::sub": ("alpha", "other"), "aten::rsub": ("alpha", "other")}
@@ -197,6 +209,8 @@ cdef int check_factor(Signature sig, int at, Bound* bound) except -1:
     if PyFloat_Check(value) and found.category < CATEGORY_FLOAT:
         raise RuntimeError(f"For integral input tensors, argument alpha must not be a floating point number: {sig.qualname}() "
                            f"got alpha={value}")
+    if PyLong_Check(value) and found.category == CATEGORY_INT and found.itemsize == 8 and is_long(<PyObject*>value):
+        return multiply_in(sig, at, bound, found)
     if PyComplex_Check(value) and found.category < CATEGORY_COMPLEX:
         raise RuntimeError(f"For non-complex input tensors, argument alpha must not be a complex number: {sig.qualname}() "
                            f"got alpha={value}")

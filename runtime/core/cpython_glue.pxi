@@ -184,6 +184,8 @@ cdef extern from *:
     MT_MADE_WHOLE(mt_whole_program)
     MT_MADE_WHOLE(mt_whole_formula)
     MT_MADE_WHOLE(mt_whole_gradient)
+    MT_MADE_WHOLE(mt_whole_late_function)
+    MT_MADE_WHOLE(mt_whole_tuple_form)
 
     /* What Python code makes by calling a class is complete before it sees it. The core's own `Tensor.__new__(Tensor)` is
        a direct call of what Cython generated, and fills the fields itself. */
@@ -203,6 +205,11 @@ cdef extern from *:
         type->tp_new = mt_tensor_new;
     }
     """
+    ctypedef struct PySliceObject:
+        PyObject* start
+        PyObject* stop
+        PyObject* step
+    PyTypeObject PySlice_Type
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
     void mt_enable_vectorcall(PyTypeObject* type, Py_ssize_t offset, int method_descriptor)
     int mt_install_attribute(PyTypeObject* type, object name, object value) except -1
@@ -221,6 +228,8 @@ cdef extern from *:
     int mt_whole_program_install(PyTypeObject* type) except -1
     int mt_whole_formula_install(PyTypeObject* type) except -1
     int mt_whole_gradient_install(PyTypeObject* type) except -1
+    int mt_whole_late_function_install(PyTypeObject* type) except -1
+    int mt_whole_tuple_form_install(PyTypeObject* type) except -1
     int mt_check_self(PyTypeObject* type, vectorcallfunc* place) except -1
     void mt_complete_tensors(PyTypeObject* type, PyObject* (*complete)(PyTypeObject*, PyObject*, PyObject*, PyObject*) except NULL)
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf) nogil
@@ -252,6 +261,7 @@ cdef extern from *:
     tuple PyTuple_GetSlice(object value, Py_ssize_t first, Py_ssize_t end)
     bint PyNumber_Check(object value)
     bint PyUnicode_Check(object value)
+    bint PyUnicode_CheckExact(object value)
     int PyObject_TypeCheck(PyObject* value, PyTypeObject* type)
     PyTypeObject* Py_TYPE(PyObject* value)
     Py_ssize_t Py_REFCNT(PyObject* value)

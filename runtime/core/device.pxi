@@ -1,12 +1,69 @@
 """Devices. A device without an index (``npu``) means the current one of its type."""
 
-cdef enum:                     # device codes
-    DEVICE_CPU, DEVICE_CUDA, DEVICE_MPS, DEVICE_NPU, DEVICE_META
-
 cdef int64_t MAX_DEVICE_INDEX = 0x7FFFFFFF
-cdef tuple DEVICE_TYPES = ("cpu", "cuda", "mps", "npu", "meta")
-cdef dict DEVICE_CODES = {name: code for code, name in enumerate(DEVICE_TYPES)}
-DEVICE_CODES["privateuseone"] = DEVICE_NPU
+
+
+@cython.final
+cdef class DeviceType:
+    """What the core knows of a device type; `mindtorch_v2.backends` fills the table of them."""
+    cdef readonly str name
+    cdef readonly bint indexed             # there may be several of them, and a tensor is on one
+    cdef readonly object backend           # the `Backend` that says it
+    cdef object current                    # (): the index of the thread's; None: it is 0
+    cdef object check_index                # (index): raises where there can be no such device; None: any index
+    cdef object start                      # (): opens the device, which sets `allocator`; None: there is nothing to open
+    cdef Allocator allocator               # None: not opened, or no memory
+
+
+cdef object FROM_CODES = object()      # stands for no device: the codes are set afterwards
+cdef list device_types = [None] * (KEY_META + 1)     # by their backends' keys
+cdef dict device_codes = {}                          # name -> key
+
+
+def register_device(backend not None):
+    """Puts a `Backend` into the table of device types, for good; `backends.register` checks that it fits there."""
+    cdef DeviceType made = DeviceType.__new__(DeviceType)
+    cdef int code = key_from_name(backend.key)
+    made.name, made.indexed, made.backend = backend.name, backend.indexed, backend
+    made.current, made.check_index, made.start = backend.current_device, backend.check_index, backend.start
+    if code == KEY_CPU:
+        made.allocator = cpu_allocator
+    elif backend.memory is not None:
+        made.allocator = PythonAllocator(backend.memory.allocate, backend.memory.free)
+    device_types[code] = made
+    device_codes[backend.name] = code
+
+
+def devices():
+    """The backends of all device types, in the order of their keys."""
+    return [(<DeviceType>found).backend for found in device_types if found is not None]
+
+
+def backend_of(where):
+    """The `Backend` of a device, or of a device type by name. Raises RuntimeError for an unknown one."""
+    cdef device d = where if isinstance(where, device) else device(where)
+    return type_of(d.type_code).backend
+
+
+def device_code(str name not None):
+    """The number by which programs know a device type."""
+    return device_codes[name]
+
+
+cdef inline DeviceType type_of(int code):
+    return <DeviceType>device_types[code]
+
+
+def take_private_use1():
+    """From now on the names PrivateUse1 and ``privateuseone`` are those of a backend of its own, no longer the NPU's."""
+    global private_use1
+    private_use1 = KEY_PRIVATE1
+    name_backend(KEY_PRIVATE1, "PrivateUse1")
+
+
+def private_use1_key():
+    """The first name of the key that PrivateUse1 names."""
+    return KEY_NAMES[private_use1]
 
 
 @cython.final
@@ -16,11 +73,13 @@ cdef class device:
     cdef readonly int index_code   # -1: no index
 
     def __cinit__(self, type, index=None):          # not __init__: devices are shared, and never change
+        if type is FROM_CODES:
+            return
         if isinstance(type, device) and index is None:
             self.type_code, self.index_code = (<device>type).type_code, (<device>type).index_code
             return
         if PyLong_Check(type) and not PyBool_Check(type) and index is None:
-            type, index = "npu", type       # an int is an index of the accelerator
+            type, index = "privateuseone", type       # an int is an index of the accelerator
         if isinstance(type, bytes):
             type = decoded(type)
         if not isinstance(type, str):
@@ -39,16 +98,18 @@ cdef class device:
             index = int(number)
             if index > MAX_DEVICE_INDEX:
                 raise RuntimeError(f"Could not parse device index '{number}' in device string '{type}'")
-        if name not in DEVICE_CODES:
-            raise RuntimeError(f"Expected one of {', '.join(DEVICE_TYPES)} device type at start of device string: {name}")
-        self.type_code = DEVICE_CODES[name]
+        code = private_use1 if name == "privateuseone" else device_codes.get(name, KEY_UNDEFINED)
+        if device_types[code] is None:
+            known = ", ".join([(<DeviceType>found).name for found in device_types if found is not None])
+            raise RuntimeError(f"Expected one of {known} device type at start of device string: {name}")
+        self.type_code = code
         self.index_code = -1
         if index is not None:
             self.index_code = <int>checked_index(index)
 
     @property
     def type(self):
-        return DEVICE_TYPES[self.type_code]
+        return type_of(self.type_code).name
 
     @property
     def index(self):
@@ -92,27 +153,36 @@ cdef int64_t checked_index(object index) except -1:
     return number
 
 
-cdef device device_cpu = device("cpu"), device_meta = device("meta")
-cdef dict interned_devices = {("cpu", -1): device_cpu, ("meta", -1): device_meta}
+cdef device device_from_codes(int code, int index):
+    cdef device d = device.__new__(device, FROM_CODES)
+    d.type_code, d.index_code = code, index
+    return d
+
+
+cdef device device_cpu = device_from_codes(KEY_CPU, -1), device_meta = device_from_codes(KEY_META, -1)
+cdef dict interned_devices = {(KEY_CPU, -1): device_cpu, (KEY_META, -1): device_meta}
 cdef device default_device_ = device_cpu
-cdef object current_npu_index = None     # (): the thread's NPU, once the ACL library is open
 
 
 cdef device concrete_device(device d):
     """The device a tensor lives on: the CPU and meta have no index, every other has one."""
     cdef int index = d.index_code
-    if d.type_code == DEVICE_CPU:
+    cdef DeviceType kind
+    if d.type_code == KEY_CPU:
         return device_cpu
-    if d.type_code == DEVICE_META:
+    if d.type_code == KEY_META:
         return device_meta
-    if index < 0:
-        index = 0 if current_npu_index is None or d.type_code != DEVICE_NPU else current_npu_index()
-    key = (DEVICE_TYPES[d.type_code], index)
+    kind = type_of(d.type_code)
+    if not kind.indexed:
+        index = -1
+    elif index < 0:
+        index = 0 if kind.current is None else kind.current()
+    key = (d.type_code, index)
     found = interned_devices.get(key)
     if found is None:
-        if d.type_code == DEVICE_NPU:
-            checked_npu(index)
-        found = interned_devices[key] = device(*key)
+        if kind.check_index is not None:
+            kind.check_index(index)
+        found = interned_devices[key] = device_from_codes(d.type_code, index)
     return found
 
 

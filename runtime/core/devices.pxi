@@ -83,7 +83,7 @@ cdef object run_across_devices(OpOverload op, int key, Bound* bound, uint64_t ke
             if (<Tensor>t).dev is not device_cpu or (<Tensor>t).nd or kind != ARG_TENSOR or op.device_check == EXACT_SAME \
                     or op.aliases[i].declared:
                 raise several_devices(op, i, common, (<Tensor>t).dev)
-            copies.append(hook.to_copy(t, device=common))
+            copies.append(copied_to(t, device=common))
             bound.slots[i] = <PyObject*>copies[-1]
     try:
         return run_unchecked(op, key, bound, keys)

@@ -125,11 +125,6 @@ cdef class OpOverload:
         """Whether a program defined the operator; false of the built-in ones."""
         return not self.is_builtin
 
-    def takes_whole_lists(self):
-        """From now on ``f(x, 2, 3)`` is no call of ``f(Tensor x, int[] sizes)``: only methods take lists in parts."""
-        if self.sig.varargs > 0:
-            self.sig.varargs = -1
-
     def name(self):
         """``ns::name`` or ``ns::name.overload``."""
         return self.sig.qualname
@@ -325,6 +320,8 @@ cdef object call_that_does_not_fit(OpOverload op, PyObject** args, Py_ssize_t na
                 return dispatch(op, &bound, call_keys(op, &bound))
         finally:
             release_bound(&bound)
+        if mode & BIND_CAST:
+            check_widths(op.sig, args, nargs)
     result = ask_strangers(hook.find_packet(f"{op.namespace}::{op._schema.name}"), args, nargs, kwnames)
     if result is NotImplemented:
         try:
@@ -332,6 +329,15 @@ cdef object call_that_does_not_fit(OpOverload op, PyObject** args, Py_ssize_t na
         finally:
             release_bound(&bound)
     return result
+
+
+cdef int check_widths(Signature sig, PyObject** args, Py_ssize_t nargs) except -1:
+    """Raises OverflowError for an integer in place of a tensor that has more than 64 bits: PyTorch takes it before all else."""
+    cdef Py_ssize_t i
+    for i in range(min(nargs, sig.positional)):
+        if sig.args[i].kind == ARG_TENSOR and PyLong_Check(<object>args[i]):
+            dtype_of_integer(<object>args[i])
+    return 0
 
 
 cdef object ask_strangers(object packet, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
@@ -505,7 +511,8 @@ cdef object missing_kernel(OpOverload op, uint64_t keys):
     backend = key_names(keys & BACKEND_KEYS)[:1] or ["this device"]
     known = sorted([KEY_NAMES[k] for k in op.kernels if k <= KEY_META or k > ALIAS_AUTOGRAD])     # what could run there
     has = f"it has kernels for {', '.join(known)}" if known else "it has no kernels at all"
-    name = {"Meta": "meta", "PrivateUse1": "npu"}.get(backend[0], backend[0].lower())
+    found = [kind.name for kind in device_types if kind is not None and kind.backend.key == backend[0]]
+    name = found[0] if found else backend[0]
     return NotImplementedError(
         f"Could not run '{op.sig.qualname}' with arguments from the '{backend[0]}' backend: the operator does not have a kernel "
         f"registered for {name}; {has}. Register one with `library.impl(\"{op.sig.qualname}\", \"{backend[0]}\")`"

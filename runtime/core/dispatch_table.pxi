@@ -44,7 +44,7 @@ cdef dict CORE_FALLBACKS = {
     key: (autograd_kernel, CORE, False) for key in range(KEY_AUTOGRAD_OTHER, KEY_AUTOGRAD_META + 1)}
 CORE_FALLBACKS[KEY_PYTHON] = (_python_kernel, CORE, False)
 CORE_FALLBACKS[KEY_META] = (_no_fake_kernel, CORE, False)
-for _key in (KEY_BACKEND_SELECT, KEY_AD_INPLACE_OR_VIEW, KEY_AUTOCAST_CPU, KEY_AUTOCAST_CUDA, KEY_AUTOCAST_NPU):
+for _key in (KEY_BACKEND_SELECT, KEY_AD_INPLACE_OR_VIEW, *range(KEY_AUTOCAST_CPU, KEY_AUTOCAST_LAST + 1)):
     CORE_FALLBACKS[_key] = (fallthrough_kernel, CORE, False)
 
 

@@ -452,9 +452,9 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, retain_gra
     `create_graph` while it runs and is restored whatever happens, as is the graph.
     """
     cdef list starts = starts_of(tensors, grad_tensors)
+    cdef bint retain = to_flag(retain_graph, "retain_graph"), create = to_flag(create_graph, "create_graph")
     cdef bint unused = to_flag(allow_unused, "allow_unused")
-    found = backward_pass(tensors, starts, to_flag(retain_graph, "retain_graph"), to_flag(create_graph, "create_graph"), inputs,
-                          accumulate_inputs)
+    found = backward_pass(tensors, starts, retain, create, inputs, accumulate_inputs)
     if not unused and found is not None and None in found:
         raise RuntimeError(f"The differentiated Tensor at index {found.index(None)} appears to not have been used in the graph. Set "
                            "allow_unused=True if this is the desired behavior.")
@@ -555,6 +555,10 @@ cdef list starts_of(tuple tensors, tuple grad_tensors):
     return starts
 
 
+class RootError(AssertionError, RuntimeError):
+    """A backward pass is to start from what is no tensor. PyTorch asserts that it does not."""
+
+
 cdef object start_at(object root, object grad, Py_ssize_t at):
     """The gradient that a pass starts with at a tensor or an edge: the given one, or a one. None where `root_of` refuses the root."""
     cdef OutputMeta* meta
@@ -566,6 +570,8 @@ cdef object start_at(object root, object grad, Py_ssize_t at):
         if grad is None and gradient_node(t) is None:
             return None
         return first_gradient(<Tensor>grad, t.nd, t.sizes, t.dt, t.dev, at)
+    if not isinstance(root, tuple):
+        raise RootError(f"Expected output to be a torch.Tensor or a GradientEdge, but got {_type_name(root)} at index {at}")
     node, number = edge_of(root, at)
     meta = node_output(<Node>node, number)
     if not meta.known:

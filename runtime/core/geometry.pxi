@@ -206,7 +206,7 @@ cdef Tensor like_at(PyObject* t, PyObject* d):
     """As `like_of`, of a borrowed tensor and dtype."""
     cdef PyObject* dev = <PyObject*>(<Tensor>t).dev
     cdef Tensor result
-    if not (<Tensor>t).contig or (<device>dev).type_code == DEVICE_META:
+    if not (<Tensor>t).contig or (<device>dev).type_code == KEY_META:
         return alloc_sizes((<Tensor>t).nd, (<Tensor>t).sizes, <dtype>d, <device>dev)
     result = bare_tensor(<dtype>d, <device>dev)
     copy_geometry_at(t, result)
@@ -222,7 +222,7 @@ def alloc_broadcast(Tensor first not None, Tensor second not None, dtype=None):
     """
     if dtype is not None:
         d = given_dtype("alloc_broadcast", dtype)
-    elif first.dt is second.dt:
+    elif first.dt is second.dt and not first.wrapped:
         d = first.dt
     else:
         d = common_dtype(first, second)

@@ -1,6 +1,6 @@
 """How the core reaches Python: one table of functions, which modules of the package fill in as they are imported.
 
-The core imports no module that stands above it. An entry is None until its module is imported; `jit`, `func` and `npu`
+The core imports no module that stands above it. An entry is None until its module is imported; `jit` and `func`
 are imported when they are first used, and what asks for theirs runs only then.
 """
 
@@ -17,7 +17,6 @@ cdef class Hooks:
     cdef public object find_operator         # ("ns::name.overload")
     cdef public object find_packet           # ("ns::name")
     cdef public object key_set               # (mask): a DispatchKeySet
-    cdef public object to_copy               # (tensor, device=...): the kernel that moves a 0-d CPU tensor
     # forward mode and transforms: autograd.forward_ad, func
     cdef public object call_with_tangents    # (op, keys, level, args, kwargs)
     cdef public object copy_tangents         # (tensor, copy, level): those from a level on, to a copy
@@ -47,8 +46,8 @@ cdef class Hooks:
     cdef public object number_taken          # (tensor)
     cdef public object iterated              # (tensor)
     cdef public object apply_traced          # (cls, args): Function.apply
-    # the NPU: npu.runtime
-    cdef public object start_npu             # (): opens the ACL library, which registers the allocator
+    # the NPU: npu.copies
+    cdef public object copy_on_npu           # (destination, source): the kernel
 
     def fill(self, **functions):
         """Sets entries by name. Raises AttributeError for a name that is not in the table."""

@@ -5,29 +5,45 @@ Order and meaning follow PyTorch's DispatchKey: among the keys of a call, the hi
 
 cdef enum:                     # dispatch keys: bit positions by rising priority
     KEY_UNDEFINED
-    KEY_CPU, KEY_CUDA, KEY_MPS, KEY_NPU, KEY_META            # in the order of DeviceCode
+    KEY_CPU, KEY_CUDA, KEY_MPS, KEY_NPU, KEY_PRIVATE1, KEY_PRIVATE2, KEY_PRIVATE3, KEY_META    # a device type's code is its key here
     KEY_BACKEND_SELECT, KEY_PYTHON, KEY_FUNCTIONALIZE, KEY_AD_INPLACE_OR_VIEW
     KEY_AUTOGRAD_OTHER
-    KEY_AUTOGRAD_CPU, KEY_AUTOGRAD_CUDA, KEY_AUTOGRAD_MPS, KEY_AUTOGRAD_NPU, KEY_AUTOGRAD_META
-    KEY_TRACING, KEY_AUTOCAST_CPU, KEY_AUTOCAST_CUDA, KEY_AUTOCAST_NPU, KEY_BATCHED
+    KEY_AUTOGRAD_CPU                                         # and of the other backends, in their order
+    KEY_AUTOGRAD_META = KEY_AUTOGRAD_CPU + KEY_META - KEY_CPU
+    KEY_TRACING
+    KEY_AUTOCAST_CPU                                         # and of the other backends but Meta, in their order
+    KEY_AUTOCAST_LAST = KEY_AUTOCAST_CPU + KEY_PRIVATE3 - KEY_CPU
+    KEY_BATCHED
     KEY_TORCH_FUNCTION                                       # __torch_function__ overrides; above all, never registered
     KEY_COUNT
     # aliases: a registration under one of these stands for several keys
     ALIAS_AUTOGRAD, ALIAS_COMPOSITE_IMPLICIT, ALIAS_COMPOSITE_EXPLICIT, ALIAS_COMPOSITE_NON_FUNCTIONAL
 
 cdef dict KEY_BY_NAME = {
-    "CPU": KEY_CPU, "CUDA": KEY_CUDA, "MPS": KEY_MPS, "NPU": KEY_NPU, "PrivateUse1": KEY_NPU, "Meta": KEY_META,
     "BackendSelect": KEY_BACKEND_SELECT, "Python": KEY_PYTHON, "Functionalize": KEY_FUNCTIONALIZE,
-    "ADInplaceOrView": KEY_AD_INPLACE_OR_VIEW, "AutogradOther": KEY_AUTOGRAD_OTHER,
-    "AutogradCPU": KEY_AUTOGRAD_CPU, "AutogradCUDA": KEY_AUTOGRAD_CUDA, "AutogradMPS": KEY_AUTOGRAD_MPS,
-    "AutogradNPU": KEY_AUTOGRAD_NPU, "AutogradPrivateUse1": KEY_AUTOGRAD_NPU, "AutogradMeta": KEY_AUTOGRAD_META,
-    "Tracing": KEY_TRACING, "Tracer": KEY_TRACING, "AutocastCPU": KEY_AUTOCAST_CPU, "AutocastCUDA": KEY_AUTOCAST_CUDA,
-    "AutocastNPU": KEY_AUTOCAST_NPU, "AutocastPrivateUse1": KEY_AUTOCAST_NPU, "Batched": KEY_BATCHED,
-    "Autograd": ALIAS_AUTOGRAD, "CompositeImplicitAutograd": ALIAS_COMPOSITE_IMPLICIT,
-    "CompositeExplicitAutograd": ALIAS_COMPOSITE_EXPLICIT,
+    "ADInplaceOrView": KEY_AD_INPLACE_OR_VIEW, "AutogradOther": KEY_AUTOGRAD_OTHER, "Tracing": KEY_TRACING,
+    "Tracer": KEY_TRACING, "Batched": KEY_BATCHED, "Autograd": ALIAS_AUTOGRAD,
+    "CompositeImplicitAutograd": ALIAS_COMPOSITE_IMPLICIT, "CompositeExplicitAutograd": ALIAS_COMPOSITE_EXPLICIT,
     "CompositeExplicitAutogradNonFunctional": ALIAS_COMPOSITE_NON_FUNCTIONAL,
 }
 cdef dict KEY_NAMES = {key: name for name, key in reversed(KEY_BY_NAME.items())}    # the first name of each
+cdef int private_use1 = KEY_NPU          # the backend that the name PrivateUse1 means: see `take_private_use1`
+
+
+cdef int name_backend(int key, str name) except -1:
+    """Gives a backend's key, and those of its autograd and autocast, a name; what they were called first stays it."""
+    names = {"": key, "Autograd": key + KEY_AUTOGRAD_CPU - KEY_CPU}
+    if key != KEY_META:
+        names["Autocast"] = key + KEY_AUTOCAST_CPU - KEY_CPU
+    for prefix, found in names.items():
+        KEY_BY_NAME[prefix + name] = found
+        KEY_NAMES.setdefault(found, prefix + name)
+    return 0
+
+
+for _key, _name in ((KEY_CPU, "CPU"), (KEY_CUDA, "CUDA"), (KEY_MPS, "MPS"), (KEY_NPU, "NPU"), (KEY_NPU, "PrivateUse1"),
+                    (KEY_PRIVATE2, "PrivateUse2"), (KEY_PRIVATE3, "PrivateUse3"), (KEY_META, "Meta")):
+    name_backend(_key, _name)
 
 cdef uint64_t BACKEND_KEYS = ((<uint64_t>1 << (KEY_META + 1)) - 1) & ~(<uint64_t>1)
 cdef uint64_t NOT_CPU = BACKEND_KEYS & ~(<uint64_t>1 << KEY_CPU)
@@ -46,8 +62,8 @@ cdef extern from *:
     """
     typedef struct { uint64_t included, excluded, withheld, last_bump; int grad_off; int64_t forward_hidden, transform, captured; void* graph_task; } mt_state_t;
     /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
-    #define MT_AUTOCAST ((uint64_t)7 << 17)    /* Autocast keys are excluded until a thread turns autocast on */
-    #define MT_ALWAYS ((uint64_t)1 << 6 | (uint64_t)1 << 9)    /* BackendSelect and ADInplaceOrView: of every call */
+    #define MT_AUTOCAST ((uint64_t)127 << 23)    /* Autocast keys are excluded until a thread turns autocast on */
+    #define MT_ALWAYS ((uint64_t)1 << 9 | (uint64_t)1 << 12)    /* BackendSelect and ADInplaceOrView: of every call */
     static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {MT_ALWAYS, MT_AUTOCAST, 0, 0, 0, INT64_MAX, 0, 0};
     #define mt_highest_bit(x) (63 - __builtin_clzll(x))
     """
@@ -65,16 +81,16 @@ cdef extern from *:
     int mt_highest_bit(uint64_t) nogil
     uint64_t MT_AUTOCAST, MT_ALWAYS
 
-if MT_AUTOCAST != (<uint64_t>1 << KEY_AUTOCAST_CPU | <uint64_t>1 << KEY_AUTOCAST_CUDA | <uint64_t>1 << KEY_AUTOCAST_NPU):
+if MT_AUTOCAST != (<uint64_t>2 << KEY_AUTOCAST_LAST) - (<uint64_t>1 << KEY_AUTOCAST_CPU):
     raise SystemError("MT_AUTOCAST does not stand for the Autocast keys")
 if MT_ALWAYS != (<uint64_t>1 << KEY_BACKEND_SELECT | INPLACE_OR_VIEW):
     raise SystemError("MT_ALWAYS does not stand for BackendSelect and ADInplaceOrView")
 
-cdef uint64_t[DEVICE_META + 1] KEYS_OF_DEVICE
-for _code, _autocast in enumerate((KEY_AUTOCAST_CPU, KEY_AUTOCAST_CUDA, None, KEY_AUTOCAST_NPU, None)):
-    KEYS_OF_DEVICE[_code] = <uint64_t>1 << (KEY_CPU + <int>_code) | <uint64_t>1 << (KEY_AUTOGRAD_CPU + <int>_code) | INPLACE_OR_VIEW
-    if _autocast is not None:
-        KEYS_OF_DEVICE[_code] |= <uint64_t>1 << <int>_autocast
+cdef uint64_t[KEY_META + 1] KEYS_OF_DEVICE
+for _code in range(KEY_CPU, KEY_META + 1):
+    KEYS_OF_DEVICE[_code] = <uint64_t>1 << <int>_code | <uint64_t>1 << (KEY_AUTOGRAD_CPU + <int>_code - KEY_CPU) | INPLACE_OR_VIEW
+    if _code != KEY_META:
+        KEYS_OF_DEVICE[_code] |= <uint64_t>1 << (KEY_AUTOCAST_CPU + <int>_code - KEY_CPU)
 
 
 cdef inline uint64_t device_keys(int device_code) noexcept:
@@ -103,7 +119,17 @@ def is_tracing():
 
 def key_names(uint64_t keys):
     """The names of the keys in a bit mask, highest first."""
-    return [KEY_NAMES[k] for k in range(KEY_TORCH_FUNCTION - 1, 0, -1) if keys >> k & 1]
+    return [KEY_NAMES[k] for k in range(KEY_TORCH_FUNCTION - 1, 0, -1) if keys >> k & 1 and k in KEY_NAMES]
+
+
+def key_name(str name not None):
+    """A key's first name. Raises ValueError for unknown ones."""
+    return KEY_NAMES[key_from_name(name)]
+
+
+def backend_keys():
+    """The names of the backends' keys, lowest first."""
+    return key_names(BACKEND_KEYS)[::-1]
 
 
 def tensor_keys(Tensor t not None):

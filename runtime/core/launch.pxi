@@ -133,16 +133,6 @@ cdef class Kernel:
         launch_on_npu(self, read_block_dim(self, block_dim), <PyObject**>&(<PyTupleObject*>args).ob_item[0],
                       PyTuple_GET_SIZE(args), -1)
 
-    def accepts(self, tuple args not None):
-        """Whether these arguments carry exactly this kernel's types, see `argument_types`."""
-        cdef int i
-        if PyTuple_GET_SIZE(args) != self.nargs:
-            return False
-        for i in range(self.nargs):
-            if not carries(PyTuple_GET_ITEM(args, i), PyTuple_GET_ITEM(self.types, i)):
-                return False
-        return True
-
     def __repr__(self):
         return f"<Kernel {self.name}({', '.join([t.name for t in self.types])}), abi={self.abi!r}>"
 
@@ -348,11 +338,11 @@ cdef int fill_arguments(Kernel self, PyObject** args, Py_ssize_t n, Launch* call
 cdef inline int check_tensor(Kernel self, int i, PyObject* t, Launch* call) except -1:
     cdef PyObject* dev = <PyObject*>(<Tensor>t).dev
     if self.ascendc:
-        if (<device>dev).type_code != DEVICE_NPU or (call.device >= 0 and (<device>dev).index_code != call.device):
+        if (<device>dev).type_code != KEY_NPU or (call.device >= 0 and (<device>dev).index_code != call.device):
             raise_wrong_device(self, i, "a tensor", <device>dev, call)
         if call.device < 0:
             call.device, call.device_from = (<device>dev).index_code, i
-    elif (<device>dev).type_code != DEVICE_CPU:
+    elif (<device>dev).type_code != KEY_CPU:
         raise_wrong_device(self, i, "a tensor", <device>dev, call)
     if not self.allowed[i] >> (<Tensor>t).dt.code & 1:
         raise_wrong_dtype(self, i, <Tensor>t)
@@ -391,11 +381,11 @@ cdef uint64_t read_pointer(Kernel self, int i, object value, Launch* call) excep
 
 cdef int check_pointer_device(Kernel self, int i, str what, device dev, Launch* call) except -1:
     if self.ascendc:
-        if dev.type_code != DEVICE_NPU or (call.device >= 0 and dev.index_code != call.device):
+        if dev.type_code != KEY_NPU or (call.device >= 0 and dev.index_code != call.device):
             raise_wrong_device(self, i, what, dev, call)
         if call.device < 0:
             call.device, call.device_from = dev.index_code, i
-    elif dev.type_code != DEVICE_CPU:
+    elif dev.type_code != KEY_CPU:
         raise_wrong_device(self, i, what, dev, call)
     return 0
 
@@ -447,7 +437,7 @@ cdef int raise_wrong_count(Kernel self, Py_ssize_t n) except -1:
 cdef int raise_wrong_device(Kernel self, int i, str what, device got, Launch* call) except -1:
     if not self.ascendc:
         expected = f"{what} on cpu"
-    elif call.device < 0 or (got.type_code != DEVICE_NPU and call.device_from >= 0):
+    elif call.device < 0 or (got.type_code != KEY_NPU and call.device_from >= 0):
         expected = f"{what} on npu"
     elif call.device_from < 0:
         expected = f"{what} on npu:{call.device}, the stream's device"
@@ -491,6 +481,17 @@ cdef inline bint carries(PyObject* value, PyObject* declared):
         return declared == <PyObject*>(<TypedScalar>value).ctype
     carried = carried_type(<object>value)
     return declared == <PyObject*>carried
+
+
+cdef bint accepts_types(Kernel kernel, tuple args) except -1:
+    """Whether these arguments carry exactly this kernel's types, see `argument_types`."""
+    cdef int i
+    if PyTuple_GET_SIZE(args) != kernel.nargs:
+        return False
+    for i in range(kernel.nargs):
+        if not carries(PyTuple_GET_ITEM(args, i), PyTuple_GET_ITEM(kernel.types, i)):
+            return False
+    return True
 
 
 cdef CType carried_type(object value):

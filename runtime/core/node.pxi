@@ -40,7 +40,9 @@ cdef int record_meta(OutputMeta* meta, Tensor t) except -1:
         if meta.sizes == NULL:
             meta.known = False
             raise MemoryError()
-    memcpy(meta.sizes, t.sizes, t.nd * sizeof(int64_t))
+        memcpy(meta.sizes, t.sizes, t.nd * sizeof(int64_t))
+    else:                                          # all of them, for which no function is called: a tensor has as much room
+        memcpy(meta.inline_sizes, t.sizes, INLINE_META_DIMS * sizeof(int64_t))
     meta.dt, meta.dev = <PyObject*>t.dt, <PyObject*>t.dev
     return 0
 
@@ -70,6 +72,9 @@ cdef class Node:
     cdef NodeState* state                          # of the pass that runs over this node, see engine.pxi
     cdef str node_name
     cdef NodeHooks hooks                           # None until there is one
+    # Of contexts (autograd.pxi), here because every class with a `__dealloc__` makes freeing a node dearer:
+    cdef int64_t* versions                         # of what was saved, where these are many; else NULL
+    cdef PyObject* attributes                      # a dict once forward or setup_context has set one
     cdef object __weakref__
 
     def __cinit__(self):
@@ -89,6 +94,9 @@ cdef class Node:
                 if self.more_meta[i].known and self.more_meta[i].sizes != self.more_meta[i].inline_sizes:
                     free(self.more_meta[i].sizes)
             free(self.more_meta)
+        if self.versions != NULL:
+            free(self.versions)
+        Py_XDECREF(self.attributes)
 
     cdef object apply(self, list grads):
         """Gradients of the outputs to gradients of the inputs, one per edge (or more; the rest must be None)."""
@@ -245,7 +253,7 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
 
 cdef inline bint is_plain_copy(Tensor g) noexcept:
     """Whether `clone` would copy a little memory of the CPU, and nobody could see it do so."""
-    return g.contig and g.dev.type_code == DEVICE_CPU and g.nelem < RELEASE_GIL_FROM and g.storage.data != NULL \
+    return g.contig and g.dev.type_code == KEY_CPU and g.nelem < RELEASE_GIL_FROM and g.storage.data != NULL \
         and g.keys & INPLACE_OR_VIEW and not (g.keys | mt_state.included) & ~mt_state.excluded & (OVERRIDES | TRACING) \
         and not forward_levels and not show_trace
 

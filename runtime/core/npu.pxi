@@ -61,9 +61,7 @@ def npu_bind(dict addresses not None, error_factory):
     acl.record_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtRecordEvent"]
     acl.wait_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtStreamWaitEvent"]
     acl.capture_info = <int (*)(void*, int*, void**) noexcept nogil><uintptr_t>addresses["aclmdlRICaptureGetInfo"]
-    device_allocators[DEVICE_NPU] = npu_allocator
-    global current_npu_index
-    current_npu_index = npu_current_device
+    type_of(KEY_NPU).allocator = npu_allocator
 
 
 cdef object npu_error(int code, str what):
@@ -83,7 +81,7 @@ cdef int npu_enter(int index) except -1:
     if mt_npu_device == index:
         return previous
     if acl.set_device == NULL:
-        hook.start_npu()
+        type_of(KEY_NPU).start()
     status = acl.set_device(index)
     if status != 0:
         raise npu_error(status, f"selecting npu:{index}")
@@ -100,6 +98,11 @@ cdef inline int checked_npu(int index) except -1:
 
 cdef inline void* npu_stream_of(int index) noexcept:
     return mt_npu_streams[index]
+
+
+def npu_check_index(int index):
+    """Raises RuntimeError for the index of an NPU that there is no room for in the tables."""
+    checked_npu(index)
 
 
 def npu_current_device():

@@ -383,9 +383,9 @@ def npu_play_tape(list tape not None, uintptr_t stream):
     """From now on what is allocated on a stream is what is on the tape, until `npu_stop_tape`."""
     cdef NpuTape player = NpuTape.__new__(NpuTape)
     player.blocks, player.stream, player.lent = tape, <void*>stream, {}
-    device_allocators[DEVICE_NPU] = player
+    type_of(KEY_NPU).allocator = player
 
 
 def npu_stop_tape():
     """Ends `npu_play_tape`."""
-    device_allocators[DEVICE_NPU] = npu_allocator
+    type_of(KEY_NPU).allocator = npu_allocator

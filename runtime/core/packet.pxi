@@ -1,13 +1,30 @@
 """All overloads of one name: ``torch.ops.aten.add`` calls the first overload that fits."""
 
+# Forms that PyTorch's functions and methods still have besides the operators' own: factors between the tensors.
+cdef dict OLDER_FORMS = {
+    "add": ("self alpha other",), "sub": ("self alpha other",),
+    "addcmul": ("self value tensor1 tensor2",), "addcdiv": ("self value tensor1 tensor2",),
+    "addmm": ("beta self alpha mat1 mat2", "beta self mat1 mat2"),
+    "baddbmm": ("beta self alpha batch1 batch2", "beta self batch1 batch2"),
+}
+cdef frozenset FACTORS = frozenset(("alpha", "beta", "value"))
+
+cdef enum:
+    NEVER_SO_MANY = 1 << 30
+
 
 cdef class OpOverloadPacket:
-    """The overloads of ``ns::name``, in the order they were defined."""
+    """The overloads of ``ns::name``, in the order they were defined.
+
+    As a function of the top level, and as a method, a packet takes more: see `as_function` and `as_method`, whose packets
+    have the same overloads, and are equal to this one.
+    """
     cdef vectorcallfunc vectorcall
     cdef readonly str namespace, __name__
     cdef list ops
-    cdef str factor            # what an older form of the function takes second; None: there is none
-    cdef Py_ssize_t factor_args
+    cdef dict older            # names of the arguments of the older forms, by how many there are; None: there are none
+    cdef Py_ssize_t older_from # how many arguments such a form has at least
+    cdef int parts             # BIND_PARTS: `x.view(2, 3)` is `x.view((2, 3))`
     cdef OpOverload of_tensors, of_number    # what two tensors find, or a tensor and a number; None: what fits first is to be tried
     cdef dict __dict__
     cdef object __weakref__
@@ -17,7 +34,19 @@ cdef class OpOverloadPacket:
         self.namespace, self.__name__, self.ops = namespace, name, []
         if namespace == "aten":
             note_builtin(name, self)
-            self.factor, self.factor_args = FACTOR_SECOND.get(name.rstrip("_"), (None, 0))
+        self.older_from = NEVER_SO_MANY
+
+    def as_function(self):
+        """The packet as a function of the top level: its older forms, too."""
+        forms = [form.split() for form in OLDER_FORMS.get(self.__name__.rstrip("_"), ()) if self.namespace == "aten"]
+        return same_overloads(self, forms, 0) if forms else self
+
+    def as_method(self):
+        """The packet as a method: its older forms from the tensor on, and a last argument that is a list in parts."""
+        forms = [form.replace("beta self", "self beta").split() for form in OLDER_FORMS.get(self.__name__.rstrip("_"), ())
+                 if self.namespace == "aten"]
+        in_parts = any([(<OpOverload>op).sig.varargs >= 0 for op in self.ops])
+        return same_overloads(self, forms, BIND_PARTS if in_parts else 0) if forms or in_parts else self
 
     def add(self, OpOverload op not None):
         """Adds an overload; it becomes an attribute (``default`` where it has no overload name)."""
@@ -49,8 +78,17 @@ cdef class OpOverloadPacket:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
+        for op in self.ops:                                     # of a packet that shares them
+            if (<OpOverload>op)._overloadname == name:
+                return op
         raise AttributeError(f"The underlying op of '{self.namespace}.{self.__name__}' has no overload name '{name}'; "
                              f"it has {', '.join(self.overloads())}")
+
+    def __eq__(self, other):
+        return (<OpOverloadPacket>other).ops is self.ops if isinstance(other, OpOverloadPacket) else NotImplemented
+
+    def __hash__(self):
+        return hash((self.namespace, self.__name__))
 
     def __reduce__(self):
         return hook.find_packet, (self._qualified_op_name,)
@@ -95,30 +133,40 @@ mt_enable_vectorcall(<PyTypeObject*>OpOverloadPacket,
                      <char*>&_packet_probe.vectorcall - <char*><PyObject*>_packet_probe, 1)
 
 
-# Functions that PyTorch still takes a factor of as the second of so many arguments: `add(self, alpha, other)`.
-cdef dict FACTOR_SECOND = {"add": ("alpha", 3), "sub": ("alpha", 3), "addcmul": ("value", 4), "addcdiv": ("value", 4)}
+cdef OpOverloadPacket same_overloads(OpOverloadPacket packet, list forms, int parts):
+    cdef OpOverloadPacket same = OpOverloadPacket.__new__(OpOverloadPacket)
+    same.vectorcall, same.namespace, same.__name__ = <vectorcallfunc>call_packet, packet.namespace, packet.__name__
+    same.ops, same.parts = packet.ops, parts
+    same.older = {len(form): form for form in forms}
+    same.older_from = min([len(form) for form in forms], default=NEVER_SO_MANY)
+    return same
 
 
-cdef PyObject* call_with_factor(OpOverloadPacket packet, PyObject** args) except NULL:
-    """A call in the older form, in the one there is now."""
-    rest = [<object>args[i] for i in range(packet.factor_args) if i != 1]
-    result = (<object>packet)(*rest, **{packet.factor: <object>args[1]})
-    Py_INCREF(result)
-    return <PyObject*>result
+cdef object in_older_form(OpOverloadPacket packet, PyObject** args, Py_ssize_t nargs):
+    """A call in an older form, in the one there is now; NotImplemented where its arguments are not of one."""
+    cdef Py_ssize_t i
+    names = packet.older.get(nargs, ())
+    factors = {name: <object>args[i] for i, name in enumerate(names) if name in FACTORS and matches(ARG_SCALAR, args[i])}
+    if len(factors) != len(FACTORS.intersection(names)) or not names:
+        return NotImplemented
+    return (<object>packet)(*[<object>args[i] for i in range(nargs) if names[i] not in FACTORS], **factors)
 
 
 cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
     cdef OpOverloadPacket packet = <OpOverloadPacket>callable
     cdef Py_ssize_t nargs = PyVectorcall_NARGS(nargsf)
-    if nargs == packet.factor_args and packet.factor is not None and kwnames == NULL and matches(ARG_SCALAR, args[1]):
-        return call_with_factor(packet, args)
+    if nargs >= packet.older_from and kwnames == NULL:
+        result = in_older_form(packet, args, nargs)
+        if result is not NotImplemented:
+            Py_INCREF(result)
+            return <PyObject*>result
     if len(packet.ops) == 1:
-        return call_overload(<OpOverload>packet.ops[0], args, nargs, kwnames, 0)
-    result = call_first_that_fits(packet, args, nargs, kwnames, BIND_EXACT)
+        return call_overload(<OpOverload>packet.ops[0], args, nargs, kwnames, packet.parts)
+    result = call_first_that_fits(packet, args, nargs, kwnames, packet.parts | BIND_EXACT)
     if result is NotImplemented:
-        result = call_first_that_fits(packet, args, nargs, kwnames, 0)
+        result = call_first_that_fits(packet, args, nargs, kwnames, packet.parts)
     if result is NotImplemented and any([(<OpOverload>op).takes_numbers for op in packet.ops]):
-        result = call_first_that_fits(packet, args, nargs, kwnames, BIND_WRAP)
+        result = call_first_that_fits(packet, args, nargs, kwnames, packet.parts | BIND_WRAP)
     if result is NotImplemented:
         result = ask_strangers(packet, args, nargs, kwnames)
     if result is NotImplemented:

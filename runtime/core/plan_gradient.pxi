@@ -1,8 +1,8 @@
 """Gradients of definitions: what a call saves is made by one program, its gradient by another.
 
-Both belong to one way through the definition and one set of inputs that require grad. A call that the core runs itself leaves
-a `PlanNode`; where a transform, a mode or a hook runs the call, the same programs are called as ``setup_context`` and
-``backward``.
+Both belong to one way through the definition and one set of inputs that require grad. A call that autograd records leaves
+a `PlanNode`; where a transform runs the call, a hook sees what it saves, or it writes to an argument, the same programs are
+called as ``setup_context`` and ``backward``.
 """
 
 @cython.final
@@ -14,6 +14,7 @@ cdef class Formula:
     is saved, the number of the argument that it is, -1 of anything else.
     """
     cdef Program prepare, program
+    cdef bint picks                # what is saved are arguments and outputs themselves: nothing is computed for it
     cdef int outputs
     cdef uint64_t reads
     cdef tuple needs, given
@@ -21,6 +22,7 @@ cdef class Formula:
     def __init__(self, prepare, Program program not None, int outputs, uint64_t reads, tuple needs not None, tuple given not None):
         self.prepare = None if prepare is None else <Program?>prepare
         self.program, self.outputs, self.reads, self.needs, self.given = program, outputs, reads, needs, given
+        self.picks = self.prepare is not None and self.prepare.steps[0].code == STEP_RETURN
         if self.program.inputs < outputs:
             raise ValueError("a gradient's program takes the gradients of all outputs")
 
@@ -137,14 +139,14 @@ cdef int outdate_overwritten(OpOverload op, Bound* bound, FunctionCtx ctx) excep
             for i in range(op.sig.count):
                 if op.aliases[i].written and op.sig.args[i].kind == ARG_TENSOR and bound.slots[i] != <PyObject*>None \
                         and (<Tensor>bound.slots[i]).storage is (<Tensor>bound.slots[<int>at]).storage:
-                    ctx.versions[position] = (<Tensor>bound.slots[i]).storage.version - 1
+                    versions_of(ctx)[position] = (<Tensor>bound.slots[i]).storage.version - 1
         position += 1
     return 0
 
 
 @cython.final
 cdef class PlanNode(FunctionCtx):
-    """The node of a call that ran as a plan. `saved` has what its gradient reads: tensors first, then numbers and shapes."""
+    """The node of a call that has a formula. `saved` has what its gradient reads: tensors first, then numbers and shapes."""
     cdef Formula formula
     cdef tuple plain               # what was saved if none of it is a tensor: the first backward pass does not free it
 
@@ -212,53 +214,109 @@ cdef int run_plan_node(GraphTask task, PlanNode node, NodeState* state) except -
 
 
 cdef int record_plan(OpOverload op, Program p, Frame* f, uint64_t mask) except -1:
-    """The node of a call: edges, what its gradient reads, the outputs' history. `mask`: the arguments that require grad."""
-    global next_sequence
-    cdef PlanNode node = PlanNode.__new__(PlanNode)
+    """The node of a call that ran as a plan. `mask`: the arguments that require grad."""
+    cdef PlanNode node = new_plan_node(op, f.objects, f.way, mask)
+    cdef PyObject* outputs[PLAN_OBJECTS]
     cdef Tensor output
     cdef int i
-    node.function, node.is_operator, node.node_name = op, True, op.node_name
-    node.formula = formula_of(op.gradient, f.way, mask)
-    node.needs_input_grad = node.formula.needs
-    node.sequence = next_sequence
-    next_sequence += 1
-    node.set_edge_count(op.sig.tensor_args)
-    for i in range(op.sig.tensor_args):
-        node.set_edge(i, <object>f.objects[op.sig.tensor_at[i]])
     node.set_output_count(f.returned)
     for i in range(f.returned):
         output = <Tensor?>returned_value(p, f, i)
+        outputs[i] = <PyObject*>output
         if output.dt.category >= CATEGORY_FLOAT:
             set_history(output, node, i)
         else:
             node.without_history(output, i)
     if node.formula.prepare is not None:
-        save_values(node, p, f)
+        save_for(node, op, f.objects, outputs, f.returned, f.bound)
+        return node.finish_saving()
     return 0
 
 
-cdef int save_values(PlanNode node, Program p, Frame* f) except -1:
-    """What the gradient reads, from the call's arguments and outputs."""
-    cdef Frame made
-    cdef PyObject* objects[PLAN_OBJECTS]
+cdef PlanNode new_plan_node(OpOverload op, PyObject** arguments, int way, uint64_t mask):
+    """The node of a call with its edges."""
+    global next_sequence
+    cdef PlanNode node = PlanNode.__new__(PlanNode)
+    cdef int i
+    node.function, node.is_operator, node.node_name = op, True, op.node_name
+    node.formula = formula_of(op.gradient, way, mask)
+    node.needs_input_grad = node.formula.needs
+    node.sequence = next_sequence
+    next_sequence += 1
+    node.set_edge_count(op.sig.tensor_args)
+    for i in range(op.sig.tensor_args):
+        node.set_edge(i, <object>arguments[op.sig.tensor_at[i]])
+    return node
+
+
+cdef PlanNode new_formula_node(OpOverload op, Bound* bound, uint64_t mask):
+    """As `new_plan_node`, of a call whose kernel is no plan: which way it goes is asked."""
+    cdef Gradient gradient = op.gradient
+    cdef int way = 0
+    if gradient.way is not None:
+        way = gradient.way(*[<object>bound.slots[i] for i in range(op.sig.count)])
+    return new_plan_node(op, bound.slots, way, mask)
+
+
+cdef int save_result(PlanNode node, OpOverload op, Bound* bound, object result) except -1:
+    """What the gradient reads, once the kernel of `new_formula_node`'s call has returned."""
+    cdef PyObject* outputs[PLAN_OBJECTS]
+    cdef int i
+    if node.formula.prepare is None:
+        return 0
+    outputs[0] = <PyObject*>result
+    if op.returns != 1:
+        for i in range(op.returns):
+            outputs[i] = PyList_GET_ITEM(result, i) if PyList_Check(result) else PyTuple_GET_ITEM(result, i)
+    return save_for(node, op, bound.slots, outputs, op.returns, bound)
+
+
+cdef int save_for(PlanNode node, OpOverload op, PyObject** arguments, PyObject** outputs, int returned, Bound* bound) except -1:
+    """Keeps what the gradient reads of a call's arguments and outputs, in `to_save` where some of it is a tensor."""
     cdef Program prepare = node.formula.prepare
     cdef tuple values
-    cdef int i
-    if prepare.inputs != p.inputs + f.returned:
-        raise RuntimeError(f"{p.op.sig.qualname}: what its gradient saves is of other outputs")
-    enter_frame(prepare, &made, objects, f.bound)
-    for i in range(p.inputs):
-        objects[i] = f.objects[i]
-    for i in range(f.returned):
-        objects[p.inputs + i] = f.objects[p.pool[f.returns + i]]
-    try:
-        run_program(prepare, &made)
-        values = returned_values(prepare, &made)
-    finally:
-        leave_frame(prepare, &made)
-    for i in range(made.returned):
+    cdef Py_ssize_t i
+    if prepare.inputs != op.sig.count + returned:
+        raise RuntimeError(f"{op.sig.qualname}: what its gradient saves is of other outputs")
+    if node.formula.picks:
+        values = picked(prepare, arguments, outputs, op.sig.count)
+    else:
+        values = computed(prepare, arguments, outputs, op.sig.count, bound)
+    for i in range(PyTuple_GET_SIZE(values)):
         if is_tensor(PyTuple_GET_ITEM(values, i)):
             node.to_save = values
-            return node.finish_saving()
+            return 0
     node.plain = values
     return 0
+
+
+cdef tuple picked(Program prepare, PyObject** arguments, PyObject** outputs, int count):
+    """What a program returns that does nothing else."""
+    cdef Step* s = prepare.steps
+    cdef tuple values = PyTuple_New(s.b)
+    cdef PyObject* value
+    cdef int i, at
+    for i in range(s.b):
+        at = prepare.pool[s.a + i]
+        if at < count:
+            value = <PyObject*>None if at < 0 else arguments[at]
+        elif at < prepare.inputs:
+            value = outputs[at - count]
+        else:
+            value = PyTuple_GET_ITEM(prepare.constants, PLAN_OBJECTS - 1 - at)
+        Py_INCREF(<object>value)
+        PyTuple_SET_ITEM(values, i, <object>value)
+    return values
+
+
+cdef tuple computed(Program prepare, PyObject** arguments, PyObject** outputs, int count, Bound* bound):
+    cdef Frame made
+    cdef PyObject* objects[PLAN_OBJECTS]
+    enter_frame(prepare, &made, objects, bound)
+    memcpy(objects, arguments, count * sizeof(PyObject*))
+    memcpy(objects + count, outputs, (prepare.inputs - count) * sizeof(PyObject*))
+    try:
+        run_program(prepare, &made)
+        return returned_values(prepare, &made)
+    finally:
+        leave_frame(prepare, &made)

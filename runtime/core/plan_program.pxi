@@ -24,8 +24,8 @@ cdef enum PlanStep:
     LAST_WORD = STEP_OR
     # shapes (plan_shapes.pxi)
     STEP_SHAPE_OF, STEP_INTS, STEP_SHAPE, STEP_BROADCAST, STEP_SLICE, STEP_CONCAT, STEP_REDUCED
-    STEP_SAME_SIZES, STEP_SIZE_AT, STEP_LENGTH, STEP_COUNT
-    LAST_SHAPE = STEP_COUNT
+    STEP_SAME_SIZES, STEP_SIZE_AT, STEP_LENGTH, STEP_COUNT, STEP_DIM_BITS
+    LAST_SHAPE = STEP_DIM_BITS
     # objects (plan_objects.pxi)
     STEP_LIKE_AS, STEP_EMPTY, STEP_ITEM, STEP_PYTHON, STEP_DEVICE
     STEP_BOX_INT, STEP_BOX_FLOAT, STEP_BOX_BOOL, STEP_BOX_DTYPE, STEP_BOX_SHAPE
@@ -55,7 +55,7 @@ PLAN_STEPS = {
     "shape_of": (STEP_SHAPE_OF, "d", "o"), "ints": (STEP_INTS, "d", "o"), "shape": (STEP_SHAPE, "d", "W"),
     "broadcast": (STEP_BROADCAST, "d", "dd"), "slice": (STEP_SLICE, "d", "dvv"), "concat": (STEP_CONCAT, "d", "dd"),
     "reduced": (STEP_REDUCED, "d", "dow"), "same_sizes": (STEP_SAME_SIZES, "w", "dd"), "size_at": (STEP_SIZE_AT, "w", "dw"),
-    "length": (STEP_LENGTH, "w", "d"), "count": (STEP_COUNT, "w", "d"),
+    "length": (STEP_LENGTH, "w", "d"), "count": (STEP_COUNT, "w", "d"), "dim_bits": (STEP_DIM_BITS, "w", "ow"),
     "like_as": (STEP_LIKE_AS, "o", "ow"), "empty": (STEP_EMPTY, "o", "dwo"), "item": (STEP_ITEM, "o", "on"),
     "python": (STEP_PYTHON, "o", "O"), "device": (STEP_DEVICE, "o", "o"), "box_int": (STEP_BOX_INT, "o", "w"),
     "box_float": (STEP_BOX_FLOAT, "o", "w"), "box_bool": (STEP_BOX_BOOL, "o", "w"), "box_dtype": (STEP_BOX_DTYPE, "o", "w"),

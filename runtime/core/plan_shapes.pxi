@@ -8,6 +8,9 @@ cdef int shape_step(Program p, Frame* f, Step* s) except -1:
     if s.code < STEP_SAME_SIZES:                           # of which some read no shape: s.a is none then
         new_shape(p, f, s)
         return 0
+    if s.code == STEP_DIM_BITS:
+        w[s.made].i = <int64_t>bits_of_dims(f.objects[s.a], <int>w[s.b].i)
+        return 0
     a = &f.shapes[s.a]
     if s.code == STEP_SAME_SIZES:
         w[s.made].i = same_shapes(a, &f.shapes[s.b])
@@ -91,20 +94,30 @@ cdef int broadcast_into(int nd, const int64_t* sizes, int other_nd, const int64_
     return n
 
 
+cdef uint64_t bits_of_dims(PyObject* listed, int nd) except? 0:
+    """Dimensions in a list, or one, as bits; of None and of an empty list all of them."""
+    cdef int64_t dims[MAX_DIMS]
+    cdef uint64_t found = 0, bit
+    cdef int i, given = 0
+    if listed != <PyObject*>None:
+        given = read_ints(<object>listed, dims, "dim")
+    for i in range(given):
+        dims[i] = counted_dim(dims[i], nd)
+    for i in range(given):
+        bit = <uint64_t>1 << dims[i]
+        if found & bit:
+            raise RuntimeError(f"dim {dims[i]} appears multiple times in the list of dims")
+        found |= bit
+    return found if given else <uint64_t>-1
+
+
 cdef int reduced_into(Frame* f, Step* s, int64_t* to) except -1:
     """A shape without the dimensions in a list, or with 1 in their place; None or an empty list: all. Returns its length."""
-    cdef int64_t dims[MAX_DIMS]
-    cdef uint64_t gone = 0
     cdef ShapeRef* a = &f.shapes[s.a]
-    cdef int i, n = 0, given = 0, rank = max(a.nd, 1)
-    if f.objects[s.b] != <PyObject*>None:
-        given = read_ints(<object>f.objects[s.b], dims, "dim")
-    for i in range(given):
-        if not -rank <= dims[i] < rank:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dims[i]})")
-        gone |= <uint64_t>1 << (dims[i] + rank if dims[i] < 0 else dims[i])
+    cdef uint64_t gone = bits_of_dims(f.objects[s.b], a.nd)
+    cdef int i, n = 0
     for i in range(a.nd):
-        if given and not gone >> i & 1:
+        if not gone >> i & 1:
             to[n] = a.sizes[i]
         elif f.words[s.c].i:
             to[n] = 1
@@ -117,7 +130,7 @@ cdef int reduced_into(Frame* f, Step* s, int64_t* to) except -1:
 cdef Tensor broadcast_of(Tensor a, Tensor b):
     """An uninitialised tensor of the shape that two broadcast to and of their result type, on the first one's device."""
     cdef int64_t sizes[MAX_DIMS]
-    cdef dtype d = a.dt if a.dt is b.dt else <dtype>common_dtype(a, b)
+    cdef dtype d = a.dt if a.dt is b.dt and not a.wrapped else <dtype>common_dtype(a, b)
     if same_sizes(a, b):
         return like_of(a, d)
     return alloc_sizes(broadcast_into(a.nd, a.sizes, b.nd, b.sizes, sizes), sizes, d, a.dev)

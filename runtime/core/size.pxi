@@ -15,11 +15,11 @@ class Size(tuple):
         return tuple.__new__(cls, [checked_size(size, i) for i, size in enumerate(sizes)])
 
     def numel(self):
-        """The product of the sizes; 1 for a 0-d shape."""
-        n = 1
+        """The product of the sizes, in 64 bits; 1 for a 0-d shape."""
+        cdef uint64_t n = 1
         for size in self:
-            n *= size
-        return n
+            n *= <uint64_t>to_int64(size, "a size")
+        return <int64_t>n
 
     def __getitem__(self, index):
         item = tuple.__getitem__(self, index)

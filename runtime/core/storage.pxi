@@ -102,18 +102,39 @@ cdef class CpuAllocator(Allocator):
 
 
 cdef CpuAllocator cpu_allocator = CpuAllocator()
-cdef list device_allocators = [cpu_allocator, None, None, None, None]   # by device code
+
+
+@cython.final
+cdef class PythonAllocator(Allocator):
+    """Memory from functions of Python: ``allocate(nbytes, index)`` gives an address, ``free(address, nbytes, index)`` takes it."""
+    cdef object take
+    cdef object give
+
+    def __init__(self, take, give):
+        self.take, self.give = take, give
+
+    cdef void* allocate(self, size_t nbytes, int index) except NULL:
+        address = self.take(nbytes, index)
+        if not isinstance(address, int) or address <= 0:
+            raise RuntimeError(f"allocate({nbytes}, {index}): expected an address, an int above 0, got {address!r}")
+        return <void*><uintptr_t>address
+
+    cdef void release(self, void* pointer, size_t nbytes, int index) noexcept:
+        self.give(<uintptr_t>pointer, nbytes, index)
 
 
 cdef Allocator allocator_of(device dev):
-    allocator = device_allocators[dev.type_code]
-    if allocator is None:
-        if dev.type_code == DEVICE_NPU:
-            hook.start_npu()
-            allocator = device_allocators[dev.type_code]
-        if allocator is None:
-            raise RuntimeError(f"no memory can be allocated on {dev}: this build has no backend for '{dev.type}' devices")
-    return <Allocator>allocator
+    cdef DeviceType kind = type_of(dev.type_code)
+    if kind.allocator is None and kind.start is not None:
+        kind.start()
+    if kind.allocator is None:
+        raise RuntimeError(f"no memory can be allocated on {dev}: this build has no backend for '{dev.type}' devices")
+    return kind.allocator
+
+
+def set_device_memory(str name not None, allocate not None, free not None):
+    """Gives a device type its memory, where what opens it finds out how it is allocated."""
+    type_of(device_codes[name]).allocator = PythonAllocator(allocate, free)
 
 
 @cython.final
@@ -149,7 +170,11 @@ cdef class UntypedStorage:
     cdef void* bumped_by
 
     def __init__(self, nbytes=0, *, device=None):
-        take_memory(self, checked_storage_size(nbytes), as_device(device))
+        """So many bytes, uninitialised, or a sequence of what they are to be."""
+        if is_size_in_bytes(nbytes):
+            take_memory(self, checked_storage_size(nbytes), as_device(device))
+        else:
+            take_bytes(self, bytes_given(nbytes), as_device(device))
 
     def data_ptr(self):
         """Address of the first byte; 0 where there is none (meta, empty)."""
@@ -172,7 +197,7 @@ cdef class UntypedStorage:
         Tensors over it keep their shapes. Memory that shrinks is given back only as a whole: tensors may still reach it.
         Raises RuntimeError where NumPy or another holder knows the address, or something else owns the memory.
         """
-        if PyBool_Check(nbytes) or not (PyLong_Check(nbytes) or hasattr(nbytes, "dtype") and not isinstance(nbytes, Tensor)):
+        if not is_size_in_bytes(nbytes):
             raise RuntimeError(f"resize_ expects an int, but got {_type_name(nbytes)}: the size of a storage is in bytes")
         resize_storage(self, checked_storage_size(nbytes))
         return self
@@ -221,10 +246,40 @@ cdef int64_t checked_storage_size(object nbytes) except -1:
 cdef inline int take_memory(UntypedStorage s, size_t nbytes, device dev) except -1:
     s.dev = dev
     s.nbytes_ = nbytes
-    if dev.type_code != DEVICE_META and nbytes > 0:
-        s.allocator = cpu_allocator if dev.type_code == DEVICE_CPU else allocator_of(dev)
+    if dev.type_code != KEY_META and nbytes > 0:
+        s.allocator = cpu_allocator if dev.type_code == KEY_CPU else allocator_of(dev)
         s.data = s.allocator.allocate(nbytes, dev.index_code)
     return 0
+
+
+cdef int take_bytes(UntypedStorage s, bytes items, device dev) except -1:
+    """As `take_memory`, with what is to be in it."""
+    cdef UntypedStorage source
+    take_memory(s, len(items), dev)
+    if s.data != NULL and dev.type_code == KEY_CPU:
+        memcpy(s.data, <char*>items, s.nbytes_)
+    elif s.data != NULL:
+        source = UntypedStorage(items)
+        hook.copy_on_npu(bytes_in(s, s.nbytes_), bytes_in(source, s.nbytes_))
+    return 0
+
+
+cdef bytes bytes_given(object items):
+    """The bytes that a caller gives as a sequence of ints, each of its lowest eight bits."""
+    if isinstance(items, (Tensor, dict)) or not (hasattr(items, "__getitem__") and hasattr(items, "__len__")):
+        raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {_type_name(items)}: the size in bytes, an "
+                           "int, or their values, a sequence of ints")
+    given = list(items)
+    for item in given:
+        if not PyLong_Check(item):
+            raise RuntimeError(f"torch.UntypedStorage(): tried to construct a storage from a sequence ({_type_name(items)}), but one of "
+                               f"the items was of type {_type_name(item)} instead of int")
+    return bytes([item & 0xff for item in given])
+
+
+cdef bint is_size_in_bytes(object value) except -1:
+    """Whether a caller's value is a number of bytes: an int of Python's or NumPy's."""
+    return PyLong_Check(value) and not PyBool_Check(value) or is_numpy_scalar(value) and value.dtype.kind in "iu"
 
 
 cdef inline UntypedStorage new_storage(size_t nbytes, device dev):
@@ -303,7 +358,7 @@ cdef int resize_storage(UntypedStorage s, size_t nbytes) except -1:
     if sharing.owner is not None or sharing.lent:
         holder = f"{sharing.lent} arrays or views of others hold its address" if sharing.lent else "its memory belongs to something else"
         raise RuntimeError(f"Trying to resize storage that is not resizable: {holder}. Resize a copy (`.clone()`)")
-    if root.dev.type_code == DEVICE_META:
+    if root.dev.type_code == KEY_META:
         sharing.room = max(sharing.room, nbytes)
     elif nbytes == 0:
         if root.data != NULL:
@@ -320,16 +375,19 @@ cdef int resize_storage(UntypedStorage s, size_t nbytes) except -1:
 
 
 cdef int grow_storage(UntypedStorage s, size_t room) except -1:
-    """Memory of `room` bytes, with what the storage holds."""
-    cdef void* fresh
-    if s.data != NULL and s.dev.type_code != DEVICE_CPU:
-        raise RuntimeError(f"a storage on {s.dev} cannot grow from {s.nbytes_} to {room} bytes in place: copy its tensors into "
-                           "larger ones")
-    if s.allocator is None:
-        s.allocator = cpu_allocator if s.dev.type_code == DEVICE_CPU else allocator_of(s.dev)
-    fresh = s.allocator.allocate(room, s.dev.index_code)
-    if s.data != NULL:
-        memcpy(fresh, s.data, s.nbytes_)
-        s.allocator.release(s.data, s.sharing.room, s.dev.index_code)
-    s.data, s.sharing.room = fresh, room
+    """Memory of `room` bytes, with what the storage holds. The old memory goes with what the new one was made as."""
+    cdef UntypedStorage fresh = new_storage(room, s.dev)
+    if s.data != NULL and s.dev.type_code == KEY_CPU:
+        memcpy(fresh.data, s.data, s.nbytes_)
+    elif s.data != NULL:
+        hook.copy_on_npu(bytes_in(fresh, s.nbytes_), bytes_in(s, s.nbytes_))
+    s.data, fresh.data = fresh.data, s.data
+    s.allocator, fresh.nbytes_, s.sharing.room = fresh.allocator, s.sharing.room, room
     return 0
+
+
+cdef Tensor bytes_in(UntypedStorage s, int64_t count):
+    """The first bytes of a storage."""
+    cdef Tensor t = shape_sizes(1, &count, dtypes["uint8"], s.dev)
+    t.storage = s
+    return t

@@ -36,7 +36,7 @@ def wrapper_over(cls, Tensor meta not None, where, uint64_t extra_keys):
     Wrappers over views of one meta tensor count as views of one another.
     """
     cdef device claimed = as_device(where)
-    if meta.dev.type_code != DEVICE_META and meta.dev is not claimed:
+    if meta.dev.type_code != KEY_META and meta.dev is not claimed:
         raise ValueError(f"wrapper_over(): a tensor on {meta.dev} cannot be shown as one on {claimed}: give its shape on meta")
     cdef Tensor t = new_of_class(cls)
     t.dt, t.storage, t.offset, t.dev = meta.dt, meta.storage, meta.offset, claimed
@@ -67,7 +67,7 @@ cdef PyObject* complete_tensor(PyTypeObject* cls, PyObject* bare, PyObject* args
         result = hook.legacy_tensor(<object><PyObject*>cls, *<tuple>args, **({} if kwargs == <PyObject*>None else <dict>kwargs))
     else:
         t.dt, t.dev, t.storage = default_dtype_, device_cpu, new_storage(0, device_cpu)
-        t.keys = device_keys(DEVICE_CPU) & ~mt_state.withheld | override_keys(<object><PyObject*>cls)
+        t.keys = device_keys(KEY_CPU) & ~mt_state.withheld | override_keys(<object><PyObject*>cls)
         set_rank(t, 1)
         t.sizes[0] = 0
         set_row_major(t)

@@ -174,19 +174,19 @@ cdef class Tensor:
 
     @property
     def is_cpu(self):
-        return self.dev.type_code == DEVICE_CPU
+        return self.dev.type_code == KEY_CPU
 
     @property
     def is_npu(self):
-        return self.dev.type_code == DEVICE_NPU
+        return self.dev.type_code == KEY_NPU
 
     @property
     def is_cuda(self):
-        return self.dev.type_code == DEVICE_CUDA
+        return self.dev.type_code == KEY_CUDA
 
     @property
     def is_meta(self):
-        return self.dev.type_code == DEVICE_META
+        return self.dev.type_code == KEY_META
 
     def get_device(self):
         """Index of the tensor's device; -1 on the CPU."""
@@ -420,9 +420,8 @@ cdef class Tensor:
     def __getitem__(self, index):
         if is_overridden(self):
             return hook.overridden_attribute(Tensor.__getitem__, self, index)
-        if type(index) is int and self.nd > 0 and -self.sizes[0] <= index < self.sizes[0]:
-            return aten("select")(self, 0, index)         # the usual index, without the general way to a view
-        return hook.getitem(self, index)
+        view = plain_view(self, index)
+        return hook.getitem(self, index) if view is NotImplemented else view
 
     def __setitem__(self, index, value):
         if is_overridden(self):

@@ -11,12 +11,17 @@ def as_strided(Tensor t not None, size, stride, storage_offset=None):
     cdef int64_t sizes[MAX_DIMS]
     cdef int64_t strides[MAX_DIMS]
     cdef int nd = read_ints(size, sizes, "as_strided(): argument 'size'")
-    cdef int64_t needed
     if read_ints(stride, strides, "as_strided(): argument 'stride'") != nd:
         raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} strides for {nd} sizes")
+    return strided(t, nd, sizes, strides,
+                   t.offset if storage_offset is None else to_int64(storage_offset, "as_strided(): argument 'storage_offset'"))
+
+
+cdef Tensor strided(Tensor t, int nd, const int64_t* sizes, const int64_t* strides, int64_t offset):
+    """See `as_strided`."""
     cdef Tensor v = bare_view(t, nd)
-    if storage_offset is not None:
-        v.offset = to_int64(storage_offset, "as_strided(): argument 'storage_offset'")
+    cdef int64_t needed
+    v.offset = offset
     if v.offset < 0:
         raise RuntimeError(f"as_strided: invalid storage offset {v.offset}")
     set_strides(v, sizes, strides)
@@ -53,26 +58,7 @@ cdef int checked_dim(Tensor t, int64_t d) except -1:
     return <int>d
 
 
-def with_dims(Tensor t not None, dims):
-    """A view with these dimensions of t, counted from 0, in this order; those left out must have size 1."""
-    cdef int64_t given[MAX_DIMS]
-    cdef int nd = read_ints(dims, given, "with_dims(): argument 'dims'"), i, d
-    cdef uint64_t seen = 0
-    cdef Tensor v = bare_view(t, nd)
-    for i in range(nd):
-        d = checked_dim(t, given[i])
-        if seen >> d & 1:
-            raise RuntimeError(f"dimension {d} is given twice")
-        seen |= <uint64_t>1 << d
-        v.sizes[i], v.strides[i] = t.sizes[d], t.strides[d]
-    finish_geometry(v)
-    if v.nelem != t.nelem:
-        raise RuntimeError(f"dimensions {[given[i] for i in range(nd)]} of a tensor of shape {list(t.shape)}: one that is left out has another size "
-                           "than 1")
-    return v
-
-
-def sliced(Tensor t not None, int64_t dim, int64_t first, int64_t count, int64_t step):
+cpdef Tensor sliced(Tensor t, int64_t dim, int64_t first, int64_t count, int64_t step):
     """A view of `count` of the indices of a dimension, from `first` on, `step` apart; `count` -1: `first` without the dimension.
 
     Raises IndexError where an index is outside of the dimension.
@@ -98,13 +84,12 @@ def sliced(Tensor t not None, int64_t dim, int64_t first, int64_t count, int64_t
     return v
 
 
-def reshaped(Tensor t not None, size):
-    """A view of a contiguous tensor in another shape, in which one size may be -1.
+cdef Tensor row_major_view(Tensor t, int nd, int64_t* sizes):
+    """A view of a contiguous tensor in another shape, in which one size may be -1, and then is worked out.
 
     None where t is not contiguous or the sizes do not fit: what is wrong is for the caller to say.
     """
-    cdef int64_t sizes[MAX_DIMS]
-    cdef int nd = read_ints(size, sizes, "view(): argument 'size'"), i, wild = -1
+    cdef int i, wild = -1
     cdef int64_t known = 1
     for i in range(nd):
         if sizes[i] == -1 and wild < 0:
@@ -124,33 +109,6 @@ def reshaped(Tensor t not None, size):
     cdef Tensor v = bare_view(t, nd)
     memcpy(v.sizes, sizes, nd * sizeof(int64_t))
     set_row_major(v)
-    return v
-
-
-def expanded(Tensor t not None, size):
-    """A view in which dimensions of size 1 are repeated and others are added in front; -1 keeps a size.
-
-    None where the sizes do not fit: what is wrong is for the caller to say.
-    """
-    cdef int64_t sizes[MAX_DIMS]
-    cdef int nd = read_ints(size, sizes, "expand(): argument 'size'"), i, d, added = nd - t.nd
-    cdef int64_t own, step = 1               # step: where a new dimension of size 1 would lie
-    cdef Tensor v
-    if added < 0:
-        return None
-    v = bare_view(t, nd)
-    for i in range(nd - 1, -1, -1):
-        d = i - added
-        own = 1 if d < 0 else t.sizes[d]
-        if sizes[i] == -1 and d >= 0:
-            sizes[i] = own
-        if sizes[i] < 0 or (sizes[i] != own and own != 1):
-            return None
-        v.sizes[i] = sizes[i]
-        v.strides[i] = 0 if sizes[i] != own else step if d < 0 else t.strides[d]
-        if mt_advance(0, sizes[i], v.strides[i], &step):
-            step = 0                         # nothing in front of so much memory has a stride that matters
-    finish_geometry(v)
     return v
 
 
@@ -226,7 +184,7 @@ cdef class ArrayView:
     def __cinit__(self, Tensor tensor not None):
         cdef int i
         cdef int64_t nbytes
-        if tensor.dev.type_code != DEVICE_CPU:
+        if tensor.dev.type_code != KEY_CPU:
             raise TypeError(f"can't convert {tensor.dev} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
                             "host memory first.")
         if tensor.dt.buffer_format is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
-from ._core import OpOverload, Tensor, device
+from ._core import OpOverload, Tensor
 from ._dispatch_keys import DispatchKey as DispatchKey  # generated code reads these
 from ._dispatch_keys import DispatchKeySet as DispatchKeySet
 from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
@@ -28,6 +28,7 @@ from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
 )
 from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from ._ops import find
+from .backends import backend_of
 
 _ALL_KEYS = (1 << 63) - 1
 _ALIASES = (
@@ -66,8 +67,7 @@ def _dispatch_key_name(key: str) -> str:
 
 def _dispatch_key_for_device(device_type: str) -> str:
     """The key of a device type's kernels. Raises RuntimeError for an unknown type."""
-    kind = device(device_type).type
-    return "Meta" if kind == "meta" else kind.upper()
+    return backend_of(device_type).key
 
 
 def _dispatch_is_alias_key(key: str) -> bool:

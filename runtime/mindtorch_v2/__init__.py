@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from . import backends as backends  # isort: skip  (before all that names a device)
 from . import (  # noqa: F401  (these fill the hooks of the core)
     _C,
     _indexing,

@@ -226,7 +226,7 @@ def _legacy_values(args: tuple[Any, ...]) -> Tensor:
 def _is_size(value: Any) -> bool:
     """Whether a value is a size: an int, a NumPy one, or a tensor that holds one."""
     if isinstance(value, Tensor):
-        return value.dim() == 0 and not value.is_floating_point() and not value.is_complex()
+        return value.numel() == 1 and not value.is_floating_point() and not value.is_complex()
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 

@@ -11,7 +11,7 @@ from . import _core
 from ._argument_types import check_number, checks_types, names_wrong_types
 from ._core import Tensor
 from ._core import dtype as DType
-from ._numbers import PYTHON_TYPES, as_element, refuse_too_big
+from ._numbers import PYTHON_TYPES, as_element, is_beyond, refuse_too_big
 from ._ops import ops
 
 __all__ = [
@@ -23,12 +23,14 @@ __all__ = [
     "isclose",
     "norm",
     "numel",
+    "split",
     "std",
     "var",
 ]
 
 Dims = int | Sequence[int] | None
 Scalar = float | complex
+_FLOAT32 = _core.dtypes["float32"]
 _LEFT_OUT: Any = object()  # in place of an argument that decides which form of a function is called
 
 
@@ -74,6 +76,9 @@ def numel(input: Tensor) -> int:
 @names_wrong_types
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Views of the tensors in the shape that all broadcast to."""
+    for at, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type(tensor).__name__}")
     shape = _core.broadcast_shapes(*(tensor.shape for tensor in tensors))
     return tuple(tensor.expand(shape) for tensor in tensors)
 
@@ -163,6 +168,18 @@ def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, c
     return result
 
 
+@names_wrong_types
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts along a dimension, as views: of one size, the last may be smaller, or of the sizes given."""
+    if _core.any_overridden((tensor,)):
+        from .overrides import handle_torch_function  # made of this package
+
+        found: tuple[Tensor, ...] = handle_torch_function(split, (tensor,), tensor, split_size_or_sections, dim=dim)
+        return found
+    parts: tuple[Tensor, ...] = tensor.split(split_size_or_sections, dim)
+    return parts
+
+
 def _dims(input: Tensor, dim: Any) -> tuple[Any, ...]:
     """The dimensions to go over: all of them where none are given."""
     if isinstance(dim, (list, tuple)):
@@ -195,10 +212,22 @@ def norm(
         target = as_dtype("norm", "dtype", dtype)
         _check_widens(input.dtype, target)
         input = input.to(target)
+    if not (dim is None or isinstance(dim, (int, Sequence))):
+        raise TypeError(f"norm(): argument 'dim' must be int or tuple of ints, not {type(dim).__name__}")
     order = float(p) if isinstance(p, Real) else 2.0
     dims = _dims(input, dim)
     if not input.numel():
         order = _order_of_nothing(input, dims, order)
+    elif order and all(input.size(d) == 1 for d in dims):
+        order = 1.0  # of one element, whatever the order
+    given = input.dtype
+    if given.itemsize < 4:  # half precision, whose squares may be beyond it
+        input = input.float()
+    result = _norm_of_order(input, order, dims, keepdim)
+    return result if result.dtype is given or given.is_complex else result.to(given)
+
+
+def _norm_of_order(input: Tensor, order: float, dims: tuple[Any, ...], keepdim: bool) -> Tensor:
     result: Tensor
     if math.isinf(order):
         result = input.abs().amax(dims, keepdim) if order > 0 else input.abs().amin(dims, keepdim)
@@ -209,6 +238,8 @@ def norm(
     elif order == 2:
         result = (input * input).sum(dims, keepdim).sqrt()
     else:
+        if input.dtype is _FLOAT32 and is_beyond(order, _FLOAT32):  # there it is infinite, and its inverse 0
+            order = math.copysign(math.inf, order)
         result = input.abs().pow(order).sum(dims, keepdim).pow(1 / order)
     return result
 
@@ -222,7 +253,7 @@ def _order_of_nothing(input: Tensor, dims: tuple[Any, ...], order: float) -> flo
                     f"norm(): cannot compute the {order:g} norm on the dimension {d} because this dimension is empty "
                     "and the operation does not have an identity"
                 )
-    return 1.0 if math.isnan(order) else order
+    return 1.0
 
 
 def _check_widens(given: DType, dtype: DType) -> None:

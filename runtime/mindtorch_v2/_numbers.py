@@ -9,7 +9,7 @@ from . import _core
 from ._core import Tensor
 from ._core import dtype as DType
 
-__all__ = ["PYTHON_TYPES", "as_element", "check_factor", "to_word", "wrapped"]
+__all__ = ["PYTHON_TYPES", "as_element", "check_factor", "is_beyond", "to_word", "wrapped"]
 
 # The Python types that stand for dtypes.
 PYTHON_TYPES: dict[Any, DType] = {
@@ -95,9 +95,14 @@ def refuse_too_big(value: int) -> None:
 
 def _as_float(value: Any, dtype: DType, named: DType) -> float:
     number = float(value)
-    if abs(number) > _LARGEST[dtype.name] and not math.isinf(number):
+    if is_beyond(number, dtype):
         raise _does_not_fit(value, named)
     return number
+
+
+def is_beyond(number: float, dtype: DType) -> bool:
+    """Whether a finite number is larger than those of a floating-point dtype."""
+    return abs(number) > _LARGEST[dtype.name] and not math.isinf(number)
 
 
 def _as_integer(value: Any, dtype: DType) -> int:

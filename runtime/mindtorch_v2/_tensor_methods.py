@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -72,7 +72,7 @@ def _fits(name: str, value: Any) -> bool:
     if name in _FLAGS:
         return isinstance(value, bool)
     if name == "device":
-        return value is None or (isinstance(value, (str, int, Device)) and not isinstance(value, bool))
+        return value is None or (isinstance(value, (str, bytes, int, Device)) and not isinstance(value, bool))
     if name == "dtype":
         return value is None or _is_dtype(value)
     return name == "other" or value is None  # a memory format: there are none but the default
@@ -123,7 +123,11 @@ def tolist(self: Tensor) -> Any:
     if self.dim() and self.shape[0] == 0 and not self.is_meta:
         return []  # NumPy makes no array of some shapes without elements
     source = self.detach().cpu()
-    return (source.float() if source.dtype is _core.dtypes["bfloat16"] else source).numpy().tolist()
+    try:
+        array = (source.float() if source.dtype is _core.dtypes["bfloat16"] else source).numpy()
+    except ValueError:  # more bytes than an address counts, though few of them lie in memory
+        raise MemoryError(f"tolist(): no memory holds a list of shape {list(self.shape)}") from None
+    return array.tolist()
 
 
 def _left_the_trace(what: str, read: Callable[[], Any]) -> Any:
@@ -239,6 +243,14 @@ def resize_(self: Tensor, *shape: Any, memory_format: Any = None) -> Tensor:
     return _core.resize_(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
 
+def split(self: Tensor, split_size: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts along a dimension, as views: of one size, the last may be smaller, or of the sizes given."""
+    if isinstance(split_size, Tensor) and split_size.numel() == 1:
+        split_size = int(split_size)
+    packet = ops.aten.split if isinstance(split_size, int) else ops.aten.split_with_sizes
+    return tuple(packet(self, split_size, dim))
+
+
 def record_stream(self: Tensor, stream: Any) -> None:
     """Says that work queued on an NPU stream uses the tensor: its memory is not reused before that work is done."""
     if not self.is_npu:
@@ -248,6 +260,20 @@ def record_stream(self: Tensor, stream: Any) -> None:
     _core.npu_record_stream(self, stream.npu_stream)
 
 
+_DTYPES_OF_METHODS = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "int": "int32",
+    "long": "int64",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "bool": "bool",
+}
+# The methods whose usual calls the core answers, each with the dtype that it stands for.
+_CONVERSIONS = {"to": (), **{name: (_core.dtypes[target],) for name, target in _DTYPES_OF_METHODS.items()}}
 _METHODS: dict[str, Any] = {
     "record_stream": record_stream,
     "to": to,
@@ -260,22 +286,15 @@ _METHODS: dict[str, Any] = {
     "new_tensor": new_tensor,
     "resize_": resize_,
     "resize_as_": resize_as_,
+    "split": split,
     "T": overridable_property("T", transposed),
     "mT": overridable_property("mT", matrix_transposed),
-    "float": _conversion("float32"),
-    "double": _conversion("float64"),
-    "half": _conversion("float16"),
-    "bfloat16": _conversion("bfloat16"),
-    "int": _conversion("int32"),
-    "long": _conversion("int64"),
-    "short": _conversion("int16"),
-    "char": _conversion("int8"),
-    "byte": _conversion("uint8"),
-    "bool": _conversion("bool"),
+    **{name: _conversion(target) for name, target in _DTYPES_OF_METHODS.items()},
 }
 
 for _name, _method in _METHODS.items():
     if not isinstance(_method, property):
         _method.__name__ = _name
-        _method = _core.overridable(_method)
+        own = _core.ConversionMethod if _name in _CONVERSIONS else _core.overridable
+        _method = own(_method, *_CONVERSIONS.get(_name, ()))
     _core.install_method(_name, _method)

@@ -24,11 +24,19 @@ def contains(tensor: Tensor, value: Any) -> bool:
 
 
 def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """The tensor's elements as a NumPy array, without a copy where neither ``dtype`` nor ``copy`` asks for one."""
+    """The tensor's elements as a NumPy array, without a copy where neither ``dtype`` nor ``copy`` asks for one.
+
+    Raises ValueError where ``copy`` is False and ``dtype`` is another than the tensor's, as NumPy 2 asks for.
+    """
     if copy is not None:
         check_flag("__array__", "copy", copy)
     array: np.ndarray[Any, Any] = tensor.numpy()
     converted = array if dtype is None else array.astype(dtype, copy=False)
+    if copy is False and converted is not array:
+        raise ValueError(
+            f"Tensor.__array__: expected the tensor's own dtype, as copy=False asks for its memory, got "
+            f"{converted.dtype} for a tensor of {tensor.dtype}; leave copy out"
+        )
     return converted.copy() if copy and converted is array else converted
 
 

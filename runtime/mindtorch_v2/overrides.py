@@ -7,7 +7,7 @@ answers NotImplemented leaves the call to the next: the innermost mode is asked 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import _core
@@ -54,13 +54,12 @@ def has_torch_function(relevant_args: Sequence[Any]) -> bool:
 
 
 @names_wrong_types
-def handle_torch_function(
-    public_api: Callable[..., Any], relevant_args: Sequence[Any], *args: Any, **kwargs: Any
-) -> Any:
+def handle_torch_function(public_api: Any, relevant_args: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
     """Calls the ``__torch_function__`` that a Python function's arguments, or a mode, bring with them."""
     types = _function_types(tuple(relevant_args), {})
     module = getattr(public_api, "__module__", "torch")  # an operator is found under torch, and has no module
-    return _call_function(f"{module}.{public_api.__name__}", public_api, types, args, kwargs)
+    name = getattr(public_api, "__name__", type(public_api).__name__)
+    return _call_function(f"{module}.{name}", public_api, types, args, kwargs)
 
 
 def handle_attribute(method: Any, *args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mindtorch_v2 import _core, npu
-from mindtorch_v2.npu.copies import copy_, to_cpu
+from mindtorch_v2.backends._copies import copy_, to_cpu
 
 # For what only the simulated NPU does: it checks more, words its messages its own way, and survives a kernel's fault.
 simulator_only = pytest.mark.skipif(not npu.is_simulated(), reason="what the simulated NPU alone does")

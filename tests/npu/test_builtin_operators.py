@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
+from tests.runtime.both import agree_or_raise
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda x, y: x + y,
@@ -64,3 +65,27 @@ def test_what_no_kernel_takes_goes_by_the_cpu(name: str) -> None:
     for view in (lambda t: t.t(), lambda t: t[:, ::2], lambda t: t.double(), lambda t: t[:0]):
         expected, actual = both(name, x, y, view)
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "x.pow(-1)",
+        "x.pow_(-2)",
+        "h.pow(-2**31)",
+        "x.int().pow(-1)",
+        "h.fill_(2**62)",
+        "h.fill_(-65504)",
+        "h.fill_(float('inf'))",
+        "x.fill_(1e39)",
+        "x.fill_(1j)",
+        "x.fill_(2**63)",
+        "x.to(torch.complex64).bitwise_xor_(1e300)",
+    ],
+)
+def test_numbers_are_taken_or_refused_as_by_pytorch(call: str) -> None:
+    def case(library: Any) -> Any:
+        x = library.tensor([-1.0, 0.5, 4.0], device="npu" if library is torch else "cpu")
+        return eval(call, {"torch": library, "x": x, "h": x.half()})
+
+    agree_or_raise(case)

@@ -68,7 +68,14 @@ def run(tmp_path, child_env):
     (tmp_path / "script.py").write_text(SCRIPT)
 
     def started(action, start):
-        command = [sys.executable, tmp_path / "script.py", action, start]
+        command = [
+            sys.executable,
+            "-W",
+            "ignore::DeprecationWarning",
+            tmp_path / "script.py",
+            action,
+            start,
+        ]  # of os.fork
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=child_env, timeout=120)
         assert done.stderr == ""
         return done.stdout.splitlines()

@@ -236,7 +236,12 @@ SHAPING = {
     "split": lambda torch, x: [*x.split(4), *x.split([1, 3], 1), *x.chunk(2, 2), *x.unbind(1)],
     "unused part": lambda torch, x: x.split(2)[1] * x.unbind(1)[3][2:4].sum(),
     "cat": lambda torch, x: [torch.cat([x, x * 2], 1), torch.stack([x, x + 1], -1), torch.cat([x[:1], x], dim=0)],
-    "repeat": lambda torch, x: [x.repeat(2, 1, 1), x[0, 0].repeat(3, 2)],
+    "repeat": lambda torch, x: [
+        x.repeat(2, 1, 1),
+        x.repeat(1, 1, 1),
+        x.transpose(0, 1).repeat(1, 1, 1),
+        x[0, 0].repeat(3, 2),
+    ],
     "as_strided": lambda torch, x: x.as_strided((3, 4), (1, 2), 5),
     "contiguous": lambda torch, x: [x.permute(1, 0, 2).contiguous(), x.contiguous(), x.permute(1, 2, 0).clone()],
     "unfolded": lambda torch, x: x.as_strided((5, 3), (1, 1)).sum(1),

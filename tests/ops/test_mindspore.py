@@ -11,11 +11,12 @@ import pytest
 import mindtorch_v2 as torch
 
 pytest.importorskip("mindtorch_v2.kernels.mindspore")
+from mindtorch_v2._mindspore import available
 from mindtorch_v2.kernels import mindspore as backend
 
 pytestmark = [
     pytest.mark.mindspore,
-    pytest.mark.skipif(not backend.available(), reason="mindspore is not installed"),
+    pytest.mark.skipif(not available(), reason="mindspore is not installed"),
     pytest.mark.filterwarnings("ignore"),  # importing mindspore warns
 ]
 rng = np.random.default_rng(2)

@@ -81,8 +81,13 @@ void f() { n::scale<float><<<blocks,
 """
     assert rewrite_launches(source, "/k.cpp", "queue") == (
         '#line 1 "/k.cpp"\n// a<<<1, 2, 3>>>(x)\n'
-        'void f() { ::mtsim::on_stream<n::scale<float>>(queue, "n::scale<float>", blocks,\n'
+        "void f() { ::mtsim::on_stream<n::scale<float>>(queue, blocks,\n"
         "  nullptr, stream)(x, 1 << 3, y >> 2); }\n"
+    )
+    macro = "#define GO(K, T) \\\n  K##_##T<<<1, nullptr, s>>>(x)\n#if A <<<1, 2, 3>>>\n"
+    assert rewrite_launches(macro, "/k.cpp", "queue") == (
+        '#line 1 "/k.cpp"\n#define GO(K, T) \\\n  ::mtsim::on_stream<K##_##T>(queue, 1, nullptr, s)(x)\n'
+        "#if A <<<1, 2, 3>>>\n"
     )
     assert rewrite_launches("int x = 1 << 2 >> 1;", "/k.cpp", "queue") is None
 

@@ -143,14 +143,6 @@ def test_nbytes_of_an_expanded_tensor_is_exact() -> None:
 
 
 # ---------------------------------------------------------------- what only the core's own functions can be asked
-def test_with_dims_takes_every_dimension_once() -> None:
-    x = mindtorch_v2.arange(6).reshape(2, 3)
-    with pytest.raises(RuntimeError, match="given twice"):
-        _core.with_dims(x, [1, 1])
-    with pytest.raises(RuntimeError, match="left out"):
-        _core.with_dims(x, [1])
-
-
 @pytest.mark.parametrize(
     ("first", "count", "step"), [(0, 2**62, 4), (2, 2, 2**62), (0, 2, -1), (1, 2**63 - 1, 2**63 - 1)]
 )

@@ -38,6 +38,7 @@ from mindtorch_v2.kernels._native import native
 
 product = native("mt_matmul", "desc", "desc", "desc")      # large ones are MindSpore's where that is installed
 one, big, other, column = ones(1), ones(2048, 2048), ones(2048, 2048), ones(2048, 1)
+one[one.bool()]  # imports NumPy: Ctrl-C in the middle of that is NumPy's to answer
 
 def repeated(call):
     while True:
@@ -143,6 +144,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import npu
 
 launcher = npu.KernelLauncher.from_source("endless", [{str(tmp_path / "endless.c")!r}])
+launcher.symbols("c")  # it is compiled: what Ctrl-C interrupts is the kernel
 for name in ("endless", "careless"):
     kernel = launcher.bind(name, (npu.ptr, npu.u64), abi="c")
     x = torch.ones(1)

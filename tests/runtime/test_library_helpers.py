@@ -6,6 +6,7 @@ import pytest
 
 import mindtorch_v2
 from mindtorch_v2.library import CheckError, check_error, mindspore_kernel, python_function
+from tests.needs import require
 from tests.runtime.both import plain
 
 
@@ -45,6 +46,7 @@ def test_python_function_needs_a_module_and_a_name() -> None:
 
 @pytest.mark.mindspore
 def test_mindspore_kernel() -> None:
+    require("mindspore")
     a = mindtorch_v2.tensor([[1.0, 2.0], [3.0, 4.0]])
     product = mindspore_kernel("MatMul", transpose_a=False, transpose_b=True)(a, a)
     assert plain(product)[2] == [[5.0, 11.0], [11.0, 25.0]]

@@ -77,6 +77,10 @@ CALLS = {
         v.to("x")
         v.type_as(1)
         v.type_as(i)
+        v.to(b"cpu").device.type
+        v.to(b"x")
+        torch.nn.Linear(1, 1).to(b"cpu").weight.device.type
+        torch.nn.Linear(1, 1).to(b"x")
     """,
     "types": """
         v.type()
@@ -132,6 +136,14 @@ CALLS = {
         v.stride(True)
         v.stride(1.5)
         v.size(2**70)
+        torch.ops.aten.full.default({}, 2)
+        torch.ops.aten.full.default({2: 1}, 2)
+        torch.ops.aten.full.default("", 2)
+        torch.ops.aten.full.default(b"\x02", 2)
+        torch.ops.aten.full.default({"a": 1}, 2)
+        torch.ops.aten.full.default("ab", 2)
+        torch.ops.aten.permute.default(s, {})
+        torch.ops.aten.permute.default(v, {0: 1})
     """,
     "devices": """
         torch.as_tensor(v, device="")
@@ -178,6 +190,9 @@ CALLS = {
         torch.as_tensor(v, dtype=torch.float64)
         torch.as_tensor(type)
         torch.as_tensor(v, dtype="x")
+        torch.tensor(3).expand(2**62).tolist()
+        torch.zeros(0).expand(2**61, 0).tolist()
+        torch.zeros(0).expand(3, 0).tolist()
     """,
     "the class": """
         torch.Tensor(device="cpu")
@@ -300,6 +315,14 @@ CALLS = {
         torch.tensor([0.5, 4.0]).prod(dtype=torch.bool)
         torch.tensor([-1.0, 0.5]).prod(0, dtype=torch.bool)
         torch.tensor([2.5, 0.5]).prod(0, dtype=torch.int64)
+        torch.tensor([1 + 2j]).abs_()
+        torch.tensor([1 + 2j]).to("meta").abs_()
+        torch.abs_(torch.tensor([-1.5, 2.0]))
+        i.div_(i)
+        i.to("meta").div_(i.to("meta"))
+        i.to("meta").__itruediv__(i.to("meta"))
+        v.to("meta").div_(i.to("meta")).shape
+        v.div_(torch.tensor([1j]))
     """,
     "promotion and shapes": """
         str(torch.result_type(1, v))
@@ -450,6 +473,11 @@ CALLS = {
         torch.autograd.gradgradcheck(0, v, check_batched_grad=v, check_rev_over_rev=False)
         torch.autograd.gradcheck(lambda x: x.add_(1), s.double().requires_grad_().clone())
         torch.autograd.gradcheck(lambda x: x.add_(1), v.double().requires_grad_())
+        torch.autograd.grad([v.requires_grad_() * 2, v * 3], v, [torch.ones(3)])
+        torch.autograd.grad(v.requires_grad_().sum(), s, retain_graph=256, allow_unused="x")
+        torch.autograd.grad(v.requires_grad_().sum(), s, create_graph=256, retain_graph="x")
+        torch.autograd.gradcheck(torch.sin, v, raise_exception=v)
+        torch.autograd.gradcheck(torch.sin, v.double().requires_grad_(), raise_exception=v)
     """,
     "numbers for tensors": """
         v.to(False)
@@ -477,6 +505,29 @@ CALLS = {
         v.__array__(0, {})
         v.requires_grad_().__array__(0, {})
         v.__array__(copy=np.ones(3))
+        torch.mul(1e-300, 0.5)
+        torch.add(1.0, 2.5, alpha=2)
+        torch.ops.aten.sub.Tensor(1.0, 0.5)
+        torch.mul(2, 3)
+        torch.mul(2, 0.5)
+        torch.mul(s.double(), 0.5)
+        torch.ops.aten.div.Scalar(2**63, True)
+        torch.ops.aten.div.Scalar(2**63, 1.5)
+        m / 2**63
+        m / 2
+        i / 2**63
+        i / True
+        torch.pow(2**63 - 1, i)
+        torch.pow(2**62 + 1, i)
+        torch.pow(2**63 - 1, i.to(torch.uint8))
+        torch.pow(2**63 + 1, m)
+        torch.pow(300, i.to(torch.uint8))
+        torch.pow(1e300, v)
+        torch.pow(True, m)
+        i.pow(-1)
+        m.pow(-1)
+        m.pow(-1.0)
+        v.pow(-1)
     """,
     "dropout and losses": """
         torch.nn.functional.dropout(e.requires_grad_(), 0.5, True, True)
@@ -508,6 +559,29 @@ CALLS = {
         torch.library.get_kernel("cpu", "CPU")
         torch.library.get_kernel("a::b::c", "CPU")
         torch.library.get_kernel("", "CPU")
+    """,
+    "parts": """
+        torch.split(v, np.int64(2))
+        v.split(np.int64(2))
+        v.split(torch.tensor(2))
+        torch.split(v, torch.tensor(1.5))
+        v.split(torch.tensor([1, 2]))
+        v.split([np.int64(1), torch.tensor(2)])
+        v.split(True)
+        v.split(1.5)
+        torch.split(a, 2, 1)
+        torch.split(tensor=a, split_size_or_sections=[1, 2], dim=-1)
+        a.split(split_size=1)
+        torch.broadcast_tensors(torch.Tensor)
+        torch.broadcast_tensors(v, int)
+        torch.broadcast_tensors(v, [v])
+        torch.broadcast_tensors(v, s)
+        v.norm(dim=np.int64(0))
+        v.norm(dim=(np.int64(0),))
+        v.norm(dim=torch.tensor(0))
+        v.copy_(np.float32(1.5))
+        v.copy_(np.bool_(True))
+        v.copy_(np.ones(3))
     """,
     "memory formats": """
         v.resize_as_(v, memory_format=0)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("torch")
+
 MODULES = (
     "autograd", "autograd.anomaly_mode", "autograd.forward_ad", "autograd.function", "autograd.grad_mode",
     "autograd.graph", "func", "jit", "library", "overrides", "utils._python_dispatch", "utils._pytree",

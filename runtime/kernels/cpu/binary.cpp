@@ -181,7 +181,7 @@ template <class Op>
 int division(const mt_tensor* const* operands) {
   if (compute_dtype(operands[0]->dtype) != MT_I64) return arithmetic<Op, 2, false>(operands);
   const int32_t dtypes[] = {MT_I64, MT_I64, MT_I64};
-  if (operands[0]->dtype == MT_BOOL || is_complex(operands[1]->dtype) || is_complex(operands[2]->dtype))
+  if (operands[0]->dtype == MT_BOOL || operands[0]->dtype == MT_U64 || is_complex(operands[1]->dtype) || is_complex(operands[2]->dtype))
     return MT_ERROR_DTYPE;
   return elementwise<3>(WrappedPair(operands).operands, dtypes, CheckedDivision<Op>::run, nullptr);
 }
@@ -256,8 +256,7 @@ MT_EXPORT int mt_add_scalar(TENSOR_SCALAR, double alpha) {
 // out = self - alpha * other; truth values have no difference
 MT_EXPORT int mt_sub(TENSOR_TENSOR, double alpha) {
   if (self->dtype == MT_BOOL || other->dtype == MT_BOOL) return MT_ERROR_DTYPE;
-  const bool wraps = out->dtype == MT_I64 && alpha == -0x1p63;  // as -(-2^63) does, in 64 bits
-  return mt_add(self, other, out, wraps ? alpha : -alpha);
+  return mt_add(self, other, out, -alpha);
 }
 MT_EXPORT int mt_sub_scalar(TENSOR_SCALAR, double alpha) { return mt_add_scalar(self, number, out, -alpha); }
 // out = number - alpha * self

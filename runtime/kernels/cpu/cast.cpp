@@ -39,7 +39,7 @@ MT_INLINE D convert(S v) {
     return v;
   } else if constexpr (std::is_same_v<S, BFloat16>) {
     return convert<D>(to_float(v));
-  } else if constexpr (std::is_same_v<S, _Float16> && !std::is_same_v<D, float>) {
+  } else if constexpr (std::is_same_v<S, Float16> && !std::is_same_v<D, float>) {
     return convert<D>(float(v));
   } else if constexpr (IsComplex<S>::value && std::is_same_v<D, bool>) {
     return v != S(0);
@@ -96,7 +96,7 @@ constexpr int kDtypes = 15;
 
 // In the order of enum mt_dtype.
 #define MT_ALL_TYPES                                                                                                \
-  bool, uint8_t, int8_t, int16_t, int32_t, int64_t, _Float16, BFloat16, float, double, std::complex<float>,         \
+  bool, uint8_t, int8_t, int16_t, int32_t, int64_t, Float16, BFloat16, float, double, std::complex<float>,          \
       std::complex<double>, uint16_t, uint32_t, uint64_t
 
 template <class... D>

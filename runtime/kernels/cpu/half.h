@@ -1,9 +1,16 @@
-// bfloat16, which C++17 lacks, and arithmetic that rounds to half precision after every step.
+// Half precision, which C++17 lacks, and arithmetic that rounds to it after every step.
 #pragma once
 
 #include "tensor.h"
 
 namespace mt {
+
+// _Float16 in C++ came to x86 with g++ 12 and to AArch64 with g++ 13; __fp16 is the same format.
+#if defined(__aarch64__) && !defined(__clang__) && __GNUC__ < 13
+using Float16 = __fp16;
+#else
+using Float16 = _Float16;
+#endif
 
 struct BFloat16 {
   uint16_t bits;
@@ -32,7 +39,7 @@ struct Unrounded {
   }
 };
 struct ToFloat16 {
-  MT_INLINE static float round(float x) { return float(_Float16(x)); }
+  MT_INLINE static float round(float x) { return float(Float16(x)); }
 };
 struct ToBFloat16 {
   MT_INLINE static float round(float x) { return to_float(to_bfloat16(x)); }

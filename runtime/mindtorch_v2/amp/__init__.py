@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._casting import AUTOCAST_KEYS, autocast_key, cast
+from ._casting import autocast_key, cast
 from ._state import (
     autocast_decrement_nesting,
     autocast_increment_nesting,
@@ -19,7 +19,6 @@ from .autocast_mode import autocast, autocast_decorator, custom_bwd, custom_fwd
 from .grad_scaler import GradScaler
 
 __all__ = [
-    "AUTOCAST_KEYS",
     "GradScaler",
     "autocast",
     "autocast_decorator",

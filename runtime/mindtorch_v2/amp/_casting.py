@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import Tensor, device, dtypes
+from ..backends import backend_of
 
-__all__ = ["AUTOCAST_KEYS", "autocast_key", "cast", "eligible"]
-
-AUTOCAST_KEYS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA", "npu": "AutocastNPU"}
+__all__ = ["autocast_key", "cast", "eligible"]
 
 
 def autocast_key(device_type: str | bytes) -> str:
     """A device type's Autocast key. Raises RuntimeError for an unknown type, and for one without autocast."""
-    kind = device(device_type).type
-    if kind not in AUTOCAST_KEYS:
-        raise RuntimeError(f"Device type '{kind}' does not support autocast.")
-    return AUTOCAST_KEYS[kind]
+    backend = backend_of(device(device_type))
+    if backend.autocast_key is None:
+        raise RuntimeError(f"Device type '{backend.name}' does not support autocast.")
+    return backend.autocast_key
 
 
 def eligible(value: Any, device_type: str) -> bool:

@@ -31,9 +31,8 @@ _CPU_FLOAT32 = (
 # which would run lower for what they are made of
 _LISTS = {
     "cpu": (_LOWER, _CPU_FLOAT32, "cat index_copy stack", "dot mv"),
-    "npu": (_ACCELERATOR_LOWER, _ACCELERATOR_FLOAT32, _ACCELERATOR_WIDEST, ""),
-    "cuda": (_ACCELERATOR_LOWER, _ACCELERATOR_FLOAT32, _ACCELERATOR_WIDEST, ""),
 }
+_ACCELERATORS = (_ACCELERATOR_LOWER, _ACCELERATOR_FLOAT32, _ACCELERATOR_WIDEST, "")  # of every other
 
 Policy = Callable[[Any, str], Any]  # (arguments, device type) -> arguments
 
@@ -52,7 +51,7 @@ def install(device_type: str) -> None:
         _to_widest,
         lambda args, device: args,
     )
-    for names, policy in zip(_LISTS[device_type], policies, strict=True):
+    for names, policy in zip(_LISTS.get(device_type, _ACCELERATORS), policies, strict=True):
         for name in names.split():
             packet = vars(ops.aten).get(name)
             for overload in packet.overloads() if packet is not None else ():

@@ -11,10 +11,10 @@ from .._argument_types import check_flag, checks_types
 from .._core import Tensor, device, dtypes
 from .._core import dtype as DType
 from .._numbers import PYTHON_TYPES
-from ._casting import AUTOCAST_KEYS, autocast_key, eligible
+from ..backends import backend_of
+from ._casting import autocast_key, eligible
 
 __all__ = [
-    "SUPPORTED",
     "autocast_decrement_nesting",
     "autocast_increment_nesting",
     "cached_cast",
@@ -28,12 +28,10 @@ __all__ = [
     "set_autocast_enabled",
 ]
 
-SUPPORTED = {"cpu": ("bfloat16", "float16"), "npu": ("float16", "bfloat16"), "cuda": ("float16", "bfloat16")}
-
 
 class _State(threading.local):
     def __init__(self) -> None:
-        self.dtypes: dict[str, Any] = {kind: dtypes[names[0]] for kind, names in SUPPORTED.items()}
+        self.dtypes: dict[str, DType] = {}  # by device type, where it is not the first that the backend names
         self.cache_enabled = True
         self.nesting = 0
         # id of a weight -> the weight, weakly, and what it was lowered to; an id is another tensor's once it is dead
@@ -47,7 +45,7 @@ _LEFT_OUT: Any = object()
 @checks_types
 def is_autocast_available(device_type: str | bytes) -> bool:
     """Whether a device type has autocast. Raises RuntimeError for an unknown type."""
-    return device(device_type).type in AUTOCAST_KEYS
+    return backend_of(device(device_type)).autocast_key is not None
 
 
 @checks_types
@@ -81,7 +79,8 @@ def set_autocast_enabled(device_type: Any = _LEFT_OUT, enabled: Any = _LEFT_OUT)
 def get_autocast_dtype(device_type: str | bytes) -> Any:
     """The dtype that autocast lowers to on a device type."""
     autocast_key(device_type)
-    return _state.dtypes[device(device_type).type]
+    backend = backend_of(device(device_type))
+    return _state.dtypes.get(backend.name) or dtypes[backend.autocast[0]]
 
 
 @checks_types

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from .._core import device, dtypes
+from ..backends import all_backends, backend_of
 from . import _state
 from ._casting import cast
 
@@ -31,16 +32,16 @@ class autocast:  # noqa: N801  (PyTorch's name)
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         if not _state.is_autocast_available(device_type):
+            supported = ", ".join(backend.name for backend in all_backends() if backend.autocast)
             raise RuntimeError(
-                f"User specified an unsupported autocast device_type '{device_type}'; supported are "
-                f"{', '.join(_state.SUPPORTED)}"
+                f"User specified an unsupported autocast device_type '{device_type}'; supported are {supported}"
             )
         self.device = device(device_type).type
         self.fast_dtype = _state.get_autocast_dtype(self.device) if dtype is None else dtype
-        supported = self.fast_dtype in [dtypes[name] for name in _state.SUPPORTED[self.device]]
-        if enabled and not supported:
+        fits = self.fast_dtype in [dtypes[name] for name in backend_of(self.device).autocast]
+        if enabled and not fits:
             _warn_of_dtype(self.device)
-        self._enabled = enabled and supported
+        self._enabled = enabled and fits
         self._cache_enabled = _state.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         self._outer: list[tuple[bool, Any, bool]] = []
 
@@ -128,8 +129,9 @@ def _require_device_type(device_type: Any) -> None:
 
 
 def _warn_of_dtype(kind: str) -> None:
+    supported = ", ".join("torch." + name for name in backend_of(kind).autocast)
     warnings.warn(
         f"In {kind.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n{kind.upper()} "
-        f"Autocast only supports dtypes of {', '.join('torch.' + name for name in _state.SUPPORTED[kind])} currently.",
+        f"Autocast only supports dtypes of {supported} currently.",
         stacklevel=3,
     )

@@ -87,8 +87,14 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def _number(function: str, level: int | None) -> int:
-    """The number of a level, -1 where it is left out and none is open."""
-    return len(_open) - 1 if level is None else as_int(function, "level", level)
+    """The number of a level, -1 where it is left out and none is open, or is less than 0."""
+    if level is None:
+        return len(_open) - 1
+    try:
+        closed = bool(level < 0)
+    except TypeError:
+        raise TypeError(f"{function}(): argument 'level' must be int, not {type(level).__name__}") from None
+    return -1 if closed else as_int(function, "level", level)
 
 
 def open_level() -> ForwardLevel:

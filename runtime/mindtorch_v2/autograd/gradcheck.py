@@ -58,6 +58,7 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    raises = bool(raise_exception)
     problem, by = _problem(func, inputs), Tolerances(eps, atol, rtol, nondet_tol)
     nothing: Iterator[str] = iter(())
     backward = check_backward_ad
@@ -71,7 +72,7 @@ def gradcheck(
         steps.undefined_gradients(problem) if backward and check_undefined_grad else nothing,
     )
     for complaint in complaints:
-        if raise_exception:
+        if raises:
             raise GradcheckError(complaint)
         return False
     return True

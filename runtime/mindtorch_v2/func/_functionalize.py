@@ -198,7 +198,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     RuntimeError for another ``remove``, and where ``func`` changes a tensor that is neither an argument nor made
     inside.
     """
-    if remove not in _REMOVES:
+    if not isinstance(remove, str) or remove not in _REMOVES:
         raise RuntimeError(
             f"functionalize(f, remove={remove!r}): received invalid argument for `remove`. Valid options are: "
             f"{', '.join(map(repr, _REMOVES))}"

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._core import OpOverload, Tensor
+from .._core import OpOverload, Tensor, has_view
 from .._ops import ops
-from ..kernels.shape import view_strides
 from ._functional_forms import without_alias
 
 __all__ = ["ViewStep"]
@@ -28,7 +27,7 @@ class ViewStep:
         op = self.op if keep_views else without_alias(self.op)
         if self.op._schema.name == "as_strided":
             base = _with_memory_of_its_own(base)
-        elif op is ops.aten.view.default and view_strides(base, self.args[0]) is None:
+        elif op is ops.aten.view.default and not has_view(base, self.args[0]):
             op = ops.aten.reshape.default  # the base that was changed lies in memory otherwise than the first one did
         result = op(base, *self.args, **dict(self.kwargs))
         shown: Tensor = result if self.output is None else result[self.output]
@@ -61,7 +60,7 @@ def _reshaped(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> T
     if not keep_views:
         op = ops.aten.view_copy.default
     else:
-        op = ops.aten.reshape.default if view_strides(view, shape) is None else ops.aten.view.default
+        op = ops.aten.view.default if has_view(view, shape) else ops.aten.reshape.default
     result: Tensor = op(view, shape)
     return result
 

@@ -6,7 +6,7 @@ import copy
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -107,11 +107,11 @@ def trace(
     example_inputs: Any = None,
     optimize: Any = None,
     check_trace: bool = True,
-    check_inputs: Sequence[Any] | None = None,
+    check_inputs: Any = None,
     check_tolerance: float = 1e-5,
     strict: bool = True,
     *,
-    example_kwarg_inputs: dict[str, Any] | None = None,
+    example_kwarg_inputs: Any = None,
 ) -> Any:
     """Runs ``func``, a module or function of tensors, on example inputs and records the operators it calls.
 
@@ -129,11 +129,11 @@ def trace(
         warnings.warn("trace(): the module is a trace already, and is returned as it is", stacklevel=3)
         return func
     func = _module_of(func)
+    if not callable(func):
+        raise RuntimeError(f"trace(): func must be a module or a function, got {type(func).__name__}")
     example = _example(func, example_inputs, example_kwarg_inputs)
     state = TracingState(_attribute_names(func), module=type(func).__name__)
     for_check = tree_map(_copy, example)
-    if not callable(func):
-        raise RuntimeError(f"trace(): func must be a module or a function, got {type(func).__name__}")
     example = _told_apart(example)
     for tensor, name in zip(tree_leaves(example), _input_names(func, example), strict=True):
         state.add_input(tensor, name)
@@ -151,6 +151,9 @@ def trace(
         if check_inputs is None:
             with _same_random_numbers(random):
                 _check(traced, for_check, result, check_tolerance)
+        elif not isinstance(check_inputs, Iterable):
+            got = type(check_inputs).__name__
+            raise TypeError(f"trace(): argument 'check_inputs' must be Sequence or None, not {got}")
         for inputs in check_inputs or ():
             args = inputs if isinstance(inputs, tuple) else (inputs,)
             before = copy.deepcopy(vars(default_generator))
@@ -177,9 +180,10 @@ def _example(func: Any, inputs: Any, keywords: Any) -> tuple[tuple[Any, ...], di
     if inputs is None and not isinstance(keywords, dict):
         if isinstance(func, Module):
             raise RuntimeError("trace(): without example_inputs, example_kwarg_inputs should be a dict")
-        raise TypeError("trace(): example_inputs must be a tuple of tensors, or example_kwarg_inputs a dict of them")
-    if keywords is not None and not isinstance(keywords, dict):
-        raise TypeError(f"trace(): example_kwarg_inputs must be a dict, not {type(keywords).__name__}")
+        raise TypeError(
+            "trace(): argument 'example_inputs' must be a tuple of tensors, or 'example_kwarg_inputs' a dict of them, "
+            f"not {type(keywords).__name__}"
+        )
     if inputs is None:
         given: tuple[Any, ...] = ()
     elif isinstance(inputs, (Tensor, dict)):
@@ -190,7 +194,7 @@ def _example(func: Any, inputs: Any, keywords: Any) -> tuple[tuple[Any, ...], di
         raise TypeError(f"trace(): example_inputs must be a tuple of tensors, not {type(inputs).__name__}")
     if any(value == {} for value in given if isinstance(value, dict)):
         raise RuntimeError("Tracer cannot infer the type of an empty dict: dictionary inputs must have entries")
-    return given, dict(keywords or {})
+    return given, dict(keywords) if isinstance(keywords, dict) else {}  # as in PyTorch, which looks at no other
 
 
 def _attribute_names(func: Any) -> dict[int, str] | None:

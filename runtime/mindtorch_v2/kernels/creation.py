@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from .._core import Tensor, device, dtype
+from .._core import Tensor, copied_to, device, dtype
 from .._numbers import as_element, to_word, wrapped
+from ..backends._copies import copy_ as copy_between
 from ._native import native
 
 __all__ = [
     "arange",
     "arange_start",
     "arange_step",
-    "clone",
-    "contiguous",
     "copy_meta",
     "copy_npu",
     "empty",
@@ -37,15 +36,13 @@ __all__ = [
     "randn_like",
     "refuse_meta",
     "scalar_tensor",
-    "to_copy",
-    "to_copy_fake",
     "write",
     "zeros",
     "zeros_like",
 ]
 
 _I64 = _core.dtypes["int64"]
-_F64 = _core.dtypes["float64"]
+_F32, _F64 = _core.dtypes["float32"], _core.dtypes["float64"]
 _BOOL = _core.dtypes["bool"]
 _F16 = _core.dtypes["float16"]
 _CPU = _core.device("cpu")
@@ -166,6 +163,9 @@ def arange_step(
     if not integers and not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     whole = not target.is_floating_point
+    if target.itemsize == 2 and not whole and (device or _core.get_default_device()).type != "meta":
+        for number in (start, step):  # which are computed with in float32
+            as_element(number, _F32)
     if not (step > 0 or step < 0):
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
@@ -247,9 +247,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 def copy_npu(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     """``src`` written into self, where either is on an NPU."""
-    from ..npu import copies
-
-    return copies.copy_(self, src)
+    return copy_between(self, src)
 
 
 def copy_meta(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
@@ -268,35 +266,6 @@ def refuse_meta(tensor: Tensor) -> None:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
 
-def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy with memory of its own; dense strides of any order are kept."""
-    result = _alloc_dense(self)
-    return _copy(result, self)
-
-
-def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Self where it is contiguous, else a contiguous copy."""
-    if self.is_contiguous():
-        return self
-    if memory_format == "preserve_format":
-        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-    result: Tensor = self.new_empty(self.shape).copy_(self)
-    return result
-
-
-def to_copy_fake(self: Tensor, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
-    """The result of `to_copy` without its values, which only a tensor on meta has not either."""
-    if device is not None and device.type != "meta":
-        refuse_meta(self)
-    return _core.alloc(self.shape, dtype or self.dtype, device or self.device)
-
-
-def to_copy(self: Tensor, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
-    """A copy in another dtype or on another device."""
-    target = _core.alloc(self.shape, dtype or self.dtype, device or self.device)
-    return _copy(target, self)
-
-
 def local_scalar_dense(self: Tensor) -> Any:
     """The value of a tensor's first element as a Python number; waits for the device."""
     if self.numel() == 0:
@@ -304,41 +273,15 @@ def local_scalar_dense(self: Tensor) -> Any:
     if self.is_meta:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
     first = _core.as_strided(self, (), ())
-    on_cpu = first if self.is_cpu else to_copy(first, device=_core.device("cpu"))
+    on_cpu = first if self.is_cpu else copied_to(first, device=_core.device("cpu"))
     if on_cpu.dtype is _core.dtypes["bfloat16"]:
-        on_cpu = to_copy(on_cpu, dtype=_core.dtypes["float32"])
+        on_cpu = copied_to(on_cpu, dtype=_core.dtypes["float32"])
     view = _core.as_memoryview(on_cpu)
     if view.format in ("e", "Zf", "Zd"):  # formats that a memoryview does not read itself
         import numpy as np
 
         return np.asarray(view).item()
     return view[()]
-
-
-def _alloc_dense(self: Tensor) -> Tensor:
-    """Uninitialised memory with self's strides if those are a permutation of row-major ones, else contiguous."""
-    if self.numel() == 0:
-        return _core.as_strided(_core.alloc((0,), self.dtype, self.device), self.shape, self.stride())
-    if self.is_contiguous() or self.is_meta:
-        return _core.alloc(self.shape, self.dtype, self.device)
-    order = sorted(range(self.dim()), key=self.stride().__getitem__, reverse=True)
-    strides, step = [0] * self.dim(), 1
-    for d in reversed(order):
-        strides[d] = step
-        step *= self.shape[d]
-    if any(self.shape[d] > 1 and self.stride(d) != strides[d] for d in order):
-        return _core.alloc(self.shape, self.dtype, self.device)
-    return _core.as_strided(_core.alloc((self.numel(),), self.dtype, self.device), self.shape, strides)
-
-
-def _copy(target: Tensor, source: Tensor) -> Tensor:
-    if target.is_meta:
-        return target
-    if target.is_cpu and source.is_cpu:
-        native("mt_copy", "desc", "desc")(source, target)
-        return target
-    refuse_meta(source)
-    return copy_npu(target, source, False)
 
 
 def _fill(target: Tensor, value: Any) -> Tensor:
@@ -354,7 +297,8 @@ def write(target: Tensor, value: Any) -> Tensor:
     if target.is_meta:
         return target
     if not target.is_cpu:
-        if target.is_floating_point() and abs(value) > _SMALL:  # maybe no element of it: becomes infinite
+        # Maybe no element of it: becomes infinite.
+        if abs(value) > _SMALL and (target.is_floating_point() or target.is_complex()):
             value = write(_core.alloc((), target.dtype, _CPU), value)
             copied: Tensor = target.copy_(value)
             return copied
@@ -379,7 +323,4 @@ def _on_cpu(shape: Sequence[int], target: dtype, where: device | None, fill: Any
         return _core.alloc(shape, target, wanted)
     result = _core.alloc(shape, target, _core.device("cpu"))
     fill(result)
-    return result if wanted.type == "cpu" else to_copy(result, device=wanted)
-
-
-_core.hooks.fill(to_copy=to_copy)
+    return result if wanted.type == "cpu" else copied_to(result, device=wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -211,9 +212,9 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     size = self.shape[d] if self.dim() else 1
     if len(order) and (order.min() < 0 or order.max() >= size):
         wrong = order[(order < 0) | (order >= size)][0]
-        refused = RuntimeError if d else IndexError  # as in PyTorch
+        refused = RuntimeError if d or not math.prod(self.shape[1:]) else IndexError  # as in PyTorch
         raise refused(f"index out of range in self: {wrong} at dimension {d}, which has size {size}")
-    if result.numel() or index.numel():
+    if result.numel():
         array, out = (_bits(tensor).reshape(tensor.shape or 1) for tensor in (self, result))
         if array.flags.c_contiguous:
             array.take(order, axis=d, out=out, mode="clip")  # the indices are in range: "raise" would take a copy first

@@ -7,15 +7,16 @@ Ascend it stays asynchronous.
 from __future__ import annotations
 
 import functools
-import importlib.util
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._mindspore import available, mindspore
 from ._native import native
 
-__all__ = ["addmm", "available", "calls", "matmul", "primitive"]
+__all__ = ["addmm", "calls", "matmul", "primitive"]
 
 calls: dict[str, int] = {}  # primitive -> how often it has computed something
 _SHARED = frozenset(
@@ -38,18 +39,11 @@ _SHARED = frozenset(
 
 
 @functools.cache
-def available() -> bool:
-    """Whether mindspore is installed."""
-    return importlib.util.find_spec("mindspore") is not None
-
-
-@functools.cache
-def _mindspore() -> Any:
-    import mindspore
-
-    if mindspore.get_context("device_target") == "CPU":
-        mindspore.runtime.launch_blocking()
-    return mindspore
+def _mindspore(user: str) -> Any:
+    package = mindspore(user)
+    if package.get_context("device_target") == "CPU":
+        package.runtime.launch_blocking()
+    return package
 
 
 def primitive(name: str, /, **attributes: Any) -> Callable[..., Any]:
@@ -59,10 +53,8 @@ def primitive(name: str, /, **attributes: Any) -> Callable[..., Any]:
     both sides share; a tensor that is not contiguous is copied first. Raises ImportError where mindspore is not
     installed.
     """
-    operations = importlib.import_module("mindspore.ops") if available() else None
-    if operations is None:
-        raise ImportError(f"the kernel {name} is MindSpore's, and mindspore is not installed: pip install mindspore")
-    _mindspore()
+    _mindspore(f"MindSpore's {name}")
+    operations = importlib.import_module("mindspore.ops")
     if not hasattr(operations, name):
         raise AttributeError(f"mindspore.ops has no primitive '{name}'")
     operation = getattr(operations, name)(**attributes)
@@ -89,7 +81,7 @@ def _share(name: str, tensor: Tensor) -> Any:
             f"MindSpore's {name}: a tensor without elements, of shape {list(tensor.shape)}, gives no result"
         )
     array = np.asarray(_core.as_memoryview(tensor.contiguous()))
-    return _mindspore().Tensor.from_numpy(array)
+    return _mindspore(f"MindSpore's {name}").Tensor.from_numpy(array)
 
 
 def _adopt(result: Any) -> Tensor:

@@ -7,12 +7,14 @@ without an NPU kernel do.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from .. import _core
 from .._core import OpOverload, Tensor
+from .._numbers import as_element, is_beyond
 from ..npu.fallback import run_on_cpu
 from ..npu.launcher import KernelLauncher
 from ..npu.paths import kernel_sources
@@ -38,6 +40,7 @@ _ELEMENTS_PER_BLOCK = 2048
 _MOST_BLOCKS = 40  # vector cores that every chip of the family has; blocks of `sum` wait for one another
 _SLOT_BYTES = 32  # of `sum`'s workspace, for each block
 _SUFFIXES = {_core.dtypes["float32"]: "f32", _core.dtypes["float16"]: "f16"}
+_FLOAT32 = _core.dtypes["float32"]
 _aten: Any = torch.ops.aten
 
 
@@ -84,6 +87,11 @@ def _run(name: str, *args: Any) -> None:
     types = ["ptr" if isinstance(arg, Tensor) else "f32" for arg in args]
     kernel = _kernel("elementwise", f"{name}_{_SUFFIXES[args[0].dtype]}", *types, "u32")
     kernel(_blocks(n), *args, n)
+
+
+def _single(number: Any) -> Any:
+    """A number as arithmetic in float32 takes it: one beyond its range is infinite."""
+    return math.copysign(math.inf, number) if is_beyond(number, _FLOAT32) else number
 
 
 def _pair(op: OpOverload, name: str, self: Tensor, other: Tensor) -> Tensor:
@@ -146,8 +154,10 @@ def add_scalar(self: Tensor, other: Any, alpha: Any) -> Tensor:
     """self + alpha * other, for a number."""
     if not _fits(self):
         return run_on_cpu(_aten.add.Scalar, self, other, alpha)  # type: ignore[no-any-return]
+    if alpha != 1:
+        as_element(alpha, self.dtype)  # which must hold it
     out = _core.alloc_like(self)
-    _run("adds", self, out, other * alpha)
+    _run("adds", self, out, _single(other * alpha))
     return out
 
 
@@ -156,7 +166,7 @@ def mul_scalar(self: Tensor, other: Any) -> Tensor:
     if not _fits(self):
         return run_on_cpu(_aten.mul.Scalar, self, other)  # type: ignore[no-any-return]
     out = _core.alloc_like(self)
-    _run("muls", self, out, other)
+    _run("muls", self, out, _single(other))
     return out
 
 
@@ -164,7 +174,7 @@ def mul_scalar_(self: Tensor, other: Any) -> Tensor:
     """self * other, for a number, into self."""
     if not _fits(self):
         return run_on_cpu(_aten.mul_.Scalar, self, other)  # type: ignore[no-any-return]
-    _run("muls", self, self, other)
+    _run("muls", self, self, _single(other))
     return self
 
 
@@ -202,10 +212,10 @@ def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Any) -> Ten
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Every element set to a number."""
+    """Every element set to a number, which must fit the dtype."""
     if not _fits(self):
         return run_on_cpu(_aten.fill_.Scalar, self, value)  # type: ignore[no-any-return]
-    _run("fill", self, value)
+    _run("fill", self, as_element(value, self.dtype))
     return self
 
 

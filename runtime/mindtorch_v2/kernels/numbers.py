@@ -19,6 +19,8 @@ from .creation import full, scalar_tensor, write
 
 __all__ = [
     "add",
+    "addcmul",
+    "addmm",
     "baddbmm",
     "bitwise_and",
     "bitwise_and_of",
@@ -45,6 +47,7 @@ __all__ = [
     "mul_",
     "ne",
     "pow",
+    "pow_of",
     "remainder",
     "remainder_of",
     "rsub",
@@ -54,7 +57,8 @@ __all__ = [
     "where_self",
 ]
 
-_BOOL = _core.dtypes["bool"]
+_BOOL, _FLOAT32 = _core.dtypes["bool"], _core.dtypes["float32"]
+_WIDE_UNSIGNED = tuple(_core.dtypes[name] for name in ("uint16", "uint32", "uint64"))
 
 
 def _number(value: Any, beside: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -124,6 +128,28 @@ def _subtrahend(number: Any, beside: Tensor) -> Tensor:
     return _number(number, beside)
 
 
+def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any) -> Tensor:
+    """self + value * tensor1 * tensor2 of integers, whose factor may be one that no double holds."""
+    target = _core.common_dtype(self, tensor1, tensor2)
+    if target is _BOOL:
+        raise NotImplementedError("addcmul() is not implemented for bool: use `|` and `&`")
+    result: Tensor = self + _scaled(tensor1, value, target) * tensor2
+    return result
+
+
+def _scaled(tensor: Tensor, factor: Any, dtype: torch.dtype) -> Tensor:
+    """The product with a factor, computed in the dtype that the result has, which must hold the factor."""
+    result: Tensor = tensor.to(dtype) * as_element(factor, dtype)
+    return result
+
+
+def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any, alpha: Any) -> Tensor:
+    """beta * self + alpha * mat1 @ mat2 of integers, with factors that no double may hold."""
+    product = torch.ops.aten.mm(mat1, mat2)
+    result: Tensor = _scaled(product, alpha, self.dtype)
+    return result if beta == 0 else _scaled(self, beta, self.dtype) + result
+
+
 def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any, alpha: Any) -> Tensor:
     """beta * self + alpha * batch1 @ batch2 of integers, with the whole parts of the factors."""
     product = torch.ops.aten.bmm(batch1, batch2)
@@ -138,7 +164,8 @@ def div(self: Tensor, other: Any) -> Tensor:
 
 
 def _quotient_dtype(self: Tensor, other: Any) -> torch.dtype:
-    return _core.common_dtype(self, other if isinstance(other, complex) else 1.0)
+    found = _core.common_dtype(self, other)  # which refuses what is not promoted
+    return found if found.is_floating_point or found.is_complex else _core.common_dtype(self, 1.0)
 
 
 def div_mode(self: Tensor, other: Any, *, rounding_mode: str | None) -> Tensor:
@@ -161,6 +188,12 @@ def pow(self: Tensor, exponent: Any) -> Tensor:
     return result
 
 
+def pow_of(self: Any, exponent: Tensor) -> Tensor:
+    """A number to the power of a tensor's elements: also an integer that no double holds."""
+    result: Tensor = torch.ops.aten.pow(_number(self, exponent), exponent)
+    return result
+
+
 def lerp_by(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     """``lerp`` by a tensor without dimensions, of any dtype."""
     result: Tensor = torch.ops.aten.lerp(self, end, weight.to(self.dtype))
@@ -175,13 +208,13 @@ def remainder_of(self: Any, other: Tensor) -> Tensor:
 
 def where_other(condition: Tensor, self: Tensor, other: Any) -> Tensor:
     """``where`` with a number for ``other``."""
-    result: Tensor = torch.ops.aten.where(condition, self, _choice(other, self))
+    result: Tensor = torch.ops.aten.where(condition, self, _chosen(other, self))
     return result
 
 
 def where_self(condition: Tensor, self: Any, other: Tensor) -> Tensor:
     """``where`` with a number for ``self``."""
-    result: Tensor = torch.ops.aten.where(condition, _choice(self, other), other)
+    result: Tensor = torch.ops.aten.where(condition, _chosen(self, other), other)
     return result
 
 
@@ -195,9 +228,16 @@ def where_both(condition: Tensor, self: Any, other: Any) -> Tensor:
 def _choice(number: Any, beside: Tensor) -> Tensor:
     """As `_number`, but an integer that the dtype cannot hold is refused."""
     target = _core.common_dtype(beside, number)
-    if target.is_floating_point:
+    if target.is_floating_point or target.is_complex:
         return _number(number, beside, target)
     return scalar_tensor(number, dtype=target, device=beside.device)
+
+
+def _chosen(number: Any, beside: Tensor) -> Tensor:
+    """As `_choice`; what is too much for float32 is refused, too, where half precision makes it infinite."""
+    target = _core.common_dtype(beside, number)
+    checked = target is _FLOAT32 or target.is_complex
+    return _choice(as_element(number, target) if checked else number, beside)
 
 
 def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -230,8 +270,8 @@ def clamp(self: Tensor, min: Any, max: Any) -> Tensor:
     """Each element moved into the range from ``min`` to ``max``, which must fit the result's dtype."""
     numbers = [number for number in (min, max) if number is not None]
     target = _core.common_dtype(self, *numbers)
-    if target is _BOOL:
-        raise NotImplementedError("clamp() is not implemented for bool: use `&` and `|`")
+    if target is _BOOL or target in _WIDE_UNSIGNED:  # as in PyTorch; the kernel compares numbers with a sign
+        raise NotImplementedError(f"clamp() is not implemented for {target}")
     out = _core.alloc(self.shape, target, self.device)
     lowest, highest = _range(target)
     low = full((), lowest if min is None else min, dtype=target)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from .._core import Tensor, device, dtype
-from .creation import to_copy
+from .._core import Tensor, copied_to, device, dtype
+from ..backends import backend_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Generator",
     "bernoulli_",
+    "bernoulli_at_",
     "default_generator",
     "normal_",
     "rand",
@@ -32,8 +33,10 @@ class Generator:
 
     def __init__(self, device: device | str | None = "cpu") -> None:
         self.device = _core.device("cpu" if device is None else device)
-        if self.device.type == "meta":
-            raise RuntimeError("Generator(): there are no random numbers on meta: expected a device that has some")
+        if backend_of(self.device).generator is None:
+            raise RuntimeError(
+                f"Generator(): there are no random numbers on {self.device.type}: expected a device that has some"
+            )
         self._seed = 67280421310721  # PyTorch's default seed
         self._state: np.random.Generator | None = None
 
@@ -87,7 +90,7 @@ def _draw(size: Sequence[int], target: dtype, where: device | None, draw: Any) -
     if wanted.type == "meta" or 0 in size:  # NumPy makes no array of some sizes that have no elements
         return _core.alloc(size, target, wanted)
     result = _write(_core.alloc(size, target, _core.device("cpu")), draw(default_generator.numpy))
-    return result if wanted.type == "cpu" else to_copy(result, device=wanted)
+    return result if wanted.type == "cpu" else copied_to(result, device=wanted)
 
 
 def _write(tensor: Tensor, values: Any) -> Tensor:
@@ -205,4 +208,18 @@ def bernoulli_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     source = _source(generator)
-    return _write(self, source.random(tuple(self.shape), "float32") < p)
+    return _write(self, source.random(tuple(self.shape), "float32") < p) if self.numel() else self
+
+
+def bernoulli_at_(self: Tensor, p: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """Every element 1 with the probability that ``p``, broadcast to self, has at its place, else 0."""
+    if not self.numel():  # of any shape: NumPy's arrays have a largest one
+        return self
+    if self.is_complex():
+        raise NotImplementedError(f'"bernoulli_" not implemented for {self.dtype}')
+    if not p.is_floating_point():
+        raise NotImplementedError(f'"bernoulli_" not implemented for {p.dtype}: probabilities are floating-point')
+    each = p.detach().to(_core.dtypes["float64"]).expand(self.shape).numpy()
+    if not (each.min() >= 0 and each.max() <= 1):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true: a probability lies between 0 and 1")
+    return _write(self, _source(generator).random(tuple(self.shape), "float64") < each)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,28 +13,16 @@ from .creation import refuse_meta
 
 __all__ = [
     "Extremes",
-    "all_all",
-    "all_dim",
     "all_dims",
     "amax",
     "amax_backward",
     "amax_setup",
     "amin",
-    "any_all",
-    "any_dim",
     "any_dims",
-    "argmax",
-    "argmin",
     "equal",
     "extreme_dim_backward",
     "extreme_dim_setup",
-    "max_all",
     "max_dim",
-    "mean_all",
-    "mean_dim",
-    "mean_dim_backward",
-    "mean_dim_setup",
-    "min_all",
     "min_dim",
     "prod_all",
     "prod_all_backward",
@@ -45,8 +32,6 @@ __all__ = [
     "prod_dim_setup",
     "sum_all",
     "sum_dim",
-    "sum_dim_backward",
-    "sum_dim_setup",
     "sum_to_size",
     "wrap_dim",
     "wrap_dims",
@@ -109,27 +94,6 @@ def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: dt
     return _reduce("sum", _terms(self, dtype), dim, keepdim, _sum_dtype(self, dtype))
 
 
-def _mean_dtype(self: Tensor, given: dtype | None) -> dtype:
-    target = given or self.dtype
-    if not target.is_floating_point and not target.is_complex:
-        what = "Input" if given is None else "Optional"
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
-            f"Got: {target}"
-        )
-    return target
-
-
-def mean_all(self: Tensor, *, dtype: dtype | None = None) -> Tensor:
-    """The mean of all elements."""
-    return _reduce("mean", self, None, False, _mean_dtype(self, dtype))
-
-
-def mean_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, *, dtype: dtype | None = None) -> Tensor:
-    """Means over dimensions."""
-    return _reduce("mean", self, dim, keepdim, _mean_dtype(self, dtype))
-
-
 def prod_all(self: Tensor, *, dtype: dtype | None = None) -> Tensor:
     """The product of all elements."""
     return _reduce("prod", _terms(self, dtype), None, False, _sum_dtype(self, dtype))
@@ -160,16 +124,6 @@ def _extreme(
 ) -> Tensor:
     _require_elements(operator or kernel, self, dim)
     return _reduce(kernel, self, dim, keepdim, self.dtype)
-
-
-def max_all(self: Tensor) -> Tensor:
-    """The largest element; NaN if there is one."""
-    return _extreme("amax", self, None, False, "max")
-
-
-def min_all(self: Tensor) -> Tensor:
-    """The smallest element; NaN if there is one."""
-    return _extreme("amin", self, None, False, "min")
 
 
 def amax(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
@@ -213,37 +167,8 @@ def _argument(name: str, self: Tensor, dim: int | None, keepdim: bool) -> Tensor
     return _reduce(name, self, dim, keepdim, _I64)
 
 
-def argmax(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    """Where the largest elements along a dimension are, or the largest of the flattened tensor."""
-    _refuse_unordered("argmax", self)
-    return _argument("argmax", self, dim, keepdim)
-
-
-def argmin(self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    """Where the smallest elements along a dimension are, or the smallest of the flattened tensor."""
-    _refuse_unordered("argmin", self)
-    return _argument("argmin", self, dim, keepdim)
-
-
-def _refuse_unordered(name: str, self: Tensor) -> None:
-    if self.dtype is _BOOL:
-        raise RuntimeError(f"{name}(): does not support bool input: convert it first, as in x.int().{name}()")
-    if self.is_complex():
-        raise RuntimeError(f"{name}(): does not support complex input, which has no order: use x.abs().{name}()")
-
-
 def _truth_dtype(self: Tensor) -> dtype:
     return _U8 if self.dtype is _U8 else _BOOL
-
-
-def any_all(self: Tensor) -> Tensor:
-    """Whether any element is true."""
-    return _reduce("any", self, None, False, _truth_dtype(self))
-
-
-def any_dim(self: Tensor, dim: int, keepdim: bool) -> Tensor:
-    """Whether any element along a dimension is true."""
-    return _reduce("any", self, dim, keepdim, _truth_dtype(self))
 
 
 def any_dims(self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
@@ -254,16 +179,6 @@ def any_dims(self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
 def _truth(name: str, self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
     dims = wrap_dims(dim, self.dim()) if dim is None or len(dim) else ()  # no dimension: of each element
     return _reduce_over(name, self, dims, keepdim, _truth_dtype(self))
-
-
-def all_all(self: Tensor) -> Tensor:
-    """Whether all elements are true."""
-    return _reduce("all", self, None, False, _truth_dtype(self))
-
-
-def all_dim(self: Tensor, dim: int, keepdim: bool) -> Tensor:
-    """Whether all elements along a dimension are true."""
-    return _reduce("all", self, dim, keepdim, _truth_dtype(self))
 
 
 def all_dims(self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
@@ -298,26 +213,6 @@ def _spread(value: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim: b
             value = value.unsqueeze(d)
     result: Tensor = value.expand(shape)
     return result
-
-
-def sum_dim_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Keeps the shape and the dimensions."""
-    self, dim, keepdim = inputs[:3]
-    ctx.shape, ctx.dims, ctx.keepdim = self.shape, wrap_dims(dim, self.dim()), keepdim
-
-
-def sum_dim_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    """Every summand gets the sum's gradient."""
-    return _spread(grad, ctx.shape, ctx.dims, ctx.keepdim), None, None, None
-
-
-mean_dim_setup = sum_dim_setup
-
-
-def mean_dim_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    """Every summand gets its share of the mean's gradient."""
-    count = math.prod(ctx.shape[d] for d in ctx.dims)
-    return _spread(grad / count, ctx.shape, ctx.dims, ctx.keepdim), None, None, None
 
 
 def prod_dim_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

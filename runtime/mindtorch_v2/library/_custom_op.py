@@ -12,6 +12,7 @@ from opschema import Schema, SchemaKind, base_of
 from .. import _ops
 from .._argument_types import names_wrong_types
 from .._core import OpOverload, device
+from ..backends import backend_of
 from ._inference import infer_schema
 from ._library import Library, as_tags, caller, parse, require_namespace
 from ._registrations import formula, registrations, suspend
@@ -31,7 +32,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 DeviceTypes = str | Sequence[str] | None
 Tags = str | Sequence[str] | None
 
-_KEY_OF_DEVICE = {"cpu": "CPU", "cuda": "CUDA", "mps": "MPS", "npu": "NPU", "meta": "Meta"}
 _handles: dict[str, CustomOpHandle] = {}
 _log = logging.getLogger(__name__)
 
@@ -236,7 +236,7 @@ def device_key(device_type: str) -> str:
     found = device(device_type)
     if found.index is not None:
         raise RuntimeError(f"Expected device_type string to not have a device index; got {device_type}")
-    return _KEY_OF_DEVICE[found.type]
+    return backend_of(found).key
 
 
 def device_keys(device_types: DeviceTypes) -> list[str]:

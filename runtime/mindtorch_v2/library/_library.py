@@ -419,10 +419,9 @@ def parse(text: str) -> Schema:
 def canonical_key(overload: OpOverload, name: str) -> str:
     """A dispatch key's own name. Raises RuntimeError where there is no such key."""
     try:
-        overload.has_kernel(name)
+        return _core.key_name(name)
     except ValueError as error:
         raise RegistrationError(f"{overload.name()}: {error}") from None
-    return name.replace("PrivateUse1", "NPU")
 
 
 def caller() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import _core
@@ -62,10 +62,11 @@ def opcheck(
         raise ValueError(
             f"opcheck(op, ..., test_utils={names}), expected test_utils to be subset of {tuple(tests)} but it was not"
         )
+    given: Any = {} if kwargs is None else kwargs  # as a call takes it, or refuses it
     results: dict[str, Any] = {}
     for name in names:
         try:
-            tests[name](overload, tuple(args), dict(kwargs or {}))
+            tests[name](overload, args, given)
             results[name] = "SUCCESS"
         except (
             RuntimeError,
@@ -101,7 +102,17 @@ def _overload(op: Any) -> OpOverload:
     return op
 
 
-def _test_schema(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _unpacked(op: OpOverload, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a call unpacks. Raises TypeError where it could not."""
+    if not isinstance(args, Iterable):
+        raise TypeError(f"{op.name()}() argument after * must be an iterable, not {type(args).__name__}")
+    if not isinstance(kwargs, Mapping):
+        raise TypeError(f"{op.name()}() argument after ** must be a mapping, not {type(kwargs).__name__}")
+    return tuple(args), dict(kwargs)
+
+
+def _test_schema(op: OpOverload, args: Any, kwargs: Any) -> None:
+    args, kwargs = _unpacked(op, args, kwargs)
     args, kwargs = map_tensors((args, kwargs), lambda t: t.detach().clone())
     named = _named_tensors(op, args, kwargs)
     before = [_content(t) for _, t in named]
@@ -124,9 +135,10 @@ def _test_schema(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) 
                 raise RuntimeError(f"Outputs {j} and {i} alias unexpectedly")
 
 
-def _test_autograd_registration(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _test_autograd_registration(op: OpOverload, args: Any, kwargs: Any) -> None:
     if _has_autograd(op) or not any(t.requires_grad for t in tensors_in((args, kwargs))):
-        return
+        return  # whether it could be called is for the other tests
+    args, kwargs = _unpacked(op, args, kwargs)
     args, kwargs = map_tensors((args, kwargs), _fresh_input)
     outputs = tensors_in(op(*args, **kwargs))
     if not any(output.requires_grad for output in outputs):
@@ -139,7 +151,8 @@ def _test_autograd_registration(op: OpOverload, args: tuple[Any, ...], kwargs: d
     )
 
 
-def _test_faketensor(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _test_faketensor(op: OpOverload, args: Any, kwargs: Any) -> None:
+    args, kwargs = _unpacked(op, args, kwargs)
     _require_fake(op)
     device = next((t.device for t in tensors_in((args, kwargs))), None)
     with no_grad():
@@ -164,8 +177,9 @@ def _test_faketensor(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def _test_aot_dispatch_dynamic(
-    op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], *, rtol: float | None, atol: float | None
+    op: OpOverload, args: Any, kwargs: Any, *, rtol: float | None, atol: float | None
 ) -> None:
+    args, kwargs = _unpacked(op, args, kwargs)
     _require_fake(op)
     check_recorded(op, args, kwargs, rtol, atol)
 
@@ -252,5 +266,8 @@ def _call_unchecked(op: OpOverload, keys: int, args: tuple[Any, ...], kwargs: di
 
 def _named_tensors(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[Any, Tensor]]:
     by_name = {argument.name: argument for argument in op._schema.arguments}
+    unknown = sorted(kwargs.keys() - by_name.keys())
+    if unknown:
+        raise RuntimeError(f"{op.name()}() got an unexpected keyword argument '{unknown[0]}': {op._schema}")
     pairs = [*zip(op._schema.arguments, args, strict=False), *((by_name[name], v) for name, v in kwargs.items())]
     return [(argument, tensor) for argument, value in pairs for tensor in tensors_in(value)]

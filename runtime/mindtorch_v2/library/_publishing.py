@@ -31,9 +31,6 @@ def publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> Callable[[],
     method = "method" in variants
     # A hand-written function of the top level (`torch.empty`, ...) stands before the operator that it calls.
     function = "function" in variants and packet.namespace == "aten" and _is_free(name)
-    if not method:
-        for overload in packet.overloads():
-            getattr(packet, overload).takes_whole_lists()
     if method:
         _methods.setdefault(name, []).append(packet)
         _core.install_method(name, _method_form(packet))
@@ -51,20 +48,22 @@ def publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> Callable[[],
 
 
 def published_form(packet: OpOverloadPacket) -> Callable[..., Any]:
-    """What a packet is outside ``torch.ops``: of an operator that returns a list, a function that returns a tuple.
+    """What a packet is as a function: of an operator that returns a list, one that returns a tuple.
 
     The same one each time, so that handlers of ``__torch_function__`` know it.
     """
     if packet.namespace != "aten":
         return packet
     if packet not in _forms:
-        _forms[packet] = _with_tuples(packet) if _returns_lists(packet) else packet
+        _forms[packet] = _core.TupleForm(packet) if _returns_lists(packet) else OpOverloadPacket.as_function(packet)
     return _forms[packet]
 
 
 def _method_form(packet: OpOverloadPacket) -> Callable[..., Any]:
     """What a method calls: its tensor is the argument ``self``, as in PyTorch, or the first if none is so called."""
     form = published_form(packet)
+    if isinstance(form, OpOverloadPacket):
+        form = OpOverloadPacket.as_method(packet)
     names = [[argument.name for argument in getattr(packet, name)._schema.positional] for name in packet.overloads()]
     places = {found.index("self") for found in names if "self" in found}
     if places <= {0} or len(places) > 1:
@@ -84,16 +83,6 @@ def _method_form(packet: OpOverloadPacket) -> Callable[..., Any]:
 def _returns_lists(packet: OpOverloadPacket) -> bool:
     returns = [getattr(packet, name)._schema.returns for name in packet.overloads()]
     return all(len(found) == 1 and isinstance(found[0].type, ListType) for found in returns)
-
-
-def _with_tuples(packet: OpOverloadPacket) -> Callable[..., Any]:
-    def form(*args: Any, **kwargs: Any) -> Any:
-        result = packet(*args, **kwargs)
-        return tuple(result) if type(result) is list else result
-
-    form.__name__ = form.__qualname__ = packet.__name__
-    form.__doc__ = packet.__doc__
-    return form
 
 
 def _is_free(name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _core
 from .._core import OpOverload
+from ..backends import backend_of
 from ._library import Library, caller
 
 __all__ = ["autocast_key_for", "register_autocast_rule", "register_batching_rule", "register_dispatch_rule"]
@@ -32,9 +33,7 @@ def register_autocast_rule(lib: Library, op: OpOverload, device_type: str, cast_
 
 def autocast_key_for(device_type: str) -> str:
     """The key of a rule for autocast. Raises ValueError for a device type without autocast."""
-    from ..amp import AUTOCAST_KEYS
-
-    key = AUTOCAST_KEYS.get(_core.device(device_type).type)
+    key = backend_of(_core.device(device_type)).autocast_key
     if key is None:
         raise ValueError(f"Device type '{device_type}' does not support autocast.")
     return key

@@ -53,7 +53,7 @@ def _as_tensor(tensor: Any, non_blocking: bool = False, copy: bool = False, *, m
 
 
 def _fits(found: Conversion) -> bool:
-    places = isinstance(found.device, (device, str, int)) and not isinstance(found.device, bool)
+    places = isinstance(found.device, (device, str, bytes, int)) and not isinstance(found.device, bool)
     types = found.dtype is None or isinstance(found.dtype, dtype)
     return (found.device is None or places) and types and isinstance(found.non_blocking, bool)
 

@@ -162,6 +162,9 @@ def row_of_padding(padding_idx: int, rows: int) -> int:
 @types_come_first
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scales the rows at ``indices`` whose norm is larger than ``max_norm`` to it, in place."""
+    for at, name, number in ((3, "max_norm", max_norm), (4, "norm_type", norm_type)):
+        if isinstance(number, Tensor) and number.dim():
+            raise TypeError(f"embedding_renorm_(): argument '{name}' (position {at}) must be float, not Tensor")
     if weight.dim() != 2:
         raise RuntimeError(f"embedding_renorm_(): 'weight' must be 2-D, got {weight.dim()}-D")
     rows = indices.reshape((-1,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .._argument_types import check_number
 from .._core import Tensor
 from .._core import dtype as DType
 from .._creation import empty
@@ -92,6 +93,7 @@ class Embedding(Module):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None:
+            check_number("Embedding", "num_embeddings", 1, num_embeddings)
             padding_idx = functional.row_of_padding(padding_idx, num_embeddings)
         self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse

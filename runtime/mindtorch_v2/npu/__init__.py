@@ -59,7 +59,7 @@ from .streams import (
     set_stream,
     stream,
 )
-from .structs import Struct, struct, upload
+from .structs import Struct, struct, tiling_struct, upload
 
 __all__ = [
     "BuildError",
@@ -138,6 +138,7 @@ __all__ = [
     "struct",
     "synchronize",
     "tensor_ptr",
+    "tiling_struct",
     "u8",
     "u16",
     "u32",

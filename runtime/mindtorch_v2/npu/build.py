@@ -11,11 +11,13 @@ import platform
 import re
 import shlex
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from . import acl, build_cache, cann_build, paths
-from .build_errors import BuildError
+from .build_errors import BuildError, hint
+from .host_tiling import device_header, is_host_source
 from .kernel_source import (
     KernelSignature,
     launch_function,
@@ -33,7 +35,7 @@ _HOST_FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fPIC", "-fdiagnost
 # Kernels view the same local memory as several types, which the chip's compiler allows.
 _ASCENDC_FLAGS = (
     *_HOST_FLAGS,
-    "-std=c++17",
+    "-std=c++20",  # whose rules let f<T>(tensor) find AscendC::f, as the chip's compiler does
     "-fno-strict-aliasing",
     "-fno-math-errno",
     "-fvisibility=hidden",
@@ -49,16 +51,27 @@ def build_ascendc(
     sources: Sequence[str | Path],
     *,
     include_dirs: Sequence[str | Path] = (),
+    defines: Mapping[str, object] = MappingProxyType({}),
     flags: Sequence[str] = (),
     library: str | Path | None = None,
 ) -> Path:
     """Builds AscendC sources into a library that exports ``aclrtlaunch_<kernel>`` for each kernel in them.
 
-    ``library`` is the simulator to link instead of the package's own. Returns the library's path in the cache.
-    Raises ``BuildError`` for a missing source or compiler, a source without kernels, or a compiler's error.
+    Sources that declare tiling structs for the host (``BEGIN_TILING_DATA_DEF``) are read for these structs, which the
+    kernels get, and not compiled. ``defines`` are macros by name. ``library`` is the simulator to link instead of the
+    package's own. Returns the library's path in the cache. Raises ``BuildError`` for a missing source or compiler, a
+    source without kernels, or a compiler's error.
     """
     files = _existing(name, sources)
+    hosts = [file for file in files if is_host_source(file)]
+    files = [file for file in files if file not in hosts]
+    flags = [*_definitions(name, defines), *flags]
     if not acl.library().simulated:
+        if hosts:
+            raise BuildError(
+                f"kernel library {name!r}: {hosts[0].name} is the host side of an operator project, which CANN builds: "
+                "name the library that it makes, with `library:`"
+            )
         return cann_build.build(cann_build.toolkit(), name, files, include_dirs, flags)
     compiler = _compiler("CXX", "g++")
     includes = paths.simulator_includes()
@@ -72,18 +85,24 @@ def build_ascendc(
         *flags,
     ]
 
+    header = device_header(name, hosts, defines) if hosts else ""
+
     def build(folder: Path) -> set[Path]:
         read: set[Path] = set()
         objects = []
+        compile_ = command
+        if header:
+            (folder / "host_tiling.h").write_text(header)
+            compile_ = [*command, "-include", str(folder / "host_tiling.h")]
         defined: dict[str, KernelSignature] = {}
         for index, source in enumerate(files):
-            expanded = _preprocess(name, command, source)
+            expanded = _preprocess(name, compile_, source)
             kernels = scan_kernels(expanded, str(source))
             for kernel in kernels:
                 _refuse_duplicate(name, defined, kernel)
             queue = launch_function(uses_block_barrier(expanded, str(source), includes))
             stub = _write_stub(folder, index, source, kernels, queue)
-            compile_stub = [*command, "-iquote", str(source.parent), "-x", "c++"]
+            compile_stub = [*compile_, "-iquote", str(source.parent), "-x", "c++"]
             objects.append(_compile(name, compile_stub, stub, stub.with_suffix(".o"), read))
         if not defined:
             raise BuildError(
@@ -94,7 +113,7 @@ def build_ascendc(
         return read
 
     headers = (path for folder in includes for path in sorted(folder.rglob("*.h")))
-    recipe = _recipe("ascendc", name, command, compiler, files, [str(simulator), *map(_contents, headers)])
+    recipe = _recipe("ascendc", name, command, compiler, files, [str(simulator), header, *map(_contents, headers)])
     return build_cache.cached(recipe, f"lib{name}.so", build)
 
 
@@ -103,6 +122,7 @@ def build_native(
     sources: Sequence[str | Path],
     *,
     include_dirs: Sequence[str | Path] = (),
+    defines: Mapping[str, object] = MappingProxyType({}),
     flags: Sequence[str] = (),
 ) -> Path:
     """Builds C and C++ sources for the host into a shared library and returns its path in the cache.
@@ -114,6 +134,7 @@ def build_native(
     options = [
         *_HOST_FLAGS,
         *(f"-I{Path(folder).resolve()}" for folder in (*include_dirs, *paths.kernel_includes())),
+        *_definitions(name, defines),
         *flags,
     ]
     commands = {source: [*_language_compiler(source), *options] for source in files}
@@ -135,6 +156,14 @@ def build_native(
 
     recipe = _recipe("native", name, options, linker, files, ())
     return build_cache.cached(recipe, f"lib{name}.so", build)
+
+
+def _definitions(name: str, defines: Mapping[str, object]) -> list[str]:
+    """``-D`` for each macro: its value as it is written, True and False as 1 and 0."""
+    for macro in defines:
+        if not re.fullmatch(r"[A-Za-z_]\w*", macro):
+            raise BuildError(f"kernel library {name!r}: {macro!r} cannot be the name of a macro")
+    return [f"-D{macro}={int(value) if isinstance(value, bool) else value}" for macro, value in defines.items()]
 
 
 def checking() -> bool:
@@ -252,7 +281,7 @@ def _run(name: str, command: Sequence[str]) -> str:
             f"the compiler {command[0]!r} was not found; install it (on Debian: apt install g++), or set CXX and CC"
         ) from None
     if done.returncode != 0:
-        hint = f"\n{build_cache.NO_SPACE_HINT}" if any(words in done.stderr for words in _NO_SPACE) else ""
-        said = f"{done.stderr.rstrip()}{hint}"
+        advice = build_cache.NO_SPACE_HINT if any(words in done.stderr for words in _NO_SPACE) else hint(done.stderr)
+        said = f"{done.stderr.rstrip()}\n{advice}".rstrip()
         raise BuildError(f"kernel library {name!r}: {command[0]} failed\n{said}\ncommand: {shlex.join(command)}")
     return done.stdout

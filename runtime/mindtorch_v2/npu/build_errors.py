@@ -1,5 +1,49 @@
-"""The error of a kernel library that could not be built."""
+"""The error of a kernel library that could not be built, and what a compiler's message means for an AscendC kernel."""
+
+from __future__ import annotations
+
+import re
+
+_LIST = "docs/ascendc.md lists what the simulated NPU has"
+# What the compiler says, and what to do about it; the first that fits is told. "{0}" is the name in the message.
+_HINTS = (
+    (
+        r"'MtsimDefaultTiling' (?:was not declared|does not name)",
+        "help: GET_TILING_DATA reads the struct that the operator's host side registers: give the file with its "
+        "REGISTER_TILING_DATA_CLASS as a source beside the kernel, or REGISTER_TILING_DEFAULT the struct in the kernel",
+    ),
+    (
+        r"'(DTYPE_\w+|ORIG_DTYPE_\w+)' (?:was not declared|does not name)",
+        "help: {0} is a definition that an operator project's build gives: defines: {{{0}: half}}",
+    ),
+    (
+        r"fatal error: ([\w./-]+): No such file or directory",
+        "help: if {0} is one of CANN's headers, the simulated NPU has none of that name: kernel_operator.h has all "
+        f"there is, and {_LIST}; if it is your own, give its folder: include: [folder]",
+    ),
+    (
+        r"'(\w+)' is not a member of '(?:AscendC|matmul)",
+        f"help: the simulated NPU's headers have no AscendC::{{0}}; {_LIST}",
+    ),
+    (
+        r"expected primary-expression before '[<>]'",
+        "help: a function template is not known there: include the header that declares it before its use, or name its "
+        f"namespace (AscendC::...); {_LIST}",
+    ),
+    (
+        r"'([A-Z]\w+)' (?:was not declared in this scope|has not been declared)(?!; did you mean)",
+        f"help: if {{0}} is one of AscendC's names, the simulated NPU's headers have none of that name; {_LIST}",
+    ),
+)
 
 
 class BuildError(RuntimeError):
     """A kernel library could not be built; the message holds the compiler's output at the source's lines."""
+
+
+def hint(output: str) -> str:
+    """Advice on what a compiler said, or nothing."""
+    for pattern, advice in _HINTS:
+        if match := re.search(pattern, output):
+            return advice.format(*match.groups())
+    return ""

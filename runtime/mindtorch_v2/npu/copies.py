@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from .. import _core
 from .._argument_types import names_wrong_types
-from .._core import Tensor, device
+from .._core import Tensor
+from ..backends import _copies
 from . import acl
 from .runtime import on_device, opened
 
-_CPU = device("cpu")
+__all__ = ["across", "copy_", "within"]
 
 
 @names_wrong_types
@@ -18,67 +19,17 @@ def copy_(destination: Tensor, source: Tensor) -> Tensor:
     Contiguous tensors of one shape and dtype are copied as bytes. Anything else passes through the CPU. A copy to or
     from the CPU waits for the current stream; one within an NPU is queued on it.
     """
-    if (
-        destination.shape == source.shape
-        and destination.dtype is source.dtype
-        and destination.is_contiguous()
-        and source.is_contiguous()
-    ):
-        _copy_bytes(destination, source, source.nbytes)
+    if destination.is_cpu and source.is_cpu:
+        destination.copy_(source)
         return destination
-    if not destination.is_npu:
-        destination.copy_(to_cpu(source))
-        return destination
-    staged = (
-        mirror(destination)
-        if not destination.is_contiguous()
-        else _core.alloc(destination.shape, destination.dtype, _CPU)
-    )
-    staged.copy_(to_cpu(source))
-    _copy_bytes(destination, staged, _span(destination))
-    return destination
+    return _copies.copy_(destination, source)
 
 
-def to_cpu(tensor: Tensor) -> Tensor:
-    """The tensor itself where it is on the CPU, else a CPU tensor with its values, dtype, shape and strides."""
-    return mirror(tensor) if tensor.is_npu else tensor
-
-
-def put_back(tensor: Tensor, mirrored: Tensor) -> None:
-    """Writes what has become of the mirror of an NPU tensor to it; elements that share memory are not told apart."""
-    if mirrored.stride() == tensor.stride() and mirrored.dtype is tensor.dtype:
-        _copy_bytes(tensor, mirrored, _span(tensor))
-    else:
-        copy_(tensor, mirrored)
-
-
-def mirror(tensor: Tensor) -> Tensor:
-    """A CPU tensor of the same geometry over a copy of the memory that the NPU tensor spans."""
-    nbytes = _span(tensor)
-    flat = _core.alloc((nbytes // tensor.itemsize,), tensor.dtype, _CPU)
-    _copy_bytes(flat, tensor, nbytes)
-    return _core.as_strided(flat, tuple(tensor.shape), tensor.stride(), 0)
-
-
-def _span(tensor: Tensor) -> int:
-    """Bytes from the first element to the end of the last."""
-    if tensor.numel() == 0:
-        return 0
-    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return (last + 1) * tensor.itemsize
-
-
-def _copy_bytes(destination: Tensor, source: Tensor, nbytes: int) -> None:
-    if nbytes == 0:
-        return
-    if destination.is_npu and source.is_npu:
-        if destination.device == source.device:
-            _copy_within(destination, source, nbytes)
-        else:  # NPUs need not reach each other's memory
-            _copy_bytes(destination, mirror(source), nbytes)
-        return
-    index = (destination if destination.is_npu else source).get_device()
-    kind = acl.HOST_TO_DEVICE if destination.is_npu else acl.DEVICE_TO_HOST
+def across(destination: Tensor, source: Tensor, nbytes: int) -> None:
+    """Copies bytes between an NPU and the CPU, once the work that is queued on the current stream is done."""
+    to_device = destination.is_npu
+    index = (destination if to_device else source).get_device()
+    kind = acl.HOST_TO_DEVICE if to_device else acl.DEVICE_TO_HOST
     with on_device(index):
         library = opened()
         # Work queued on the stream may still write the source or read the destination.
@@ -88,7 +39,8 @@ def _copy_bytes(destination: Tensor, source: Tensor, nbytes: int) -> None:
         library.call("aclrtMemcpy", destination.data_ptr(), nbytes, source.data_ptr(), nbytes, kind)
 
 
-def _copy_within(destination: Tensor, source: Tensor, nbytes: int) -> None:
+def within(destination: Tensor, source: Tensor, nbytes: int) -> None:
+    """Queues a copy of bytes within an NPU on the current stream."""
     index = destination.get_device()
     with on_device(index):
         stream = _core.npu_current_stream(index)
@@ -96,3 +48,6 @@ def _copy_within(destination: Tensor, source: Tensor, nbytes: int) -> None:
         opened().call("aclrtMemcpyAsync", destination.data_ptr(), nbytes, source.data_ptr(), nbytes, kind, stream)
     _core.npu_record_stream(destination, stream)
     _core.npu_record_stream(source, stream)
+
+
+_core.hooks.fill(copy_on_npu=copy_)

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _core
 from .._core import OpOverload, Tensor, device
-from .copies import copy_, put_back, to_cpu
+from ..backends._copies import copy_, put_back, to_cpu
 from .errors import NpuError
 from .recording import is_current_stream_capturing
 

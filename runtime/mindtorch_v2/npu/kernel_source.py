@@ -40,7 +40,8 @@ _LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:\\.|[^"\\])*)"[^\n]*$'
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*$", re.MULTILINE)
 _TOKEN = re.compile(r"(?P<open>\{)|(?P<close>\})|namespace\b(?P<namespace>[\w:\s]*)\{|(?P<kernel>\b__global__\b)")
 _HEAD = re.compile(r"\b(?:void)\b[^;{}()]*?\b(?P<name>[A-Za-z_]\w*)\s*\(")
-_LAUNCH = re.compile(r"(?P<kernel>[A-Za-z_][\w:]*(?:<[^<>;{}]*>)?)(?P<open>\s*<<<)[^;{}]*?(?P<close>>>>)")
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?!define\b)(?:\\\n|[^\n])*$", re.MULTILINE)  # and all but definitions of macros
+_LAUNCH = re.compile(r"(?P<kernel>[A-Za-z_][\w:#]*(?:<[^<>;{}]*>)?)(?P<open>\s*<<<)[^;{}]*?(?P<close>>>>)")
 _QUALIFIER = re.compile(r"\b(?:__gm__|__aicore__|__restrict__|__restrict|restrict|const|volatile|struct)\b")
 
 
@@ -99,16 +100,18 @@ def _constant(text: str, word: str) -> int | None:
 def rewrite_launches(source_text: str, path: str, queue: str) -> str | None:
     """The source with each ``kernel<<<blocks, control, stream>>>`` as a call, its lines still those of ``path``.
 
+    In macros too, where the kernel may be one of the macro's own arguments.
+
     None where there is nothing to rewrite.
     """
-    text = _blank(source_text)
+    text = _blank(source_text, _INCLUDE)
     pieces = []
     done = 0
     for launch in _LAUNCH.finditer(text):
         kernel = launch["kernel"]
         pieces += [
             source_text[done : launch.start()],
-            f'::mtsim::on_stream<{kernel}>({queue}, "{kernel}", ',
+            f"::mtsim::on_stream<{kernel}>({queue}, ",
             source_text[launch.end("open") : launch.start("close")],
             ")",
         ]
@@ -151,13 +154,13 @@ def stub_source(source: Path, kernels: list[KernelSignature], queue: str) -> str
     return "\n".join(lines) + "\n"
 
 
-def _blank(text: str) -> str:
+def _blank(text: str, directives: re.Pattern[str] = _DIRECTIVE) -> str:
     """The text with comments, literals and directives as spaces: positions and lines stay."""
 
     def spaces(match: re.Match[str]) -> str:
         return re.sub(r"[^\n]", " ", match[0])
 
-    for pattern in (_RAW_STRING, _OPAQUE, _DIRECTIVE):
+    for pattern in (_RAW_STRING, _OPAQUE, directives):
         text = pattern.sub(spaces, text)
     return text
 

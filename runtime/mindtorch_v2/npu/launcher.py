@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from .._argument_types import names_wrong_types
-from .._core import CType, Kernel, argument_types, dtype, interrupt_poll
+from .._core import CType, Kernel, KernelsByName, argument_types, dtype, interrupt_poll
 from . import elf, paths, runtime
 from .streams import Stream
 
@@ -20,7 +21,7 @@ Dtypes = Sequence[dtype] | Sequence[Sequence[dtype] | None] | None
 _PREFIX = "aclrtlaunch_"
 
 
-class KernelLauncher:
+class KernelLauncher(KernelsByName):
     """The kernels of one library.
 
     ``path`` is absolute, or looked for beside the file ``relative_to`` (beside the working directory where that is
@@ -32,8 +33,8 @@ class KernelLauncher:
         self.name = os.fspath(path)
         self._base = _folder(relative_to)
         self._sources: tuple[Path, ...] = ()
+        self._options: dict[str, Any] = {}  # of the build
         self._opened: dict[str, _Library] = {}
-        self._kernels: dict[str, list[Kernel]] = {}  # by name, one for each list of types it was launched with
 
     @classmethod
     def from_source(
@@ -41,12 +42,22 @@ class KernelLauncher:
         name: str,
         sources: Sequence[str | os.PathLike[str]],
         relative_to: str | os.PathLike[str] | None = None,
+        *,
+        include: Sequence[str | os.PathLike[str]] = (),
+        defines: Mapping[str, object] = MappingProxyType({}),
+        flags: Sequence[str] = (),
     ) -> KernelLauncher:
         """Kernels of a library that is built from sources at the first launch: by CANN or the simulator's compiler for
         kernels bound with ``abi="ascendc"``, by the host's for ``abi="c"``. The result is kept in a cache.
+
+        A source that declares tiling structs for an operator's host side gives them to the kernels. ``include`` are
+        folders of headers, as the sources relative to ``relative_to``, ``defines`` macros by name, and ``flags`` go to
+        the compiler as they are.
         """
         launcher = cls(name, relative_to)
         launcher._sources = tuple(launcher._base / source for source in sources)
+        folders = [launcher._base / folder for folder in include]
+        launcher._options = {"include_dirs": folders, "defines": dict(defines), "flags": list(flags)}
         return launcher
 
     def bind(self, symbol: str, types: Sequence[CType], *, abi: str = "ascendc", dtypes: Dtypes = None) -> Kernel:
@@ -63,31 +74,33 @@ class KernelLauncher:
         """One of its kernels, for ``op.launch`` of a definition."""
         return self, symbol
 
-    def launch(self, name: str, *, block_dim: int, args: Sequence[Any] = (), stream: Stream | None = None) -> None:
-        """Launches an AscendC kernel whose arguments say their C types themselves, on the current stream or ``stream``.
+    def bound_for(self, name: str, args: tuple[Any, ...]) -> Kernel:
+        """The kernel that `launch` looks for, with the C types that these arguments carry."""
+        return self.bind(name.removeprefix(_PREFIX), argument_types(name, args))
 
-        Each argument is a tensor, a pointer (``tensor_ptr``), None, bytes (a struct by value), or a typed scalar such
-        as ``npu.f32(2.0)``. A bare number is refused: nothing would say what it is in C.
-        """
-        args = tuple(args)
-        for kernel in self._kernels.get(name, ()):
-            if kernel.accepts(args):
-                break
-        else:
-            kernel = self.bind(name.removeprefix(_PREFIX), argument_types(name, args))
-            self._kernels.setdefault(name, []).append(kernel)
-        if stream is None:
-            kernel.launch(block_dim, args)
-        elif isinstance(stream, Stream):
-            kernel.launch_on(stream.device_index, stream.npu_stream, block_dim, args)
-        else:
-            raise TypeError(
-                f"kernel {name}: stream must be an npu.Stream or None, got {type(stream).__name__} {stream!r}"
-            )
+    def launch_on(self, kernel: Kernel, stream: Stream, block_dim: int, args: tuple[Any, ...]) -> None:
+        """What `launch` does with a stream. Raises TypeError where it is none."""
+        if not isinstance(stream, Stream):
+            got = type(stream).__name__
+            raise TypeError(f"kernel {kernel.name}: stream must be an npu.Stream or None, got {got} {stream!r}")
+        kernel.launch_on(stream.device_index, stream.npu_stream, block_dim, args)
 
     def symbols(self, abi: str = "ascendc") -> list[str]:
         """The names of what the library exports; opens it."""
         return elf.exported_symbols(self._open(abi).path)
+
+    def kernels(self) -> dict[str, tuple[str, ...] | None]:
+        """The AscendC kernels of the library, each with the names of its arguments' C types, as ``bind`` takes them.
+
+        None in place of the types where the library does not tell them, which CANN's do not. Opens it.
+        """
+        library = self._open("ascendc")
+        names = [name.removeprefix(_PREFIX) for name in self.symbols() if name.startswith(_PREFIX)]
+        found: dict[str, tuple[str, ...] | None] = {}
+        for name in names:
+            words = library.text(f"mtsim_signature_{name}")
+            found[name] = None if words is None else tuple(_declared_as(word) for word in words.split(",") if word)
+        return found
 
     def _open(self, abi: str) -> _Library:
         library = self._opened.get(abi)
@@ -101,8 +114,8 @@ class KernelLauncher:
         from . import build  # imported here: most programs build nothing, and it takes a tenth of the runtime's start
 
         if abi == "ascendc":
-            return build.build_ascendc(self.name, self._sources)
-        return build.build_native(self.name, self._sources)
+            return build.build_ascendc(self.name, self._sources, **self._options)
+        return build.build_native(self.name, self._sources, **self._options)
 
     def _find(self) -> Path:
         named = Path(self.name)
@@ -167,13 +180,21 @@ class _Library:
 
 
 @names_wrong_types
-def ascendc_load(name: str, sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> KernelLauncher:
+def ascendc_load(
+    name: str,
+    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    include: Sequence[str | os.PathLike[str]] = (),
+    defines: Mapping[str, object] = MappingProxyType({}),
+    flags: Sequence[str] = (),
+) -> KernelLauncher:
     """Builds AscendC sources (paths from the working directory) now and returns the launcher of their kernels.
 
-    Raises ``BuildError`` with the compiler's messages where that fails.
+    The options are those of ``KernelLauncher.from_source``. Raises ``BuildError`` with the compiler's messages where
+    that fails.
     """
     several = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
-    launcher = KernelLauncher.from_source(name, several)
+    launcher = KernelLauncher.from_source(name, several, include=include, defines=defines, flags=flags)
     launcher._open("ascendc")
     return launcher
 

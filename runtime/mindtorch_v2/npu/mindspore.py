@@ -20,6 +20,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._core import device as Device
+from .._mindspore import mindspore as package
 from .streams import Event, ExternalStream, Stream
 from .streams import stream as _current
 
@@ -66,7 +67,7 @@ def stream() -> Iterator[Stream]:
     """Makes MindSpore's current stream the current one for launches in a ``with`` block.
 
     The MindSpore tensors that ``tensor`` was given in the block are kept until the device has passed its end. Raises
-    RuntimeError where MindSpore has no device streams, as on the CPU.
+    RuntimeError where MindSpore has no device streams, as on the CPU, and ImportError where it is not installed.
     """
     current = _mindspore_stream()
     while _uses.in_flight and _uses.in_flight[0][0].query():
@@ -82,8 +83,7 @@ def stream() -> Iterator[Stream]:
 
 
 def _mindspore_stream() -> Stream:
-    import mindspore
-
+    mindspore = package("npu.mindspore.stream")
     found = mindspore.runtime.current_stream() if mindspore.get_context("device_target") == "Ascend" else None
     if found is None:
         raise RuntimeError(

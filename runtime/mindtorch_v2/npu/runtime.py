@@ -163,6 +163,3 @@ def synchronize(device: DeviceLike = None) -> None:
     """Waits for all work on an NPU; raises ``NpuError`` where some of it failed."""
     with on_device(device):
         opened().call("aclrtSynchronizeDevice")
-
-
-_core.hooks.fill(start_npu=init)

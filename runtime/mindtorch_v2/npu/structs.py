@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from pathlib import Path
+from typing import Any, Union
 
 from .. import _core
 from .._core import CType, Tensor, dtypes
@@ -12,24 +14,30 @@ from .copies import copy_
 from .recording import PinnedBytes, keep, records
 from .runtime import on_device, opened
 
-__all__ = ["Struct", "struct", "upload"]
+__all__ = ["Struct", "struct", "tiling_struct", "upload"]
+
+
+FieldType = Union[CType, tuple[CType, int], "Struct"]
 
 
 class Struct:
-    """A C struct of scalar fields. Called with the values, by position or by name, it returns the packed bytes."""
+    """A C struct. Called with the values, by position or by name, it returns the packed bytes.
 
-    def __init__(self, fields: tuple[tuple[str, CType], ...]) -> None:
+    A field's type is a scalar C type; such a type and a length, for an array, whose value is a sequence; or another
+    ``Struct``, whose value is bytes, and which starts at a multiple of 8 bytes.
+    """
+
+    def __init__(self, fields: tuple[tuple[str, FieldType], ...]) -> None:
         if not isinstance(fields, tuple) or not all(isinstance(f, tuple) and len(f) == 2 for f in fields):
             raise TypeError(f"npu.Struct: expected a tuple of (name, C type) pairs, got {fields!r}")
         self.fields = fields
         self.offsets: tuple[int, ...] = ()
         self.alignment, end = 1, 0
-        for name, ctype in fields:
-            if not isinstance(ctype, CType) or ctype.name in ("ptr", "host", "desc"):
-                raise TypeError(f"struct field {name!r}: expected a scalar C type such as npu.u32, got {ctype!r}")
-            start = _aligned(end, ctype.size)
+        for name, of in fields:
+            size, alignment = _layout(name, of)
+            start = _aligned(end, alignment)
             self.offsets += (start,)
-            self.alignment, end = max(self.alignment, ctype.size), start + ctype.size
+            self.alignment, end = max(self.alignment, alignment), start + size
         self.size = _aligned(end, self.alignment)
 
     def __call__(self, *values: Any, **named: Any) -> bytes:
@@ -45,19 +53,35 @@ class Struct:
                 )
         given.update(named)
         packed = bytearray(self.size)
-        for (name, ctype), start in zip(self.fields, self.offsets, strict=True):
+        for (name, of), start in zip(self.fields, self.offsets, strict=True):
             if name not in given:
                 raise TypeError(f"struct: no value for field {name!r}")
-            packed[start : start + ctype.size] = _bits(name, ctype, given[name])
+            value = _packed(name, of, given[name])
+            packed[start : start + len(value)] = value
         return bytes(packed)
 
     def __repr__(self) -> str:
         return f"npu.struct({', '.join(f'({name!r}, {ctype!r})' for name, ctype in self.fields)})"
 
 
-def struct(*fields: tuple[str, CType]) -> Struct:
+def struct(*fields: tuple[str, FieldType]) -> Struct:
     """A C struct: ``struct(("n", npu.u32), ("scale", npu.f32))(1024, 0.5)`` gives its bytes, padded as C pads."""
     return Struct(fields)
+
+
+def tiling_struct(path: str | os.PathLike[str], name: str) -> Struct:
+    """A tiling struct that an operator's host header or source declares: called with its fields, it gives their bytes.
+
+    An array's value is a sequence, that of a struct within it bytes, as its own ``tiling_struct`` gives them::
+
+        Tiling = npu.tiling_struct("op_host/add_tiling.h", "AddTiling")
+        npu.upload(Tiling(length=1024, shape=[32, 32]))
+
+    Raises ``BuildError`` where the file declares no such struct.
+    """
+    from .host_tiling import read_struct  # imported here, as most programs read no host files
+
+    return read_struct(Path(path), name)
 
 
 def upload(packed: bytes | bytearray | memoryview, device: Any = "npu") -> Tensor:
@@ -91,6 +115,33 @@ def _upload_later(data: bytes, device: Any) -> Tensor:
 
 def _aligned(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
+
+
+def _layout(name: str, of: FieldType) -> tuple[int, int]:
+    """A field's size and alignment."""
+    if isinstance(of, Struct):
+        return of.size, max(8, of.alignment)
+    ctype, count = of if isinstance(of, tuple) else (of, 1)
+    if not isinstance(ctype, CType) or ctype.name in ("ptr", "host", "desc"):
+        raise TypeError(f"struct field {name!r}: expected a scalar C type such as npu.u32, got {ctype!r}")
+    return ctype.size * count, ctype.size
+
+
+def _packed(name: str, of: FieldType, value: Any) -> bytes:
+    if isinstance(of, Struct):
+        if not isinstance(value, bytes) or len(value) != of.size:
+            raise TypeError(f"struct field {name!r}: expected the {of.size} bytes of a struct, got {value!r}")
+        return value
+    if not isinstance(of, tuple):
+        return _bits(name, of, value)
+    ctype, count = of
+    try:
+        values = list(value)
+    except TypeError:
+        raise TypeError(f"struct field {name!r}: expected {count} values, got {value!r}") from None
+    if len(values) != count:
+        raise TypeError(f"struct field {name!r}: expected {count} values, got {len(values)}")
+    return b"".join(_bits(f"{name}[{i}]", ctype, item) for i, item in enumerate(values))
 
 
 def _bits(name: str, ctype: CType, value: Any) -> bytes:

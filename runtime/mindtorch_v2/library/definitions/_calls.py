@@ -11,6 +11,7 @@ from ... import _core
 from ..._core import OpOverload, OpOverloadPacket, Tensor
 from ..._core import dtype as DType
 from ..._modes import TorchFunctionMode, stacks
+from ...backends import all_backends
 from ._binding import bind
 from ._indices import indexed
 from ._python_steps import OF_VALUES
@@ -35,6 +36,10 @@ class Calls(Tracer):
     def __init__(self, overload: OpOverload) -> None:
         super().__init__()
         self._overload = overload
+
+    def launched_as(self) -> Mapping[str, str]:
+        """The devices that there are, those from outside too, but those without elements."""
+        return {backend.key: backend.abi for backend in all_backends() if backend.name != "meta"}
 
     def session(self) -> Any:
         """A mode in which calls without a symbol among their arguments become steps, too."""

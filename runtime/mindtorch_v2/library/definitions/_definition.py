@@ -17,6 +17,7 @@ from opschema.definitions import Argument, Signature, Symbol, Trace, device_of, 
 from ... import _core
 from ..._core import OpOverload, Plan, Program
 from ...errors import CheckError, RegistrationError
+from .._references import without_frame
 from .._tangents import tangent
 from ._by_hand import Backward, not_differentiable
 from ._calls import Calls
@@ -26,8 +27,6 @@ from ._lowering import Lowering
 from ._policies import autocast_kernel, called, fallback_kernel, warning
 
 __all__ = ["Definition", "DefinitionError"]
-
-_DEVICES = ("CPU", "NPU", "CUDA", "MPS")
 
 
 class DefinitionError(RegistrationError, language.DefinitionError):
@@ -106,12 +105,13 @@ class Definition(language.Definition):
                 library.register_fake(self.overload, function, source=self.place)
                 continue
             plan = Plan(self.overload, lambda key=key: self.program(key))  # type: ignore[misc]
-            library.impl(self.overload, function or plan, key, source=self.place)
+            kernel = plan if function is None else without_frame(function)
+            library.impl(self.overload, kernel, key, source=self.place)
         if self.fallback:
-            there = [device for device in self.devices() if device in _DEVICES]
+            there = [device for device in self.devices() if device != "any" and device != "Meta"]
             kernel = fallback_kernel(self.overload, self.fallback, there)
-            for key in ("NPU", "CUDA", "MPS"):
-                if key not in self.devices():
+            for key in _core.backend_keys():
+                if key not in ("CPU", "Meta", *self.devices()):
                     library.impl(self.overload, kernel, key, source=self.place)
         names = [ret.name or "" for ret in self.overload._schema.returns]
         operator = self.overload

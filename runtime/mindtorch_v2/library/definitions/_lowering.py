@@ -14,6 +14,7 @@ from opschema.definitions import DefinitionError, Symbol, Trace
 from ... import _core
 from ..._core import OpOverload, Program
 from ..._core import dtype as DType
+from .._references import without_frame
 from ._python_steps import FUNCTIONS, OF_NUMBERS
 
 __all__ = ["Lowering"]
@@ -23,7 +24,6 @@ _OBJECTS, _WORDS, _SHAPES = _core.PLAN_LIMITS
 _OPERANDS = _core.PLAN_OPERANDS
 _FROM_OBJECT = {"int": "int", "float": "float", "number": "float", "bool": "bool", "dtype": "dtype_code"}
 _DTYPES = list(_core.dtypes.values())  # by code
-_DEVICES = {"cpu": 0, "cuda": 1, "mps": 2, "npu": 3, "meta": 4}  # by their codes in the core
 _BOXES = {"int": "box_int", "float": "box_float", "bool": "box_bool", "dtype": "box_dtype", "shape": "box_shape"}
 
 Explain = Callable[[str, int, tuple[Any, ...]], Any]
@@ -131,7 +131,7 @@ class Lowering:
                 run = [self.place(letter.lower(), v) for v in values if v is not None]
                 operands += [self.run(run), len(run)]
             elif letter == "n":
-                operands.append(_DEVICES[symbol.what] if step == "on_device" else symbol.what)
+                operands.append(_core.device_code(symbol.what) if step == "on_device" else symbol.what)
             elif letter == "k":
                 operands.append(self._number(_mask(symbol)))
             else:
@@ -239,8 +239,8 @@ def _mask(symbol: Symbol) -> int:
 def _function_of(symbol: Symbol) -> tuple[Callable[..., Any], tuple[str, ...]] | None:
     """The function of Python, and the names of its last arguments, of a step that the core does not do itself."""
     if symbol.step == "python":
-        function: tuple[Callable[..., Any], tuple[str, ...]] = symbol.what
-        return function
+        function, names = symbol.what
+        return without_frame(function), names
     if symbol.kind == "number" and symbol.step in OF_NUMBERS:
         return OF_NUMBERS[symbol.step], ()
     return (FUNCTIONS[symbol.step](symbol.what), ()) if symbol.step in FUNCTIONS else None

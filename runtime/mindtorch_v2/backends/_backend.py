@@ -1,0 +1,101 @@
+"""`Backend`: all that a device type is, in one value; and the table of those that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .. import _core
+
+if TYPE_CHECKING:
+    from .._core import Tensor, device
+
+__all__ = ["Backend", "Copies", "Memory", "all_backends", "backend_of", "register"]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where a device's memory comes from; ``index`` is the device's, and addresses are never 0."""
+
+    allocate: Callable[[int, int], int]  # (nbytes, index) -> address; raises where there is none
+    free: Callable[[int, int, int], None]  # (address, nbytes, index)
+
+
+@dataclass(frozen=True)
+class Copies:
+    """How runs of bytes get to a device, back, and from one place of it to another.
+
+    Each takes ``(destination, source, nbytes)``, tensors whose first ``nbytes`` bytes lie one after another; one is on
+    the CPU, or both are on one device. A copy to or from the CPU is done when the function returns.
+    """
+
+    to_device: Callable[[Tensor, Tensor, int], None]
+    to_host: Callable[[Tensor, Tensor, int], None]
+    within: Callable[[Tensor, Tensor, int], None]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A device type.
+
+    What is left out it does not have: without ``memory`` and ``start`` no tensor on it has elements, without
+    ``autocast`` there is no autocast.
+    """
+
+    name: str  # what `torch.device` calls it
+    key: str  # the dispatch key of its kernels; those of its autograd and autocast follow
+    indexed: bool = True  # whether a tensor on it is on one of several
+    memory: Memory | None = None
+    start: Callable[[], None] | None = None  # opens it before its first allocation
+    copies: Callable[[], Copies] | None = None
+    current_device: Callable[[], int] | None = None  # the index that the thread's tensors go to; left out: 0
+    check_index: Callable[[int], None] | None = None  # raises RuntimeError where there can be no such device
+    streams: str | None = None  # the module that has its streams and events
+    generator: str | None = "cpu"  # the device type whose default generator draws its random numbers; None: it has none
+    autocast: tuple[str, ...] = ()  # the dtypes that autocast lowers to, the default first
+    abi: str = "c"  # how its kernels are launched unless they say otherwise
+    fallback: str | None = None  # the device type where operators without a kernel of its own run
+
+    @property
+    def autograd_key(self) -> str:
+        """The dispatch key at which its calls are recorded."""
+        return f"Autograd{self.key}"
+
+    @property
+    def autocast_key(self) -> str | None:
+        """The dispatch key of its autocast; None where it has none."""
+        return f"Autocast{self.key}" if self.autocast else None
+
+
+def register(backend: Backend) -> None:
+    """Adds a device type, for the life of the process.
+
+    Raises RuntimeError where the name or the key is taken, or the key is no backend's.
+    """
+    if backend.key not in _core.backend_keys():
+        raise RuntimeError(
+            f"the device type {backend.name!r} cannot have the dispatch key {backend.key!r}: expected one of "
+            f"{', '.join(_core.backend_keys())}"
+        )
+    if not backend.name.isidentifier() or backend.name == "privateuseone":
+        raise RuntimeError(f"{backend.name!r} is no name for a device type: expected letters, digits and underscores")
+    for other in all_backends():
+        if backend.name == other.name or backend.key == other.key:
+            raise RuntimeError(
+                f"the device type {backend.name!r} cannot be added with the key {backend.key}: {other.name!r} "
+                f"has the key {other.key}. The keys PrivateUse2 and PrivateUse3 are for devices from outside"
+            )
+    _core.register_device(backend)
+
+
+def all_backends() -> list[Backend]:
+    """The device types that there are, in the order of their keys."""
+    found: list[Backend] = _core.devices()
+    return found
+
+
+def backend_of(where: device | str) -> Backend:
+    """What a device, or a device type by name, is. Raises RuntimeError for an unknown one."""
+    found: Backend = _core.backend_of(where)
+    return found

@@ -1,0 +1,35 @@
+"""Ascend NPUs, through the ACL library: CANN's or the simulator's, opened when memory is first allocated."""
+
+from __future__ import annotations
+
+import functools
+
+from .. import _core
+from ._backend import Backend, Copies
+
+
+def _start() -> None:
+    from ..npu import runtime  # the library is opened on first use
+
+    runtime.init()
+
+
+@functools.cache
+def _copies() -> Copies:
+    from ..npu import copies
+
+    return Copies(copies.across, copies.across, copies.within)
+
+
+backend = Backend(
+    "npu",
+    key="NPU",
+    start=_start,  # which gives the core the library's allocator, ordered by streams
+    copies=_copies,
+    current_device=_core.npu_current_device,
+    check_index=_core.npu_check_index,
+    streams="mindtorch_v2.npu",
+    autocast=("float16", "bfloat16"),
+    abi="ascendc",
+    fallback="cpu",
+)
