@@ -266,6 +266,14 @@ def test_what_is_supported_is_what_is_tested(repo_root: Path) -> None:
     assert f'"numpy>={min(OLDEST_NUMPY.values()).removesuffix(".0")},<3"' in text
 
 
+def test_mindspore_comes_with_the_numpy_that_it_was_compiled_against(repo_root: Path) -> None:
+    text = (repo_root / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2]
+    extras = dict(re.findall(r"^(\w+) = \[(.*?)\]", text, re.MULTILINE | re.DOTALL))
+    asking = {name for name, wanted in extras.items() if '"mindspore==' in wanted}
+    assert asking == {"mindspore", "test"}
+    assert asking == {name for name, wanted in extras.items() if '"numpy<2' in wanted}
+
+
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="MindSpore has wheels for this Python")
 def test_mindspore_is_refused_where_it_has_no_wheel(wheel: Path, tmp_path: Path) -> None:
     python = made(HERE, tmp_path / "env")

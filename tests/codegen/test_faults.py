@@ -39,7 +39,8 @@ ops:
     args: [x, y, b, out, workspace, tiling]
     dtypes: [float16, float32]
     when: x.dim() == 1
-  - {device: npu, source: mix.cpp, symbol: mix_any, block_dim: 8, args: [x, y, out, f32(scale)]}
+  - {device: npu, source: mix.cpp, symbol: mix_any, block_dim: 8, args: [x, y, out, f32(scale)], include: [inc],
+     defines: {WIDTH: 8}, flags: [-O3]}
   - {device: cuda, mindspore: {primitive: Add, args: [x, y], attrs: {a: scale}}}
   - {device: cpu, compute: x + y * scale}
   backward:
@@ -149,7 +150,7 @@ CHANGES: dict[str, tuple[str, str]] = {
     "a variant that cannot be made": ("autogen: mix.out", "autogen: mix.ot"),
     "a method without a tensor": ("made(int n) -> Tensor", "made(int n) -> Tensor\n  variants: method"),
     "a variant of another namespace": ("autogen: mix.out", "autogen: other::mix.out"),
-    "a C type inside of an argument": ("f32(scale)]}", "'f32(scale) if scale > 0 else f32(1)']}"),
+    "a C type inside of an argument": ("out, f32(scale)]", "out, 'f32(scale) if scale > 0 else f32(1)']"),
     "an output that a kernel does not get": ("x, y, out, f32(scale)]", "x, y, f32(scale)]"),
     "a word inside of a formula": ("    x: grad\n", "    x: grad + not_implemented\n"),
     "a copy of what is written to": (
@@ -207,11 +208,15 @@ CHANGES: dict[str, tuple[str, str]] = {
     "an unknown C type": ("out, f32(scale)]", "out, f128(scale)]"),
     "an unknown argument of a kernel": ("args: [x, y, out,", "args: [x, z, out,"),
     "a list for a kernel": ("args: [x, y, out,", "args: [x, sizes, out,"),
-    "args that are a mapping": ("args: [x, y, out, f32(scale)]}", "args: {x: y}}"),
-    "a comma within brackets": ("out, f32(scale)]}", "out, f32(max(scale, 1.0))]}"),
+    "args that are a mapping": ("args: [x, y, out, f32(scale)]", "args: {x: y}"),
+    "a comma within brackets": ("out, f32(scale)]", "out, f32(max(scale, 1.0))]"),
     "a workspace that is not used": ("out, workspace, tiling]", "out, tiling]"),
     "a workspace that is not declared": ("args: [x, y, out, f32(scale)]", "args: [x, y, out, workspace]"),
     "a workspace of a tensor": ("workspace: 4 * x.numel()", "workspace: x * 4"),
+    "a folder of headers that is empty": ("include: [inc]", "include: ['']"),
+    "a definition that is no name": ("{WIDTH: 8}", "{9WIDTH: 8}"),
+    "a definition of a list": ("{WIDTH: 8}", "{WIDTH: [8]}"),
+    "flags that are one word": ("flags: [-O3]", "flags: -O3"),
     "a tiling field without a C type": ("n: u32(x.numel())", "n: x.numel()"),
     "a tiling field that is no name": ("tiling: {n: u32", "tiling: {1n: u32"),
     "a tiling of a shape": ("n: u32(x.numel())", "n: u32(x.shape)"),

@@ -81,7 +81,7 @@ EXAMPLES: dict[Code, str] = {
     Code.MT219: _formula("grad * x.ndim()"),
     Code.MT220: _op(_TAIL.replace("u64(x.numel())", "mode"), func="double(Tensor x, str mode) -> Tensor"),
     Code.MT221: _op(_TAIL.replace("u64(x.numel())", "'u64(1) if x.dim() > 0 else u64(2)'")),
-    Code.MT222: _formula("grad * x.softmax()"),
+    Code.MT222: _formula("grad * x.transpose(0)"),
     Code.MT223: _formula("grad * tanh(input=x)"),
     Code.MT224: _formula("grad * tanh(x, self=x)"),
     Code.MT225: _formula("grad * 1x"),
