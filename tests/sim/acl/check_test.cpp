@@ -4,6 +4,7 @@
 
 #include "check.hpp"
 #include "mtsim_check.h"
+#include "scenario.hpp"
 
 namespace {
 
@@ -168,8 +169,47 @@ TEST(queues_order_pipes_and_own_their_buffers) {
     CHECK_EQ(findings(1, kernel), "");
     CHECK_EQ(findings(1, kernel, local.data()),
              "error[freed]: Stray reads a tensor that AllocTensor has not given out\n"
-             "error[uninitialised]: Stray uses bytes of x that hold no value\n"
-             "error[leak]: a tensor is never freed\n");
+             "error[uninitialised]: Stray uses bytes of x that hold no value\n");
+}
+
+// A kernel whose queue has one buffer, of which it does so many steps: AllocTensor, EnQue, DeQue, FreeTensor.
+static std::string findings_after(std::intptr_t steps) {
+    return findings(1, [](void* raw) {
+        Core core;
+        mtsim_check_buffers(local.data(), 1, 64, 1, kMte2, kVector, nullptr);
+        const std::array<uint32_t, 4> life{MTSIM_ALLOC, MTSIM_ENQUE, MTSIM_DEQUE, MTSIM_FREE};
+        for (std::intptr_t step = 0; step < reinterpret_cast<std::intptr_t>(raw); ++step) {
+            mtsim_check_queue(life[static_cast<std::size_t>(step)], local.data(), 0xFF, 0xFF, nullptr);
+        }
+    }, reinterpret_cast<void*>(steps));
+}
+
+// Whether a tensor that is never freed fails its launch; one that stays in its queue always does.
+static bool leaks_are_mistakes() {
+    const std::string leak = "error[leak]: a tensor is never freed\n";
+    CHECK_EQ(findings_after(0), "");
+    CHECK_EQ(findings_after(2), "error[leak]: a tensor is still in its queue when the kernel ends\n");
+    CHECK_EQ(findings_after(4), "");
+    const std::string allocated = findings_after(1);
+    CHECK(allocated.empty() || allocated == leak);
+    CHECK_EQ(findings_after(3), allocated);
+    CHECK_EQ(findings_after(3), allocated);  // whether it was told before or not
+    return !allocated.empty();
+}
+
+SCENARIO(leaks) {
+    CHECK_OK(aclInit(nullptr));
+    CHECK_OK(aclrtSetDevice(0));
+    return leaks_are_mistakes() ? 4 : 3;
+}
+
+TEST(a_tensor_that_is_never_freed_is_a_note) {
+    CHECK(!leaks_are_mistakes());
+    CHECK_EQ(WEXITSTATUS(run_scenario("leaks", "MINDTORCH_SIM_CHECK_LEAKS", "0")), 3);
+}
+
+TEST(a_tensor_that_is_never_freed_is_a_mistake_where_this_is_asked_for) {
+    CHECK_EQ(WEXITSTATUS(run_scenario("leaks", "MINDTORCH_SIM_CHECK_LEAKS", "1")), 4);
 }
 
 TEST(blocks_race_for_device_memory_in_any_order_of_running) {
