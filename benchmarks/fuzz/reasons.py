@@ -291,7 +291,11 @@ REASONS = (
         _kinds("accepted"),
         lambda call, ours, theirs: (
             "meta" in call.devices()
-            and re.match("could not convert to type .* without overflow", _message(theirs)) is not None
+            and re.match(
+                "could not convert to type .* without overflow|cannot convert float (infinity|NaN) to integer",
+                _message(theirs),
+            )
+            is not None
         ),
     ),
     Reason(

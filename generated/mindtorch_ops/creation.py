@@ -427,10 +427,10 @@ def randperm(op):
     "normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)",
     tags="nondeterministic_seeded",
     variants=("method",),
-    overlap_check=("Internal", "Partial"),
 )
-def normal_(op, self):
+def normal_(op, self, std):
     """Every element drawn from a normal distribution."""
+    op.check(std >= 0, message=f"normal expects std >= 0.0, but found std {std}")
     op.check(
         self.is_floating_point(),
         message=f"normal_(): not implemented for {self.dtype}: it draws floating-point numbers",
@@ -448,7 +448,6 @@ def normal_(op, self):
     "uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)",
     tags="nondeterministic_seeded",
     variants=("method",),
-    overlap_check=("Internal", "Partial"),
 )
 def uniform_(op, self):
     """Every element drawn evenly from [from, to)."""
@@ -469,7 +468,6 @@ def uniform_(op, self):
     "bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
     tags="nondeterministic_seeded",
     variants=("method",),
-    overlap_check=("Internal", "Partial"),
 )
 def _bernoulli__float(op, self):
     """Every element 1 with probability p, else 0."""

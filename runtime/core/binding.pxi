@@ -65,6 +65,7 @@ cdef struct Bound:
     PyObject* made[2 * MAX_ARGS]          # a list may be copied and then converted
     int made_count
     int mode                   # BIND_EXACT, BIND_WRAP, BIND_CAST
+    uint64_t unread            # a bit for each argument whose tensor is to be read for a number
 
 
 cdef inline void release_bound(Bound* bound) noexcept:
@@ -329,8 +330,34 @@ cdef inline bint fits_as_given(ArgSpec* spec, PyObject* value) noexcept:
     return not spec.is_factor
 
 
+cdef inline bint reads_tensor(ArgSpec* spec, PyObject* value, int mode) noexcept:
+    """Whether a number is to be taken from a tensor."""
+    return not mode & BIND_EXACT and (spec.kind == ARG_SCALAR or spec.kind == ARG_FLOAT or spec.kind == ARG_INT) \
+        and is_tensor(value) and (<Tensor>value).nelem == 1
+
+
 cdef int accept(Signature sig, int at, Bound* bound, bint explain) except -1:
-    """1 where what was given for an argument fits it, 0 where it does not; raises as `bind` does."""
+    """1 where what was given for an argument fits it, 0 where it does not; raises as `bind` does.
+
+    A tensor that stands for a number is read by `read_numbers`, once all others fit: on meta there is nothing to read, which
+    is no error of a call that does not fit, and elsewhere to read waits for a device.
+    """
+    if reads_tensor(&sig.args[at], bound.slots[at], bound.mode):
+        bound.unread |= <uint64_t>1 << at
+        return 1
+    return accept_converted(sig, at, bound, explain)
+
+
+cdef int read_numbers(Signature sig, Bound* bound, bint explain) except -1:
+    """As `accept`, for the tensors that stand for numbers."""
+    cdef int at
+    for at in range(sig.count):
+        if bound.unread >> at & 1 and not accept_converted(sig, at, bound, explain):
+            return 0
+    return 1
+
+
+cdef int accept_converted(Signature sig, int at, Bound* bound, bint explain) except -1:
     cdef int found = fit(&sig.args[at], &bound.slots[at], bound)
     if found == FITS:
         if sig.args[at].refuses_bool:
@@ -350,6 +377,7 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
     cdef Py_ssize_t i, keywords = 0 if kwnames == NULL else PyTuple_GET_SIZE(<object>kwnames)
     cdef Py_ssize_t placed = nargs
     bound.made_count = 0
+    bound.unread = 0
     bound.mode = mode
     if nargs >= sig.positional:
         placed = take_positional(sig, args, nargs, bound)
@@ -367,7 +395,7 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
             if not fits_as_given(&sig.args[i], bound.slots[i]) and not accept(sig, i, bound, explain):
                 return 0
         if placed == sig.count:
-            return 1
+            return 1 if bound.unread == 0 else read_numbers(sig, bound, explain)
     for i in range(placed, sig.count):
         bound.slots[i] = NULL
     for i in range(keywords):
@@ -382,7 +410,7 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
                 return 0
         elif not fits_as_given(&sig.args[i], bound.slots[i]) and not accept(sig, i, bound, explain):
             return 0
-    return 1
+    return 1 if bound.unread == 0 else read_numbers(sig, bound, explain)
 
 
 cdef inline bint is_int_like(PyObject* value):

@@ -52,13 +52,23 @@ cdef int check_overlap(OpOverload op, Bound* bound) except -1:
     return 0
 
 
+def refuse_internal_overlap(str name not None, Tensor written not None):
+    """Raises RuntimeError where elements of a tensor overlap one another: for kernels that first look at other arguments."""
+    if overlaps_itself(written):
+        raise internal_overlap(name, "self")
+
+
+cdef object internal_overlap(str name, str argument):
+    return RuntimeError(f"{name}: unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                        f"location. Please clone() the tensor '{argument}' before performing the operation.")
+
+
 cdef inline int check_written(OpOverload op, Bound* bound, int at, Tensor written) except -1:
     cdef int i, kind
     if written.dev is device_meta or written.keys & (PYTHON | BATCHED | FUNCTIONALIZE):
         return 0                                          # nothing is written here: what a tensor wraps is checked
     if op.overlap_check & REFUSE_INTERNAL and not written.contig and overlaps_itself(written):
-        raise RuntimeError(f"{op.sig.qualname}: unsupported operation: more than one element of the written-to tensor refers to a "
-                           f"single memory location. Please clone() the tensor '{op.sig.names[at]}' before performing the operation.")
+        raise internal_overlap(op.sig.qualname, op.sig.names[at])
     if not op.overlap_check & (REFUSE_PARTIAL | REFUSE_FULL):
         return 0
     for i in range(op.sig.count):

@@ -178,8 +178,7 @@ def _source(generator: Any) -> Any:
 
 def normal_(self: Tensor, mean: float, std: float, *, generator: Generator | None = None) -> Tensor:
     """Every element drawn from a normal distribution."""
-    if not std >= 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    _core.refuse_internal_overlap("aten::normal_", self)
     source = _source(generator)
     if self.numel() == 0:  # of any shape: NumPy's arrays have a largest one, though nothing is in them
         return self
@@ -196,6 +195,7 @@ def uniform_(self: Tensor, from_: float, to: float, *, generator: Generator | No
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
     if to - from_ > largest:
         raise RuntimeError(f"uniform_ expects to - from <= {largest}, but found from={from_} and to={to}")
+    _core.refuse_internal_overlap("aten::uniform_", self)
     source = _source(generator)
     if self.numel() == 0:
         return self
@@ -207,6 +207,7 @@ def bernoulli_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     """Every element 1 with probability p, else 0."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    _core.refuse_internal_overlap("aten::bernoulli_", self)
     source = _source(generator)
     return _write(self, source.random(tuple(self.shape), "float32") < p) if self.numel() else self
 
