@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mindtorch_v2
-from mindtorch_v2.library import CheckError, check_error, mindspore_kernel, python_function
+from mindtorch_v2.library import CheckError, check_error, mindspore_kernel, python_function, tangent
 from tests.needs import require
 from tests.runtime.both import plain
 
@@ -37,6 +37,14 @@ def test_python_function_mistakes_show_at_the_first_call(reference: str, error: 
     with pytest.raises(error) as info:
         function()
     assert str(info.value) == message
+
+
+@pytest.mark.parametrize("given", [3, int, [None], [None] * 3, "ab"])
+def test_of_several_tensors_there_are_as_many_tangents(given: object) -> None:
+    values = [mindtorch_v2.ones(2), mindtorch_v2.ones(3)]
+    assert [t.tolist() for t in tangent(values, None)] == [[0, 0], [0, 0, 0]]
+    with pytest.raises(TypeError, match=r"tangent\(\): of 2 tensors expected a list of as many tangents"):
+        tangent(values, given)
 
 
 def test_python_function_needs_a_module_and_a_name() -> None:

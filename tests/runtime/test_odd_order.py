@@ -39,6 +39,9 @@ CALLS = {
         torch.nn.functional.embedding(v, v, 0, 1.0, "x")
         torch.nn.Embedding(None, 0, 3)
         torch.nn.Embedding("x", 3, padding_idx=1)
+        torch.nn.Embedding(torch.tensor([1, 2]), 3, padding_idx=1)
+        torch.nn.Embedding(torch.tensor([1, 2]), 3, padding_idx=0)
+        torch.nn.Embedding(torch.tensor([3]), 3, padding_idx=-1).weight.shape
         torch.func.functionalize(torch.sin, remove=slice(None))
         torch.func.functionalize(torch.sin, remove=[])
         torch.autograd.backward(range(3))
@@ -70,6 +73,9 @@ CALLS = {
         kinds(torch.library.opcheck(torch.ops.aten.sin.default, (v,), 1, raise_exception=False))
         kinds(torch.library.opcheck(torch.ops.aten.sin.default, None, raise_exception=False))
         kinds(torch.library.opcheck(torch.ops.aten.sin.default, [v]))
+        kinds(torch.library.opcheck(torch.ops.aten.sin.default, (v.requires_grad_(),), "x", raise_exception=False))
+        kinds(torch.library.opcheck(torch.ops.aten.sin.default, (v.requires_grad_(),), {1: 2}, raise_exception=False))
+        kinds(torch.library.opcheck(torch.ops.aten.sin.default, (v,), {1: 2}, raise_exception=False))
         torch.library.opcheck(torch.ops.aten.sin.default, (v,), [], test_utils="test_autograd_registration")
     """,
 }

@@ -108,6 +108,8 @@ def _unpacked(op: OpOverload, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], 
         raise TypeError(f"{op.name()}() argument after * must be an iterable, not {type(args).__name__}")
     if not isinstance(kwargs, Mapping):
         raise TypeError(f"{op.name()}() argument after ** must be a mapping, not {type(kwargs).__name__}")
+    if not all(isinstance(name, str) for name in kwargs):
+        raise TypeError("keywords must be strings")
     return tuple(args), dict(kwargs)
 
 
@@ -136,9 +138,11 @@ def _test_schema(op: OpOverload, args: Any, kwargs: Any) -> None:
 
 
 def _test_autograd_registration(op: OpOverload, args: Any, kwargs: Any) -> None:
-    if _has_autograd(op) or not any(t.requires_grad for t in tensors_in((args, kwargs))):
+    if not any(t.requires_grad for t in tensors_in((args, kwargs))):
         return  # whether it could be called is for the other tests
     args, kwargs = _unpacked(op, args, kwargs)
+    if _has_autograd(op):
+        return
     args, kwargs = map_tensors((args, kwargs), _fresh_input)
     outputs = tensors_in(op(*args, **kwargs))
     if not any(output.requires_grad for output in outputs):

@@ -93,7 +93,8 @@ class Embedding(Module):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None:
-            check_number("Embedding", "num_embeddings", 1, num_embeddings)
+            if not isinstance(num_embeddings, Tensor):  # which says itself whether it can be compared
+                check_number("Embedding", "num_embeddings", 1, num_embeddings)
             padding_idx = functional.row_of_padding(padding_idx, num_embeddings)
         self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
@@ -154,7 +155,7 @@ class Embedding(Module):
             "sparse": (self.sparse, False),
         }
         given = [f"{name}={value}" for name, (value, default) in options.items() if value != default]
-        return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *given])
+        return ", ".join([f"{self.num_embeddings}", f"{self.embedding_dim}", *given])
 
 
 class ReLU(Module):
