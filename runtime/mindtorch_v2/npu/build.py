@@ -25,6 +25,7 @@ from .kernel_source import (
     scan_kernels,
     stub_source,
     uses_block_barrier,
+    with_runtime_core_type,
 )
 
 __all__ = ["BuildError", "build_ascendc", "build_native", "checking"]
@@ -101,7 +102,7 @@ def build_ascendc(
             for kernel in kernels:
                 _refuse_duplicate(name, defined, kernel)
             queue = launch_function(uses_block_barrier(expanded, str(source), includes))
-            stub = _write_stub(folder, index, source, kernels, queue)
+            stub = _write_stub(folder, index, source, expanded, kernels, queue, read)
             compile_stub = [*compile_, "-iquote", str(source.parent), "-x", "c++"]
             objects.append(_compile(name, compile_stub, stub, stub.with_suffix(".o"), read))
         if not defined:
@@ -235,12 +236,24 @@ def _preprocess(name: str, command: Sequence[str], source: Path) -> str:
     return _run(name, [*command, "-D__global__=__global__", "-x", "c++", "-E", str(source)])
 
 
-def _write_stub(folder: Path, index: int, source: Path, kernels: list[KernelSignature], queue: str) -> Path:
-    text = source.read_text(errors="surrogateescape")
-    rewritten = rewrite_launches(text, str(source), queue)
-    if rewritten is not None:
+def _write_stub(
+    folder: Path,
+    index: int,
+    source: Path,
+    expanded: str,
+    kernels: list[KernelSignature],
+    queue: str,
+    read: set[Path],
+) -> Path:
+    text = written = source.read_text(errors="surrogateescape")
+    flat = with_runtime_core_type(expanded)
+    if flat is not None:
+        text, files = flat
+        read |= files  # which the compiler is not shown
+    text = rewrite_launches(text, str(source), queue) or text
+    if text is not written:
         source = folder / f"source{index}.cpp"
-        source.write_text(rewritten, errors="surrogateescape")
+        source.write_text(text, errors="surrogateescape")
     stub = folder / f"stub{index}.cpp"
     stub.write_text(stub_source(source, kernels, queue))
     return stub

@@ -42,6 +42,9 @@ _TOKEN = re.compile(r"(?P<open>\{)|(?P<close>\})|namespace\b(?P<namespace>[\w:\s
 _HEAD = re.compile(r"\b(?:void)\b[^;{}()]*?\b(?P<name>[A-Za-z_]\w*)\s*\(")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?!define\b)(?:\\\n|[^\n])*$", re.MULTILINE)  # and all but definitions of macros
 _LAUNCH = re.compile(r"(?P<kernel>[A-Za-z_][\w:#]*(?:<[^<>;{}]*>)?)(?P<open>\s*<<<)[^;{}]*?(?P<close>>>>)")
+_MARKER = re.compile(r'# (?P<line>\d+) "(?P<file>(?:\\.|[^"\\])*)"(?P<flags>[ \d]*)$')
+_IF_CONSTEXPR = re.compile(r"\bif\s+(?P<word>constexpr)\s*\(")
+_CORE_TYPE = re.compile(r"\bg_coreType\b|\bruns_cube\b")
 _QUALIFIER = re.compile(r"\b(?:__gm__|__aicore__|__restrict__|__restrict|restrict|const|volatile|struct)\b")
 
 
@@ -119,6 +122,49 @@ def rewrite_launches(source_text: str, path: str, queue: str) -> str | None:
     if not pieces:
         return None
     return f'#line 1 "{path}"\n' + "".join(pieces) + source_text[done:]
+
+
+def with_runtime_core_type(expanded: str) -> tuple[str, set[Path]] | None:
+    """The preprocessor's output with ``if`` for each ``if constexpr`` that asks for the kind of core.
+
+    What a kernel is compiled for on the chip, once for each kind, is known here when it runs. Headers of the system and
+    of the simulator are included again, not repeated. Also the files whose text is repeated; None where nothing asks.
+    """
+    text = _blank(expanded)
+    asking = [
+        match
+        for match in _IF_CONSTEXPR.finditer(text)
+        if _CORE_TYPE.search(text, match.end(), _closing(text, match.end() - 1))
+    ]
+    if not asking:
+        return None
+    for match in reversed(asking):
+        expanded = expanded[: match.start("word")] + expanded[match.end("word") :]
+    return _included_again(expanded)
+
+
+def _included_again(expanded: str) -> tuple[str, set[Path]]:
+    """The preprocessor's output without what came from headers of the system and from the command line."""
+    lines: list[str] = []
+    files: set[Path] = set()
+    current, dropped = "", 0  # the file that is repeated, and how deep it is in one that is not
+    for line in expanded.split("\n"):
+        marker = _MARKER.match(line)
+        if marker is None:
+            lines += [] if dropped else [line]
+            continue
+        flags = marker["flags"].split()
+        if dropped:
+            dropped += ("1" in flags) - ("2" in flags)
+        elif "1" in flags and (current.startswith("<") or "3" in flags):
+            lines += [] if current.startswith("<") else [f'#include "{marker["file"]}"']
+            dropped = 1
+        if not dropped:
+            current = marker["file"]
+            if not current.startswith("<") and not current.endswith("/"):
+                files.add(Path(current).resolve())
+                lines.append(f'# {marker["line"]} "{current}"')
+    return "\n".join(lines) + "\n", files
 
 
 def launch_function(concurrent: bool) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.sim.ascendc.device import AsyncError
 
-F32, F16, I32, I16, U16 = (np.dtype(name) for name in ("float32", "float16", "int32", "int16", "uint16"))
+F32, F16, I32, I16, I8, U16 = (np.dtype(name) for name in ("float32", "float16", "int32", "int16", "int8", "uint16"))
 _erfc, _lgamma = np.vectorize(math.erfc), np.vectorize(math.lgamma)
 
 
@@ -47,6 +47,14 @@ EXACT = {
     "Broadcast_of_float": (F32, F32, lambda x, z, y: np.tile(x[:32], 2)),
     "BroadCast_of_float": (F32, F32, lambda x, z, y: np.repeat(x[:2], 32)),
     "ReGlu_of_float": (F32, F32, lambda x, z, y: x * np.maximum(z, 0)),
+    "Xor_of_int16_t": (I16, I16, lambda x, z, y: x ^ z),
+    "AddReluCast_of_half": (F16, I8, lambda x, z, y: np.rint(np.maximum(x + z, 0))),
+    "AddReluCast_of_float": (F32, F16, lambda x, z, y: np.maximum(x + z, 0)),
+    "SubReluCast_of_int16_t": (I16, I8, lambda x, z, y: np.clip(x - z, 0, 127)),
+    "MulCast_of_half": (F16, I8, lambda x, z, y: np.rint(x.astype(F32) * z.astype(F32))),
+    "AddDeqRelu_of_int32_t": (I32, F16, lambda x, z, y: np.maximum(x + z, 0) / 8),
+    "DisableDmaAtomic_of_float": (F32, F32, lambda x, z, y: x),
+    "SetAtomicType_of_float": (F32, F32, lambda x, z, y: x + y),
     "vabs_of_float": (F32, F32, lambda x, z, y: np.abs(x)),
     "vsqrt_of_float": (F32, F32, lambda x, z, y: np.sqrt(x)),
     "vrec_of_float": (F32, F32, lambda x, z, y: 1 / x),
@@ -164,6 +172,17 @@ def test_additions_of_other_kinds(run):
 def test_questions_of_a_kernel(run):
     got = run("questions", np.zeros(16, I32), np.zeros(16, I32), np.full(16, -1, I32))
     assert got.tolist() == [1, 1, 0, 1, 1, 6, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1]
+
+
+def test_elements_by_their_addresses(run):
+    x, y = np.arange(16, dtype=I32), np.zeros(16, I32)
+    got = run("past_the_cache", x, x, y)
+    assert got.tolist() == [0] * 5 + [4] + [0] * 10
+
+
+def test_an_address_past_the_memory(run):
+    with pytest.raises(AsyncError, match="outside of the device memory"):
+        run("past_the_end", *[np.zeros(16, I32)] * 3)
 
 
 def test_a_kernel_may_give_up(run):

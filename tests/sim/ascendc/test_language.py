@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import re
 
 import numpy as np
 import pytest
 
+from mindtorch_v2.npu import build, paths
 from tests.sim.ascendc.device import AsyncError
 
 U32 = np.dtype(np.uint32)
@@ -112,3 +114,46 @@ def test_launches_in_macros_with_void_pointers(npu, kernel_library, name, operat
     launch.restype = None
     launch(npu.stream, npu.upload(x), y, ctypes.c_double(1.5))
     np.testing.assert_array_equal(npu.download(y, x), operation(x, np.float32(1.5)))
+
+
+def test_the_kind_of_core_in_if_constexpr(npu, kernel_library):
+    library = kernel_library("core_type.cpp")
+    y, expected = np.zeros(24, np.int32), np.zeros(24, np.int32)
+    expected[[0, 8, 16]] = 100, 1, 2
+    pointers = npu.upload(y), npu.upload(y)
+    npu.launch(library.aclrtlaunch_kinds, 1, pointers[0])
+    np.testing.assert_array_equal(npu.download(pointers[0], y), expected)
+    launch = library._Z8kinds_doPvPh
+    launch.restype = None
+    launch(npu.stream, pointers[1])
+    np.testing.assert_array_equal(npu.download(pointers[1], y), expected)
+
+
+INCLUDES = paths.simulator_includes()[0]
+NAMES = sorted(
+    str(path.relative_to(INCLUDES / "ascendc"))
+    for path in (INCLUDES / "ascendc").rglob("*.h")
+    if path.parent.name != "impl" and path.name not in ("kernel_operator.h", "mtsim_stub.h")
+)
+
+
+def test_every_name_of_a_header_gives_all_there_is():
+    folder = INCLUDES / "ascendc"
+    assert len(NAMES) > 80
+    for name in set(NAMES) - {"ascendc/host_api/tiling/template_argument.h"}:  # which has what it is named after
+        included = re.findall(r'#include "(.*)"', (folder / name).read_text())
+        assert [(folder / name).parent.joinpath(path).resolve() for path in included] == [
+            (folder / "kernel_operator.h").resolve()
+        ], name
+
+
+def test_all_names_of_headers_in_one_kernel(npu, tmp_path, checker):
+    if checker == "1":
+        pytest.skip("the names are the same")
+    source = tmp_path / "names.cpp"
+    kernel = 'extern "C" __global__ __aicore__ void names(GM_ADDR y) { ((__gm__ int32_t*)y)[1] = 5; }'
+    source.write_text("".join(f'#include "{name}"\n' for name in NAMES) + kernel)
+    library = ctypes.CDLL(str(build.build_ascendc("names", [source])))
+    y = npu.upload(np.zeros(2, np.int32))
+    npu.launch(library.aclrtlaunch_names, 1, y)
+    assert npu.download(y, np.zeros(2, np.int32)).tolist() == [0, 5]

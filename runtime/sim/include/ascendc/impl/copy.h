@@ -359,5 +359,11 @@ void SetAtomicMin() {
   mtsim::core().atomic = mtsim::Atomic::Min;
 }
 inline void SetAtomicNone() { mtsim::core().atomic = mtsim::Atomic::None; }
+inline void DisableDmaAtomic() { SetAtomicNone(); }
+/// The type that additions are for, which copies know anyway.
+template <typename T>
+void SetAtomicType() {
+  static_assert(mtsim::one_of<T, int8_t, int16_t, int32_t, half, bfloat16_t, float>, "SetAtomicType: unknown type");
+}
 
 }  // namespace AscendC

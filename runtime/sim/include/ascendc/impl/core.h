@@ -72,6 +72,15 @@ struct Mask {
   }
 };
 
+/// The registers of Load3D: a feature map, the padding's bits, and repetitions, see image.h.
+struct Load3d {
+  uint16_t height = 0, width = 0;
+  uint8_t pad[4] = {0, 0, 0, 0};
+  uint64_t padding = 0;
+  uint16_t repeat_stride = 0;
+  uint8_t repeat_time = 1, repeat_mode = 0;
+};
+
 constexpr size_t kPipes = PIPE_FIX + 1;
 
 enum class Atomic : uint8_t { None, Add, Max, Min };
@@ -104,6 +113,8 @@ struct Core {
   bool asks_for_key = false;  // of the tiling, by TILING_KEY_IS
   bool has_key = false;
   uint64_t asked_key = 0;     // the last one that is not the kernel's
+  Load3d load3d;
+  bool hf32 = false, hf32_away = false;  // whether Mmad rounds floats to 11 bits, and ties away from 0
   std::array<uint16_t, 4> merged{};  // how many elements MrgSort took from each of its lists
 
   Role role = Role::Any;
@@ -148,6 +159,8 @@ struct Core {
     pipe_flags.fill(0);
     atomic = Atomic::None;
     deq_scale = 1;
+    load3d = {};
+    hf32 = hf32_away = false;
     mask = {~uint64_t{0}, ~uint64_t{0}};
     mask_mode = AscendC::MaskMode::NORMAL;
     role = Role::Any;

@@ -144,7 +144,7 @@ constexpr uint32_t kFractal = 512;
 constexpr uint32_t kFractalRows = 16;
 
 template <typename T>
-constexpr uint32_t kC0 = kBlock / sizeof(T);
+constexpr uint32_t kC0 = kBlock * 8 / kBits<T>;
 
 template <typename T>
 void require_memory(const LocalTensor<T>& tensor, Memory expected, const char* operation, const char* operand) {
@@ -210,16 +210,41 @@ void touch_matrix(const T* data, uint32_t rows, uint32_t columns, const char* op
   if constexpr (kChecked) {
     Spans spans;
     for (uint32_t i = 0; i < rows; ++i)
-      for (uint32_t j = 0; j < columns; ++j) spans.add(place(i, j) * sizeof(T), sizeof(T));
+      for (uint32_t j = 0; j < columns; ++j)
+        if (kBits<T> >= 8 || j % 2 == 0) spans.add(bytes_for<T>(place(i, j)), sizeof(T));
     touch(data, spans, 8 * sizeof(T), operation, operand, access);
+  }
+}
+
+/// A float with 11 bits behind the point.
+inline float hf32(float value, bool away) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  if (!std::isfinite(value)) return value;
+  bits += 0x7FFu + (away ? 1u : bits >> 12 & 1u);
+  bits &= ~0xFFFu;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/// An element of an operand of Mmad; of int4b_t the half of a byte, with its sign.
+template <typename Sum, typename T>
+Sum factor(const T* data, uint64_t index) {
+  if constexpr (std::is_same_v<T, float>) {
+    return core().hf32 ? hf32(data[index], core().hf32_away) : data[index];
+  } else if constexpr (std::is_same_v<T, AscendC::int4b_t>) {
+    const auto bits = static_cast<uint8_t>(data[index / 2].pair >> index % 2 * 4 & 15);
+    return bits < 8 ? bits : bits - 16;
+  } else {
+    return static_cast<Sum>(data[index]);
   }
 }
 
 template <typename Sum, typename A, typename B>
 void mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& left, const LocalTensor<B>& right,
           const AscendC::MmadParams& params, const Sum* bias) {
-  static_assert(std::is_same_v<Sum, int32_t> == (sizeof(A) == 1) && sizeof(A) == sizeof(B) && sizeof(Sum) == 4,
-                "Mmad multiplies int8_t into int32_t, and half, bfloat16_t or float into float");
+  static_assert(std::is_same_v<Sum, int32_t> == (sizeof(A) == 1) && kBits<A> == kBits<B> && sizeof(Sum) == 4,
+                "Mmad multiplies int8_t or int4b_t into int32_t, and half, bfloat16_t or float into float");
   const Instruction instruction("Mmad", PIPE_M, Flow::Uses);
   require_memory(dst, kL0C, "Mmad", "dst");
   require_memory(left, kL0A, "Mmad", "fm");
@@ -228,8 +253,9 @@ void mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& left, const LocalTe
   const auto rows = static_cast<uint32_t>(align_up(m, 16));
   const auto columns = static_cast<uint32_t>(align_up(n, 16));
   const auto inner = static_cast<uint32_t>(align_up(k, kC0<A>));
-  const A* a = aligned_in_range(left, int64_t{rows} * inner * sizeof(A), "Mmad", "fm");
-  const B* b = aligned_in_range(right, int64_t{columns} * inner * sizeof(B), "Mmad", "filter");
+  const auto bytes = [=](uint32_t outer) { return static_cast<int64_t>(bytes_for<A>(uint64_t{outer} * inner)); };
+  const A* a = aligned_in_range(left, bytes(rows), "Mmad", "fm");
+  const B* b = aligned_in_range(right, bytes(columns), "Mmad", "filter");
   Sum* c = aligned_in_range(dst, int64_t{rows} * columns * sizeof(Sum), "Mmad", "dst");
   const uint32_t deep = kC0<A>;
   const auto place_a = [=](uint32_t i, uint32_t p) {
@@ -237,16 +263,17 @@ void mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& left, const LocalTe
   };
   const auto place_b = [=](uint32_t p, uint32_t j) { return p / deep * deep * columns + j * deep + p % deep; };
   touch_matrix(a, m, k, "Mmad", "fm", MTSIM_READS, place_a);
-  touch_matrix(b, k, n, "Mmad", "filter", MTSIM_READS, place_b);
+  // Of the inner dimension two neighbours share a byte where an element has 4 bits.
+  touch_matrix(b, n, k, "Mmad", "filter", MTSIM_READS, [=](uint32_t j, uint32_t p) { return place_b(p, j); });
   touch_matrix(c, m, n, "Mmad", "dst", bias != nullptr || params.cmatrixInitVal ? MTSIM_WRITES : MTSIM_UPDATES,
                [=](uint32_t i, uint32_t j) { return l0c_index(i, j, rows); });
   std::vector<Sum> plain_a(uint64_t{m} * k), plain_b(uint64_t{k} * n), plain_c(uint64_t{m} * n);
   for (uint32_t i = 0; i < m; ++i)
     for (uint32_t p = 0; p < k; ++p)
-      plain_a[uint64_t{i} * k + p] = static_cast<Sum>(a[place_a(i, p)]);
+      plain_a[uint64_t{i} * k + p] = factor<Sum>(a, place_a(i, p));
   for (uint32_t p = 0; p < k; ++p)
     for (uint32_t j = 0; j < n; ++j)
-      plain_b[uint64_t{p} * n + j] = static_cast<Sum>(b[place_b(p, j)]);
+      plain_b[uint64_t{p} * n + j] = factor<Sum>(b, place_b(p, j));
   for (uint32_t i = 0; i < m; ++i)
     for (uint32_t j = 0; j < n; ++j)
       plain_c[uint64_t{i} * n + j] = bias != nullptr ? bias[j] : params.cmatrixInitVal ? Sum{0} : c[l0c_index(i, j,
@@ -318,6 +345,7 @@ namespace AscendC {
 /// Rows of global memory into NZ; the last block of a row is filled up with zeros.
 template <typename T>
 void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& params) {
+  static_assert(mtsim::kBits<T> >= 8, "rows of int4b_t are copied as int8_t: ReinterpretCast<int8_t>() first");
   constexpr uint32_t kWidth = mtsim::kC0<T>;
   if (params.nValue == 0 || params.dValue == 0) return;
   const mtsim::Instruction instruction("DataCopy", PIPE_MTE2, mtsim::Flow::Moves);
@@ -386,6 +414,12 @@ void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<T>& pa
   for (uint32_t repeat = 0; repeat < params.repeatTimes; ++repeat)
     for (uint64_t i = 0; i < filled; ++i) out[repeat * step + i] = params.initValue;
 }
+
+/// Floats are rounded to 11 bits before they are multiplied, to even or (the transformed mode) away from 0.
+inline void SetHF32Mode(bool hf32Mode) { mtsim::core().hf32 = hf32Mode; }
+inline void SetHF32TransMode(bool hf32TransMode) { mtsim::core().hf32_away = hf32TransMode; }
+/// The order in which the chip multiplies, which no result depends on.
+inline void SetMMLayoutTransform(bool) {}
 
 template <typename Sum, typename A, typename B>
 void Mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& fm, const LocalTensor<B>& filter,

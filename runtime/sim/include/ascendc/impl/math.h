@@ -132,6 +132,18 @@ MTSIM_MATH_SCALAR(ClampMin, a > b ? a : b)
 #undef MTSIM_MATH2
 #undef MTSIM_MATH1
 
+/// Bits that differ.
+template <typename T, bool isReuseSource = false>
+void Xor(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint32_t calCount) {
+  static_assert(mtsim::one_of<T, int16_t, uint16_t>, "Xor exists for int16_t and uint16_t");
+  mtsim::apply("Xor", dst, src0, src1, static_cast<int32_t>(calCount), [](T a, T b) { return a ^ b; });
+}
+template <typename T, bool isReuseSource = false>
+void Xor(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+         const LocalTensor<uint8_t>&, const uint32_t calCount) {
+  Xor<T, isReuseSource>(dst, src0, src1, calCount);
+}
+
 /// A number to the power of each element.
 template <typename T, bool isReuseSource = false>
 void Power(const LocalTensor<T>& dst, const mtsim::Scalar<T>& scalar, const LocalTensor<T>& src,

@@ -72,6 +72,24 @@ void DataCachePreload(const GlobalTensor<uint64_t>&, const T) {}
 template <typename T>
 void ICachePreLoad(const T) {}
 
+/// One element of global memory by its address, past the cache.
+template <typename T>
+T ReadGmByPassDCache(__gm__ T* addr) {
+  GlobalTensor<T> tensor;
+  tensor.SetGlobalBuffer(addr);
+  return tensor.GetValue(0);
+}
+template <typename T>
+void WriteGmByPassDCache(__gm__ T* addr, T value) {
+  GlobalTensor<T> tensor;
+  tensor.SetGlobalBuffer(addr);
+  tensor.SetValue(0, value);
+}
+
+/// Kernels that follow each other on a core may overlap on the chip; here one ends before the next begins.
+inline void SetNextTaskStart() {}
+inline void WaitPreTaskEnd() {}
+
 [[noreturn]] inline void Trap() { mtsim::fault(mtsim::kVectorCoreException, "Trap"); }
 
 }  // namespace AscendC
