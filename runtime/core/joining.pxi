@@ -53,7 +53,7 @@ cdef int check_joins(Tensor first, Tensor t, int along, int at) except -1:
 
 cdef inline bint is_little(Tensor t) noexcept:
     """Whether to move a tensor's elements takes less than a call."""
-    return t.dev.type_code == KEY_CPU and t.nelem < RELEASE_GIL_FROM and t.storage.data != NULL
+    return t.dev.type_code == KEY_CPU and 0 < t.nelem < RELEASE_GIL_FROM and t.storage.data != NULL
 
 
 cdef int fill_part(Tensor whole, int along, int64_t start, Tensor part) except -1:
@@ -62,10 +62,10 @@ cdef int fill_part(Tensor whole, int along, int64_t start, Tensor part) except -
     cdef char* to
     cdef char* source
     cdef int d
+    if part.nelem == 0:
+        return 0
     if not (part.contig and part.dt is whole.dt and is_little(part) and whole.dev.type_code == KEY_CPU):
         call2(aten("copy_"), sliced(whole, along, start, part.sizes[along], 1), part)
-        return 0
-    if part.nelem == 0:
         return 0
     for d in range(along + 1, whole.nd):
         inner *= whole.sizes[d]

@@ -127,3 +127,21 @@ assert x.sum().item() == 2**33 + 8
 def test_integers_wrap_around(sanitized: Path, repo_root: Path) -> None:
     result = child(sanitized, repo_root, WRAPPING)
     assert result.returncode == 0, result.stdout[-4000:]
+
+
+EMPTY = """
+base = mindtorch_v2.ones(6)
+for part in (base[:0], base[:1].expand(0), base.reshape(2, 3)[:, 3:]):
+    part.clone(), part.contiguous(), mindtorch_v2.cat([part, part], -1), part.double(), part.tolist()
+    mindtorch_v2.stack([part, part]), part + part, part.copy_(part), part.fill_(1), part.numpy(), part.sum()
+    w = part.detach().requires_grad_()
+    w.clone().backward(part)
+    (w * 2).backward(part, inputs=[w])
+    assert w.grad.shape == part.shape
+"""
+
+
+def test_what_is_empty_over_memory_that_is_not(sanitized: Path, repo_root: Path) -> None:
+    """Its own memory has no address, which no function may be given for a run of 0 bytes either."""
+    result = child(sanitized, repo_root, EMPTY)
+    assert result.returncode == 0, result.stdout[-4000:]
