@@ -10,6 +10,8 @@ from mindtorch_v2.library.definitions import absolute, all_of, desc, f64, like, 
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
+    "_copy_from",
+    "_copy_from_and_resize",
     "_local_scalar_dense",
     "_to_copy",
     "arange",
@@ -20,6 +22,7 @@ __all__ = [
     "copy_",
     "empty",
     "empty_like",
+    "empty_strided",
     "eye",
     "fill",
     "fill_",
@@ -40,7 +43,9 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "resize_",
     "scalar_tensor",
+    "set_",
     "to",
     "uniform_",
     "zero",
@@ -63,12 +68,21 @@ def empty(op):
 
 
 @_lib.operator(
+    "empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+    "device=None, bool? pin_memory=None) -> Tensor"
+)
+def empty_strided(op):
+    """A tensor of the given size and strides with whatever its memory holds."""
+    op.python("mindtorch_v2.kernels.creation:empty_strided", device=("CPU", "NPU", "Meta"))
+
+
+@_lib.operator(
     "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None) -> Tensor"
 )
 def full(op):
     """A tensor of the given size filled with a number."""
-    op.python("mindtorch_v2.kernels.creation:full", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:full", device="any")
 
 
 @_lib.operator(
@@ -77,7 +91,7 @@ def full(op):
 )
 def zeros(op):
     """A tensor of the given size filled with 0."""
-    op.python("mindtorch_v2.kernels.creation:zeros", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:zeros", device="any")
 
 
 @_lib.operator(
@@ -86,7 +100,7 @@ def zeros(op):
 )
 def ones(op):
     """A tensor of the given size filled with 1."""
-    op.python("mindtorch_v2.kernels.creation:ones", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:ones", device="any")
 
 
 @_lib.operator(
@@ -95,7 +109,7 @@ def ones(op):
 )
 def scalar_tensor(op):
     """A tensor without dimensions that holds a number."""
-    op.python("mindtorch_v2.kernels.creation:scalar_tensor", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:scalar_tensor", device="any")
 
 
 @_lib.operator(
@@ -104,7 +118,7 @@ def scalar_tensor(op):
 )
 def _arange_default(op):
     """0, 1, 2, ... below `end`."""
-    op.python("mindtorch_v2.kernels.creation:arange", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:arange", device="any")
 
 
 @_lib.operator(
@@ -113,7 +127,7 @@ def _arange_default(op):
 )
 def _arange_start(op):
     """start, start + 1, ... below `end`."""
-    op.python("mindtorch_v2.kernels.creation:arange_start", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:arange_start", device="any")
 
 
 @_lib.operator(
@@ -122,7 +136,7 @@ def _arange_start(op):
 )
 def _arange_start_step(op):
     """start, start + step, ... below `end`."""
-    op.python("mindtorch_v2.kernels.creation:arange_step", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:arange_step", device="any")
 
 
 @_lib.operator(
@@ -131,7 +145,7 @@ def _arange_start_step(op):
 )
 def linspace(op):
     """`steps` evenly spaced numbers from `start` to `end`, both included."""
-    op.python("mindtorch_v2.kernels.creation:linspace", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:linspace", device="any")
 
 
 @_lib.operator(
@@ -140,7 +154,7 @@ def linspace(op):
 )
 def eye(op):
     """The identity matrix of n rows."""
-    op.python("mindtorch_v2.kernels.creation:eye", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:eye", device="any")
 
 
 @_lib.operator(
@@ -149,7 +163,7 @@ def eye(op):
 )
 def empty_like(op):
     """A tensor of self's size with whatever its memory holds."""
-    op.python("mindtorch_v2.kernels.creation:empty_like", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:empty_like", device="any")
     op.not_differentiable()
 
 
@@ -159,7 +173,7 @@ def empty_like(op):
 )
 def zeros_like(op):
     """A tensor of self's size filled with 0."""
-    op.python("mindtorch_v2.kernels.creation:zeros_like", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:zeros_like", device="any")
     op.not_differentiable()
 
 
@@ -169,7 +183,7 @@ def zeros_like(op):
 )
 def ones_like(op):
     """A tensor of self's size filled with 1."""
-    op.python("mindtorch_v2.kernels.creation:ones_like", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:ones_like", device="any")
     op.not_differentiable()
 
 
@@ -179,7 +193,7 @@ def ones_like(op):
 )
 def full_like(op):
     """A tensor of self's size filled with a number."""
-    op.python("mindtorch_v2.kernels.creation:full_like", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:full_like", device="any")
     op.not_differentiable()
 
 
@@ -190,7 +204,7 @@ def full_like(op):
 )
 def rand_like(op):
     """A tensor of self's size of random numbers from [0, 1)."""
-    op.python("mindtorch_v2.kernels.creation:rand_like", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:rand_like", device="any")
     op.not_differentiable()
 
 
@@ -201,7 +215,7 @@ def rand_like(op):
 )
 def randn_like(op):
     """A tensor of self's size of normally distributed random numbers."""
-    op.python("mindtorch_v2.kernels.creation:randn_like", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:randn_like", device="any")
     op.not_differentiable()
 
 
@@ -212,7 +226,7 @@ def randn_like(op):
 )
 def new_empty(op):
     """As `torch.empty`, with self's dtype and device."""
-    op.python("mindtorch_v2.kernels.creation:new_empty", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:new_empty", device="any")
     op.not_differentiable()
 
 
@@ -223,7 +237,7 @@ def new_empty(op):
 )
 def new_zeros(op):
     """As `torch.zeros`, with self's dtype and device."""
-    op.python("mindtorch_v2.kernels.creation:new_zeros", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:new_zeros", device="any")
     op.not_differentiable()
 
 
@@ -234,7 +248,7 @@ def new_zeros(op):
 )
 def new_ones(op):
     """As `torch.ones`, with self's dtype and device."""
-    op.python("mindtorch_v2.kernels.creation:new_ones", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:new_ones", device="any")
     op.not_differentiable()
 
 
@@ -245,7 +259,7 @@ def new_ones(op):
 )
 def new_full(op):
     """As `torch.full`, with self's dtype and device."""
-    op.python("mindtorch_v2.kernels.creation:new_full", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.creation:new_full", device="any")
     op.not_differentiable()
 
 
@@ -324,6 +338,7 @@ def copy_(op, self, src):
     op.launch("CPU", _libmindtorch_cpu["mt_copy"], desc(src), desc(self))
     op.python("mindtorch_v2.kernels.creation:copy_npu", device="NPU")
     op.python("mindtorch_v2.kernels.creation:copy_meta", device="Meta")
+    op.python("mindtorch_v2.kernels.creation:copy_elsewhere", device="any")
 
     @op.gradient
     def _(grad):
@@ -340,7 +355,7 @@ def copy(op, self, src, non_blocking):
 def clone(op, self):
     """A copy with memory of its own."""
     op.returns(like(self))
-    op.python("mindtorch_v2._core:cloned", device=("CPU", "NPU"))
+    op.python("mindtorch_v2._core:cloned", device="any")
 
     @op.gradient
     def _(grad):
@@ -353,7 +368,7 @@ def clone(op, self):
 )
 def _to_copy(op, self):
     """A copy in another dtype or on another device."""
-    op.python("mindtorch_v2._core:copied_to", device=("CPU", "NPU"))
+    op.python("mindtorch_v2._core:copied_to", device="any")
     op.python("mindtorch_v2._core:copied_to_size", device="Meta")
 
     @op.gradient
@@ -366,11 +381,84 @@ def _to_copy(op, self):
 )
 def contiguous(op, self):
     """Self if it is contiguous, else a contiguous copy."""
-    op.python("mindtorch_v2._core:made_contiguous", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:made_contiguous", device="any")
 
     @op.gradient
     def _(grad):
         return {self: grad}
+
+
+@_lib.operator("_copy_from(Tensor self, Tensor dst, bool non_blocking=False) -> Tensor")
+def _copy_from(op):
+    """Self written into `dst`, where either is on a device from outside, whose kernel this is; returns `dst`."""
+    op.python("mindtorch_v2.kernels.creation:copy_from_npu", device="NPU")
+    op.python("mindtorch_v2.kernels.creation:copy_from_meta", device="Meta")
+    op.not_implemented()
+
+
+@_lib.operator("_copy_from_and_resize(Tensor self, Tensor dst) -> Tensor")
+def _copy_from_and_resize(op):
+    """As `_copy_from`, with `dst` given self's shape first."""
+    op.python("mindtorch_v2.kernels.creation:copy_and_resize_npu", device="NPU")
+    op.python("mindtorch_v2.kernels.creation:copy_and_resize_meta", device="Meta")
+    op.not_implemented()
+
+
+@_lib.operator("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", variants=("method",))
+def _set__source_tensor(op, self):
+    """Self made to show what `source` shows."""
+    op.returns(self)
+    op.python("mindtorch_v2._core:set_to_tensor", device=("CPU", "NPU", "Meta"))
+    op.not_implemented()
+
+
+@_lib.operator(
+    "set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] "
+    "stride=[]) -> Tensor(a!)",
+    variants=("method",),
+)
+def _set__source_tensor_storage_offset(op, self):
+    """Self made to show a part of `source`'s memory."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.creation:set_to_part_of_tensor", device="Meta")
+    op.python("mindtorch_v2.kernels.creation:set_to_part_of_tensor", device="any")
+
+
+@_lib.operator("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", variants=("method",))
+def _set__source_storage(op, self):
+    """Self made to show a storage, all of it in one dimension."""
+    op.returns(self)
+    op.python("mindtorch_v2._core:set_to_storage", device=("CPU", "NPU", "Meta"))
+    op.not_implemented()
+
+
+@_lib.operator(
+    "set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, "
+    "SymInt[] stride=[]) -> Tensor(a!)",
+    variants=("method",),
+)
+def _set__source_storage_storage_offset(op, self):
+    """Self made to show a part of a storage, which grows where it must; row-major unless strides are given."""
+    op.returns(self)
+    op.python("mindtorch_v2._core:set_to_part", device=("CPU", "NPU", "Meta"))
+    op.not_implemented()
+
+
+@_lib.operator("set_(Tensor(a!) self) -> Tensor(a!)", variants=("method",))
+def _set__default(op, self):
+    """Self made empty, with memory of its own."""
+    op.returns(self)
+    op.python("mindtorch_v2._core:set_to_nothing", device="Meta")
+    op.python("mindtorch_v2._core:set_to_nothing", device="any")
+    op.not_implemented()
+
+
+@_lib.operator("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)")
+def resize_(op, self):
+    """A new contiguous shape in place; the storage grows where it must."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.creation:resize_", device=("CPU", "NPU", "Meta"))
+    op.not_differentiable()
 
 
 @_lib.operator(
@@ -380,7 +468,7 @@ def contiguous(op, self):
 )
 def rand(op):
     """Random numbers, evenly distributed over [0, 1)."""
-    op.python("mindtorch_v2.kernels.random:rand", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.random:rand", device="any")
 
 
 @_lib.operator(
@@ -390,7 +478,7 @@ def rand(op):
 )
 def randn(op):
     """Random numbers, normally distributed with mean 0 and variance 1."""
-    op.python("mindtorch_v2.kernels.random:randn", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.random:randn", device="any")
 
 
 @_lib.operator(
@@ -400,7 +488,7 @@ def randn(op):
 )
 def _randint_default(op):
     """Random integers from 0 to high - 1."""
-    op.python("mindtorch_v2.kernels.random:randint", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.random:randint", device="any")
 
 
 @_lib.operator(
@@ -410,7 +498,7 @@ def _randint_default(op):
 )
 def _randint_low(op):
     """Random integers from low to high - 1."""
-    op.python("mindtorch_v2.kernels.random:randint_low", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.random:randint_low", device="any")
 
 
 @_lib.operator(
@@ -420,7 +508,7 @@ def _randint_low(op):
 )
 def randperm(op):
     """The integers from 0 to n - 1 in random order."""
-    op.python("mindtorch_v2.kernels.random:randperm", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.random:randperm", device="any")
 
 
 @_lib.operator(
@@ -535,6 +623,7 @@ def item(op, self):
 arange = torch.ops.aten.arange
 fill_ = torch.ops.aten.fill_
 fill = torch.ops.aten.fill
+set_ = torch.ops.aten.set_
 randint = torch.ops.aten.randint
 bernoulli_ = torch.ops.aten.bernoulli_
 to = torch.ops.aten.to

@@ -113,7 +113,7 @@ def alias_copy(op, self):
 def detach_copy(op, self):
     """`detach`, as a copy; recorded, and running it backward is an error, as in PyTorch."""
     op.returns(like(self))
-    op.python("mindtorch_v2.kernels.functional:detach_copy", device=("CPU", "NPU"))
+    op.python("mindtorch_v2.kernels.functional:detach_copy", device="any")
     op.not_implemented()
 
 
@@ -125,7 +125,7 @@ def detach_copy(op, self):
 def select_scatter(op, self, src, dim, index):
     """`src` at one index of a dimension of a copy."""
     op.returns(like(self))
-    op.python("mindtorch_v2.kernels.functional:select_scatter", device=("CPU", "NPU"))
+    op.python("mindtorch_v2.kernels.functional:select_scatter", device="any")
 
     @op.gradient
     def _(grad):
@@ -145,7 +145,7 @@ def select_scatter(op, self, src, dim, index):
 def slice_scatter(op, self, src, dim, start, end, step):
     """`src` in a range of a dimension of a copy."""
     op.returns(like(self))
-    op.python("mindtorch_v2.kernels.functional:slice_scatter", device=("CPU", "NPU"))
+    op.python("mindtorch_v2.kernels.functional:slice_scatter", device="any")
 
     @op.gradient
     def _(grad):
@@ -165,7 +165,7 @@ def slice_scatter(op, self, src, dim, start, end, step):
 )
 def as_strided_scatter(op, self, src, size, stride, storage_offset):
     """`src` where `as_strided` would show it in a copy."""
-    op.python("mindtorch_v2.kernels.functional:as_strided_scatter", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.functional:as_strided_scatter", device="any")
 
     @op.gradient
     def _(grad):

@@ -10,6 +10,7 @@ from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import all_of, any_of, empty, maximum
 
 __all__ = [
+    "_reshape_alias",
     "alias",
     "as_strided",
     "cat",
@@ -66,10 +67,22 @@ def as_strided(op):
     )
 
 
+@_lib.operator("_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)")
+def _reshape_alias(op, self):
+    """The same elements in another shape, with the strides that `view` would give it; for a device's own kernel of
+    that.
+    """
+    op.python("mindtorch_v2._core:as_strided", device=("CPU", "NPU", "Meta"))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad.reshape(self.shape)}
+
+
 @_lib.operator("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", variants=("function", "method"))
 def transpose(op, self, dim0, dim1):
     """Two dimensions exchanged."""
-    op.python("mindtorch_v2._core:transposed", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:transposed", device="any")
 
     @op.gradient
     def _(grad):
@@ -79,7 +92,7 @@ def transpose(op, self, dim0, dim1):
 @_lib.operator("t(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def t(op, self):
     """A matrix transposed; a vector as it is."""
-    op.python("mindtorch_v2._core:matrix_transposed", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:matrix_transposed", device="any")
 
     @op.gradient
     def _(grad):
@@ -89,14 +102,14 @@ def t(op, self):
 @_lib.operator("permute(Tensor(a) self, int[] dims) -> Tensor(a)", variants=("function", "method"))
 def permute(op):
     """The dimensions in another order."""
-    op.python("mindtorch_v2._core:permuted", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:permuted", device="any")
     op.backward("mindtorch_v2.kernels.shape:permute_backward", setup_context="mindtorch_v2.kernels.shape:permute_setup")
 
 
 @_lib.operator("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", variants=("method",))
 def expand(op, self):
     """Dimensions of size 1 repeated, without a copy; -1 keeps a size."""
-    op.python("mindtorch_v2._core:expanded", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:expanded", device="any")
 
     @op.gradient
     def _(grad):
@@ -106,7 +119,7 @@ def expand(op, self):
 @_lib.operator("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", variants=("function", "method"))
 def select(op, self, dim, index):
     """One index of a dimension, which is left out."""
-    op.python("mindtorch_v2._core:selected", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:selected", device="any")
 
     @op.gradient
     def _(grad):
@@ -119,7 +132,7 @@ def select(op, self, dim, index):
 )
 def slice(op, self, dim, start, end, step):
     """A range of a dimension."""
-    op.python("mindtorch_v2._core:cut", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:cut", device="any")
 
     @op.gradient
     def _(grad):
@@ -133,7 +146,7 @@ def slice(op, self, dim, start, end, step):
 @_lib.operator("squeeze(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def _squeeze_default(op, self):
     """Dimensions of size 1 left out."""
-    op.python("mindtorch_v2._core:squeezed", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:squeezed", device="any")
 
     @op.gradient
     def _(grad):
@@ -143,7 +156,7 @@ def _squeeze_default(op, self):
 @_lib.operator("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", variants=("function", "method"))
 def _squeeze_dim(op, self):
     """A dimension left out if its size is 1."""
-    op.python("mindtorch_v2._core:squeezed_dim", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:squeezed_dim", device="any")
 
     @op.gradient
     def _(grad):
@@ -153,7 +166,7 @@ def _squeeze_dim(op, self):
 @_lib.operator("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", variants=("function", "method"))
 def _squeeze_dims(op, self):
     """Dimensions left out where their size is 1."""
-    op.python("mindtorch_v2._core:squeezed_dims", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:squeezed_dims", device="any")
 
     @op.gradient
     def _(grad):
@@ -163,7 +176,7 @@ def _squeeze_dims(op, self):
 @_lib.operator("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", variants=("function", "method"))
 def unsqueeze(op, self, dim):
     """A dimension of size 1 put in."""
-    op.python("mindtorch_v2._core:unsqueezed", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:unsqueezed", device="any")
 
     @op.gradient
     def _(grad):
@@ -173,7 +186,7 @@ def unsqueeze(op, self, dim):
 @_lib.operator("alias(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def alias(op, self):
     """The same tensor as a view."""
-    op.python("mindtorch_v2._core:shallow_detach", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:shallow_detach", device="any")
 
     @op.gradient
     def _(grad):
@@ -183,7 +196,7 @@ def alias(op, self):
 @_lib.operator("detach(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def detach(op):
     """The same memory outside the graph; no view, as far as gradients go."""
-    op.python("mindtorch_v2._core:shallow_detach", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:shallow_detach", device="any")
     op.not_differentiable()
 
 
@@ -191,14 +204,15 @@ def detach(op):
 def detach_(op, self):
     """Takes the tensor out of the graph, in place."""
     op.returns(self)
-    op.python("mindtorch_v2.kernels.shape:detach_", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.shape:detach_", device="Meta")
+    op.python("mindtorch_v2.kernels.shape:detach_", device="any")
     op.not_differentiable()
 
 
 @_lib.operator("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", variants=("function", "method"))
 def reshape(op, self):
     """The same elements in another shape, as a view where that is possible."""
-    op.python("mindtorch_v2._core:shaped", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:shaped", device="any")
 
     @op.gradient
     def _(grad):
@@ -297,7 +311,7 @@ def expand_as(op, self, other):
 @_lib.operator("movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", variants=("function", "method"))
 def movedim(op, self, source, destination):
     """A dimension moved to another position."""
-    op.python("mindtorch_v2._core:dim_moved", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:dim_moved", device="any")
 
     @op.gradient
     def _(grad):
@@ -307,14 +321,14 @@ def movedim(op, self, source, destination):
 @_lib.operator("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", variants=("function", "method"))
 def unbind(op):
     """The slices along a dimension, which is left out."""
-    op.python("mindtorch_v2._core:unbound", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:unbound", device="any")
     op.backward("mindtorch_v2.kernels.shape:unbind_backward", setup_context="mindtorch_v2.kernels.shape:unbind_setup")
 
 
 @_lib.operator("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]")
 def _split_tensor(op):
     """Parts of `split_size` along a dimension; the last may be smaller."""
-    op.python("mindtorch_v2._core:split_evenly", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:split_evenly", device="any")
     op.backward("mindtorch_v2.kernels.shape:split_backward", setup_context="mindtorch_v2.kernels.shape:split_setup")
 
 
@@ -324,21 +338,21 @@ def _split_tensor(op):
 )
 def split_with_sizes(op):
     """Parts of the given sizes along a dimension."""
-    op.python("mindtorch_v2._core:split_into", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:split_into", device="any")
     op.backward("mindtorch_v2.kernels.shape:split_backward", setup_context="mindtorch_v2.kernels.shape:split_setup")
 
 
 @_lib.operator("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]")
 def _split_sizes(op):
     """Parts of the given sizes along a dimension."""
-    op.python("mindtorch_v2._core:split_into", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:split_into", device="any")
     op.backward("mindtorch_v2.kernels.shape:split_backward", setup_context="mindtorch_v2.kernels.shape:split_setup")
 
 
 @_lib.operator("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", variants=("function", "method"))
 def chunk(op):
     """At most `chunks` parts of equal size along a dimension; the last may be smaller."""
-    op.python("mindtorch_v2._core:chunked", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:chunked", device="any")
     op.backward("mindtorch_v2.kernels.shape:split_backward", setup_context="mindtorch_v2.kernels.shape:split_setup")
 
 
@@ -346,7 +360,7 @@ def chunk(op):
 def select_backward(op, grad_output, input_sizes, dim, index):
     """Zeros of the given size, with `grad_output` at one index of a dimension."""
     op.returns(empty(input_sizes, grad_output.dtype, grad_output))
-    op.python("mindtorch_v2.kernels.shape:select_backward", device=("CPU", "NPU"))
+    op.python("mindtorch_v2.kernels.shape:select_backward", device="any")
 
     @op.gradient
     def _(grad):
@@ -359,7 +373,7 @@ def select_backward(op, grad_output, input_sizes, dim, index):
 def slice_backward(op, grad_output, input_sizes, dim, start, end, step):
     """Zeros of the given size, with `grad_output` in a range of a dimension."""
     op.returns(empty(input_sizes, grad_output.dtype, grad_output))
-    op.python("mindtorch_v2.kernels.shape:slice_backward", device=("CPU", "NPU"))
+    op.python("mindtorch_v2.kernels.shape:slice_backward", device="any")
 
     @op.gradient
     def _(grad):
@@ -369,7 +383,7 @@ def slice_backward(op, grad_output, input_sizes, dim, start, end, step):
 @_lib.operator("cat(Tensor[] tensors, int dim=0) -> Tensor", device_check="ExactSame")
 def cat(op):
     """Tensors joined along a dimension."""
-    op.python("mindtorch_v2._core:joined", device=("CPU", "NPU"))
+    op.python("mindtorch_v2._core:joined", device="any")
     op.python("mindtorch_v2._core:joined_size", device="Meta")
     op.backward("mindtorch_v2.kernels.shape:cat_backward", setup_context="mindtorch_v2.kernels.shape:cat_setup")
 
@@ -377,7 +391,7 @@ def cat(op):
 @_lib.operator("stack(Tensor[] tensors, int dim=0) -> Tensor", device_check="ExactSame")
 def stack(op):
     """Tensors joined along a new dimension."""
-    op.python("mindtorch_v2._core:stacked", device=("CPU", "NPU"))
+    op.python("mindtorch_v2._core:stacked", device="any")
     op.python("mindtorch_v2._core:stacked_size", device="Meta")
     op.backward("mindtorch_v2.kernels.shape:stack_backward", setup_context="mindtorch_v2.kernels.shape:stack_setup")
 
@@ -385,7 +399,7 @@ def stack(op):
 @_lib.operator("repeat(Tensor self, SymInt[] repeats) -> Tensor", variants=("method",))
 def repeat(op):
     """The tensor repeated along its dimensions, in memory of its own."""
-    op.python("mindtorch_v2.kernels.shape:repeat", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2.kernels.shape:repeat", device="any")
     op.backward("mindtorch_v2.kernels.shape:repeat_backward", setup_context="mindtorch_v2.kernels.shape:repeat_setup")
 
 

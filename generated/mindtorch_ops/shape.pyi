@@ -8,6 +8,7 @@ from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
+    "_reshape_alias",
     "alias",
     "as_strided",
     "cat",
@@ -52,6 +53,14 @@ class _AsStrided(OpOverload):
         """A view of the storage with any size, stride and offset."""
 
 as_strided: _AsStrided
+
+class _ReshapeAlias(OpOverload):
+    def __call__(op, self: Tensor, size: Sequence[int], stride: Sequence[int]) -> Tensor:
+        """The same elements in another shape, with the strides that `view` would give it; for a device's own kernel of
+        that.
+        """
+
+_reshape_alias: _ReshapeAlias
 
 class _Transpose(OpOverload):
     def __call__(op, self: Tensor, dim0: int, dim1: int) -> Tensor:

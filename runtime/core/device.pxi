@@ -186,6 +186,11 @@ cdef device concrete_device(device d):
     return found
 
 
+def concrete(device d not None):
+    """The device that a tensor made there lives on: with the current index where it has none."""
+    return concrete_device(d)
+
+
 cdef device as_device(object value):
     """device, string, index or None (the default device) to a concrete device."""
     if value is None:

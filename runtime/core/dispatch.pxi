@@ -30,6 +30,9 @@ cdef struct Alias:
 # The operators that take a Python number for a tensor. PyTorch names them; there is no rule that others could follow.
 cdef object NUMBERS_FOR_TENSORS = frozenset(("_to_copy", "add", "copy", "div", "floor_divide", "mul", "sub", "to"))
 
+# Those that write to their argument `dst` and return it, of which PyTorch's schemas say nothing.
+cdef object WRITE_TO_DST = frozenset(("_copy_from", "_copy_from_and_resize"))
+
 
 cdef class OpOverload:
     """One operator overload: a schema, kernels by dispatch key, and a gradient formula.
@@ -86,6 +89,9 @@ cdef class OpOverload:
                 self.aliases[i].written = argument.alias.write
                 self.mutates = self.mutates or argument.alias.write
                 self.makes_views = self.makes_views or not argument.alias.write
+            elif argument.name == "dst" and self.is_builtin and schema.name in WRITE_TO_DST:
+                self.aliases[i].declared = self.aliases[i].written = self.mutates = True
+                self.aliased_returns = 1
         for i, output in enumerate(schema.returns):
             if output.alias is not None:
                 self.aliased_returns |= <uint64_t>1 << i

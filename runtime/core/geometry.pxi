@@ -244,6 +244,11 @@ def install_method(str name not None, value):
         mt_install_attribute(TensorType, sys.intern(name), value)
 
 
+def install_storage_method(str name not None, value):
+    """Gives every storage a method or property."""
+    mt_install_attribute(<PyTypeObject*>UntypedStorage, sys.intern(name), value)
+
+
 def uninstall_method(str name not None):
     """Takes `install_method` back; what the core defines itself stays."""
     if name not in NATIVE_METHODS:

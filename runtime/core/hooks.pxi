@@ -46,8 +46,8 @@ cdef class Hooks:
     cdef public object number_taken          # (tensor)
     cdef public object iterated              # (tensor)
     cdef public object apply_traced          # (cls, args): Function.apply
-    # the NPU: npu.copies
-    cdef public object copy_on_npu           # (destination, source): the kernel
+    # other devices' memory: backends._copies
+    cdef public object copy_elsewhere        # (destination, source): of tensors of one shape, at least one not on the CPU
 
     def fill(self, **functions):
         """Sets entries by name. Raises AttributeError for a name that is not in the table."""

@@ -46,6 +46,11 @@ cdef int npu_recordings = 0              # captures and updates under way, in al
 cdef object npu_error_factory = None     # (code, what) -> exception
 
 
+def npu_is_bound():
+    """Whether the ACL library was opened."""
+    return npu_error_factory is not None
+
+
 def npu_bind(dict addresses not None, error_factory):
     """Takes the addresses of the ACL entry points, and the function that makes an exception of an ACL error code."""
     global npu_error_factory

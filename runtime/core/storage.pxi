@@ -127,9 +127,41 @@ cdef Allocator allocator_of(device dev):
     cdef DeviceType kind = type_of(dev.type_code)
     if kind.allocator is None and kind.start is not None:
         kind.start()
-    if kind.allocator is None:
+    if kind.allocator is None and not makes_own(dev):
         raise RuntimeError(f"no memory can be allocated on {dev}: this build has no backend for '{dev.type}' devices")
     return kind.allocator
+
+
+cdef OpOverload empty_operator():
+    cdef OpOverload op = operators.get("aten::empty.memory_format")
+    if op is not None:
+        complete(op)
+    return op
+
+
+cdef bint makes_own(device dev) except -1:
+    """Whether a device's memory is what its kernel of `empty` makes: of one that no allocator was given for."""
+    cdef OpOverload op
+    cdef DeviceType kind = type_of(dev.type_code)
+    if dev.type_code == KEY_CPU or dev.type_code == KEY_META or kind.allocator is not None or kind.start is not None:
+        return False
+    op = empty_operator()
+    return op is not None and op.table[dev.type_code] != NULL
+
+
+cdef int take_made(UntypedStorage s) except -1:
+    """Memory for a storage whose device makes it by its kernel of `empty`, whose tensor is kept for that long."""
+    cdef Tensor made
+    cdef Sharing sharing
+    made = <Tensor?>empty_operator().redispatch(
+        <uint64_t>1 << s.dev.type_code, [s.nbytes_], dtype=dtypes["uint8"], device=s.dev)
+    if made.dev is not s.dev or made.storage.nbytes_ < s.nbytes_ or made.storage.data == NULL:
+        raise RuntimeError(f"the kernel of aten::empty.memory_format for {s.dev} must make memory there: of {s.nbytes_} bytes it made "
+                           f"{made.storage.nbytes_} on {made.dev}")
+    sharing = shared(s)
+    s.data, sharing.owner = made.storage.data, made.storage
+    count_lent(made.storage, 1)
+    return 0
 
 
 def set_device_memory(str name not None, allocate not None, free not None):
@@ -189,7 +221,7 @@ cdef class UntypedStorage:
     def resizable(self):
         """Whether `resize_` is allowed: not while something else owns the memory or holds its address, such as NumPy."""
         cdef UntypedStorage root = owner_storage(self)
-        return root.sharing is None or (root.sharing.owner is None and root.sharing.lent == 0)
+        return root.sharing is None or (root.sharing.lent == 0 and (root.sharing.owner is None or makes_own(root.dev)))
 
     def resize_(self, nbytes):
         """Gives the storage another size; bytes that it keeps are copied, new ones are uninitialised. 0 frees the memory.
@@ -248,6 +280,8 @@ cdef inline int take_memory(UntypedStorage s, size_t nbytes, device dev) except 
     s.nbytes_ = nbytes
     if dev.type_code != KEY_META and nbytes > 0:
         s.allocator = cpu_allocator if dev.type_code == KEY_CPU else allocator_of(dev)
+        if s.allocator is None:
+            return take_made(s)
         s.data = s.allocator.allocate(nbytes, dev.index_code)
     return 0
 
@@ -260,7 +294,7 @@ cdef int take_bytes(UntypedStorage s, bytes items, device dev) except -1:
         memcpy(s.data, <char*>items, s.nbytes_)
     elif s.data != NULL:
         source = UntypedStorage(items)
-        hook.copy_on_npu(bytes_in(s, s.nbytes_), bytes_in(source, s.nbytes_))
+        hook.copy_elsewhere(bytes_in(s, s.nbytes_), bytes_in(source, s.nbytes_))
     return 0
 
 
@@ -355,14 +389,17 @@ cdef int resize_storage(UntypedStorage s, size_t nbytes) except -1:
     cdef UntypedStorage root = owner_storage(s)
     cdef Sharing sharing = shared(root)
     cdef PyObject* alias
-    if sharing.owner is not None or sharing.lent:
+    if sharing.lent or sharing.owner is not None and not makes_own(root.dev):
         holder = f"{sharing.lent} arrays or views of others hold its address" if sharing.lent else "its memory belongs to something else"
         raise RuntimeError(f"Trying to resize storage that is not resizable: {holder}. Resize a copy (`.clone()`)")
     if root.dev.type_code == KEY_META:
         sharing.room = max(sharing.room, nbytes)
     elif nbytes == 0:
-        if root.data != NULL:
+        if root.data != NULL and root.allocator is not None:
             root.allocator.release(root.data, sharing.room, root.dev.index_code)
+        elif root.data != NULL:
+            give_back(root)
+            sharing.owner = None
         root.data = NULL
     elif root.data == NULL or nbytes > sharing.room:
         grow_storage(root, max(sharing.room, nbytes))
@@ -380,8 +417,10 @@ cdef int grow_storage(UntypedStorage s, size_t room) except -1:
     if s.data != NULL and s.dev.type_code == KEY_CPU:
         memcpy(fresh.data, s.data, s.nbytes_)
     elif s.data != NULL:
-        hook.copy_on_npu(bytes_in(fresh, s.nbytes_), bytes_in(s, s.nbytes_))
+        hook.copy_elsewhere(bytes_in(fresh, s.nbytes_), bytes_in(s, s.nbytes_))
     s.data, fresh.data = fresh.data, s.data
+    if fresh.sharing is not None:                # the memory belongs to what the device's kernel of `empty` made
+        s.sharing.owner, fresh.sharing.owner = fresh.sharing.owner, s.sharing.owner
     s.allocator, fresh.nbytes_, s.sharing.room = fresh.allocator, s.sharing.room, room
     return 0
 

@@ -23,7 +23,6 @@ def has_compatible_type(Tensor t not None, Tensor value not None):
 
 cdef int set_data(Tensor t, Tensor value) except -1:
     """See the setter of `Tensor.data`: t shows the memory of `value` from now on; its version and its history stay."""
-    cdef UntypedStorage shown
     if not has_compatible_type(t, value):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: "
                            f"a {_type_name(t)} on {t.dev}, and a {_type_name(value)} on {value.dev}. Make a new tensor instead")
@@ -31,13 +30,90 @@ cdef int set_data(Tensor t, Tensor value) except -1:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype, got "
                            f"{value.dt}")
     if t.storage is not value.storage:
-        shown = alias_storage(value.storage)
-        shown.version = t.storage.version
-        t.storage = shown
+        show_memory(t, value.storage)
     t.offset = value.offset
     copy_geometry(value, t)
     t.dt, t.dev, t.keys = value.dt, value.dev, value.keys & ~OVERRIDES | t.keys & OVERRIDES
     return 0
+
+
+cdef int show_memory(Tensor t, UntypedStorage source) except -1:
+    """Makes t show another storage's memory; its version goes on from where it is."""
+    cdef UntypedStorage shown = alias_storage(source)
+    shown.version, shown.bump, shown.bumped_by = t.storage.version, t.storage.bump, t.storage.bumped_by
+    t.storage = shown
+    return 0
+
+
+# ---------------------------------------------------------------- the kernels of `set_`, on every device
+cdef int set_memory(Tensor t, UntypedStorage source, int64_t offset, Tensor shape) except -1:
+    """Makes t show a storage's memory from `offset` on with the geometry of `shape`, in place."""
+    if source.dev is not t.dev:
+        raise RuntimeError(f'Attempted to set the storage of a tensor on device "{t.dev}" to a storage on different device '
+                           f'"{source.dev}".  This is no longer allowed; the devices must match.')
+    bump_version(t.storage)                      # seen by what shared the memory so far, too, as in PyTorch
+    if owner_storage(t.storage) is not owner_storage(source):
+        show_memory(t, source)
+        t.base_ = None                           # it is no view of that any more
+    t.offset = offset
+    copy_geometry(shape, t)
+    return 0
+
+
+cdef UntypedStorage given_storage(object source):
+    if isinstance(source, UntypedStorage):
+        return <UntypedStorage>source
+    raise TypeError(f"set_(): argument 'source' (position 1) must be Storage, not {_type_name(source)}")
+
+
+def set_to_tensor(Tensor self not None, Tensor source not None):
+    """Makes self show what source shows."""
+    if self.dt is not source.dt:
+        raise RuntimeError(f"Could not set tensor of type {source.dt} to a tensor of type {self.dt}: reinterpret one with `view(dtype)`, "
+                           "or convert it")
+    set_memory(self, source.storage, source.offset, source)
+    return self
+
+
+def set_to_storage(Tensor self not None, source):
+    """Makes self show a storage, as many whole elements as it holds."""
+    cdef UntypedStorage storage = given_storage(source)
+    cdef int64_t count = storage.nbytes_ // self.dt.itemsize
+    set_memory(self, storage, 0, shape_sizes(1, &count, self.dt, self.dev))
+    return self
+
+
+def set_to_part(Tensor self not None, source, storage_offset, size, stride=()):
+    """Makes self show a part of a storage, which grows where it must; row-major without strides."""
+    cdef UntypedStorage storage = given_storage(source)
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int64_t strides[MAX_DIMS]
+    cdef int64_t offset = to_int64(storage_offset, "set_(): argument 'storage_offset'"), needed
+    cdef int nd = read_ints(size, sizes, "set_(): argument 'size'"), given = read_ints(stride, strides, "set_(): argument 'stride'")
+    cdef Tensor shape
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if given and given != nd:
+        raise RuntimeError(f"unequal size length ({nd}) and stride length ({given})")
+    if given:
+        shape = bare_tensor(self.dt, self.dev)
+        set_rank(shape, nd)
+        set_strides(shape, sizes, strides)
+    else:
+        shape = shape_sizes(nd, sizes, self.dt, self.dev)
+    shape.offset = offset
+    needed = bytes_reached(shape)
+    if source.device is self.dev and needed > <int64_t>storage.nbytes_:      # of another device `set_memory` refuses
+        resize_storage(storage, needed)
+    set_memory(self, storage, offset, shape)
+    return self
+
+
+def set_to_nothing(Tensor self not None):
+    """Makes self empty, with memory of its own."""
+    cdef int64_t none = 0
+    set_memory(self, new_storage(0, self.dev), 0, shape_sizes(1, &none, self.dt, self.dev))
+    return self
 
 
 def forget_history(Tensor t not None):

@@ -28,7 +28,7 @@ from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
 )
 from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from ._ops import find
-from .backends import backend_of
+from .backends import _registration, backend_of
 
 _ALL_KEYS = (1 << 63) - 1
 _ALIASES = (
@@ -68,6 +68,11 @@ def _dispatch_key_name(key: str) -> str:
 def _dispatch_key_for_device(device_type: str) -> str:
     """The key of a device type's kernels. Raises RuntimeError for an unknown type."""
     return backend_of(device_type).key
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The device type that the key PrivateUse1 stands for."""
+    return _registration.private_use1_name()
 
 
 def _dispatch_is_alias_key(key: str) -> bool:

@@ -96,6 +96,11 @@ _LAZY_NAMES = {
 }
 
 
+def _register_device_module(device_type: str, module: Any) -> None:
+    """Makes a module what ``torch.<device_type>`` is; what it defines is what is known of the device."""
+    backends._registration.register_module(device_type, module)
+
+
 def is_tensor(obj: Any, /) -> Any:
     """Whether ``obj`` is a tensor."""
     return isinstance(obj, Tensor)

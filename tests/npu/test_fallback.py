@@ -9,7 +9,7 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import library, npu
-from mindtorch_v2.npu import fallback
+from mindtorch_v2.backends import FallbackWarning
 from tests.npu.conftest import on, values
 
 
@@ -86,14 +86,78 @@ def test_gradients(lib):
     np.testing.assert_array_equal(values(x.grad), [2, 4, 6])
 
 
-def test_a_view_is_refused(lib):
-    op = define(lib, "head(Tensor(a) x) -> Tensor(a)", lambda x: x[:1])
-    with pytest.raises(NotImplementedError) as caught:
-        op(on("npu", [1, 2], np.float32))
-    assert str(caught.value) == (
-        "fallback_tests::head returns a view of an argument, which only a kernel on the NPU can make; "
-        'register one with library.impl("fallback_tests::head", "NPU")'
+def test_a_view_of_a_copy_is_the_same_view_of_the_tensor(lib):
+    head = define(lib, "head(Tensor(a) x) -> Tensor(a)", lambda x: x[:1])
+    columns = define(lib, "columns(Tensor(a) x) -> Tensor(a)[]", lambda x: list(x.unbind(1)))
+    x = on("npu", np.arange(24).reshape(2, 3, 4), np.float32)
+    part = x[1].t()[1:]
+    first, second = head(part), columns(part)[2]
+    assert (first.device, first.storage_offset(), first.stride()) == (
+        x.device,
+        part[:1].storage_offset(),
+        part.stride(),
     )
+    second.add_(100)
+    np.testing.assert_array_equal(values(x)[1, 2], [20, 121, 122, 123])
+    np.testing.assert_array_equal(values(first), [[13, 17, 121]])
+    assert x._version == second._version == 1
+
+
+def test_a_view_is_recorded(lib):
+    op = define(lib, "tail(Tensor(a) x) -> Tensor(a)", lambda x: x[1:])
+    lib.register_autograd("tail", lambda ctx, grad: torch.cat([torch.zeros(1, device=grad.device), grad]))
+    x = on("npu", [1, 2, 3], np.float32).requires_grad_()
+    y = op(x)
+    assert y._base is x
+    (y * 2).sum().backward()
+    np.testing.assert_array_equal(values(x.grad), [0, 2, 2])
+
+
+def test_a_view_in_another_dtype_is_refused(lib):
+    def bits(x):
+        out = torch.empty(0, dtype=torch.int32)
+        return out.set_(x.untyped_storage(), 0, (1,))
+
+    op = define(lib, "bits(Tensor(a) x) -> Tensor(a)", bits)
+    with pytest.raises(
+        NotImplementedError, match="fallback_tests::bits returns a view of an argument in another dtype"
+    ):
+        op(on("npu", [1], np.float32))
+
+
+def test_an_argument_that_is_resized(lib):
+    op = define(lib, "count_into(int n, *, Tensor(a!) out) -> Tensor(a!)", lambda n, *, out: out.resize_(n).fill_(n))
+    x = on("npu", [1], np.float32)
+    assert op(5, out=x) is x
+    np.testing.assert_array_equal(values(x), [5] * 5)
+
+
+def test_one_tensor_in_two_places_is_one_copy(lib):
+    op = define(lib, "same(Tensor x, Tensor[] y) -> bool", lambda x, y: x is y[0] and x is y[1])
+    x = on("npu", [1, 2], np.float32)
+    assert op(x, [x, x])
+    assert not op(x, [x, x + 0])
+
+
+def test_what_fell_back_is_counted(lib):
+    op = define(lib, "counted(Tensor x) -> Tensor", lambda x: x + 1)
+    npu.reset_fallback_report()
+    x = on("npu", [1], np.float32)
+    for _ in range(3):
+        op(x)
+    assert npu.fallback_report()["fallback_tests::counted"] == 3
+    npu.reset_fallback_report()
+    assert npu.fallback_report() == {}
+
+
+def test_it_can_warn_once(lib, monkeypatch):
+    op = define(lib, "warned(Tensor x) -> Tensor", lambda x: x + 1)
+    monkeypatch.setenv("MINDTORCH_NPU_FALLBACK", "warn")
+    npu.reset_fallback_report()
+    x = on("npu", [1], np.float32)
+    with pytest.warns(FallbackWarning, match="fallback_tests::warned has no kernel for npu: it runs on the CPU"):
+        op(x)
+    op(x)  # warnings are errors
 
 
 def test_it_can_be_forbidden(lib, monkeypatch):
@@ -108,7 +172,7 @@ def test_it_can_be_forbidden(lib, monkeypatch):
 
 
 def test_each_operator_is_logged_once(lib, caplog):
-    fallback._told.discard("fallback_tests::logged")
+    npu.reset_fallback_report()
     op = define(lib, "logged(Tensor x) -> Tensor", lambda x: x + 1)
     with caplog.at_level(logging.DEBUG, "mindtorch_v2.npu"):
         op(on("npu", [1], np.float32))

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from .._core import from_buffer
 from . import cpu, cuda, meta, mps, npu
-from ._backend import Backend, Copies, Memory, all_backends, backend_of, register
+from ._backend import Backend, Copies, Memory, all_backends, backend_of
+from ._fallback import FallbackWarning, cpu_fallback, fallback_report, reset_fallback_report
+from ._registration import register
 
-__all__ = ["Backend", "Copies", "Memory", "all_backends", "backend_of", "register"]
+__all__ = [
+    "Backend",
+    "Copies",
+    "FallbackWarning",
+    "Memory",
+    "all_backends",
+    "backend_of",
+    "cpu_fallback",
+    "fallback_report",
+    "from_buffer",
+    "register",
+    "reset_fallback_report",
+]
 
 for _module in (cpu, cuda, mps, npu, meta):
     register(_module.backend)

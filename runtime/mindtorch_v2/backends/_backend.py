@@ -11,7 +11,7 @@ from .. import _core
 if TYPE_CHECKING:
     from .._core import Tensor, device
 
-__all__ = ["Backend", "Copies", "Memory", "all_backends", "backend_of", "register"]
+__all__ = ["Backend", "Copies", "Memory", "all_backends", "backend_of"]
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,23 @@ class Copies:
 class Backend:
     """A device type.
 
-    What is left out it does not have: without ``memory`` and ``start`` no tensor on it has elements, without
-    ``autocast`` there is no autocast.
+    What is left out it does not have: without ``memory``, ``start`` and a kernel of `empty` no tensor on it has
+    elements, without ``autocast`` there is no autocast.
     """
 
     name: str  # what `torch.device` calls it
     key: str  # the dispatch key of its kernels; those of its autograd and autocast follow
     indexed: bool = True  # whether a tensor on it is on one of several
-    memory: Memory | None = None
+    memory: Memory | None = None  # left out: what its kernel of the operator `empty` makes, or nothing
     start: Callable[[], None] | None = None  # opens it before its first allocation
-    copies: Callable[[], Copies] | None = None
+    copies: Callable[[], Copies] | None = None  # left out: its kernel of the operator `_copy_from`
     current_device: Callable[[], int] | None = None  # the index that the thread's tensors go to; left out: 0
     check_index: Callable[[int], None] | None = None  # raises RuntimeError where there can be no such device
     streams: str | None = None  # the module that has its streams and events
     generator: str | None = "cpu"  # the device type whose default generator draws its random numbers; None: it has none
     autocast: tuple[str, ...] = ()  # the dtypes that autocast lowers to, the default first
     abi: str = "c"  # how its kernels are launched unless they say otherwise
-    fallback: str | None = None  # the device type where operators without a kernel of its own run
+    fallback: str | None = None  # "cpu": operators without a kernel of its own run there; left out: they are refused
 
     @property
     def autograd_key(self) -> str:
@@ -66,27 +66,6 @@ class Backend:
     def autocast_key(self) -> str | None:
         """The dispatch key of its autocast; None where it has none."""
         return f"Autocast{self.key}" if self.autocast else None
-
-
-def register(backend: Backend) -> None:
-    """Adds a device type, for the life of the process.
-
-    Raises RuntimeError where the name or the key is taken, or the key is no backend's.
-    """
-    if backend.key not in _core.backend_keys():
-        raise RuntimeError(
-            f"the device type {backend.name!r} cannot have the dispatch key {backend.key!r}: expected one of "
-            f"{', '.join(_core.backend_keys())}"
-        )
-    if not backend.name.isidentifier() or backend.name == "privateuseone":
-        raise RuntimeError(f"{backend.name!r} is no name for a device type: expected letters, digits and underscores")
-    for other in all_backends():
-        if backend.name == other.name or backend.key == other.key:
-            raise RuntimeError(
-                f"the device type {backend.name!r} cannot be added with the key {backend.key}: {other.name!r} "
-                f"has the key {other.key}. The keys PrivateUse2 and PrivateUse3 are for devices from outside"
-            )
-    _core.register_device(backend)
 
 
 def all_backends() -> list[Backend]:

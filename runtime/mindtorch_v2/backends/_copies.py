@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from .. import _core
 from .._core import Tensor, device
+from .._ops import find
 from ._backend import Copies, backend_of
 
 __all__ = ["copy_", "copy_bytes", "mirror", "put_back", "span", "to_cpu"]
-
-_CPU = device("cpu")
 
 
 def copy_(destination: Tensor, source: Tensor) -> Tensor:
@@ -30,7 +29,7 @@ def copy_(destination: Tensor, source: Tensor) -> Tensor:
     staged = (
         mirror(destination)
         if not destination.is_contiguous()
-        else _core.alloc(destination.shape, destination.dtype, _CPU)
+        else _core.alloc(destination.shape, destination.dtype, "cpu")
     )
     staged.copy_(to_cpu(source))
     copy_bytes(destination, staged, span(destination))
@@ -53,7 +52,7 @@ def put_back(tensor: Tensor, mirrored: Tensor) -> None:
 def mirror(tensor: Tensor) -> Tensor:
     """A CPU tensor of the same geometry over a copy of the memory that a tensor elsewhere spans."""
     nbytes = span(tensor)
-    flat = _core.alloc((nbytes // tensor.itemsize,), tensor.dtype, _CPU)
+    flat = _core.alloc((nbytes // tensor.itemsize,), tensor.dtype, "cpu")
     copy_bytes(flat, tensor, nbytes)
     return _core.as_strided(flat, tuple(tensor.shape), tensor.stride(), 0)
 
@@ -82,6 +81,24 @@ def copy_bytes(destination: Tensor, source: Tensor, nbytes: int) -> None:
 
 def _copies_of(where: device) -> Copies:
     backend = backend_of(where)
-    if backend.copies is None:
-        raise NotImplementedError(f"no memory is copied to or from {backend.name} devices: their backend has no copies")
-    return backend.copies()
+    if backend.copies is not None:
+        return backend.copies()
+    if not find("aten::_copy_from").has_kernel(backend.key):
+        raise NotImplementedError(
+            f"no memory is copied to or from {backend.name} devices: their backend has no copies, and the operator "
+            f"aten::_copy_from no kernel for {backend.key}"
+        )
+    return Copies(_by_operator, _by_operator, _by_operator)
+
+
+def _by_operator(destination: Tensor, source: Tensor, nbytes: int) -> None:
+    """Copies bytes by the kernel of `_copy_from` of a device from outside."""
+    find("aten::_copy_from")(_bytes_of(source, nbytes), _bytes_of(destination, nbytes))
+
+
+def _bytes_of(tensor: Tensor, nbytes: int) -> Tensor:
+    """The memory from a tensor's first element on, as bytes."""
+    return _core.from_buffer(tensor, tensor.data_ptr(), (nbytes,), (1,), _core.dtypes["uint8"], tensor.device)
+
+
+_core.hooks.fill(copy_elsewhere=copy_)

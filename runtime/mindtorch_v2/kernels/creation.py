@@ -9,17 +9,25 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, copied_to, device, dtype
 from .._numbers import as_element, to_word, wrapped
+from .._ops import ops
 from ..backends._copies import copy_ as copy_between
+from ..backends._copies import to_cpu
 from ._native import native
 
 __all__ = [
     "arange",
     "arange_start",
     "arange_step",
+    "copy_and_resize_meta",
+    "copy_and_resize_npu",
+    "copy_elsewhere",
+    "copy_from_meta",
+    "copy_from_npu",
     "copy_meta",
     "copy_npu",
     "empty",
     "empty_like",
+    "empty_strided",
     "eye",
     "fill_",
     "full",
@@ -35,7 +43,9 @@ __all__ = [
     "rand_like",
     "randn_like",
     "refuse_meta",
+    "resize_",
     "scalar_tensor",
+    "set_to_part_of_tensor",
     "write",
     "zeros",
     "zeros_like",
@@ -53,6 +63,25 @@ _LAST = (1 << 63) - 1  # of the integers that a signed word holds
 def empty(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """A tensor of the given size with whatever its memory holds."""
     return _core.alloc(size, dtype, device)
+
+
+def empty_strided(
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: dtype | None = None,
+    device: device | None = None,
+    **options: Any,
+) -> Tensor:
+    """A tensor of the given size and strides with whatever its memory holds."""
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
+    reach = 0
+    if all(n > 0 for n in size) and all(step >= 0 for step in stride):  # of others `as_strided` says what is wrong
+        reach = 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    return _core.as_strided(_core.alloc((reach,), dtype, device), size, stride, 0)
 
 
 def full(
@@ -248,6 +277,47 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 def copy_npu(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     """``src`` written into self, where either is on an NPU."""
     return copy_between(self, src)
+
+
+def copy_elsewhere(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
+    """``src`` written into self, where either is on a device from outside: its kernel of `_copy_from` does it."""
+    if not self.is_cpu and not src.is_cpu and self.device.type != src.device.type:
+        src = to_cpu(src)
+    ops.aten._copy_from(src, self, non_blocking)
+    return self
+
+
+def copy_from_npu(self: Tensor, dst: Tensor, non_blocking: bool) -> Tensor:
+    """Self written into ``dst``, where either is on an NPU."""
+    return copy_between(dst, self)
+
+
+def copy_from_meta(self: Tensor, dst: Tensor, non_blocking: bool) -> Tensor:
+    """Self written into ``dst``, where either is on meta."""
+    return copy_meta(dst, self, non_blocking)
+
+
+def copy_and_resize_npu(self: Tensor, dst: Tensor) -> Tensor:
+    """As `copy_from_npu`, with ``dst`` given self's shape first."""
+    return copy_between(_core.resize_(dst, self.shape), self)
+
+
+def copy_and_resize_meta(self: Tensor, dst: Tensor) -> Tensor:
+    """As `copy_from_meta`, with ``dst`` given self's shape first."""
+    return copy_meta(_core.resize_(dst, self.shape), self, False)
+
+
+def set_to_part_of_tensor(
+    self: Tensor, source: Tensor, storage_offset: int, size: Sequence[int], stride: Sequence[int]
+) -> Tensor:
+    """Self made to show a part of ``source``'s memory."""
+    result: Tensor = self.set_(source.untyped_storage(), storage_offset, size, stride)
+    return result
+
+
+def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Tensor:
+    """A new contiguous shape in place; the storage grows where it must."""
+    return _core.resize_(self, size)
 
 
 def copy_meta(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:

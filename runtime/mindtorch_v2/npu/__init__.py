@@ -7,6 +7,7 @@ from . import mindspore
 from .build_errors import BuildError
 from .copies import copy_
 from .errors import NpuError, OutOfMemoryError
+from .fallback import fallback_report, reset_fallback_report
 from .fallback import install as _install_fallback
 from .graphs import NPUGraph, graph, graph_pool_handle
 from .launcher import KernelLauncher, ascendc_load
@@ -101,6 +102,7 @@ __all__ = [
     "f16",
     "f32",
     "f64",
+    "fallback_report",
     "get_device_name",
     "get_device_properties",
     "get_per_process_memory_fraction",
@@ -130,6 +132,7 @@ __all__ = [
     "mindspore",
     "ptr",
     "reset_accumulated_memory_stats",
+    "reset_fallback_report",
     "reset_peak_memory_stats",
     "set_device",
     "set_per_process_memory_fraction",

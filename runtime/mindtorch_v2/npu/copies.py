@@ -48,6 +48,3 @@ def within(destination: Tensor, source: Tensor, nbytes: int) -> None:
         opened().call("aclrtMemcpyAsync", destination.data_ptr(), nbytes, source.data_ptr(), nbytes, kind, stream)
     _core.npu_record_stream(destination, stream)
     _core.npu_record_stream(source, stream)
-
-
-_core.hooks.fill(copy_on_npu=copy_)

@@ -1,6 +1,6 @@
 """What an operator without an NPU kernel does on NPU tensors: it runs on the CPU, and its results are copied back.
 
-``MINDTORCH_NPU_FALLBACK=error`` refuses instead, to find what is missing.
+``MINDTORCH_NPU_FALLBACK=error`` refuses instead, to find what is missing; ``warn`` warns once for each operator.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import os
 from typing import Any
 
 from .. import _core
-from .._core import OpOverload, Tensor, device
-from ..backends._copies import copy_, put_back, to_cpu
+from .._core import OpOverload
+from ..backends import _fallback
 from .errors import NpuError
 from .recording import is_current_stream_capturing
 
+__all__ = ["fallback_report", "install", "reset_fallback_report", "run_on_cpu"]
+
 _log = logging.getLogger("mindtorch_v2.npu")
-_told: set[str] = set()
 
 
 def install() -> None:
@@ -26,7 +27,8 @@ def install() -> None:
 
 def run_on_cpu(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """Runs an operator on CPU copies of its NPU tensors; copies back what it returns, and arguments it changes."""
-    if os.environ.get("MINDTORCH_NPU_FALLBACK") == "error":
+    mode = os.environ.get("MINDTORCH_NPU_FALLBACK")
+    if mode == "error":
         raise NotImplementedError(
             f"{op.name()} has no NPU kernel, and MINDTORCH_NPU_FALLBACK=error forbids running it on the CPU; "
             f'register one with library.impl("{op.name()}", "NPU")'
@@ -37,68 +39,19 @@ def run_on_cpu(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
             "for the stream: that is not allowed while it is captured",
             107027,
         )
-    if any(result.alias is not None and not result.alias.write for result in op._schema.returns):
-        raise NotImplementedError(
-            f"{op.name()} returns a view of an argument, which only a kernel on the NPU can make; "
-            f'register one with library.impl("{op.name()}", "NPU")'
-        )
-    if op.name() not in _told:
-        _told.add(op.name())
+    if mode == "warn":
+        return _fallback.cpu_fallback(op, *args, **kwargs)
+    if _fallback.count(op, "npu") == 1:
         _log.debug("%s has no NPU kernel: it runs on the CPU", op.name())
-    return _Crossing().call(op, args, kwargs)
+    crossing = _fallback.Crossing()
+    return crossing.call(op, *crossing.inputs(args, kwargs))
 
 
-class _Crossing:
-    """One call's way to the CPU and back."""
+def fallback_report() -> dict[str, int]:
+    """The operators that ran on the CPU for want of an NPU kernel, and how often, the most frequent first."""
+    return _fallback.fallback_report("npu")
 
-    def __init__(self) -> None:
-        self.device: device | None = None
-        self.originals: dict[int, Tensor] = {}  # id of the CPU copy -> the NPU tensor
-        self.copies: list[Tensor] = []
 
-    def call(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        on_cpu = [self.down(value) for value in args]
-        named = {name: self.down(value) for name, value in kwargs.items()}
-        result = op(*on_cpu, **named)
-        values = dict(zip((argument.name for argument in op._schema.arguments), on_cpu, strict=False)) | named
-        for argument in op._schema.arguments:
-            if argument.alias is not None and argument.alias.write:
-                self.write_back(values[argument.name])
-        return self.up(result)
-
-    def down(self, value: Any) -> Any:
-        """The value with NPU tensors as CPU copies and NPU devices as the CPU."""
-        if isinstance(value, Tensor):
-            if not value.is_npu:
-                return value
-            self.device = self.device or value.device
-            copy = to_cpu(value)
-            self.originals[id(copy)] = value
-            self.copies.append(copy)  # an id is unique only while its object lives
-            return copy
-        if isinstance(value, device) and value.type == "npu":
-            self.device = self.device or value
-            return device("cpu")
-        if isinstance(value, (list, tuple)) and not isinstance(value, _core.Size):
-            return type(value)(self.down(item) for item in value)
-        return value
-
-    def write_back(self, value: Any) -> None:
-        for item in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(item, Tensor) and id(item) in self.originals:
-                original = self.originals[id(item)]
-                if original.shape != item.shape:
-                    raise NotImplementedError("an operator that resizes its argument needs a kernel on the NPU")
-                put_back(original, item)
-
-    def up(self, value: Any) -> Any:
-        """The result with CPU tensors copied to the device; a changed argument comes back as itself."""
-        if isinstance(value, Tensor):
-            if id(value) in self.originals:
-                return self.originals[id(value)]
-            if not value.is_cpu or self.device is None:
-                return value
-            return copy_(_core.alloc(value.shape, value.dtype, self.device), value)
-        if isinstance(value, (list, tuple)):
-            return type(value)(self.up(item) for item in value)
-        return value
+def reset_fallback_report() -> None:
+    """Forgets what `fallback_report` counted."""
+    _fallback.reset_fallback_report("npu")

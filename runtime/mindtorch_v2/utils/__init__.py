@@ -1,1 +1,14 @@
-"""PyTorch's ``torch.utils``: what writing tensor subclasses and modes needs."""
+"""PyTorch's ``torch.utils``: what writing tensor subclasses and modes needs, and devices from outside."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_LAZY_NAMES = ("generate_methods_for_privateuse1_backend", "rename_privateuse1_backend")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY_NAMES:  # whose module stands above what uses the others here
+        return getattr(importlib.import_module(f"{__name__}.backend_registration"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -102,7 +102,9 @@ class Definition:
     def keys(self) -> list[str]:
         """The dispatch keys at which calls run, "Meta" where what they return is known without a kernel."""
         devices = self.devices()
-        composed = COMPOSED[0] if self.has_gradient else COMPOSED[1]
+        # What takes no tensor has nothing to be differentiated through its parts for.
+        has_tensors = any("Tensor" in argument.type for argument in self.signature.arguments)
+        composed = COMPOSED[0] if self.has_gradient or not has_tensors else COMPOSED[1]
         if not devices:
             runs = any(way.result[0] or way.events for way in self.ways)
             return [composed] if runs or not self.signature.returns else []
