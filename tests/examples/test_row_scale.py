@@ -60,7 +60,7 @@ def test_the_checker_finds_nothing(repo_root: Path, child_env: dict[str, str]) -
     env = {
         **child_env,
         "MINDTORCH_SIM_CHECK": "1",
-        "PYTHONPATH": os.pathsep.join([str(repo_root), child_env["PYTHONPATH"]]),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(repo_root), child_env.get("PYTHONPATH")])),
     }
     done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("True\n", "")
