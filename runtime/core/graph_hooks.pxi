@@ -1,6 +1,7 @@
 """Rarely used ways into recording: saved-tensor hooks and anomaly mode. Off, each costs one test of a flag."""
 
 cdef bint recording_hooked = False       # some thread has saved-tensor hooks, or anomaly mode is on
+cdef Py_ssize_t hooks_entered = 0        # saved-tensor hooks, of all threads
 cdef bint anomaly_enabled = False
 cdef bint anomaly_checks_nan = True
 
@@ -17,14 +18,21 @@ cdef object saved_tensor_hooks = SavedTensorHooks()
 
 def push_saved_tensor_hooks(pack, unpack):
     """From now on tensors saved on this thread are stored as ``pack(t)`` and read back as ``unpack(stored)``."""
-    global recording_hooked
-    recording_hooked = True
     saved_tensor_hooks.pairs.append((pack, unpack))
+    count_hooks(1)
 
 
 def pop_saved_tensor_hooks():
     """Takes the innermost pair back."""
     saved_tensor_hooks.pairs.pop()
+    count_hooks(-1)
+
+
+cdef int count_hooks(int more) except -1:
+    global recording_hooked, hooks_entered
+    hooks_entered += more
+    recording_hooked = anomaly_enabled or hooks_entered > 0
+    return 0
 
 
 def count_saved_tensor_hooks():
@@ -39,9 +47,9 @@ def anomaly_mode():
 
 def set_anomaly_mode(bint enabled, bint check_nan=True):
     """Anomaly mode remembers where each node was recorded, names it when backward fails, and refuses NaN gradients."""
-    global recording_hooked, anomaly_enabled, anomaly_checks_nan
+    global anomaly_enabled, anomaly_checks_nan
     anomaly_enabled, anomaly_checks_nan = enabled, check_nan
-    recording_hooked = recording_hooked or enabled
+    count_hooks(0)
 
 
 cdef int record_hooked(FunctionCtx ctx) except -1:

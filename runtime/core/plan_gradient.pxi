@@ -50,7 +50,7 @@ cdef class Gradient:
     def __call__(self, FunctionCtx ctx not None, *grads):
         cdef Formula formula
         formula, plain = vars(ctx)["plan"]
-        tensors = ctx.saved_tensors
+        tensors = ctx.saved_tensors or (None,) * len(plain)
         saved = tuple([plain[i] if tensors[i] is None else tensors[i] for i in range(len(plain))])
         gradients = iter(run_formula(formula, saved, list(grads)))
         return tuple([next(gradients) if self.op.sig.args[i].kind == ARG_TENSOR else None for i in range(self.op.sig.count)])
@@ -68,7 +68,9 @@ cdef class Gradient:
         """Saves what the gradient reads."""
         cdef Formula formula = self.formula_for(inputs, ctx.needs_input_grad)
         values = () if formula.prepare is None else formula.prepare(*inputs, *(output if isinstance(output, tuple) else (output,)))[1]
-        ctx.save_for_backward(*[v if isinstance(v, Tensor) else None for v in values])
+        tensors = [v if isinstance(v, Tensor) else None for v in values]
+        if any([t is not None for t in tensors]):   # a node that saves none is not freed by the first backward pass
+            ctx.save_for_backward(*tensors)
         vars(ctx)["plan"] = formula, tuple([None if isinstance(v, Tensor) else v for v in values])
 
 

@@ -5,6 +5,7 @@ The same object or another, the same memory or another, strides and versions are
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -200,13 +201,32 @@ BACKWARD: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def plain(t: Any) -> Any:
+    return contextlib.nullcontext()
+
+
+def anomaly(t: Any) -> Any:
+    return t.autograd.set_detect_anomaly(True)
+
+
+def saved_twice(t: Any) -> Any:
+    return t.autograd.graph.saved_tensors_hooks(lambda saved: saved * 2, lambda kept: kept / 2)
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
+@pytest.mark.parametrize(
+    "mode", [lambda t: contextlib.nullcontext(), anomaly, saved_twice], ids=["plain", "anomaly", "hooks"]
+)
 @pytest.mark.parametrize("case", BACKWARD.values(), ids=BACKWARD)
-def test_a_graph_that_keeps_no_tensor_is_run_backward_again(case: Callable[[Any, Any], Any]) -> None:
+def test_a_graph_that_keeps_no_tensor_is_run_backward_again(
+    case: Callable[[Any, Any], Any], mode: Callable[[Any], contextlib.AbstractContextManager[Any]]
+) -> None:
     def twice(t: Any) -> Any:
         x = grid(t).requires_grad_()
-        y = case(t, x)
-        y.backward(t.ones_like(y))
-        y.backward(t.ones_like(y))
+        with mode(t):
+            y = case(t, x)
+            y.backward(t.ones_like(y))
+            y.backward(t.ones_like(y))
         return x.grad
 
     agree(twice)

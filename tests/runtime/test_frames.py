@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -139,3 +140,24 @@ def test_gradients_are_recorded_and_run_without_a_frame(step: Callable[[Any], An
         step(a).backward(x)
 
     assert set(frames(there_and_back)) <= {step.__qualname__, step.__name__}
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
+@pytest.mark.parametrize(
+    "mode",
+    [
+        lambda: torch.autograd.set_detect_anomaly(True),
+        lambda: torch.autograd.graph.saved_tensors_hooks(lambda saved: saved, lambda kept: kept),
+    ],
+    ids=["anomaly mode", "saved-tensor hooks"],
+)
+def test_a_mode_that_was_left_costs_nothing(mode: Callable[[], contextlib.AbstractContextManager[Any]]) -> None:
+    a = torch.ones(4, 4).requires_grad_()
+
+    def there_and_back() -> None:
+        (a + 1).backward(x)
+
+    there_and_back()
+    with mode():
+        assert frames(there_and_back) != []
+    assert frames(there_and_back) == []
