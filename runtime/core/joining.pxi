@@ -5,6 +5,14 @@ cdef bint is_nothing(Tensor t) noexcept:
     return t.nd == 1 and t.sizes[0] == 0
 
 
+cdef int check_tensors(object tensors) except -1:
+    """Raises TypeError where there is something else among what is joined: these are functions of Python, too."""
+    for t in tensors:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected tensors to be joined, got {type(t).__name__} among them")
+    return 0
+
+
 cdef Tensor room_for(object tensors, int64_t dim, int* along):
     """Uninitialised memory for tensors that are joined, and the dimension. Raises where sizes differ elsewhere."""
     cdef int64_t sizes[MAX_DIMS]
@@ -14,6 +22,7 @@ cdef Tensor room_for(object tensors, int64_t dim, int* along):
     cdef int i, d = 0, at = 0
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    check_tensors(tensors)
     for t in tensors:
         if t.nd == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {at}) cannot be concatenated")
@@ -102,6 +111,7 @@ cdef list rows_of(object tensors, int64_t dim):
     cdef int d, at = 0
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
+    check_tensors(tensors)
     first = <Tensor>tensors[0]
     d = counted_dim(dim, first.nd + 1)
     for t in tensors:

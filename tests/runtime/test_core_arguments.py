@@ -111,3 +111,12 @@ def test_an_operator_is_not_made_anew() -> None:
     with pytest.raises(TypeError):
         add.__init__("aten", None)  # type: ignore[misc]
     assert add(mindtorch_v2.ones(1), mindtorch_v2.ones(1)).item() == 2
+
+
+@pytest.mark.parametrize("name", ["joined", "joined_size", "stacked", "stacked_size"])
+@pytest.mark.parametrize("tensors", [[2**40], [None], ["x", 1], "tensor None", "tensor 1", (object(),)])
+def test_only_tensors_are_joined(name: str, tensors: Any) -> None:
+    if isinstance(tensors, str):
+        tensors = [mindtorch_v2.ones(2), None if tensors.endswith("None") else 1]
+    with pytest.raises(TypeError, match="expected tensors to be joined, got"):
+        getattr(_core, name)(tensors, 0)
