@@ -45,6 +45,11 @@ _ASCENDC_FLAGS = (
 )
 # What the simulated NPU's checker needs to know: it is told what a kernel does, and finds the lines that did it.
 _CHECKED_FLAGS = ("-DMTSIM_CHECK", "-g1", "-gdwarf-4", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
+# Every access by a pointer is a call of impl/pointers.h: of GCC's sanitizer no more than these calls is used.
+_POINTER_FLAGS = (
+    *("-fsanitize=kernel-address", "--param=asan-globals=0", "--param=asan-stack=0"),
+    "--param=asan-instrumentation-with-call-threshold=0",
+)
 
 
 def build_ascendc(
@@ -80,7 +85,7 @@ def build_ascendc(
     command = [
         *compiler,
         *_ASCENDC_FLAGS,
-        *(_CHECKED_FLAGS if checking() else ()),
+        *(_checked_flags(compiler) if checking() else ()),
         *(f"-I{Path(folder).resolve()}" for folder in include_dirs),
         *(argument for folder in includes for argument in ("-isystem", str(folder))),
         *flags,
@@ -176,6 +181,11 @@ def checking() -> bool:
     if value not in ("0", "1"):
         raise BuildError(f"MINDTORCH_SIM_CHECK: expected 0 or 1, got {value!r}")
     return value == "1"
+
+
+def _checked_flags(compiler: Sequence[str]) -> tuple[str, ...]:
+    with_pointers = "clang" not in _identity(tuple(compiler))  # whose sanitizer has other parameters
+    return (*_CHECKED_FLAGS, *(_POINTER_FLAGS if with_pointers else ()))
 
 
 def _existing(name: str, sources: Sequence[str | Path]) -> list[Path]:

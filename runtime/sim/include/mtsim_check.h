@@ -61,6 +61,12 @@ MTSIM_API void mtsim_check_operand(const char* instruction, const char* operand,
                                    uint32_t element_bits, const void* base, const mtsim_span* spans, size_t count,
                                    const void* frame);
 
+/* A kernel reads or writes through a pointer of its own, outside of any instruction: 0 where that must not happen, which
+ * is reported; the caller ends the block. */
+MTSIM_API int mtsim_check_pointer(const void* at, size_t bytes, uint32_t access, const void* frame);
+/* Where kernels find device memory: no address outside of it needs mtsim_check_pointer(), save those below 4096. */
+MTSIM_API void mtsim_check_window(uintptr_t* begin, uintptr_t* bytes);
+
 /* Bytes of local memory that became what others are, defined or not; and bytes that hold no value any more. */
 MTSIM_API void mtsim_check_moved(const void* to, const void* from, size_t bytes);
 /* `to` became what `from` is (NULL: a value), chosen by bits at `bits`, which may be undefined themselves (NULL: not). */

@@ -41,6 +41,18 @@ void on_fault(int number, siginfo_t* info, void*) {
 
 }  // namespace
 
+bool is_accessible(const void* address, std::size_t bytes) {
+    if (reinterpret_cast<std::uintptr_t>(address) < 4096) {
+        return false;
+    }
+    const Device* device = device_that_holds(address);
+    if (device == nullptr || device->memory.in_host_alias(address)) {
+        return true;  // the host's own memory; what cannot be touched at all faults by itself
+    }
+    const std::optional<Allocation> near = device->memory.nearest_before(address);
+    return near && device->memory.offset(address) - near->offset + bytes <= near->requested;
+}
+
 void describe_address(const void* address, char* text, std::size_t size) {
     char number[24];
     std::snprintf(number, sizeof number, "0x%zx", reinterpret_cast<std::size_t>(address));

@@ -13,4 +13,7 @@ void describe_address(const void* address, char* text, std::size_t size);
 // have without. Other faults go to whoever handled them before.
 void explain_host_accesses();
 
+// Whether a kernel may touch these bytes: not where they are device memory that is not allocated, nor near NULL.
+bool is_accessible(const void* address, std::size_t bytes);
+
 }  // namespace mtsim

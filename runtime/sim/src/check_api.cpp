@@ -1,8 +1,12 @@
 // The checker's C functions: calls from kernels, turned into calls of the core that the thread runs.
+#include <algorithm>
 #include <string>
 
+#include "address.hpp"
 #include "check_core.hpp"
+#include "error.hpp"
 #include "mtsim.h"
+#include "runtime.hpp"
 
 using namespace mtsim::check;
 
@@ -78,6 +82,32 @@ void mtsim_check_operand(const char* instruction, const char* operand, uint32_t 
     if (alone) {
         core->end_instruction(false);
     }
+}
+
+int mtsim_check_pointer(const void* at, size_t bytes, uint32_t access, const void* frame) {
+    Core* core = Core::running();
+    if (core == nullptr || core->in_instruction() || mtsim::is_accessible(at, bytes)) {
+        return 1;
+    }
+    char where[256];
+    mtsim::describe_address(at, where, sizeof where);
+    const std::string message = mtsim::format("a plain pointer %s %zu byte%s at %s",
+                                              (access & MTSIM_WRITES) != 0 ? "writes" : "reads", bytes,
+                                              bytes == 1 ? "" : "s", where);
+    core->fault(make_finding("out-of-range", ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, message.c_str(), "", MTSIM_HERE),
+                nullptr);
+    return 0;
+}
+
+void mtsim_check_window(uintptr_t* begin, uintptr_t* bytes) {
+    std::uintptr_t first = UINTPTR_MAX, last = 0;
+    for (const auto& device : mtsim::Runtime::get().devices) {
+        const auto start = reinterpret_cast<std::uintptr_t>(device->memory.kernel_begin());
+        first = std::min(first, start);
+        last = std::max(last, start + device->memory.span());
+    }
+    *begin = first;
+    *bytes = last - first;
 }
 
 void mtsim_check_moved(const void* to, const void* from, size_t bytes) {

@@ -30,6 +30,15 @@ std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit
 
 std::size_t span_of(const Allocation& allocation) { return round_up(allocation.usable, kPage) + kGuard; }
 
+// What lies between an allocation and the end of its last page, behind the block of 32 bytes that copies fill up.
+struct Tail {
+    std::size_t begin, bytes;
+};
+Tail tail_of(const Allocation& allocation) {
+    const std::size_t begin = round_up(allocation.requested, 32);
+    return {allocation.offset + begin, round_up(allocation.usable, kPage) - begin};
+}
+
 char* map_alias(int file, std::size_t length, int protection) {
     void* address = mmap(nullptr, length, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
     return address == MAP_FAILED ? nullptr : static_cast<char*>(address);
@@ -68,6 +77,8 @@ void* DeviceMemory::allocate(std::size_t requested) {
         used_ += allocation.usable;
     }
     std::memset(kernel_ + allocation.offset, kPoison, std::min(allocation.usable, kPoisonLimit));
+    const Tail tail = tail_of(allocation);
+    std::memset(kernel_ + tail.begin, kPoison, tail.bytes);
     check::Unwritten::get().allocated(kernel_ + allocation.offset, requested);
     std::unique_lock<std::shared_mutex> lock(mutex_);
     live_.emplace(allocation.offset, allocation);
@@ -116,6 +127,28 @@ std::optional<Allocation> DeviceMemory::nearest_before(const void* pointer) cons
     std::shared_lock<std::shared_mutex> lock(mutex_);
     const auto next = live_.upper_bound(wanted);
     return next == live_.begin() ? std::nullopt : std::optional<Allocation>(std::prev(next)->second);
+}
+
+void DeviceMemory::close_gaps() const {
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    mprotect(kernel_, span_, PROT_NONE);
+    for (const auto& [offset, allocation] : live_) {
+        mprotect(kernel_ + offset, round_up(allocation.usable, kPage), PROT_READ | PROT_WRITE);
+    }
+}
+
+std::optional<Allocation> DeviceMemory::overrun() const {
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    for (const auto& [offset, allocation] : live_) {
+        const Tail tail = tail_of(allocation);
+        const auto untouched = [](char byte) { return static_cast<unsigned char>(byte) == kPoison; };
+        char* const begin = kernel_ + tail.begin;
+        if (!std::all_of(begin, begin + tail.bytes, untouched)) {
+            std::memset(begin, kPoison, tail.bytes);
+            return allocation;
+        }
+    }
+    return std::nullopt;
 }
 
 std::size_t DeviceMemory::available() const {

@@ -56,6 +56,15 @@ public:
     // Shared, as a lock for writing belongs to a thread, which is another one in the child.
     std::shared_lock<std::shared_mutex> freeze() const { return std::shared_lock<std::shared_mutex>(mutex_); }
 
+    // For a process that is a copy of this one: from now on kernels reach what is allocated and nothing else.
+    void close_gaps() const;
+    // The first live allocation whose end a kernel wrote over, which is made good again.
+    std::optional<Allocation> overrun() const;
+
+    // Where kernels find the memory of this device.
+    const char* kernel_begin() const { return kernel_; }
+    std::size_t span() const { return span_; }
+
     std::size_t capacity() const { return capacity_; }
     std::size_t available() const;
 

@@ -72,6 +72,17 @@ void on_crash(int number, siginfo_t* info, void*) {
     _exit(1);
 }
 
+// A write behind an allocation that met no other page.
+void tell_of_overruns() {
+    for (const auto& device : Runtime::get().devices) {
+        if (const std::optional<Allocation> allocation = device->memory.overrun()) {
+            const std::string text = format("kernel %s: wrote past the end of an allocation of %zu bytes of device %d",
+                                            own_kernel, allocation->requested, device->id);
+            own_report->write(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, text.c_str());
+        }
+    }
+}
+
 [[noreturn]] void run_child(const std::function<void()>& blocks) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     static char stack[kSignalStack];
@@ -83,7 +94,11 @@ void on_crash(int number, siginfo_t* info, void*) {
         action.sa_flags = SA_SIGINFO | SA_ONSTACK;
         sigaction(signal.number, &action, nullptr);
     }
+    for (const auto& device : Runtime::get().devices) {
+        device->memory.close_gaps();
+    }
     blocks();
+    tell_of_overruns();
     std::fflush(stdout);
     int running = Report::kRunning;
     own_report->state.compare_exchange_strong(running, Report::kDone);

@@ -75,6 +75,33 @@ SCENARIO(crashes_are_survived) {
     return 0;
 }
 
+// Writes a byte so far behind the memory that it is given.
+template <std::size_t distance>
+static void writes_behind(const void* raw) {
+    static_cast<volatile char*>(kernel_address(*static_cast<void* const*>(raw)))[distance] = 1;
+}
+
+SCENARIO(overruns_are_found) {
+    start();
+    void* memory = upload(std::vector<char>(5000));
+    void* neighbour = upload(std::vector<char>(64));
+    const std::string behind = std::string(kLate) + "kernel %s: wrote past the end of an allocation of 5000 bytes of "
+                                                    "device 0";
+    for (int round = 0; round < 2; ++round) {  // what one kernel did is not the next one's fault
+        CHECK_EQ(failure_of("near", 2, writes_behind<5024>, memory, 507035), text(behind.c_str(), "near"));
+        CHECK_EQ(failure_of("within", 2, writes_behind<4999>, memory, 0), "");
+        CHECK_EQ(failure_of("padding", 2, writes_behind<5023>, memory, 0), "");  // a block of 32 bytes, as copies fill up
+        CHECK_EQ(failure_of("last", 2, writes_behind<8191>, memory, 507035), text(behind.c_str(), "last"));
+        const std::string far = failure_of("far", 1, writes_behind<8192>, memory, 507035);
+        CHECK(far.find("kernel far, block 0 of 1: crashed with SIGSEGV at") != std::string::npos);
+        CHECK(far.find(", 3192 bytes after the end of an allocation of 5000 bytes") != std::string::npos);
+    }
+    CHECK_EQ(download(static_cast<char*>(neighbour), 1)[0], 0);
+    CHECK_OK(aclrtFree(memory));
+    CHECK_EQ(failure_of("gone", 1, writes_behind<0>, neighbour, 0), "");
+    return 0;
+}
+
 SCENARIO(isolated_kernels_work) {
     start();
     int* values = upload(std::vector<int>(8, 1));
@@ -117,6 +144,10 @@ SCENARIO(an_isolated_kernel_that_never_ends_is_killed) {
     CHECK_OK(mtsim_launch("fine", 1, nullptr, [](const void*) {}, nullptr, 0));
     CHECK_OK(aclrtSynchronizeStream(nullptr));
     return 0;
+}
+
+TEST(writes_behind_memory_are_found) {
+    CHECK_EQ(run_scenario("overruns_are_found", "MINDTORCH_SIM_ISOLATE"), 0);
 }
 
 TEST(a_kernel_may_do_what_it_wants_in_a_process_of_its_own) {

@@ -23,6 +23,7 @@
 #include "impl/math.h"
 #include "impl/matmul.h"
 #include "impl/operators.h"
+#include "impl/pointers.h"
 #include "impl/raw.h"
 #include "impl/reduce.h"
 #include "impl/reduce_repeat.h"

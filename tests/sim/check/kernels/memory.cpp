@@ -162,3 +162,22 @@ extern "C" __global__ __aicore__ void copies(GM_ADDR x, GM_ADDR y) {
   Exp(tiles.out, tiles.in, 64);
   tiles.Store(64);
 }
+
+// By a pointer of the kernel's own: `at` is an element.
+extern "C" __global__ __aicore__ void writes_by_pointer(GM_ADDR x, GM_ADDR y, uint32_t at) {
+  TPipe pipe;
+  __gm__ float* out = (__gm__ float*)y;
+  out[at] = ((__gm__ float*)x)[0];
+}
+extern "C" __global__ __aicore__ void reads_by_pointer(GM_ADDR x, GM_ADDR y, uint32_t at) {
+  ((__gm__ float*)y)[0] = ((__gm__ float*)x)[at];
+}
+struct Pair {
+  float first[3];
+};
+extern "C" __global__ __aicore__ void copies_a_struct(GM_ADDR x, GM_ADDR y, uint32_t at) {
+  *((__gm__ Pair*)y + at) = *(__gm__ Pair*)x;
+}
+extern "C" __global__ __aicore__ void writes_to_nobody(GM_ADDR x, GM_ADDR y, bool somewhere) {
+  *(somewhere ? (__gm__ float*)y : nullptr) = 1;
+}

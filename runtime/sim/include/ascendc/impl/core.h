@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <csetjmp>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -117,6 +119,8 @@ struct Core {
   bool hf32 = false, hf32_away = false;  // whether Mmad rounds floats to 11 bits, and ties away from 0
   std::array<uint16_t, 4> merged{};  // how many elements MrgSort took from each of its lists
 
+  std::jmp_buf* escape = nullptr;  // where a checked core goes on after an access that must not happen
+
   Role role = Role::Any;
   uint32_t block = 0;       // of the launch, which has `blocks`
   uint32_t blocks = 1;
@@ -172,6 +176,18 @@ struct Core {
     fault = nullptr;
   }
 };
+
+/// Where kernels find device memory, for the checker. Every core sets it to what it is anyway.
+struct DeviceWindow {
+  std::atomic<uintptr_t> begin{0}, bytes{0};
+  void find() {
+    uintptr_t found[2];
+    mtsim_check_window(&found[0], &found[1]);
+    begin.store(found[0], std::memory_order_relaxed);
+    bytes.store(found[1], std::memory_order_relaxed);
+  }
+};
+inline DeviceWindow device_window;
 
 inline Core& core() {
   static thread_local Core instance;

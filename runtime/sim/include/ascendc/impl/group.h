@@ -145,6 +145,7 @@ class WatchedCore {
   WatchedCore() {
     if constexpr (kChecked) {
       const Core& self = core();
+      device_window.find();
       mtsim_check_begin_core(self.group != nullptr ? self.group->launch : mtsim_check_launch(), self.block,
                              static_cast<uint32_t>(self.role), self.sub_block, __FILE__);
       for (size_t kind = 0; kind < kMemories; ++kind)
@@ -152,21 +153,36 @@ class WatchedCore {
     }
   }
   ~WatchedCore() {
-    if constexpr (kChecked) mtsim_check_end_core(std::uncaught_exceptions() > unwinding_);
+    if constexpr (kChecked) mtsim_check_end_core(gave_up_ || std::uncaught_exceptions() > unwinding_);
+  }
+  /// Runs the kernel, up to an access by a pointer of its own that must not happen.
+  template <typename Body>
+  void run(Body&& body) {
+    if constexpr (kChecked) {
+      std::jmp_buf escape;
+      core().escape = &escape;
+      if (setjmp(escape) == 0) return body();
+      gave_up_ = true;
+    } else {
+      body();
+    }
   }
   WatchedCore(const WatchedCore&) = delete;
   WatchedCore& operator=(const WatchedCore&) = delete;
 
  private:
   const int unwinding_ = std::uncaught_exceptions();
+  bool gave_up_ = false;
 };
 
 template <typename Body>
 void guarded(Body&& body) {
   try {
-    const WatchedCore watched;
-    body();
-    core().check_key();
+    WatchedCore watched;
+    watched.run([&] {
+      body();
+      core().check_key();
+    });
   } catch (const BlockFault&) {  // the block stops here, the stream's next synchronisation tells
   } catch (const std::exception& error) {
     report(kVectorCoreException, error.what());
