@@ -654,6 +654,30 @@ REASONS = (
         lambda call, ours, theirs: _message(theirs) == "`__cuda_array_interface__` must be a dict",
     ),
     Reason(
+        "functions of tensors are packets of overloads here, which opcheck takes, and built-in ones there",
+        _kinds("accepted error"),
+        lambda call, ours, theirs: (
+            _name(call) == "torch.library.opcheck"
+            and re.search(
+                r"op must be instance of .* got <class '(builtin_function_or_method|method_descriptor)'>$",
+                _message(theirs),
+            )
+            is not None
+        ),
+    ),
+    Reason(
+        "PyTorch's rule for meta tensors compares how many classes a single row has with how many targets there are",
+        _kinds("accepted error"),
+        lambda call, ours, theirs: (
+            _name(call).endswith(("nll_loss", "nll_loss_forward", "nll_loss_nd", "cross_entropy"))
+            and "meta" in call.devices()
+            and re.match(
+                r"size mismatch \(got input: torch\.Size\(\[\d+\]\), target: torch\.Size\(\[\d+\]\)\)", _message(theirs)
+            )
+            is not None
+        ),
+    ),
+    Reason(
         "both had no memory",
         _kinds("text error"),
         lambda call, ours, theirs: (

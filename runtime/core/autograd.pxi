@@ -353,7 +353,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         refuse_inference_tensors(op, bound)
     by_formula = record and op.gradient is not None and not op.mutates and not recording_hooked
     if by_formula:
-        ctx = new_formula_node(op, bound, record)
+        ctx = new_plan_node(op, bound.slots)
     elif record:
         ctx = new_operator_node(op, bound)
         if op.mutates and op.gradient is not None:
@@ -373,7 +373,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         if inputs is not None:
             op.gradient.setup_context(ctx, inputs, result)
         elif by_formula:
-            save_result(<PlanNode>ctx, op, bound, result)
+            save_result(<PlanNode>ctx, op, bound, result, record)
         elif record and op.setup_function is not None:
             call_setup(op, bound, ctx, result)
     finally:
@@ -466,9 +466,29 @@ cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
             for item in () if value is None else value:
                 ctx.set_edge(slot, item)
                 slot += 1
+    if not op.constants_read:
+        read_constants(op)
+    if needs & op.constants:
+        raise constant_with_gradient(op, mt_highest_bit(needs & op.constants))
     ctx.needs_input_grad = needs_tuple(op.sig, needs) if lists is None else \
         tuple([lists.get(i, bool(needs >> i & 1)) for i in range(op.sig.count)])
     return ctx
+
+
+cdef int read_constants(OpOverload op) except -1:
+    cdef object setup = op.setup_function
+    referred = getattr(setup, "referred", None)           # of a function by reference
+    op.constants = 0
+    for name in getattr(setup if referred is None else referred(), "constants", ()):
+        op.constants |= <uint64_t>1 << op.sig.names.index(name)
+    op.constants_read = True
+    return 0
+
+
+cdef object constant_with_gradient(OpOverload op, int at):
+    name = op.sig.names[at]
+    return RuntimeError(f"The function '{op._schema.name}' is not differentiable with respect to argument '{name}'. This input cannot have "
+                        f"requires_grad True: pass {name}.detach().")
 
 
 cdef tuple needs_tuple(Signature sig, uint64_t mask):

@@ -16,6 +16,7 @@ cdef enum:                     # how a call is bound, as flags
     BIND_CAST = 8              # an overload called by its own name: values are cast as those of a schema, not as a function's
     BIND_SYMBOLIC = 16         # of one argument: what casts is wanted as a SymInt
     BIND_PARTS = 32            # a method: a list that comes last may be given in parts
+    BIND_ITEM = 64             # of an item of a list: a tensor of one element is an int, also where it has dimensions
 
 cdef dict ARG_KINDS = {
     "Tensor": ARG_TENSOR, "int": ARG_INT, "SymInt": ARG_INT, "DeviceIndex": ARG_INT, "float": ARG_FLOAT, "bool": ARG_BOOL,
@@ -281,7 +282,7 @@ cdef int fit_one(ArgSpec* spec, PyObject** slot, Bound* bound) except -1:
     cdef object value = <object>slot[0]
     if not isinstance(value, Tensor) and not is_numpy_scalar(value):
         return MISFIT
-    number = convert(ARG_INT, value, bound.mode)
+    number = convert(ARG_INT, value, bound.mode | BIND_ITEM)
     if number is NO_DEFAULT or PyBool_Check(number) and not isinstance(value, Tensor):
         return MISFIT
     slot[0] = keep(bound, [number + 0] * spec.list_size)
@@ -305,7 +306,7 @@ cdef int convert_list(ArgSpec* spec, int element, object value, PyObject** slot,
             else:
                 if spec.symbolic and isinstance(item, Tensor) and (<Tensor>item).dt.category > CATEGORY_INT:
                     return MISFIT
-                item = convert(element, item, bound.mode | (BIND_SYMBOLIC if spec.symbolic else 0))
+                item = convert(element, item, bound.mode | BIND_ITEM | (BIND_SYMBOLIC if spec.symbolic else 0))
             if item is NO_DEFAULT:
                 return MISFIT
         elif element == ARG_INT and PyBool_Check(item):

@@ -31,17 +31,17 @@ cdef object convert(int kind, object value, int mode):
         return device_for(value, mode)
     if kind == ARG_MEMORY_FORMAT and isinstance(value, str):
         return value if value in MEMORY_FORMATS else NO_DEFAULT
-    return cast(kind, value, mode) if mode & BIND_CAST else convert_for_function(kind, value)
+    return cast(kind, value, mode) if mode & BIND_CAST else convert_for_function(kind, value, mode)
 
 
-cdef object convert_for_function(int kind, object value):
+cdef object convert_for_function(int kind, object value, int mode):
     if kind == ARG_FLOAT and PyLong_Check(value):
         return float(value)
     if kind == ARG_DTYPE:
         found = dtype_from_python(value)
         return NO_DEFAULT if found is None else found
     if kind in (ARG_INT, ARG_FLOAT, ARG_SCALAR):
-        return convert_number(kind, value)
+        return convert_number(kind, value, mode)
     return NO_DEFAULT
 
 
@@ -78,9 +78,11 @@ cdef inline object number_of(Tensor t):
     return hook.number_taken(t) if tracing() else t.item()
 
 
-cdef object convert_number(int kind, object value):
+cdef object convert_number(int kind, object value, int mode):
     if isinstance(value, Tensor):
-        if (<Tensor>value).nelem != 1 or (<Tensor>value).nd != 0 and kind != ARG_INT or needs_grad(<Tensor>value) or followed_by_transforms(<Tensor>value):
+        if (<Tensor>value).nelem != 1 or (<Tensor>value).nd != 0 and not (kind == ARG_INT and mode & (BIND_SYMBOLIC | BIND_ITEM)):
+            return NO_DEFAULT
+        if needs_grad(<Tensor>value) or followed_by_transforms(<Tensor>value):
             return NO_DEFAULT
         value = number_of(<Tensor>value)
     elif is_numpy_scalar(value) and not is_stranger(value):
@@ -179,6 +181,8 @@ cdef int multiply_in(Signature sig, int at, Bound* bound, dtype result) except -
     """Multiplies a factor of integers that kernels, which take it as a double, would not get whole into what it is for."""
     cdef int scaled = 0 if sig.qualname.startswith("aten::rsub") else 1
     cdef object operand = <object>bound.slots[scaled], factor = <object>bound.slots[at]
+    if factor >= 1 << 63 and sig.qualname.startswith("aten::add"):      # the others negate it, which wraps
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
     if isinstance(operand, Tensor):
         operand = operand.to(result) * factor
     else:

@@ -67,6 +67,8 @@ cdef class OpOverload:
     cdef readonly object backward_function, setup_function
     cdef readonly object jvp_function, jvp_source
     cdef bint setup_takes_keywords
+    cdef bint constants_read             # `constants` is set, at the first call that is recorded
+    cdef uint64_t constants              # bit i: argument i must not require grad where a call is recorded
     cdef Gradient gradient               # the formula, where it is a definition's and its calls can be recorded as plans
     cdef object pending                  # callable() that registers the rest of a definition, before the first call; or None
     cdef dict __dict__
@@ -182,9 +184,11 @@ cdef class OpOverload:
     def set_autograd(self, backward, setup_context=None, source=None):
         """Registers the gradient, ``setup_context(ctx, inputs, output)`` and ``backward(ctx, *grads)``, at the key Autograd.
 
-        Without `backward` the call is recorded all the same, and running it backward is an error.
+        Without `backward` the call is recorded all the same, and running it backward is an error. ``setup_context.constants``
+        names the arguments that have no gradient: a call in which one requires it is refused before the kernel runs.
         """
         complete(self)
+        self.constants_read = False
         self.backward_function, self.setup_function = backward, setup_context
         self.gradient = backward if isinstance(backward, Gradient) and not self.sig.has_lists else None
         self.kernels[ALIAS_AUTOGRAD] = (autograd_kernel, source, False)
@@ -280,7 +284,7 @@ def operator_names():
 
 cdef int forget_formula(OpOverload op) except -1:
     op.backward_function = op.setup_function = op.gradient = None
-    op.setup_takes_keywords = False
+    op.setup_takes_keywords = op.constants_read = False
     return 0
 
 

@@ -217,10 +217,11 @@ cdef int run_plan_node(GraphTask task, PlanNode node, NodeState* state) except -
 
 cdef int record_plan(OpOverload op, Program p, Frame* f, uint64_t mask) except -1:
     """The node of a call that ran as a plan. `mask`: the arguments that require grad."""
-    cdef PlanNode node = new_plan_node(op, f.objects, f.way, mask)
+    cdef PlanNode node = new_plan_node(op, f.objects)
     cdef PyObject* outputs[PLAN_OBJECTS]
     cdef Tensor output
     cdef int i
+    set_formula(node, op.gradient, f.way, mask)
     node.set_output_count(f.returned)
     for i in range(f.returned):
         output = <Tensor?>returned_value(p, f, i)
@@ -235,14 +236,12 @@ cdef int record_plan(OpOverload op, Program p, Frame* f, uint64_t mask) except -
     return 0
 
 
-cdef PlanNode new_plan_node(OpOverload op, PyObject** arguments, int way, uint64_t mask):
-    """The node of a call with its edges."""
+cdef PlanNode new_plan_node(OpOverload op, PyObject** arguments):
+    """The node of a call with its edges. Its formula is set once the call has been made, which refuses what it does not take."""
     global next_sequence
     cdef PlanNode node = PlanNode.__new__(PlanNode)
     cdef int i
     node.function, node.is_operator, node.node_name = op, True, op.node_name
-    node.formula = formula_of(op.gradient, way, mask)
-    node.needs_input_grad = node.formula.needs
     node.sequence = next_sequence
     next_sequence += 1
     node.set_edge_count(op.sig.tensor_args)
@@ -251,19 +250,20 @@ cdef PlanNode new_plan_node(OpOverload op, PyObject** arguments, int way, uint64
     return node
 
 
-cdef PlanNode new_formula_node(OpOverload op, Bound* bound, uint64_t mask):
-    """As `new_plan_node`, of a call whose kernel is no plan: which way it goes is asked."""
+cdef int set_formula(PlanNode node, Gradient gradient, int way, uint64_t mask) except -1:
+    node.formula = formula_of(gradient, way, mask)
+    node.needs_input_grad = node.formula.needs
+    return 0
+
+
+cdef int save_result(PlanNode node, OpOverload op, Bound* bound, object result, uint64_t mask) except -1:
+    """As `record_plan`, of a call whose kernel is no plan, once that has returned: which way the call went is asked."""
+    cdef PyObject* outputs[PLAN_OBJECTS]
     cdef Gradient gradient = op.gradient
-    cdef int way = 0
+    cdef int i, way = 0
     if gradient.way is not None:
         way = gradient.way(*[<object>bound.slots[i] for i in range(op.sig.count)])
-    return new_plan_node(op, bound.slots, way, mask)
-
-
-cdef int save_result(PlanNode node, OpOverload op, Bound* bound, object result) except -1:
-    """What the gradient reads, once the kernel of `new_formula_node`'s call has returned."""
-    cdef PyObject* outputs[PLAN_OBJECTS]
-    cdef int i
+    set_formula(node, gradient, way, mask)
     if node.formula.prepare is None:
         return 0
     outputs[0] = <PyObject*>result

@@ -218,7 +218,7 @@ def norm(
     dims = _dims(input, dim)
     if not input.numel():
         order = _order_of_nothing(input, dims, order)
-    elif order and all(input.size(d) == 1 for d in dims):
+    elif order and (input.dim() == 0 or all(input.size(d) == 1 for d in dims)):
         order = 1.0  # of one element, whatever the order
     given = input.dtype
     if given.itemsize < 4:  # half precision, whose squares may be beyond it

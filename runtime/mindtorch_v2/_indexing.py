@@ -33,9 +33,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if not given:
         value = ops.aten.scalar_tensor(value, dtype=self.dtype, device=self.device)
     view, picks = _basic(self, index)
+    while value.dim() and value.shape[0] == 1:
+        value = value.squeeze(0)
     if picks is None:
-        while value.dim() > view.dim() and value.shape[0] == 1:
-            value = value.squeeze(0)
         view.copy_(value)
         return
     ops.aten.index_put_(view, picks, value)

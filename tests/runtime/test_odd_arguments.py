@@ -42,6 +42,29 @@ CALLS = {
         torch.tensor(1.0, pin_memory=1)
         torch.tensor(v, pin_memory=True)
     """,
+    "values at indices": """
+        v.index_put([m], torch.ones(1, 1))
+        v.index_put([m], torch.ones(1, 1, 1, 1))
+        v.index_put([m], torch.ones(1, 2))
+        v.index_put([m], torch.ones(1, 1), True)
+        v.index_put([i[1]], torch.ones(1))
+        v.index_put([i[:1]], torch.ones(1, 1))
+        a.index_put([m[:2], i[0]], torch.ones(1, 1, 1))
+        a.index_put([i[:1]], torch.ones(1, 1, 3))
+        v.index_put_([m], torch.ones(1, 1), accumulate=True)
+        torch.ops.aten.index_put.default(a, [None, m], torch.ones(1, 1, 1))
+        a.index_put([i[:2]], torch.ones(1, 3))
+        a.index_put([i[1]], torch.ones(3))
+        a.index_put([i[1]], torch.ones(1, 3))
+        a.__setitem__(i[1], torch.ones(1, 1, 3)) or a
+        a.__setitem__(i[:2], torch.ones(1, 1, 3)) or a
+        a.__setitem__(i[:2], torch.ones(1, 2, 3)) or a
+        a.__setitem__((slice(None), m), torch.ones(1, 2, 1)) or a
+        v.__setitem__(i[1], torch.ones(1, 1)) or v
+        v.__setitem__(1, torch.ones(1, 1)) or v
+        v.__setitem__(m, torch.ones(1, 1, 2)) or v
+        a.__setitem__(0, torch.ones(1, 1, 1)) or a
+    """,
     "destinations": """
         v.to()
         v.to(None)

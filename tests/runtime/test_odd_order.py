@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mindtorch_v2
 from tests.runtime.both import agree_or_raise
 
 
@@ -14,6 +15,14 @@ class Override:
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return args
+
+
+def positional(*values: Any) -> int:
+    return len(values)
+
+
+def same(a: Any) -> Any:
+    return a
 
 
 def kinds(results: dict[str, Any]) -> dict[str, str]:
@@ -27,12 +36,20 @@ def kinds(results: dict[str, Any]) -> dict[str, str]:
     }
 
 
-# A call a line: `v` is a vector of floats, `a` a matrix, `i` holds integers, `e` nothing.
+# A call a line: `v` is a vector of floats, `a` a matrix, `s` a number, `i` holds integers, `e` nothing.
 CALLS = {
     "checks that come first": """
         torch.nn.functional.nll_loss(a, torch.tensor([0, 5]), torch.ones(3, requires_grad=True))
         torch.nn.functional.nll_loss(e, torch.zeros(0).long(), e.requires_grad_())
         torch.nn.functional.nll_loss(a, torch.tensor([0, 5]), torch.ones(3))
+        torch.nn.functional.nll_loss(torch.zeros(0, 3), torch.zeros(0).long(), torch.ones(3, requires_grad=True))
+        torch.ops.aten.nll_loss(a, torch.tensor([0, 5]), torch.ones(3, requires_grad=True))
+        torch.ops.aten.nll_loss_backward(v, a, i, torch.ones(3, requires_grad=True), 1, -100, s)
+        torch.nn.functional.embedding(torch.tensor(-2), torch.tensor([[1, 0], [2, 1]]), 1, True)
+        torch.nn.functional.embedding(torch.tensor([5, 0]), torch.tensor([[1, 0], [2, 1]]), None, 1.0)
+        torch.nn.functional.embedding(torch.tensor([5, 3]), torch.tensor([[1, 0], [2, 1]]), None, 1.0)
+        torch.nn.functional.embedding(torch.tensor([-3, 0]), torch.tensor([[1, 0], [2, 1]]), None, 1.0)
+        torch.nn.functional.embedding(torch.tensor(-2), a, None, 1.0)
         torch.nn.functional.embedding(i, torch.empty(2, 0))
         torch.nn.functional.embedding(i, torch.empty(2, 1))
         torch.nn.functional.embedding(v, v, 0, torch.ones(2))
@@ -69,6 +86,15 @@ CALLS = {
         torch.jit.trace(torch.nn.Linear(3, 3), (v,), example_kwarg_inputs="cpu")(v).shape
         torch.jit.trace(torch.nn.Linear(3, 3), (v,), check_inputs=1)
         torch.jit.trace(torch.sin, torch.Size([2]), 2.5, True, True)
+        torch.jit.trace(torch.add, [[1, 2], [3]], example_kwarg_inputs=slice(None))
+        torch.jit.trace(torch.sin, v, example_kwarg_inputs="cpu")
+        torch.jit.trace(torch.sin, [v], example_kwarg_inputs="cpu")
+        torch.jit.trace(torch.sin, [v], example_kwarg_inputs=None)(v)
+        torch.jit.trace(torch.nn.Linear(3, 3), [v], example_kwarg_inputs="cpu")(v).shape
+        torch.jit.trace(positional, example_kwarg_inputs={"a": 1})
+        torch.jit.trace(same, example_kwarg_inputs={"a": v, "b": 1})
+        torch.jit.trace(same, example_kwarg_inputs={"a": 1})
+        torch.jit.trace(positional, (1,))
         kinds(torch.library.opcheck(torch.ops.aten.sin.default, (v,), [], raise_exception=False))
         kinds(torch.library.opcheck(torch.ops.aten.sin.default, (v,), 1, raise_exception=False))
         kinds(torch.library.opcheck(torch.ops.aten.sin.default, None, raise_exception=False))
@@ -91,11 +117,45 @@ def test_a_call(call: str) -> None:
             "np": np,
             "Override": Override,
             "kinds": kinds,
+            "positional": positional,
+            "same": same,
             "v": torch.arange(3.0),
             "a": torch.arange(6.0).reshape(2, 3),
+            "s": torch.tensor(2.5),
             "i": torch.arange(3),
             "e": torch.zeros(0),
         }
         return eval(call, names)
+
+    agree_or_raise(case)
+
+
+PRODUCTS = """
+    torch.bmm(r(3), t(3))
+    torch.bmm(t(), r())
+    torch.bmm(r(2, 2, 2), t(2, 2))
+    torch.bmm(r(2, 2, 2), t(2, 3, 2))
+    torch.mm(r(3), t(3))
+    torch.mm(r(2, 2), t(2))
+    torch.addmm(r(), t(), t())
+    torch.addmm(r(3), t(3, 3), t(3))
+    torch.addmm(r(3, 3), t(3, 2), t(3, 2))
+    torch.baddbmm(r(3), t(1, 1, 1, 1), t(1, 1, 1))
+    torch.nn.functional.linear(t(3), t(3), r(3))
+    torch.bmm(r(2, 2, 2), t(2, 2, 2)).shape
+    torch.addmm(r(3), t(3, 3), t(3, 3)).shape
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "npu", "meta"])
+@pytest.mark.parametrize("call", [line.strip() for line in PRODUCTS.split("\n") if line.strip()])
+def test_a_call_is_refused_before_its_gradient_is_prepared(call: str, device: str) -> None:
+    def case(torch: Any) -> Any:
+        there = "cpu" if device == "npu" and torch is not mindtorch_v2 else device
+
+        def t(*shape: int) -> Any:
+            return torch.ones(shape, device=there)
+
+        return eval(call, {"torch": torch, "t": t, "r": lambda *shape: t(*shape).requires_grad_()})
 
     agree_or_raise(case)

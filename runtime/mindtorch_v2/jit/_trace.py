@@ -8,6 +8,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 from .._argument_types import names_wrong_types
@@ -184,6 +185,11 @@ def _example(func: Any, inputs: Any, keywords: Any) -> tuple[tuple[Any, ...], di
             "trace(): argument 'example_inputs' must be a tuple of tensors, or 'example_kwarg_inputs' a dict of them, "
             f"not {type(keywords).__name__}"
         )
+    if not (isinstance(func, Module) or keywords is None or isinstance(keywords, dict) or isinstance(inputs, tuple)):
+        raise TypeError(
+            f"trace(): argument 'example_kwarg_inputs' must be a dict, not {type(keywords).__name__}; beside another "
+            f"object 'example_inputs' must be a tuple, not {type(inputs).__name__}"
+        )
     if inputs is None:
         given: tuple[Any, ...] = ()
     elif isinstance(inputs, (Tensor, dict)):
@@ -194,7 +200,11 @@ def _example(func: Any, inputs: Any, keywords: Any) -> tuple[tuple[Any, ...], di
         raise TypeError(f"trace(): example_inputs must be a tuple of tensors, not {type(inputs).__name__}")
     if any(value == {} for value in given if isinstance(value, dict)):
         raise RuntimeError("Tracer cannot infer the type of an empty dict: dictionary inputs must have entries")
-    return given, dict(keywords) if isinstance(keywords, dict) else {}  # as in PyTorch, which looks at no other
+    if not isinstance(keywords, dict):  # as in PyTorch, which looks at no other
+        return given, {}
+    if isinstance(func, FunctionType):  # what a call refuses comes before what cannot be traced
+        inspect.signature(func).bind(*given, **keywords)
+    return given, dict(keywords)
 
 
 def _attribute_names(func: Any) -> dict[int, str] | None:

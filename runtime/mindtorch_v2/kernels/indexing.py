@@ -169,8 +169,8 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         )
     picked = _picked(self, keys)
     given = tuple(values.shape)
-    while len(given) > len(picked) and given[0] == 1:
-        given = given[1:]
+    if values.numel() == 1 and not accumulate and _is_one_mask(indices):
+        given = ()  # as a number for `masked_fill`
     if not _fits(given, picked):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
@@ -190,6 +190,11 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     return self
 
 
+def _is_one_mask(indices: Sequence[Tensor | None]) -> bool:
+    masks = [index for index in indices if index is not None]
+    return len(masks) == 1 and masks[0].dtype is _BOOL
+
+
 def _fits(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Whether values of a shape can be broadcast to another as it is."""
     whole = shape[len(shape) - len(given) :]
@@ -203,8 +208,6 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if index.dtype not in (_I32, _I64):
         raise RuntimeError(f"index_select(): Expected dtype int32 or int64 for index, got {index.dtype}")
     d = wrap_dim(dim, self.dim())
-    if index.dtype not in (_I32, _I64):
-        raise RuntimeError(f"index_select(): Expected dtype int32 or int64 for index, got {index.dtype}")
     if self.dim() and self.numel() == 0 and self.shape[d] == 0 and (index.numel() and self.dim() > 1):
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     result = _core.alloc(_selected(self, d, index.numel()), self.dtype, self.device)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+
+_Setup = TypeVar("_Setup", bound=Callable[..., None])
 
 __all__ = [
     "nll_loss_backward",
@@ -20,6 +23,16 @@ __all__ = [
 ]
 
 NONE, MEAN, SUM = 0, 1, 2
+
+
+def _constants(*names: str) -> Callable[[_Setup], _Setup]:
+    """Of what sets a context up: these arguments have no gradient, and calls in which one requires it are refused."""
+
+    def named(setup: _Setup) -> _Setup:
+        setattr(setup, "constants", names)  # noqa: B010  (a function declares no attributes)
+        return setup
+
+    return named
 
 
 def _check(self: Tensor, target: Tensor) -> None:
@@ -83,8 +96,6 @@ def nll_loss_fake(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Shapes of `nll_loss_forward`."""
-    if _core.is_grad_enabled():
-        _refuse_gradients("nll_loss_forward", weight=weight)
     _check(self, target)
     _check_single(self, target)
     _check_weight(self, weight, self.shape[-1])
@@ -98,7 +109,6 @@ def nll_loss_forward(
     """Minus the score of each row's target times its class weight; and the weights' sum, which a mean is taken by."""
     import numpy as np
 
-    print("GM", _core.is_grad_enabled())
     output, total_weight = nll_loss_fake(self, target, weight, reduction, ignore_index)
     labels, weights = _arrays(self, target, weight, ignore_index)
     scores = ops.aten.gather(_rows(self, target)[0], 1, _column(labels))
@@ -163,10 +173,10 @@ def nll_loss_backward(
     return output
 
 
+@_constants("weight")
 def nll_loss_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Keeps the call; there is no gradient for the weights."""
+    """Keeps the call."""
     self, target, weight, ctx.reduction, ctx.ignore_index = inputs
-    _refuse_gradients("nll_loss_forward", weight=weight)
     ctx.mark_non_differentiable(output[1])
     ctx.save_for_backward(self, target, weight, output[1])
 
@@ -180,10 +190,10 @@ def nll_loss_gradient(ctx: Any, grad: Tensor | None, _grad_total_weight: Tensor 
     return found, None, None, None, None
 
 
+@_constants("weight", "total_weight")
 def nll_loss_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Keeps the call; there is no gradient for the weights and their sum."""
-    _, _, target, weight, ctx.reduction, ctx.ignore_index, total_weight = inputs
-    _refuse_gradients("nll_loss_backward", weight=weight, total_weight=total_weight)
+    """Keeps the call."""
+    _, _, target, weight, ctx.reduction, ctx.ignore_index, _ = inputs
     ctx.save_for_backward(target, weight)
 
 
@@ -193,15 +203,6 @@ def nll_loss_second_gradient(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     of_grad, of_self = ctx.needs_input_grad[:2]
     loss = ops.aten.nll_loss(grad, target, weight, ctx.reduction, ctx.ignore_index) if of_grad else None
     return loss, ops.aten.zeros_like(grad) if of_self else None, None, None, None, None, None
-
-
-def _refuse_gradients(operator: str, **constants: Tensor | None) -> None:
-    for name, tensor in constants.items():
-        if tensor is not None and tensor.requires_grad:  # a tangent is taken, and is one of 0
-            raise RuntimeError(
-                f"The function '{operator}' is not differentiable with respect to argument '{name}'. This input cannot "
-                f"have requires_grad True: pass {name}.detach()."
-            )
 
 
 def _column(array: Any) -> Tensor:

@@ -169,6 +169,10 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
         raise RuntimeError(f"embedding_renorm_(): 'weight' must be 2-D, got {weight.dim()}-D")
     rows = indices.reshape((-1,))
     with no_grad():
+        if rows.numel() and not (weight.is_floating_point() or weight.is_complex()):
+            weight[int(rows.min())].norm(
+                norm_type
+            )  # of rows one by one, the smallest index first: the first is refused
         found = weight.index_select(0, rows)
         if not rows.numel():  # PyTorch takes norms row by row: of none it asks for no dtype
             return
