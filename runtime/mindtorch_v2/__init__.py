@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 from . import backends as backends  # isort: skip  (before all that names a device)
@@ -56,6 +57,7 @@ __all__ = [
     "enable_grad",
     "get_default_device",
     "get_default_dtype",
+    "get_device_module",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
@@ -80,7 +82,7 @@ cfloat, cdouble = complex64, complex128
 bool = dtypes["bool"]
 
 # Imported when first used: a script that needs none of them starts without them.
-_LAZY = frozenset(("amp", "func", "jit", "nn", "npu", "optim", "utils"))
+_LAZY = frozenset(("amp", "cpu", "cuda", "func", "jit", "mps", "nn", "npu", "optim", "utils"))
 _LAZY_NAMES = {
     "autocast": "amp",
     "autocast_decrement_nesting": "amp",
@@ -99,6 +101,18 @@ _LAZY_NAMES = {
 def _register_device_module(device_type: str, module: Any) -> None:
     """Makes a module what ``torch.<device_type>`` is; what it defines is what is known of the device."""
     backends._registration.register_module(device_type, module)
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a device type, ``torch.npu`` of an NPU; of the accelerator unless one is given."""
+    name = backends._registration.private_use1_name() if device is None else backends.backend_of(device).name
+    try:
+        return getattr(sys.modules[__name__], name)
+    except AttributeError:
+        raise RuntimeError(
+            f"Invalid device_type of '{name}' for get_device_module: it has no module; add one with "
+            "torch._register_device_module"
+        ) from None
 
 
 def is_tensor(obj: Any, /) -> Any:

@@ -151,8 +151,10 @@ def tensor(
         return _finished(_converted(data.detach().clone(), target, where), requires_grad)
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple, type)):
         array = _array_of(data)
-        return _finished(_converted(_copied(array, from_numpy(array).dtype), target, device), requires_grad)
-    return _finished(_converted(_from_values(data, target), None, device), requires_grad)
+        made = _converted(_copied(array, from_numpy(array).dtype), target, device)
+    else:
+        made = _converted(_from_values(data, target), None, device)
+    return _finished(made.pin_memory() if pin_memory else made, requires_grad)
 
 
 def _as_dtype(given: Any) -> DType | None:

@@ -12,6 +12,7 @@ from ._core import device as Device
 from ._core import dtype as DType
 from ._numbers import PYTHON_TYPES
 from ._ops import ops
+from .backends._pinned import is_pinned, pin_memory
 from .overrides import overridable_property
 
 if TYPE_CHECKING:
@@ -276,6 +277,8 @@ _DTYPES_OF_METHODS = {
 _CONVERSIONS = {"to": (), **{name: (_core.dtypes[target],) for name, target in _DTYPES_OF_METHODS.items()}}
 _METHODS: dict[str, Any] = {
     "record_stream": record_stream,
+    "pin_memory": pin_memory,
+    "is_pinned": is_pinned,
     "to": to,
     "cpu": cpu,
     "npu": npu,

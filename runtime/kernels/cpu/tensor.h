@@ -134,9 +134,11 @@ inline int32_t promote_for_comparison(const mt_tensor* a, const mt_tensor* b) {
   return ca > cb ? ca : cb;  // MT_I64 < MT_F32 < MT_F64
 }
 
+// The instruction sets that kernels are compiled for, by rising capability; the first is what the build is for, which
+// on AArch64 has NEON.
 enum class Isa { kBase, kAvx2, kAvx512 };
 
-inline Isa detect_isa() {
+inline Isa best_isa() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma"))
@@ -147,10 +149,8 @@ inline Isa detect_isa() {
   return Isa::kBase;
 }
 
-inline Isa isa() {
-  static const Isa value = detect_isa();
-  return value;
-}
+// Chosen once; defined in capability.cpp.
+Isa isa();
 
 #if defined(__x86_64__)
 #define MT_TARGET_AVX2 __attribute__((target("avx2,fma,f16c")))

@@ -48,6 +48,7 @@ class Backend:
     indexed: bool = True  # whether a tensor on it is on one of several
     memory: Memory | None = None  # left out: what its kernel of the operator `empty` makes, or nothing
     start: Callable[[], None] | None = None  # opens it before its first allocation
+    pinned: Callable[[], Memory] | None = None  # host memory that it reaches by itself
     copies: Callable[[], Copies] | None = None  # left out: its kernel of the operator `_copy_from`
     current_device: Callable[[], int] | None = None  # the index that the thread's tensors go to; left out: 0
     check_index: Callable[[int], None] | None = None  # raises RuntimeError where there can be no such device

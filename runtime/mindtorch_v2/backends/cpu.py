@@ -2,6 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
+from pathlib import Path
+
 from ._backend import Backend
 
+__all__ = ["backend", "get_cpu_capability"]
+
 backend = Backend("cpu", key="CPU", indexed=False, autocast=("bfloat16", "float16"))
+
+
+def get_cpu_capability() -> str:
+    """The instruction set that the CPU kernels use: ``"DEFAULT"``, ``"AVX2"``, ``"AVX512"`` or ``"NEON"``.
+
+    It is the best that the processor has. ``ATEN_CPU_CAPABILITY`` (``default``, ``avx2``, ``avx512``), read once, asks
+    for less.
+    """
+    library = ctypes.CDLL(str(Path(__file__).parents[1] / "lib" / "libmindtorch_cpu.so"))
+    library.mt_cpu_capability.restype = ctypes.c_char_p
+    name: bytes = library.mt_cpu_capability()
+    return name.decode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from .. import _core
-from ._backend import Backend, Copies
+from ._backend import Backend, Copies, Memory
 
 
 def _start() -> None:
@@ -21,11 +21,19 @@ def _copies() -> Copies:
     return Copies(copies.across, copies.across, copies.within)
 
 
+@functools.cache
+def _pinned() -> Memory:
+    from ..npu import memory
+
+    return Memory(memory.allocate_host, memory.free_host)
+
+
 backend = Backend(
     "npu",
     key="NPU",
     start=_start,  # which gives the core the library's allocator, ordered by streams
     copies=_copies,
+    pinned=_pinned,
     current_device=_core.npu_current_device,
     check_index=_core.npu_check_index,
     streams="mindtorch_v2.npu",

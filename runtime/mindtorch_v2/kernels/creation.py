@@ -12,6 +12,7 @@ from .._numbers import as_element, to_word, wrapped
 from .._ops import ops
 from ..backends._copies import copy_ as copy_between
 from ..backends._copies import to_cpu
+from ..backends._pinned import empty_pinned
 from ._native import native
 
 __all__ = [
@@ -62,6 +63,10 @@ _LAST = (1 << 63) - 1  # of the integers that a signed word holds
 
 def empty(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """A tensor of the given size with whatever its memory holds."""
+    if options.get("pin_memory"):
+        if device is not None and device.type != "cpu":
+            raise RuntimeError(f"Only dense CPU tensors can be pinned, not one on {device}")
+        return empty_pinned(size, dtype)
     return _core.alloc(size, dtype, device)
 
 

@@ -10,7 +10,9 @@ from . import acl
 from .runtime import DeviceLike, index_of, is_initialized, on_device, opened
 
 __all__ = [
+    "allocate_host",
     "empty_cache",
+    "free_host",
     "get_per_process_memory_fraction",
     "max_memory_allocated",
     "max_memory_reserved",
@@ -38,6 +40,20 @@ _SUMMARY = {
 
 def _counters(device: DeviceLike) -> tuple[_Counters, int, int]:
     return _core.npu_memory(index_of(device))
+
+
+def allocate_host(nbytes: int, index: int) -> int:
+    """The address of host memory that NPUs reach by themselves."""
+    address = ctypes.c_void_p()
+    with on_device(None):
+        opened().call("aclrtMallocHost", ctypes.byref(address), nbytes)
+    return address.value or 0
+
+
+def free_host(address: int, nbytes: int, index: int) -> None:
+    """Gives back what `allocate_host` gave."""
+    with on_device(None):  # the thread that drops the last tensor need not have used an NPU
+        opened().call("aclrtFreeHost", address)
 
 
 def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
