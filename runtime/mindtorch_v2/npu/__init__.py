@@ -26,6 +26,7 @@ from .memory import (
     set_per_process_memory_fraction,
 )
 from .operators import align_up, ascendc_op, ceil_div
+from .profile import KernelProfile, profile_kernel
 from .recording import (
     graph_task_group_begin,
     graph_task_group_end,
@@ -72,6 +73,7 @@ __all__ = [
     "ExternalStream",
     "Kernel",
     "KernelLauncher",
+    "KernelProfile",
     "NPUGraph",
     "NpuError",
     "OutOfMemoryError",
@@ -130,6 +132,7 @@ __all__ = [
     "memory_stats",
     "memory_summary",
     "mindspore",
+    "profile_kernel",
     "ptr",
     "reset_accumulated_memory_stats",
     "reset_fallback_report",

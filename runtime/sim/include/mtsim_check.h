@@ -114,6 +114,13 @@ MTSIM_API void mtsim_check_await(uint64_t key);
 MTSIM_API void mtsim_check_arrive(uint32_t scope);
 MTSIM_API void mtsim_check_leave(uint32_t scope);
 
+/* -------------------------------------------------------------------------------------------------- traces */
+
+/* From now on checked kernels record what their cores do, until mtsim_trace_stop(), which gives the lines (see
+ * check_trace.hpp) to whoever frees them. Kernels in processes of their own record nothing. */
+MTSIM_API void mtsim_trace_start(void);
+MTSIM_API char* mtsim_trace_stop(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,6 @@
 // The checker's C functions: calls from kernels, turned into calls of the core that the thread runs.
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "address.hpp"
@@ -214,3 +215,7 @@ void mtsim_check_leave(uint32_t scope) {
         core->leave(scope);
     }
 }
+
+void mtsim_trace_start(void) { Traces::get().start(); }
+
+char* mtsim_trace_stop(void) { return strdup(Traces::get().stop().c_str()); }

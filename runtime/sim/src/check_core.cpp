@@ -30,6 +30,10 @@ void Core::begin(Launch* launch, const Where& where) {
     own.others_ = std::make_shared<const Others>();
     own.rounds_.clear();
     own.history_.emplace(where);
+    own.trace_.reset();
+    if (Traces::get().recording()) {
+        own.trace_.emplace(launch->kernel(), launch->number(), launch->blocks(), where);
+    }
     own.seen_.clear();
     own.findings_.clear();
     own.depth_ = 0;
@@ -54,6 +58,10 @@ void Core::end(bool faulted) {
     }
     launch_->add(std::move(findings_));
     launch_->add(std::move(*history_));
+    if (trace_) {
+        Traces::get().add(*trace_);
+        trace_.reset();
+    }
     history_.reset();
     is_running = false;
 }
@@ -235,6 +243,15 @@ void Core::step(std::uint32_t step, const void* buffer, std::optional<Pipe> prod
     const Pipe from = producer.value_or(buffers->producer);
     const Pipe to = consumer.value_or(buffers->consumer);
     slot.changed = site;
+    if (trace_) {  // of a buffer, one key for each direction
+        const std::uint64_t key = std::uint64_t{*memory} << 40 | offset << 1;
+        switch (step) {
+            case MTSIM_ALLOC: trace_->takes(from, key); break;
+            case MTSIM_ENQUE: trace_->gives(from, key | 1); break;
+            case MTSIM_DEQUE: trace_->takes(to, key | 1); break;
+            default: trace_->gives(to, key); break;
+        }
+    }
     switch (step) {
         case MTSIM_ALLOC: {
             slot.state = Buffers::Slot::kAllocated;
@@ -263,7 +280,17 @@ void Core::step(std::uint32_t step, const void* buffer, std::optional<Pipe> prod
 
 // ----------------------------------------------------------------------------------------------------- order
 
+namespace {
+// Keys of flags have the highest bit, those of buffers do not.
+std::uint64_t flag_key(Pipe from, Pipe to, std::int32_t id) {
+    return std::uint64_t{1} << 63 | std::uint64_t{from} << 48 | std::uint64_t{to} << 40 | static_cast<std::uint32_t>(id);
+}
+}  // namespace
+
 void Core::set_flag(Pipe from, Pipe to, std::int32_t id, Site site) {
+    if (trace_) {
+        trace_->gives(from, flag_key(from, to, id));
+    }
     Flag& flag = flags_[{from, to, id}];
     if (flag.pending) {
         Finding twice = finding("flag", format("SetFlag: flag %d from %s to %s is set already and nobody has waited "
@@ -279,6 +306,16 @@ void Core::wait_flag(Pipe from, Pipe to, std::int32_t id) {
     Flag& flag = flags_[{from, to, id}];
     flag.pending = false;
     pipes_.acquire(to, flag.clock);
+    if (trace_) {
+        trace_->takes(to, flag_key(from, to, id));
+    }
+}
+
+void Core::barrier() {
+    pipes_.barrier();
+    if (trace_) {
+        trace_->meets();
+    }
 }
 
 void Core::signal(std::uint64_t key, std::optional<Pipe> pipe) {
@@ -308,7 +345,7 @@ std::uint64_t barrier_key(std::uint32_t scope, std::uint32_t round) {
 }  // namespace
 
 void Core::arrive(std::uint32_t scope) {
-    pipes_.barrier();
+    barrier();
     signal(barrier_key(scope, rounds_[scope]), std::nullopt);
 }
 

@@ -14,6 +14,7 @@
 #include "check_global.hpp"
 #include "check_launch.hpp"
 #include "check_local.hpp"
+#include "check_trace.hpp"
 #include "check_report.hpp"
 #include "mtsim_check.h"
 
@@ -76,7 +77,7 @@ public:
 
     void set_flag(Pipe from, Pipe to, std::int32_t id, Site site);
     void wait_flag(Pipe from, Pipe to, std::int32_t id);
-    void barrier() { pipes_.barrier(); }
+    void barrier();
     void signal(std::uint64_t key, std::optional<Pipe> pipe);
     void await(std::uint64_t key);
     void arrive(std::uint32_t scope);
@@ -107,6 +108,7 @@ private:
     std::string place(std::size_t memory, std::uint64_t begin, std::uint64_t end, Site* made);
 
     void commit();
+    void record();
     bool is_owned(const Operand& operand);
     void judge_values();
     void check_defined(const Operand& operand);
@@ -131,6 +133,7 @@ private:
     std::shared_ptr<const Others> others_;
     std::map<std::uint32_t, std::uint32_t> rounds_;  // barriers passed, by scope
     std::optional<GlobalHistory> history_;
+    std::optional<Trace> trace_;  // while somebody records
     std::map<std::tuple<std::string, Site, Site>, bool> seen_;
     std::vector<Finding> findings_;
 

@@ -1,6 +1,7 @@
 // What an instruction does to memory: its operands are collected while it runs and judged at its end, sources first,
 // so that a result may lie where a source did.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "check_core.hpp"
@@ -57,6 +58,32 @@ void Core::commit() {
         Unwritten::get().written(reinterpret_cast<const void*>(span.begin), span.bytes);
     }
     written_.clear();
+    if (trace_) {
+        record();
+    }
+}
+
+// Of a product the operands are two matrices and their result, each of two of its three sizes.
+void Core::record() {
+    Trace::Work work;
+    double elements = 1;
+    for (const Operand& operand : operands_) {
+        std::uint64_t bytes = 0;
+        for (std::size_t i = 0; i < operand.count; ++i) {
+            bytes += spans_[operand.first + i].bytes;
+        }
+        elements *= static_cast<double>(bytes) * 8 / operand.bits;
+        if (operand.memory) {
+            work.local = std::max(work.local, bytes);
+            work.bits = work.bits == 0 ? operand.bits : std::min(work.bits, operand.bits);
+        } else {
+            (writes(operand.access) ? work.written : work.read) += bytes;
+        }
+    }
+    if (pipe_ == kMatrix && operands_.size() >= 3) {
+        work.products = std::sqrt(elements);
+    }
+    trace_->instruction(pipe_, instruction_.name, work);
 }
 
 void Core::judge_values() {
@@ -126,6 +153,8 @@ void Core::check_order(const Operand& operand) {
             const bool is_ordered = compiler_orders(*operand.memory, *conflict);
             if (!is_ordered) {
                 report_race(operand, *conflict);
+            } else if (trace_) {
+                trace_->waits(pipe_, conflict->pipe);
             }
             pipes_.forgive(pipe_, conflict->pipe, conflict->time);
             if (!is_ordered) {

@@ -20,8 +20,11 @@ namespace mtsim::check {
 class Launch {
 public:
     Launch(const char* kernel, std::uint32_t blocks, const Config& config)
-        : kernel_(kernel), blocks_(blocks), config_(config) {}
+        : kernel_(kernel), number_(count_.fetch_add(1)), blocks_(blocks), config_(config) {}
 
+    const char* kernel() const { return kernel_; }
+    // Which launch of the process it is.
+    std::uint64_t number() const { return number_; }
     std::uint32_t blocks() const { return blocks_; }
     const Config& config() const { return config_; }
     // A folder whose files are no user's source.
@@ -37,7 +40,10 @@ public:
     std::optional<Report> report();
 
 private:
+    inline static std::atomic<std::uint64_t> count_{0};
+
     const char* const kernel_;
+    const std::uint64_t number_;
     const std::uint32_t blocks_;
     const Config& config_;
     std::set<std::string> hidden_;
