@@ -157,3 +157,24 @@ def test_threads_share_a_decorated_function() -> None:
 
 def test_no_function_is_decorated_by_none() -> None:
     agree(lambda torch: type(torch.enable_grad(None)).__name__)
+
+
+def test_multithreading_is_a_setting_of_the_thread() -> None:
+    def seen(t: Any) -> Any:
+        states = [t.autograd.is_multithreading_enabled()]
+        with t.autograd.set_multithreading_enabled(False):
+            states.append(t.autograd.is_multithreading_enabled())
+            other = threading.Thread(target=lambda: states.append(t.autograd.is_multithreading_enabled()))
+            other.start()
+            other.join()
+        states.append(t.autograd.is_multithreading_enabled())
+
+        @t.autograd.set_multithreading_enabled(False)
+        def inside() -> bool:
+            return t.autograd.is_multithreading_enabled()
+
+        states += [t.autograd.is_multithreading_enabled(), inside()]
+        t.autograd.set_multithreading_enabled(True)
+        return [*states, t.autograd.is_multithreading_enabled()]
+
+    agree(seen)

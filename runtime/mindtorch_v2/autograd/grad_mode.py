@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
@@ -18,8 +19,10 @@ __all__ = [
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -140,3 +143,41 @@ class inference_mode(ContextDecorator):  # noqa: N801
     def clone(self) -> inference_mode:
         """The same mode."""
         return inference_mode(self.mode)
+
+
+class _Multithreading(threading.local):
+    """Whether this thread's backward passes may use several threads."""
+
+    enabled = True
+
+
+_multithreading = _Multithreading()
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` has set on this thread; True at first."""
+    return _multithreading.enabled
+
+
+class set_multithreading_enabled(ContextDecorator):  # noqa: N801
+    """Says at once, or inside ``with``, whether backward passes may use several threads.
+
+    A pass runs on the thread that asks for it, whatever is said here: code that is written for PyTorch, whose passes
+    run on a thread for each device, finds its setting.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.mode, self._outer = mode, _multithreading.enabled
+        _multithreading.enabled = mode
+
+    def __enter__(self) -> None:
+        _multithreading.enabled = self.mode
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _multithreading.enabled = self._outer
+
+    def clone(self) -> set_multithreading_enabled:
+        """Another one of the same mode, which sets it at once, as this one did."""
+        return type(self)(self.mode)
