@@ -279,6 +279,29 @@ REASONS = (
         ),
     ),
     Reason(
+        "copies from one device to another are a kernel of other devices in PyTorch, which has none for CPU and meta",
+        _kinds("accepted error"),
+        lambda call, ours, theirs: (
+            re.search(r"\._copy_from(_and_resize)?$", _name(call)) is not None
+            and re.match(r"Could not run 'aten::_copy_from|aten::_copy_from\S*: attempted to run", _message(theirs))
+            is not None
+        ),
+    ),
+    Reason(
+        "PyTorch's operator `set_`, unlike its method, reads a tensor's bytes as another dtype's, beyond their end too",
+        _kinds("refused"),
+        lambda call, ours, theirs: (
+            _name(call) == "torch.ops.aten.set_" and _message(ours).startswith("Could not set tensor of type")
+        ),
+    ),
+    Reason(
+        "PyTorch's `_reshape_alias` does not ask what its view reaches, and reads beyond the memory",
+        _kinds("refused"),
+        lambda call, ours, theirs: (
+            _name(call).endswith("._reshape_alias") and "are out of bounds for storage of size" in _message(ours)
+        ),
+    ),
+    Reason(
         "among indices None is a whole dimension, here as in an overload's schema; PyTorch's methods leave it out",
         _kinds("accepted"),
         lambda call, ours, theirs: (
@@ -581,7 +604,11 @@ REASONS = (
         _kinds("refused error"),
         lambda call, ours, theirs: (
             "must be Tensor, not NoneType" in _message(ours)
-            and (_raises(theirs, "IndexError") or (isinstance(theirs, Returned) and theirs.value is None))
+            and (
+                _raises(theirs, "IndexError")
+                or "UndefinedTensorImpl" in _message(theirs)
+                or (isinstance(theirs, Returned) and theirs.value is None)
+            )
         ),
     ),
     Reason(

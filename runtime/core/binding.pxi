@@ -3,7 +3,7 @@
 cdef enum:                     # what an argument takes
     ARG_TENSOR, ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST, ARG_INT, ARG_FLOAT, ARG_BOOL, ARG_STR, ARG_SCALAR
     ARG_INT_LIST, ARG_FLOAT_LIST, ARG_BOOL_LIST, ARG_SCALAR_LIST, ARG_DTYPE, ARG_DEVICE
-    ARG_LAYOUT, ARG_MEMORY_FORMAT, ARG_GENERATOR, ARG_ANY
+    ARG_LAYOUT, ARG_MEMORY_FORMAT, ARG_GENERATOR, ARG_STORAGE, ARG_ANY
 
 cdef enum:
     MAX_ARGS = 64
@@ -22,6 +22,7 @@ cdef dict ARG_KINDS = {
     "Tensor": ARG_TENSOR, "int": ARG_INT, "SymInt": ARG_INT, "DeviceIndex": ARG_INT, "float": ARG_FLOAT, "bool": ARG_BOOL,
     "SymBool": ARG_BOOL, "str": ARG_STR, "Scalar": ARG_SCALAR, "ScalarType": ARG_DTYPE, "Device": ARG_DEVICE,
     "Layout": ARG_LAYOUT, "MemoryFormat": ARG_MEMORY_FORMAT, "Generator": ARG_GENERATOR,
+    "Storage": ARG_STORAGE,
 }
 cdef dict LIST_KINDS = {
     "Tensor": ARG_TENSOR_LIST, "Tensor?": ARG_OPT_TENSOR_LIST, "int": ARG_INT_LIST, "SymInt": ARG_INT_LIST,
@@ -33,7 +34,7 @@ cdef dict KIND_NAMES = {
     ARG_FLOAT: "float", ARG_BOOL: "bool", ARG_STR: "str", ARG_SCALAR: "Number", ARG_INT_LIST: "tuple of ints",
     ARG_FLOAT_LIST: "tuple of floats", ARG_BOOL_LIST: "tuple of bools", ARG_SCALAR_LIST: "tuple of Scalars",
     ARG_DTYPE: "torch.dtype", ARG_DEVICE: "torch.device", ARG_LAYOUT: "torch.layout",
-    ARG_MEMORY_FORMAT: "torch.memory_format", ARG_GENERATOR: "torch.Generator",
+    ARG_MEMORY_FORMAT: "torch.memory_format", ARG_GENERATOR: "torch.Generator", ARG_STORAGE: "Storage",
 }
 
 
@@ -186,6 +187,8 @@ cdef inline bint matches(int kind, PyObject* value) noexcept:
         return Py_TYPE(value) == <PyTypeObject*>dtype
     if kind == ARG_DEVICE:
         return Py_TYPE(value) == <PyTypeObject*>device
+    if kind == ARG_STORAGE:
+        return isinstance(<object>value, UntypedStorage)
     return kind == ARG_ANY
 
 

@@ -84,13 +84,17 @@ def set_to_storage(Tensor self not None, source):
 
 
 def set_to_part(Tensor self not None, source, storage_offset, size, stride=()):
-    """Makes self show a part of a storage, which grows where it must; row-major without strides."""
+    """Makes self show a part of a storage, which grows where it must; row-major without strides.
+
+    As in PyTorch self keeps the strides of a size that it has, and a storage does not grow for a self that stays as it is.
+    """
     cdef UntypedStorage storage = given_storage(source)
     cdef int64_t sizes[MAX_DIMS]
     cdef int64_t strides[MAX_DIMS]
     cdef int64_t offset = to_int64(storage_offset, "set_(): argument 'storage_offset'"), needed
     cdef int nd = read_ints(size, sizes, "set_(): argument 'size'"), given = read_ints(stride, strides, "set_(): argument 'stride'")
     cdef Tensor shape
+    cdef bint stays
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     if given and given != nd:
@@ -101,9 +105,14 @@ def set_to_part(Tensor self not None, source, storage_offset, size, stride=()):
         set_strides(shape, sizes, strides)
     else:
         shape = shape_sizes(nd, sizes, self.dt, self.dev)
+    stays = same_sizes(shape, self) and (not given or same_steps(shape, self))
+    if stays:
+        copy_geometry(self, shape)
     shape.offset = offset
     needed = bytes_reached(shape)
     if source.device is self.dev and needed > <int64_t>storage.nbytes_:      # of another device `set_memory` refuses
+        if stays and self.dev.type_code != KEY_META:
+            raise out_of_bounds(shape, needed, storage)
         resize_storage(storage, needed)
     set_memory(self, storage, offset, shape)
     return self

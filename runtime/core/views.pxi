@@ -27,10 +27,13 @@ cdef Tensor strided(Tensor t, int nd, const int64_t* sizes, const int64_t* strid
     set_strides(v, sizes, strides)
     needed = bytes_reached(v)
     if needed > <int64_t>t.storage.nbytes_:
-        raise RuntimeError(f"setStorage: sizes {list(v.shape)}, strides {list(v.stride())}, storage offset {v.offset}, and itemsize "
-                           f"{t.dt.itemsize} requiring a storage size of {needed} are out of bounds for storage of size "
-                           f"{t.storage.nbytes_}")
+        raise out_of_bounds(v, needed, t.storage)
     return v
+
+
+cdef object out_of_bounds(Tensor v, int64_t needed, UntypedStorage storage):
+    return RuntimeError(f"setStorage: sizes {list(v.shape)}, strides {list(v.stride())}, storage offset {v.offset}, and itemsize "
+                        f"{v.dt.itemsize} requiring a storage size of {needed} are out of bounds for storage of size {storage.nbytes_}")
 
 
 cdef int set_strides(Tensor v, const int64_t* sizes, const int64_t* strides) except -1:

@@ -42,6 +42,18 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
         t, s.untyped_storage(), 1, [2]
     ),
     "a part of a tensor": lambda torch, t, s: t.set_(s, 2, (2,), (2,)),
+    "a part of a view": lambda torch, t, s: t.set_(s[1:], 1, (2,)),
+    "a part of columns": lambda torch, t, s: t.set_(s.t(), 0, (2,)),
+    "as many, beyond the end": lambda torch, t, s: t.set_(s, 4, (4,)),
+    "as many, of a storage, beyond the end": lambda torch, t, s: t.set_(s.untyped_storage(), 4, (4,)),
+    "as many, strided as before, beyond the end": lambda torch, t, s: t.set_(s, 4, (4,), (1,)),
+    "as many": lambda torch, t, s: t.set_(s, 2, (4,)),
+    "as many, by strides that stay": lambda torch, t, s: t[::2].set_(s, 1, (2,)).tolist(),
+    "an overload's number": lambda torch, t, s: torch.ops.aten.set_.source_Storage(t, 3),
+    "an overload's number for a part": lambda torch, t, s: torch.ops.aten.set_.source_Storage_storage_offset(
+        t, 3, 0, []
+    ),
+    "an overload's tensor": lambda torch, t, s: torch.ops.aten.set_.source_Storage(t, s),
     "one element": lambda torch, t, s: t.set_(s.untyped_storage(), 5, (), ()),
     "nothing": lambda torch, t, s: t.set_(),
     "another dtype": lambda torch, t, s: t.set_(s.long()),

@@ -315,8 +315,10 @@ def copy_and_resize_meta(self: Tensor, dst: Tensor) -> Tensor:
 def set_to_part_of_tensor(
     self: Tensor, source: Tensor, storage_offset: int, size: Sequence[int], stride: Sequence[int]
 ) -> Tensor:
-    """Self made to show a part of ``source``'s memory."""
-    result: Tensor = self.set_(source.untyped_storage(), storage_offset, size, stride)
+    """Self made to show a part of ``source``'s memory, from where it begins."""
+    if not source.is_contiguous():
+        raise RuntimeError("passed in tensor to be used as storage must be contiguous")
+    result: Tensor = self.set_(source.untyped_storage(), storage_offset + source.storage_offset(), size, stride)
     return result
 
 
