@@ -1,4 +1,4 @@
-"""``mtcodegen import``: PyTorch's, ExecuTorch's and op-plugin's YAML files -> ours."""
+"""``mtcodegen import``: PyTorch's, ExecuTorch's and op-plugin's YAML files, and operator projects -> our YAML."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mtcodegen.cli.generate import say_done, wanted_changes
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.importer import Import, Note, import_files
+from mtcodegen.importer.op_project import is_op_project
 from mtcodegen.project.generate import name_faults
 from mtcodegen.project.output import apply
 from mtcodegen.project.pyproject import UsageError
@@ -25,13 +26,15 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 DESCRIPTION = (
     "Write our YAML from PyTorch's native_functions.yaml, ExecuTorch's functions.yaml or op-plugin's\n"
-    "op_plugin_functions.yaml. What has no form in our language is listed, and noted in comments."
+    "op_plugin_functions.yaml, or from the definition of an operator project (op_host/*.cpp with its\n"
+    "OpDef, or the JSON of msopgen). What has no form in our language is listed, and noted in comments."
 )
 EXAMPLES = (
     ("mtcodegen import native_functions.yaml --select 'relu,exp*' -o ops.yaml", "some of PyTorch's operators"),
     ("mtcodegen import native_functions.yaml --derivatives derivatives.yaml", "with their gradients"),
     ("mtcodegen import functions.yaml --schemas native_functions.yaml", "ExecuTorch's, which only name operators"),
     ("mtcodegen import op_plugin_functions.yaml --kernels my_package.kernels", "with kernels in a Python module"),
+    ("mtcodegen import op_host/add_custom.cpp -o ops.yaml", "the operator of a project, with its kernels to complete"),
     ("mtcodegen import native_functions.yaml --kernels my_package.kernels --modules my_package", "modules, no YAML"),
 )
 
@@ -53,7 +56,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help="the operators: names, name.overload, or patterns such as 'add*', with commas between (default: all)",
     )
-    parser.add_argument("--namespace", default="aten", help="namespace of the operators (default: aten)")
+    parser.add_argument(
+        "--namespace", default="aten", help="namespace of the operators (default: aten; npu for a project)"
+    )
     parser.add_argument("--kernels", default="", metavar="MODULE", help="the Python module that will have the kernels")
     parser.add_argument(
         "-o", "--output", type=path_name, metavar="FILE", help="the file to write (default: standard output)"
@@ -74,6 +79,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--namespace {options.namespace}: not the name of a namespace")
     if options.kernels and not all(_NAME.fullmatch(part) for part in options.kernels.split(".")):
         raise UsageError(f"--kernels {options.kernels}: not the name of a Python module")
+    if is_op_project(pathlib.Path(options.file)) and (options.derivatives or options.schemas or options.kernels):
+        raise UsageError("an operator project has its own schemas and kernels: no --derivatives, --schemas, --kernels")
     output = None if options.output is None else pathlib.Path(options.output)
     if output is not None and output.exists() and not options.force:
         raise UsageError(f"{output} is there already; --force writes over it")

@@ -19,6 +19,7 @@ from mtcodegen.importer.lower import schema_table, settle
 from mtcodegen.importer.model import Imported, Note
 from mtcodegen.importer.native import import_native
 from mtcodegen.importer.op_plugin import OpPluginReader, is_op_plugin, newest_derivatives
+from mtcodegen.importer.op_project import is_op_project, read_op_project
 from mtcodegen.importer.pytorch import (
     NativeFunction,
     check_derivatives,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from mtcodegen.importer.modules import Modules
 
 __all__ = ["Import", "import_files"]
+
+_PYTORCH, _PROJECT = "aten", "npu"  # namespaces
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +89,8 @@ def import_files(
     ``name.overload`` or patterns, none for all. ``kernels`` is the Python module that will have the kernels; without it
     the operators have none.
     """
+    if is_op_project(path):
+        return _op_project(path, select, namespace)
     document, found = read_document(path)
     if isinstance(document, Mapping) and "ops" in document.entries:
         hint = "nothing needs to be imported: run `mtcodegen` on it"
@@ -118,6 +123,17 @@ def import_files(
         return Import(tuple(in_source_order(found, paths)))
     sources = tuple(item.name for item in (path, derivatives) if item is not None)
     return Import((), namespace, sources, tuple(operators), (*left_out, *notes))
+
+
+def _op_project(path: pathlib.Path, select: Sequence[str], namespace: str) -> Import:
+    operators, found = read_op_project(path)
+    chosen = [item for item in operators if _matches(item, select)]
+    if select and not found:
+        found += _missing([item.schema for item in operators], select, path)
+    if found:
+        return Import(tuple(in_source_order(found, [str(path)])))
+    # No operator of a project is one of PyTorch's own.
+    return Import((), _PROJECT if namespace == _PYTORCH else namespace, (path.name,), tuple(chosen))
 
 
 def _derivatives(

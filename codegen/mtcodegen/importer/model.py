@@ -71,6 +71,7 @@ class Imported:
     autogen: tuple[str, ...] = ()  # the variants to make of it
     autogen_span: Span | None = None  # where they are asked for
     backward: str = ""  # `not_implemented` or `not_differentiable` for all arguments
+    suggested: tuple[str, ...] = ()  # lines of the entry that want something written: they become comments
     notes: list[Note] = field(default_factory=list)
 
     def add_variants(self, names: tuple[str, ...]) -> None:

@@ -49,6 +49,7 @@ def _operator(operator: Imported) -> list[str]:
         lines += ["  fake:", *(f"  - {rule}" for rule in rules)]
     if operator.kernels:
         lines += ["  kernels:", *(line for kernel in operator.kernels for line in _kernel(kernel))]
+    lines += [f"  # {line}" for line in operator.suggested]
     if operator.backward:
         lines.append(f"  backward: {operator.backward}")
     if operator.gradients:
