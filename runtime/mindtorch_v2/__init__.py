@@ -9,6 +9,7 @@ from typing import Any
 from . import backends as backends  # isort: skip  (before all that names a device)
 from . import (  # noqa: F401  (these fill the hooks of the core)
     _C,
+    _core,
     _indexing,
     _printing,
     _tensor_methods,
@@ -105,6 +106,8 @@ def _register_device_module(device_type: str, module: Any) -> None:
 
 def get_device_module(device: Any = None) -> Any:
     """The module of a device type, ``torch.npu`` of an NPU; of the accelerator unless one is given."""
+    if not (device is None or isinstance(device, (str, _core.device))):
+        raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
     name = backends._registration.private_use1_name() if device is None else backends.backend_of(device).name
     try:
         return getattr(sys.modules[__name__], name)

@@ -79,6 +79,31 @@ CALLS = {
         torch.overrides.handle_torch_function(1, (Override(),), 2)
         torch.overrides.handle_torch_function("x", relevant_args=(Override(),))
     """,
+    "devices and modes that are none": """
+        torch.autograd.set_multithreading_enabled(1)
+        torch.autograd.set_multithreading_enabled(None)
+        torch.autograd.set_multithreading_enabled(torch.tensor(True))
+        torch.autograd.set_multithreading_enabled(np.bool_(True))
+        type(torch.autograd.set_multithreading_enabled(True)).__name__
+        v.is_pinned("")
+        v.is_pinned(-1)
+        v.is_pinned("x")
+        v.is_pinned(v)
+        v.is_pinned(True)
+        v.is_pinned(2**70)
+        v.is_pinned(torch.Tensor)
+        v.is_pinned(None)
+        v.is_pinned("cpu:3")
+        v.to("meta").is_pinned("")
+        torch.get_device_module(2.5)
+        torch.get_device_module(True)
+        torch.get_device_module(np.int64(0))
+        torch.get_device_module(0)
+        torch.get_device_module(v)
+        torch.get_device_module("x")
+        torch.get_device_module("cpu") is torch.cpu
+        torch.get_device_module(torch.device("cpu")) is torch.cpu
+    """,
     "what is traced and checked": """
         torch.jit.trace(1, (v,), example_kwarg_inputs="cpu")
         torch.jit.trace(None, example_kwarg_inputs="cpu")

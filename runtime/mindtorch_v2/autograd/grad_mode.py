@@ -167,6 +167,7 @@ class set_multithreading_enabled(ContextDecorator):  # noqa: N801
     """
 
     def __init__(self, mode: bool) -> None:
+        check_flag("set_multithreading_enabled", "enabled", mode)
         self.mode, self._outer = mode, _multithreading.enabled
         _multithreading.enabled = mode
 

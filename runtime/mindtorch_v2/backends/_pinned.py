@@ -54,10 +54,11 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the tensor is in pinned host memory (for a device type, if one is given)."""
+    wanted = None if device is None else backend_of(device).name  # one that is none is refused wherever the tensor is
     if not self.is_cpu:
         return False
     found = _pinned.get(self.untyped_storage().data_ptr())
-    return found is not None and (device is None or backend_of(device).name == found)
+    return found is not None and wanted in (None, found)
 
 
 def _having(where: device | str | None) -> tuple[Backend, Memory]:
