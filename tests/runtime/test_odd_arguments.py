@@ -41,6 +41,11 @@ CALLS = {
         v.new_tensor(v, requires_grad=np.float32(1.5))
         torch.tensor(1.0, pin_memory=1)
         torch.tensor(v, pin_memory=True)
+        torch.autograd.set_multithreading_enabled(1)
+        torch.autograd.set_multithreading_enabled(None)
+        torch.autograd.set_multithreading_enabled(np.bool_(True))
+        torch.autograd.set_multithreading_enabled(torch.tensor(True))
+        torch.autograd.set_multithreading_enabled(torch.tensor([1.0, 2.0]))
     """,
     "values at indices": """
         v.index_put([m], torch.ones(1, 1))
@@ -64,6 +69,28 @@ CALLS = {
         v.__setitem__(1, torch.ones(1, 1)) or v
         v.__setitem__(m, torch.ones(1, 1, 2)) or v
         a.__setitem__(0, torch.ones(1, 1, 1)) or a
+    """,
+    "memory of another tensor": """
+        torch.zeros(0).set_(torch.arange(8.0)[2:], 0, (6,))
+        torch.zeros(0).set_(torch.arange(8.0)[2:], 1, (2, 2), (2, 1))
+        torch.zeros(0).set_(torch.arange(8.0)[2:], -1, (2,))
+        torch.zeros(0).set_(torch.arange(8.0)[2:], -3, (2,))
+        torch.zeros(0).set_(torch.arange(8.0)[2:], 1, (6,)).storage_offset()
+        torch.zeros(0).set_(torch.arange(12.0)[::2], 0, (3,))
+        torch.zeros(0).set_(a[:, :2], 0, (2, 2), (3, 1))
+        torch.zeros(0).set_(v, 1, (3,)).untyped_storage().nbytes()
+        torch.zeros(3).set_(v, 1, (3,))
+        torch.zeros(3).set_(v, 1, (3,), (1,))
+        torch.zeros(3).set_(v, 0, (3,))
+        torch.zeros(3).set_(v, 1, (3,), (2,)).untyped_storage().nbytes()
+        torch.zeros(2, 3).set_(v.untyped_storage(), 0, (2, 3))
+        torch.zeros(2, 3).set_(v.untyped_storage(), 0, (3, 2)).shape
+        torch.ops.aten.set_.source_Tensor_storage_offset(torch.zeros(3), v, 1, (3,))
+        torch.ops.aten.set_.source_Storage(v, 0)
+        torch.ops.aten.set_.source_Storage(v, None)
+        torch.ops.aten.set_.source_Storage_storage_offset(v, type, 2, [])
+        v.set_(0)
+        v.set_("x", 2, [])
     """,
     "destinations": """
         v.to()
