@@ -2,7 +2,8 @@
 
 cdef dict operators = {}                 # "ns::name.overload" -> OpOverload ("ns::name" for the default overload)
 
-cdef bint show_trace = bool(int(os.environ.get("MINDTORCH_SHOW_DISPATCH_TRACE") or "0"))
+cdef bint show_trace = any([int(os.environ.get(name) or "0")
+                           for name in ("TORCH_SHOW_DISPATCH_TRACE", "MINDTORCH_SHOW_DISPATCH_TRACE")])
 
 
 class TraceDepth(threading.local):
@@ -423,9 +424,15 @@ cdef inline object dispatch(OpOverload op, Bound* bound, uint64_t keys):
 
 
 cdef object dispatch_traced(OpOverload op, int key, Bound* bound, uint64_t keys, str what):
-    trace_line(what, op, key)
+    # Which backend makes a tensor is settled at the call here; in PyTorch a kernel at BackendSelect finds it and calls on.
+    cdef bint recorded = op.recorded_at >> key & 1
+    cdef bint selects = op.sig.device_arg >= 0 and not op.sig.tensor_args and not op.sig.has_lists and what == "call" \
+        and (recorded or key <= KEY_META)
+    trace_line(what, op, KEY_BACKEND_SELECT if selects else key)
     trace_depth.depth += 1
     try:
+        if selects and not recorded:
+            return dispatch_traced(op, key, bound, keys, "redispatch")
         return dispatch_at(op, key, bound, keys)
     finally:
         trace_depth.depth -= 1

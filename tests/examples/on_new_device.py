@@ -15,13 +15,14 @@ from typing import Any
 EXAMPLES = Path(__file__).parents[2] / "examples"
 sys.path[:0] = [str(EXAMPLES / "new_device"), str(EXAMPLES / "scaled_add")]
 
+import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import tile  # noqa: E402
 
 import mindtorch_v2 as torch  # noqa: E402
 from mindtorch_v2 import _core  # noqa: E402
 from mindtorch_v2.backends import FallbackWarning, cpu_fallback  # noqa: E402
-from mindtorch_v2.library import Library  # noqa: E402
+from mindtorch_v2.library import Library, operator_status, status_table  # noqa: E402
 
 GROWING = ("set_.source_Tensor_storage_offset", "resize_")
 EMPTY = ("empty.memory_format", "empty_like", "empty_strided", "new_empty", *GROWING)
@@ -120,11 +121,84 @@ def fallback() -> None:
     with pytest.raises(NotImplementedError, match="aten::sin"):
         x.sin()
     library._destroy()
+    assert operator_status("aten::sin", "tile") == "absent"
     selective = Library("aten", "IMPL")
     selective.impl_fallback("sin", cpu_fallback, "PrivateUse1")
     x.sin()
+    states = status_table("tile")
+    assert (states["aten::sin"], states["aten::cos"], states["aten::zeros"]) == ("fallback", "absent", "composite")
+    assert states["aten::neg"] == "native"
     with pytest.raises(NotImplementedError, match="aten::cos"):
         x.cos()
+
+
+def stubs() -> None:
+    """The loop alone, of the device's own: all else about the operator is as on the CPU."""
+    seen: list[Any] = []
+
+    def absolute(out: Any, x: Any) -> None:
+        seen.append((x.dtype, out.shape == x.shape, x.dim(), x.is_contiguous(), x.is_tile))
+        np.abs(tile.array(x), out=tile.array(out))
+
+    def plus(out: Any, x: Any, y: Any = None, *, other: Any = None, alpha: Any = 1) -> None:
+        tile.array(out)[...] = tile.array(x) + alpha * (other if y is None else tile.array(y))
+
+    def equal(out: Any, x: Any, y: Any = None, *, other: Any = None) -> None:
+        np.equal(tile.array(x), other if y is None else tile.array(y), out=tile.array(out))
+
+    for name, function in (("abs_stub", absolute), ("add_stub", plus), ("eq_stub", equal)):
+        tile.aten.impl_stub(name, function)
+    torch.tile.fallback_report()
+    x, y = torch.arange(-6.0, 6).reshape(3, 4), torch.arange(4.0)
+    calls: list[Any] = [
+        lambda a, b: a.abs(),
+        lambda a, b: a.t().abs(),
+        lambda a, b: a[:, ::2].abs(),
+        lambda a, b: a[0, 0].abs(),
+        lambda a, b: a[:0].abs(),
+        lambda a, b: a.int().abs(),
+        lambda a, b: a.clone().abs_(),
+        lambda a, b: a.clone().t().abs_(),
+        lambda a, b: a + b,
+        lambda a, b: b + a,
+        lambda a, b: torch.add(a.int(), b, alpha=3),
+        lambda a, b: a.int() + 2.5,
+        lambda a, b: a.int() + torch.tensor(2.5),
+        lambda a, b: a.clone().add_(b, alpha=2),
+        lambda a, b: a.clone().t()[:, :1].add_(b[:, None]),
+        lambda a, b: a == b,
+        lambda a, b: a == 2,
+        lambda a, b: a.int() == b.double(),
+    ]
+    for number, call in enumerate(calls):
+        got, expected = call(x.tile(), y.tile()), call(x, y)
+        assert same(got, expected, values=True), (number, got, expected)
+    assert set(seen) == {(torch.float32, True, 1, True, True), (torch.int32, True, 1, True, True)}
+    assert not {"aten::abs", "aten::abs_", "aten::add.Tensor", "aten::eq.Tensor"} & set(torch.tile.fallback_report())
+    leaf = x.tile().requires_grad_()
+    leaf.abs().sum().backward()
+    assert leaf.grad.tolist() == x.sign().tolist()
+    view = x.tile()
+    version = view._version
+    view[1].abs_()
+    assert (view.tolist()[1], view._version) == (x[1].abs().tolist(), version + 1)
+    with pytest.raises(RuntimeError, match="Shape mismatch"):
+        x.tile() + torch.ones(5).tile()
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        x.int().tile().add_(1.5)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.zeros(1).tile().expand(3).abs_()
+    with pytest.raises(RuntimeError, match="is no stub"):
+        tile.aten.impl_stub("sum_stub", absolute)
+    with pytest.raises(RuntimeError, match="is no stub"):
+        tile.aten.impl_stub("abs", absolute)
+    with pytest.raises(TypeError, match="required to be a callable"):
+        tile.aten.impl_stub("abs_stub", 3)
+    names = ("abs", "abs_", "add.Tensor", "add_.Tensor", "eq.Tensor")
+    states = [operator_status(f"aten::{name}", "tile") for name in names]
+    assert states == ["native", "composite", "native", "native", "native"]
+    tile.aten._destroy()
+    assert operator_status("aten::abs", "tile") == "fallback"
 
 
 def training() -> None:

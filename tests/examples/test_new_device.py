@@ -12,7 +12,7 @@ import pytest
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("part", ["minimal", "methods", "fallback", "training", "operators", "tables"])
+@pytest.mark.parametrize("part", ["minimal", "methods", "fallback", "stubs", "training", "operators", "tables"])
 def test_on_the_device(part: str, repo_root: Path, child_env: dict[str, str]) -> None:
     command = [sys.executable, "-m", "tests.examples.on_new_device", part]
     done = subprocess.run(command, cwd=repo_root, env=child_env, capture_output=True, text=True)

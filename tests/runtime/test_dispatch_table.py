@@ -294,3 +294,30 @@ t.ops.trace.outer(x)
         "  [call] op=[trace::inner], key=[AutogradCPU]",
         "   [redispatch] op=[trace::inner], key=[CPU]",
     ]
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("variable", ["TORCH_SHOW_DISPATCH_TRACE", "MINDTORCH_SHOW_DISPATCH_TRACE"])
+def test_the_trace_shows_backend_select_for_what_makes_tensors(
+    variable: str, grad: bool, child_env: dict[str, str]
+) -> None:
+    code = f"""
+import mindtorch_v2 as t, sys
+with t.set_grad_enabled({grad}):
+    print("----", file=sys.stderr, flush=True)
+    t.ops.aten.empty.memory_format([2])
+    t.ops.aten.zeros.default([2], device="meta")
+    with t.inference_mode():
+        t.ops.aten.empty.memory_format([2])
+    print("----", file=sys.stderr, flush=True)
+"""
+    env = {**child_env, variable: "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stderr.split("----\n")[1].splitlines() == [
+        "[call] op=[aten::empty.memory_format], key=[BackendSelect]",
+        " [redispatch] op=[aten::empty.memory_format], key=[CPU]",
+        "[call] op=[aten::zeros], key=[BackendSelect]",
+        " [redispatch] op=[aten::zeros], key=[Meta]",
+        "[call] op=[aten::empty.memory_format], key=[BackendSelect]",
+        " [redispatch] op=[aten::empty.memory_format], key=[CPU]",
+    ]

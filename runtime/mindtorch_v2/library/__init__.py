@@ -22,6 +22,7 @@ from ._inference import infer_schema
 from ._kernel_function import get_kernel
 from ._library import Library, fallthrough_kernel, register
 from ._opcheck import OpCheckError, opcheck
+from ._status import operator_status, status_table
 from ._tags import Tag
 from ._tangents import tangent
 
@@ -47,6 +48,7 @@ __all__ = [
     "infer_schema",
     "mindspore_kernel",
     "opcheck",
+    "operator_status",
     "python_function",
     "register",
     "register_autocast",
@@ -55,5 +57,6 @@ __all__ = [
     "register_kernel",
     "register_torch_dispatch",
     "register_vmap",
+    "status_table",
     "tangent",
 ]

@@ -283,6 +283,24 @@ class Library:
             kernel = functools.wraps(fn)(lambda *args, **kwargs: fn(overload, *args, **kwargs))
         self.impl(overload, kernel, dispatch_key, with_keyset=with_keyset, source=caller())
 
+    def impl_stub(self, stub_name: str, fn: Callable[..., Any], dispatch_key: str = "") -> None:
+        """Registers the loop of an operator that works element by element: ``fn(out, *operands, **others)``.
+
+        ``"add_stub"`` stands for the overloads of `add` and `add_` that have kernels. ``out`` and the operands are on
+        the device, contiguous, of one dimension, length and dtype (of a result of truth values: the operands');
+        ``others`` are the arguments that are no tensors. What the operator checks and allocates, and how its arguments
+        are broadcast and converted, is done.
+        Raises RuntimeError where no such operator has kernels.
+        """
+        from ._stubs import operators_of_stub, stub_kernel  # a program without stubs starts without it
+
+        self._require_alive()
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        place = caller()
+        for overload in operators_of_stub(self.ns, stub_name):
+            self.impl(overload, stub_kernel(overload, fn), dispatch_key, source=place)
+
     def register_fake(
         self,
         op_name: str | OpOverload,

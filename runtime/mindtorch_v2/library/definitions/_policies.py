@@ -95,7 +95,9 @@ def fallback_kernel(overload: OpOverload, policy: str, devices: Sequence[str]) -
         there = ", ".join(sorted(device.lower() for device in devices))
         raise NotImplementedError(f"{overload.name()} has no kernel for this device: it has kernels for {there}")
 
-    return over_cpu if policy == "cpu" else refuse
+    kernel = over_cpu if policy == "cpu" else refuse
+    kernel.runs_elsewhere = policy  # type: ignore[attr-defined]  # for `operator_status`
+    return kernel
 
 
 def _write_back(target: Any, value: Any) -> None:
