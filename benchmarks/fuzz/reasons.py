@@ -232,6 +232,7 @@ REASONS = (
         _kinds("accepted"),
         lambda call, ours, theirs: (
             re.search("pin_memory=True requires|does not support pinned memory", _message(theirs)) is not None
+            or ("npu" in call.source() and _message(theirs) == "CPU device type not an accelerator.")
         ),
     ),
     Reason(
