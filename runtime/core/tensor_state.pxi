@@ -106,10 +106,11 @@ def set_to_part(Tensor self not None, source, storage_offset, size, stride=()):
     else:
         shape = shape_sizes(nd, sizes, self.dt, self.dev)
     stays = same_sizes(shape, self) and (not given or same_steps(shape, self))
-    if stays:
-        copy_geometry(self, shape)
     shape.offset = offset
     needed = bytes_reached(shape)
+    if stays:
+        copy_geometry(self, shape)
+        needed = max(needed, bytes_reached(shape))       # in PyTorch a row-major self of that size must have room, too
     if source.device is self.dev and needed > <int64_t>storage.nbytes_:      # of another device `set_memory` refuses
         if stays and self.dev.type_code != KEY_META:
             raise out_of_bounds(shape, needed, storage)

@@ -82,6 +82,9 @@ CALLS = {
         torch.zeros(3).set_(v, 1, (3,))
         torch.zeros(3).set_(v, 1, (3,), (1,))
         torch.zeros(3).set_(v, 0, (3,))
+        torch.zeros(5).as_strided((3, 3), (1, 1)).set_(torch.arange(9.0).reshape(3, 3), 1, (3, 3))
+        torch.zeros(5).as_strided((3, 3), (1, 1)).set_(torch.arange(9.0).reshape(3, 3), 0, (3, 3))
+        torch.zeros(5).as_strided((3, 3), (1, 1)).set_(torch.arange(9.0).reshape(3, 3), 1, (3, 3), (1, 1))
         torch.zeros(3).set_(v, 1, (3,), (2,)).untyped_storage().nbytes()
         torch.zeros(2, 3).set_(v.untyped_storage(), 0, (2, 3))
         torch.zeros(2, 3).set_(v.untyped_storage(), 0, (3, 2)).shape
