@@ -73,6 +73,33 @@ def test_list_as_json(project, capsys):
     }
 
 
+def test_how_each_runs_on_every_device(project, capsys):
+    assert main(["list", "--status", "ops.yaml"]) == 0
+    assert capsys.readouterr().out == (
+        "          cpu        npu        cuda       mps        meta\n"
+        "t::f      native     native     native     absent     native\n"
+        "t::f.two  composite  composite  composite  composite  composite\n"
+        "t::g      native     fallback   absent     absent     native\n"
+    )
+    assert main(["list", "--status", "--format", "json", "ops.yaml"]) == 0
+    found = {entry["name"]: entry["status"]["npu"] for entry in json.loads(capsys.readouterr().out)}
+    assert found == {"t::f": "native", "t::f.two": "composite", "t::g": "fallback"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("", ["native", "fallback", "absent", "absent", "native"]),
+        ("  fallback: cpu\n", ["native", "fallback", "fallback", "fallback", "native"]),
+        ("  fallback: error\n", ["native", "absent", "absent", "absent", "native"]),
+    ],
+)
+def test_what_runs_without_a_kernel(project, capsys, policy, expected):
+    (project / "ops.yaml").write_text(OPS[: OPS.index("- func: f(")] + OPS[OPS.index("- func: g(") :] + policy)
+    assert main(["list", "--status", "--format", "json", "ops.yaml"]) == 0
+    assert list(json.loads(capsys.readouterr().out)[0]["status"].values()) == expected
+
+
 def test_built_in_operators(project, capsys):
     assert main(["list", "--built-in", "ops.yaml"]) == 0
     shown = capsys.readouterr().out

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 import mindtorch_v2 as torch
@@ -69,6 +73,14 @@ def test_every_operator_has_a_state_everywhere() -> None:
         assert len(states) == len([name for name in _core.operator_names() if name.startswith("aten::")])
         assert set(states.values()) <= {"native", "composite", "fallback", "absent"}
     assert "absent" not in status_table("npu").values()
+
+
+def test_the_generator_says_what_the_runtime_does(child_env: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "mtcodegen", "list", "--built-in", "--status", "--format", "json"]
+    done = subprocess.run(command, env=child_env, capture_output=True, text=True, check=True)
+    said = {entry["name"]: entry["status"] for entry in json.loads(done.stdout)}
+    assert len(said) > 300
+    assert said == {name: {device: operator_status(name, device) for device in said[name]} for name in said}
 
 
 def test_unknown_ones() -> None:

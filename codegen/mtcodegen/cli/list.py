@@ -10,6 +10,8 @@ from typing import Any
 
 from mtcodegen.cli.common import add_inputs, named_inputs, report, status
 from mtcodegen.entries.model import OpSpec
+from mtcodegen.entries.states import states
+from mtcodegen.entries.validate import device_keys
 from mtcodegen.project.loading import load_inputs
 from mtcodegen.system.paths import data_folder
 
@@ -20,6 +22,7 @@ EXAMPLES = (
     ("mtcodegen list", "the operators of pyproject.toml"),
     ("mtcodegen list ops.yaml", "those of one file"),
     ("mtcodegen list --built-in | grep softmax", "those that come with the runtime"),
+    ("mtcodegen list --status ops.yaml", "how each runs on every device"),
     ("mtcodegen list --format json ops.yaml", "for programs"),
 )
 
@@ -28,6 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_inputs(parser)
     add_listing(parser)
+    help_ = "how each runs on every device: native (a kernel there), composite (made of others), fallback, or absent"
+    parser.add_argument("--status", action="store_true", help=help_)
 
 
 def add_listing(parser: argparse.ArgumentParser) -> None:
@@ -40,14 +45,21 @@ def run(options: argparse.Namespace) -> int:
     """List. Faults in the files are reported, and what can be read is listed all the same."""
     specs, code = specs_of(options, options.files)
     if options.format == "json":
-        sys.stdout.write(json.dumps([_object(spec) for spec in specs], indent=2) + "\n")
-        return code
-    rows = [(spec.schema.qualname, devices_of(spec), gradient_of(spec), _declared(spec)) for spec in specs]
-    widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
-    for row in rows:
-        sys.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)))
-        sys.stdout.write(f"  {row[3]}\n")
+        found = [_object(spec) | ({"status": states(spec)} if options.status else {}) for spec in specs]
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    elif options.status:
+        _write([("", *device_keys()), *((spec.schema.qualname, *states(spec).values()) for spec in specs)])
+    else:
+        _write([(spec.schema.qualname, devices_of(spec), gradient_of(spec), _declared(spec)) for spec in specs])
     return code
+
+
+def _write(rows: Sequence[Sequence[str]]) -> None:
+    """Rows as a table, whose last column is as wide as it comes."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        sys.stdout.write("  ".join([*cells, row[-1]]) + "\n")
 
 
 def specs_of(options: argparse.Namespace, files: Sequence[str]) -> tuple[list[OpSpec], int]:

@@ -24,7 +24,7 @@ from mtcodegen.system.paths import data_folder
 if TYPE_CHECKING:
     import jsonschema
 
-__all__ = ["json_schema", "plain_type", "to_python", "validate"]
+__all__ = ["device_keys", "fallbacks", "json_schema", "plain_type", "to_python", "validate"]
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F]+|0o[0-7]+)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
@@ -71,6 +71,12 @@ def device_keys() -> dict[str, str]:
     """The dispatch key of each device that kernels may be for, by its name in the YAML."""
     keys: dict[str, str] = json_schema()["$defs"]["device"]["dispatchKeys"]
     return keys
+
+
+def fallbacks() -> dict[str, str]:
+    """The devices whose operators without a kernel run on another one, unless an entry says otherwise, and on which."""
+    found: dict[str, str] = json_schema()["$defs"]["device"]["fallbacks"]
+    return found
 
 
 def validate(document: Node) -> list[Diagnostic]:

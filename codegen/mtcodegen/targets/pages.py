@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mtcodegen.entries.composite import is_composite
 from mtcodegen.entries.model import (
@@ -19,6 +19,7 @@ from mtcodegen.entries.model import (
     PythonFunction,
     Variant,
 )
+from mtcodegen.entries.states import states
 from mtcodegen.system.values import dataclass
 
 __all__ = ["Page", "plan_page"]
@@ -84,12 +85,21 @@ def _text(formula: Formula) -> str:
 
 
 def _facts(spec: OpSpec) -> list[Row]:
-    facts = [Row("tags", ", ".join(spec.tags))] if spec.tags else []
+    facts = [Row("status", "", _status(states(spec)))]
+    facts += [Row("tags", ", ".join(spec.tags))] if spec.tags else []
     facts += [Row("callable as", " and ".join(spec.variants))] if "method" in spec.variants else []
     facts += [Row("without a kernel", spec.fallback)] if spec.fallback else []
     updated = ", ".join(name.value for name in spec.graph_update)
     facts += [Row("updated in a captured graph", updated)] if updated else []
     return facts + [Row(f"autocast on {cast.device}", cast.policy) for cast in spec.autocast]
+
+
+def _status(found: Mapping[str, str]) -> str:
+    """The states of an operator, and the devices that each is on."""
+    if len(set(found.values())) == 1:
+        return f"{next(iter(found.values()))} on every device"
+    kinds = {kind: [device for device in found if found[device] == kind] for kind in dict.fromkeys(found.values())}
+    return "; ".join(f"{kind} on {', '.join(there)}" for kind, there in kinds.items())
 
 
 def _kernel(kernel: KernelSpec) -> Row:
