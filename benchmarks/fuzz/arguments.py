@@ -79,7 +79,8 @@ def _mixed(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """The finaliser of SplitMix64 (Steele, Lea and Flood 2014): words that differ in a bit differ in half of them."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+    mixed: npt.NDArray[np.uint64] = words ^ (words >> np.uint64(31))
+    return mixed
 
 
 def draw(pool: Pool, seed: int, number: int) -> Call:

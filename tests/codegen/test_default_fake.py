@@ -44,6 +44,12 @@ def test_it_may_be_a_function(tmp_path):
     assert 'op.python("m:shape", device="Meta")' in files["ops.py"]
 
 
+def test_a_function_allocates_nothing_for_a_launch(tmp_path):
+    text = entry("f(Tensor x) -> Tensor")
+    shown = findings(tmp_path, text.replace('{shape: x.shape, dtype: "result_type(x, 1.0)"}', "{python: 'm:shape'}"))
+    assert "ops.yaml:6:27: error[MT314]: nothing says how to allocate the outputs of this kernel" in shown
+
+
 def test_where_it_does_not_fit_the_entry_is_named(tmp_path):
     shown = findings(tmp_path, entry("f(Tensor y) -> Tensor", LAUNCHED.replace("desc(x)", "desc(y)")))
     assert "ops.yaml:3:15: error[MT204]: `x` is not an argument of my::f" in shown

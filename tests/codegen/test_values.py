@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -52,10 +53,11 @@ def test_what_changes_is_no_key() -> None:
         hash(Counter(1))
 
 
-def test_the_type_checker_refuses_to_change_a_value(tmp_path: Path) -> None:
+def test_the_type_checker_refuses_to_change_a_value(tmp_path: Path, repo_root: Path) -> None:
     require("mypy")
     path = tmp_path / "shift.py"
     path.write_text(SHIFT)
     command = [sys.executable, "-m", "mypy", "--strict", path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    env = {**os.environ, "MYPYPATH": str(repo_root / "codegen")}
+    done = subprocess.run(command, cwd=repo_root, env=env, capture_output=True, text=True, check=False)
     assert 'error: Property "start" defined in "Text" is read-only' in done.stdout

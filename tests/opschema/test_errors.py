@@ -107,10 +107,10 @@ def test_the_error_shows_the_place() -> None:
     ids=["arrows", "digits", "outs"],
 )
 def test_a_long_text_takes_no_longer_than_its_length(text: str) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     with contextlib.suppress(SchemaError):
         parse_schema(text)
-    assert time.perf_counter() - start < 2
+    assert time.thread_time() - start < 2
 
 
 @pytest.mark.parametrize(

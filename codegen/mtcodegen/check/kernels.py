@@ -292,7 +292,8 @@ def _check_outputs(body: Launch, scope: OpScope, span: Span) -> None:
                 Code.MT308, f"the output is {ret.type}, which a launched kernel cannot return", span, "use `python`"
             )
             return
-    if fresh_returns(spec.schema) and not spec.fakes and ("fake" in spec.place or not needs_fake(spec)):
+    ruled = "fake" in spec.place or spec.fake_function is not None  # the function may be the file's
+    if fresh_returns(spec.schema) and not spec.fakes and (ruled or not needs_fake(spec)):
         hint = "give `fake` as `like:` or `shape:`"
         hint += ", in place of the kernel for `meta`" if _has_meta_kernel(spec) else ""
         scope.fault(Code.MT314, "nothing says how to allocate the outputs of this kernel", span, hint)
