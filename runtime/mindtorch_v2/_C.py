@@ -75,6 +75,35 @@ def _get_privateuse1_backend_name() -> str:
     return _registration.private_use1_name()
 
 
+def _rename_privateuse1_backend(name: str) -> None:
+    """Makes PrivateUse1 the key of a device type of that name: `torch.utils.rename_privateuse1_backend`."""
+    _registration.rename_private_use1(name)
+
+
+def _dispatch_num_backends() -> int:
+    """How many backends there are keys for."""
+    return len(_core.backend_keys())
+
+
+def _dispatch_find_schema_or_throw(name: str, overload_name: str) -> OpOverload:
+    """The operator of a name and an overload's name, to be called. Raises RuntimeError where there is none."""
+    full_name = f"{name}.{overload_name}" if overload_name else name
+    overload = _core.find_operator(full_name)
+    if overload is None:
+        raise RuntimeError(f"Could not find schema for {name}.{overload_name}")
+    return overload
+
+
+def _dispatch_call_boxed(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
+    """Calls what `_dispatch_find_schema_or_throw` found."""
+    return op(*args, **kwargs)
+
+
+def _dispatch_find_dangling_impls() -> list[str]:
+    """The kernels of operators that nobody defined: none, as `Library.impl` refuses them."""
+    return []
+
+
 def _dispatch_is_alias_key(key: str) -> bool:
     """Whether a key stands for several, for registration."""
     _mask(key)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2
+from mindtorch_v2 import _C
 from tests.runtime.both import agree, fresh_namespace
 
 REGISTERED = (
@@ -321,3 +322,18 @@ with t.set_grad_enabled({grad}):
         "[call] op=[aten::empty.memory_format], key=[BackendSelect]",
         " [redispatch] op=[aten::empty.memory_format], key=[CPU]",
     ]
+
+
+def test_an_operator_found_by_name_and_overload() -> None:
+    def case(torch: Any, name: str, overload: str) -> Any:
+        op = torch._C._dispatch_find_schema_or_throw(name, overload)
+        return torch._C._dispatch_call_boxed(op, torch.ones(2), torch.ones(2)).tolist()
+
+    agree(lambda torch: case(torch, "aten::add", "Tensor"))
+    agree(lambda torch: case(torch, "aten::add", "nothing"), "Could not find schema for aten::add.nothing")
+    agree(lambda torch: case(torch, "aten::nothing", ""), "Could not find schema for aten::nothing.")
+    agree(lambda torch: torch._C._dispatch_find_dangling_impls())
+
+
+def test_each_backend_key_is_counted() -> None:
+    assert _C._dispatch_num_backends() >= len(mindtorch_v2.backends.all_backends())
