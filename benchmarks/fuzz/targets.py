@@ -48,7 +48,7 @@ APPLIED = frozenset(("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hess
 # What changes the process for whoever comes next runs in a child of it.
 _CHANGES = re.compile(
     r"^_?(un)?(set|push|pop|register|install|uninstall|impl|define|use|reset|count|hide|change|add$|discard|remove|py_impl|"
-    r"autocast_|clear|enter_|exit_|__enter__|__call__$)"
+    r"autocast_|clear|enter_|exit_|take_|rename|generate_methods|__enter__|__call__$)"
 )
 _CHANGING_MODULES = ("library.", "overrides.", "npu.", "_core.npu_")
 # Methods of every object, that would say nothing of this one; and those that are not called with a self.
