@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 
@@ -82,25 +83,26 @@ def build_ascendc(
     compiler = _compiler("CXX", "g++")
     includes = paths.simulator_includes()
     simulator = Path(library).resolve() if library is not None else paths.simulator_library()
-    command = [
+    headers = [_contents(path) for folder in includes for path in sorted(folder.rglob("*.h"))]
+    common = [
         *compiler,
         *_ASCENDC_FLAGS,
         *(_checked_flags(compiler) if checking() else ()),
-        *(f"-I{Path(folder).resolve()}" for folder in include_dirs),
         *(argument for folder in includes for argument in ("-isystem", str(folder))),
-        *flags,
     ]
+    command = [*common, *(f"-I{Path(folder).resolve()}" for folder in include_dirs), *flags]
 
     header = device_header(name, hosts, defines) if hosts else ""
 
     def build(folder: Path) -> set[Path]:
-        read: set[Path] = set()
-        objects = []
-        compile_ = command
+        precompiled = _precompiled(common, build_cache.digest(headers))
+        compile_ = [*command, *([f"-I{precompiled.parent}"] if precompiled else [])]
         if header:
             (folder / "host_tiling.h").write_text(header)
-            compile_ = [*command, "-include", str(folder / "host_tiling.h")]
+            compile_ = [*compile_, "-include", str(folder / "host_tiling.h")]
         defined: dict[str, KernelSignature] = {}
+        read: set[Path] = set()
+        units = []
         for index, source in enumerate(files):
             expanded = _preprocess(name, compile_, source)
             kernels = scan_kernels(expanded, str(source))
@@ -108,19 +110,42 @@ def build_ascendc(
                 _refuse_duplicate(name, defined, kernel)
             queue = launch_function(uses_block_barrier(expanded, str(source), includes))
             stub = _write_stub(folder, index, source, expanded, kernels, queue, read)
-            compile_stub = [*compile_, "-iquote", str(source.parent), "-x", "c++"]
-            objects.append(_compile(name, compile_stub, stub, stub.with_suffix(".o"), read))
+            units.append(([*compile_, "-iquote", str(source.parent), "-x", "c++"], stub))
         if not defined:
             raise BuildError(
                 f"kernel library {name!r}: no kernel in {', '.join(map(str, files))}; "
                 'expected a definition like extern "C" __global__ __aicore__ void kernel(GM_ADDR x, ...)'
             )
+        objects = _compile_all(name, units, read)
         _link(name, compiler, objects, [str(simulator), f"-Wl,-rpath,{simulator.parent}"], folder / f"lib{name}.so")
-        return read
+        own = [precompiled.parent, *includes] if precompiled else includes  # which the recipe has
+        return {path for path in read if not any(folder in path.parents for folder in own)}
 
-    headers = (path for folder in includes for path in sorted(folder.rglob("*.h")))
-    recipe = _recipe("ascendc", name, command, compiler, files, [str(simulator), header, *map(_contents, headers)])
+    recipe = _recipe("ascendc", name, command, compiler, files, [str(simulator), header, *headers])
     return build_cache.cached(recipe, f"lib{name}.so", build)
+
+
+def _precompiled(command: Sequence[str], headers: str) -> Path | None:
+    """What every stub begins with, compiled for a set of flags, once a second library wants it.
+
+    It stands where the compiler finds it before the header. With definitions that concern the headers the compiler
+    does not take it, and reads them. None where there is none: it saves time and nothing depends on it.
+    """
+    product = "mtsim_stub.h.gch"
+
+    def build(folder: Path) -> tuple[Path, ...]:
+        header = paths.simulator_includes()[-1] / "mtsim_stub.h"
+        _run("mtsim_stub.h", [*command, "-x", "c++-header", "-o", str(folder / product), str(header)])
+        return ()
+
+    compiler = command[: command.index(_ASCENDC_FLAGS[0])]
+    recipe = _recipe("headers", product, command, compiler, (), [headers])
+    if build_cache.is_first(recipe):
+        return None
+    try:
+        return build_cache.cached(recipe, product, build).resolve()
+    except BuildError:  # of a full disk, say, which the library itself may still fit
+        return None
 
 
 def build_native(
@@ -283,6 +308,12 @@ def _compile(name: str, command: Sequence[str], source: Path, output: Path, read
     _run(name, [*command, "-c", "-MD", "-MF", str(depfile), "-o", str(output), str(source)])
     read.update(_dependencies(depfile.read_text()))
     return output
+
+
+def _compile_all(name: str, units: Sequence[tuple[Sequence[str], Path]], read: set[Path]) -> list[Path]:
+    """Compiles each source by its command, as many at a time as there are processors. The first error is raised."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda unit: _compile(name, unit[0], unit[1], unit[1].with_suffix(".o"), read), units))
 
 
 def _dependencies(depfile: str) -> set[Path]:

@@ -70,6 +70,19 @@ def cached(recipe: str, filename: str, build: Callable[[Path], Iterable[Path]]) 
     return found
 
 
+def is_first(recipe: str) -> bool:
+    """Whether nobody has asked this of the recipe before; also where the cache cannot be written."""
+    marker = cache_root() / "kernels" / f"{recipe}.lock"
+    try:
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
 def _build(root: Path, recipe: str, filename: str, build: Callable[[Path], Iterable[Path]]) -> None:
     workspace = Path(tempfile.mkdtemp(prefix="build-", dir=root))
     try:

@@ -1,0 +1,111 @@
+"""The headers of kernels, compiled once; and sources of a library, compiled side by side."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mindtorch_v2.npu import BuildError, acl, build
+
+pytestmark = pytest.mark.skipif(not acl.library().simulated, reason="CANN compiles kernels for hardware")
+KERNEL = '#include "kernel_operator.h"\nextern "C" __global__ __aicore__ void NAME(GM_ADDR x) { BODY }\n'
+
+
+@pytest.fixture
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What the compiler is called with, in an empty cache."""
+    monkeypatch.setenv("MINDTORCH_CACHE_DIR", str(tmp_path / "cache"))
+    called: list[list[str]] = []
+    run = build._run
+
+    def record(name: str, command: Sequence[str]) -> str:
+        called.append(list(command))
+        return run(name, command)
+
+    monkeypatch.setattr(build, "_run", record)
+    return called
+
+
+def write(folder: Path, name: str, body: str = "x[0] = 1;") -> Path:
+    path = folder / f"{name}.cpp"
+    path.write_text(KERNEL.replace("NAME", name).replace("BODY", body))
+    return path
+
+
+def dependencies(cache: Path) -> set[str]:
+    """All files that the libraries of a cache were built from."""
+    return {path for manifest in cache.glob("*.json") for path in json.loads(manifest.read_text())}
+
+
+def precompiled(command: Sequence[str], source: Path) -> list[str]:
+    """The precompiled headers that the compiler takes for a source, among those that it finds."""
+    options = [word for word in command[: command.index("-x")] if not word.startswith("-iquote")]
+    stub = source.with_suffix(".stub.cpp")
+    stub.write_text("#include <mtsim_stub.h>\n")
+    done = subprocess.run([*options, "-H", "-fsyntax-only", str(stub)], capture_output=True, text=True, check=True)
+    return [line for line in done.stderr.splitlines() if line.startswith("! ")]
+
+
+def test_headers_are_compiled_for_the_second_library(tmp_path: Path, commands: list[list[str]]) -> None:
+    cache = tmp_path / "cache" / "kernels"
+    taken = []
+    for index, name in enumerate(("first", "second", "third")):
+        commands.clear()
+        source = write(tmp_path, name)
+        library = build.build_ascendc(name, [source])
+        assert library.is_file()
+        compiled = [command for command in commands if "c++-header" in command]
+        assert len(compiled) == (1 if index == 1 else 0)
+        [made] = [command for command in commands if "-c" in command]
+        taken.append(len(precompiled(made, source)))
+        listed = dependencies(cache)
+        assert str(source) in listed
+        assert not [path for path in listed if path.endswith(".gch")]  # whose headers the recipe has
+    assert taken == [0, 1, 1]
+    assert len([*cache.glob("*/mtsim_stub.h.gch")]) == 1
+    commands.clear()
+    build.build_ascendc("third", [write(tmp_path, "third")])
+    assert commands == []  # the library is there
+
+
+def test_definitions_that_concern_the_headers_are_followed(tmp_path: Path, commands: list[list[str]]) -> None:
+    body = "static_assert(AscendC::TOTAL_UB_SIZE == WANTED); x[0] = 1;"
+    sizes = {"2201": "192 * 1024 - 256", "2002": "256 * 1024"}
+    for round_ in range(2):
+        for chip, size in sizes.items():
+            source = write(tmp_path, f"k{chip}_{round_}", body.replace("WANTED", size))
+            flags = [f"-D__NPU_ARCH__={chip}"]
+            assert build.build_ascendc(source.stem, [source], flags=flags).is_file()
+    assert len([command for command in commands if "c++-header" in command]) == 1
+
+
+def test_a_library_is_built_where_headers_cannot_be_compiled(
+    tmp_path: Path, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = build._run
+
+    def refuse(name: str, command: Sequence[str]) -> str:
+        if "c++-header" in command:
+            raise BuildError("No space left on device")
+        return run(name, command)
+
+    monkeypatch.setattr(build, "_run", refuse)
+    for name in ("first", "second"):
+        assert build.build_ascendc(name, [write(tmp_path, name)]).is_file()
+
+
+def test_sources_are_compiled_side_by_side(tmp_path: Path, commands: list[list[str]]) -> None:
+    sources = [write(tmp_path, f"k{index}") for index in range(4)]
+    library = build.build_ascendc("several", sources)
+    [link] = [command for command in commands if "-shared" in command]
+    assert [Path(word).name for word in link if word.endswith(".o")] == [f"stub{index}.o" for index in range(4)]
+    assert library.is_file()
+    assert {str(source) for source in sources} <= dependencies(tmp_path / "cache" / "kernels")
+    broken = [write(tmp_path, f"b{index}", "return 1;" if index in (1, 2) else "x[0] = 1;") for index in range(4)]
+    for _ in range(3):
+        with pytest.raises(BuildError, match=r"b1\.cpp:2:"):
+            build.build_ascendc("broken", broken)
