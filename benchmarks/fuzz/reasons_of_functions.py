@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,20 @@ _OWN_FORM = re.compile(
 def _own_form(call: Call, theirs: Outcome | None) -> bool:
     printed = isinstance(theirs, Returned) and "object at 0x" in str(theirs.value)
     return printed or _OWN_FORM.search(name(call)) is not None
+
+
+def _row_major_fits(refusal: str) -> bool:
+    """Whether a storage that is too small for a tensor's strides has room for one of its sizes without gaps."""
+    said = re.match(
+        r"setStorage: sizes \[([\d, ]*)\], strides \[[\d, ]*\], storage offset (\d+), and itemsize (\d+) "
+        r"requiring a storage size of \d+ are out of bounds for storage of size (\d+)",
+        refusal,
+    )
+    if said is None:
+        return False
+    elements = math.prod(int(size) for size in said[1].split(", ") if size)
+    offset, itemsize, room = (int(said[at]) for at in (2, 3, 4))
+    return (offset + elements) * itemsize <= room
 
 
 def _by_name(call: Call) -> bool:
@@ -141,6 +156,11 @@ OF_SINGLE_FUNCTIONS = (
         lambda call, ours, theirs: (
             name(call).endswith("._reshape_alias") and "are out of bounds for storage of size" in message(ours)
         ),
+    ),
+    Reason(
+        "PyTorch's `set_` keeps a tensor's strides where only a row-major one has room, and reads beyond the memory",
+        kinds("refused"),
+        lambda call, ours, theirs: name(call).endswith("set_") and _row_major_fits(message(ours)),
     ),
     Reason(
         "among indices None is a whole dimension, here as in an overload's schema; PyTorch's methods leave it out",
