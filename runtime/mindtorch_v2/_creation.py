@@ -28,6 +28,7 @@ __all__ = [
     "default_generator",
     "empty",
     "empty_like",
+    "empty_strided",
     "eye",
     "from_numpy",
     "full",
@@ -112,6 +113,7 @@ def _with_options(name: str) -> Callable[..., Tensor]:
 empty, zeros, ones, rand, randn = (_sized(name) for name in ("empty", "zeros", "ones", "rand", "randn"))
 full, arange, linspace, eye = (_with_options(name) for name in ("full", "arange", "linspace", "eye"))
 randint, randperm, scalar_tensor = (_with_options(name) for name in ("randint", "randperm", "scalar_tensor"))
+empty_strided = _with_options("empty_strided")
 empty_like, zeros_like, ones_like = (_with_options(name) for name in ("empty_like", "zeros_like", "ones_like"))
 full_like, rand_like, randn_like = (_with_options(name) for name in ("full_like", "rand_like", "randn_like"))
 

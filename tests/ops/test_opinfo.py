@@ -23,7 +23,8 @@ MOST_SAMPLES = 60  # of one operator: some have hundreds of the same kind
 # as_strided_scatter, of whose overwritten elements PyTorch gives the gradient on where there is one alone.
 LEFT_OUT = {
     "as_strided_scatter",
-    "empty", "empty_like", "new_empty", "nn.functional.dropout", "rand_like", "randint", "randn", "randn_like",
+    "empty", "empty_like", "empty_strided", "new_empty", "nn.functional.dropout", "rand_like", "randint", "randn",
+    "randn_like",
     "bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "double", "float", "half", "int", "item", "long", "short",
     "nn.functional.embedding", "resize_", "resize_as_", "where", "zero_", "T", "mT",
 }  # fmt: skip

@@ -186,6 +186,8 @@ STRIDED: dict[str, Callable[[Any], Any]] = {
     "a negative size": lambda torch: torch.empty_strided((-2,), (1,)),
     "too large": lambda torch: torch.empty_strided((2**62, 2), (4, 1)),
     "meta": lambda torch: torch.empty_strided((2, 3), (1, 2), device="meta"),
+    "a leaf": lambda torch: torch.empty_strided((2, 3), (1, 2), requires_grad=True),
+    "no dtype": lambda torch: torch.empty_strided((2, 3), (1, 2), dtype=None),
 }
 
 
@@ -193,7 +195,8 @@ STRIDED: dict[str, Callable[[Any], Any]] = {
 def test_empty_strided(name: str) -> None:
     def case(torch: Any) -> Any:
         made = STRIDED[name](torch)
-        return tuple(made.shape), made.stride(), str(made.dtype), made.untyped_storage().nbytes(), str(made.device)
+        geometry = tuple(made.shape), made.stride(), made.untyped_storage().nbytes()
+        return *geometry, str(made.dtype), str(made.device), made.requires_grad
 
     agree_or_raise(case)
 

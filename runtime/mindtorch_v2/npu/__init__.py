@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .._core import CType, DevicePointer, Kernel, TypedScalar, alloc, alloc_broadcast, alloc_like, c_types, tensor_ptr
 from . import mindspore
 from .build_errors import BuildError
@@ -26,7 +29,6 @@ from .memory import (
     set_per_process_memory_fraction,
 )
 from .operators import align_up, ascendc_op, ceil_div
-from .profile import KernelProfile, profile_kernel
 from .recording import (
     graph_task_group_begin,
     graph_task_group_end,
@@ -62,6 +64,9 @@ from .streams import (
     stream,
 )
 from .structs import Struct, struct, tiling_struct, upload
+
+if TYPE_CHECKING:
+    from .profile import KernelProfile, profile_kernel
 
 __all__ = [
     "BuildError",
@@ -159,3 +164,9 @@ u8, u16, u32, u64 = (c_types[name] for name in ("u8", "u16", "u32", "u64"))
 bool_ = bool = c_types["bool_"]
 
 _install_fallback()
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("KernelProfile", "profile_kernel"):  # which few programs use, and which take a tenth of npu's start
+        return getattr(importlib.import_module(f"{__name__}.profile"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

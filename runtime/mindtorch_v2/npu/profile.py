@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import acl, build, runtime
+from . import acl, runtime
 
 __all__ = ["CoreProfile", "Interval", "KernelProfile", "PipeProfile", "profile_kernel"]
 
@@ -180,6 +180,8 @@ def profile_kernel(function: Callable[..., Any], *arguments: Any, **keywords: An
     library = acl.library()
     if not library.simulated:
         raise RuntimeError("profile_kernel: the simulated NPU alone estimates; profile hardware with CANN's msprof")
+    from . import build  # imported here: most programs build nothing, and it takes a tenth of the runtime's start
+
     if not build.checking():
         raise RuntimeError(
             "profile_kernel: kernels say what they do where they are built for the checker: set MINDTORCH_SIM_CHECK=1"
