@@ -39,6 +39,14 @@ ops:
   check: [class_ > 0 and _.shape == class.shape]
   kernels: [{compute: _ * class * lambda * class_}]
   backward: {_: grad * class * lambda * class_, class: grad * _ * lambda * class_, lambda: grad * _ * class * class_}
+- func: read_back(Tensor x) -> Tensor
+  kernels: [{compute: x.exp()}]
+  backward: {x: grad * result}
+- func: one_read_back(Tensor x, bool twice) -> (Tensor whole, Tensor half)
+  kernels:
+  - {when: twice, compute: [x.exp(), x * 2]}
+  - {compute: ['x.exp() * 1', x + x]}
+  backward: {x: 'grads[0] * whole + grads[1] * 2'}
 - func: constants(Tensor x) -> (Tensor, Tensor[], int)
   kernels: [{compute: [x * 2, '[x * 3, x * 4]', x.numel()]}]
   backward: not_differentiable
@@ -88,6 +96,11 @@ CASES = {
     "arguments whose names cannot be those of parameters": (
         3,
         lambda ops, x, y, z: ops.spelled(x, y, class_=2.0, **{"lambda": z}),
+    ),
+    "composed, with a gradient that reads the output": (1, lambda ops, x: ops.read_back(x)),
+    "composed in two ways, with a gradient that reads an output": (
+        2,
+        lambda ops, x, y: (*ops.one_read_back(x, True), *ops.one_read_back(y, False)),
     ),
     "optional lists that are not there": (1, lambda ops, z: ops.some(None, None, z, 5, 7)),
     "one optional list": (2, lambda ops, x, z: ops.some([x], None, z, 5, 7)),

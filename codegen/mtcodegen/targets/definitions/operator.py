@@ -17,7 +17,7 @@ from mtcodegen.pycode.literals import quoted, strings
 from mtcodegen.targets.definitions import views
 from mtcodegen.targets.definitions.gradients import gradient
 from mtcodegen.targets.definitions.kernels import KEYS, choices
-from mtcodegen.targets.definitions.outputs import returns
+from mtcodegen.targets.definitions.outputs import composed_targets, is_composed, returns
 from mtcodegen.targets.definitions.scope import Scope
 from mtcodegen.targets.definitions.tangents import tangents
 
@@ -36,6 +36,8 @@ def operator_view(
     kernels = tuple(choices(scope, launchers))
     derivatives = gradient(scope)
     outputs = returns(scope)  # last: an output is a variable only if a part above reads it
+    if is_composed(spec):
+        kernels = tuple(_into(choice, composed_targets(scope)) for choice in kernels)
     return views.Operator(
         name=name,
         library=library,
@@ -49,6 +51,11 @@ def operator_view(
         gradient=derivatives,
         tangents=tangents(scope),
     )
+
+
+def _into(choice: views.Choice, targets: tuple[str, ...]) -> views.Choice:
+    """The kernels of a composed operator, with variables for what they return."""
+    return views.Choice(tuple((condition, replace(kernel, targets=targets)) for condition, kernel in choice.kernels))
 
 
 # ---------------------------------------------------------------- what the decorator gets

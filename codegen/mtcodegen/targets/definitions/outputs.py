@@ -11,7 +11,7 @@ from mtcodegen.expr.nodes import Attribute
 from mtcodegen.targets.definitions import views
 from mtcodegen.targets.definitions.scope import Scope
 
-__all__ = ["is_composed", "returns"]
+__all__ = ["composed_targets", "is_composed", "returns"]
 
 
 def is_composed(spec: OpSpec) -> bool:
@@ -39,6 +39,12 @@ def returns(scope: Scope) -> views.Call | None:
         values.append(_allocation(scope, next(fakes)) if argument is None else scope.read(argument.name))
         targets.append(scope.variables[i] if argument is None else f"out{i}")
     return views.Call(_targets(targets, read), tuple(values))
+
+
+def composed_targets(scope: Scope) -> tuple[str, ...]:
+    """Variables for the outputs of a composed operator, once it is known which are read."""
+    read = {scope.outputs[name] for name in scope.emitter.read if name in scope.outputs}
+    return _targets([scope.variables.get(i, f"out{i}") for i in range(len(scope.schema.returns))], read)
 
 
 def _targets(names: Sequence[str], read: Set[str]) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ class Kernel:
     arguments: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
     locals: tuple[tuple[str, str], ...] = ()  # variables that it needs before: scratch memory, tiling data
+    targets: tuple[str, ...] = ()  # of ``returns``: variables for the outputs, where something reads one
 
 
 @dataclass(frozen=True, eq=False)
