@@ -42,9 +42,7 @@ def vjp(
     with enable_grad():
         call = _called(func, inputs, "vjp", create_graph, strict)
         vector = _vector(v, call.outputs, call.many_outputs, "vjp")
-    with set_grad_enabled(create_graph or is_grad_enabled()):
-        product = _gradients(call.outputs, call.inputs, vector, create_graph)
-        product = _without_gaps(product, call.inputs, strict, create_graph, "output")
+    product = _product(call.outputs, call.inputs, vector, call.inputs, create_graph, strict, "output")
     return _result(call.outputs, call.many_outputs, create_graph), _result(product, call.many_inputs, create_graph)
 
 
@@ -63,9 +61,7 @@ def jvp(
         weights = tuple(_zeros_like(output).requires_grad_() for output in call.outputs)
         linear = _gradients(call.outputs, call.inputs, weights, True)
         _require_gradients(linear, strict, "jvp")
-    with set_grad_enabled(create_graph or is_grad_enabled()):
-        product = _gradients(linear, weights, vector, create_graph)
-        product = _without_gaps(product, call.outputs, strict, create_graph, "input")
+    product = _product(linear, weights, vector, call.outputs, create_graph, strict, "input")
     return _result(call.outputs, call.many_outputs, create_graph), _result(product, call.many_outputs, create_graph)
 
 
@@ -144,9 +140,7 @@ def vhp(
     """The output of a function with one element, and the product of ``v``, of the inputs' form, with its Hessian."""
     with enable_grad():
         call, vector, slopes = _slopes(func, inputs, v, create_graph, strict, "vhp")
-    with set_grad_enabled(create_graph or is_grad_enabled()):
-        product = _gradients(slopes, call.inputs, vector, create_graph)
-        product = _without_gaps(product, call.inputs, strict, create_graph, "slope")
+    product = _product(slopes, call.inputs, vector, call.inputs, create_graph, strict, "slope")
     return _result(call.outputs, call.many_outputs, create_graph), _result(product, call.many_inputs, create_graph)
 
 
@@ -159,9 +153,7 @@ def hvp(
         weights = tuple(_zeros_like(x).requires_grad_() for x in call.inputs)
         linear = _gradients(slopes, call.inputs, weights, True)
         _require_gradients(linear, strict, "hvp")
-    with set_grad_enabled(create_graph or is_grad_enabled()):
-        product = _gradients(linear, weights, vector, create_graph)
-        product = _without_gaps(product, call.inputs, strict, create_graph, "slope")
+    product = _product(linear, weights, vector, call.inputs, create_graph, strict, "slope")
     return _result(call.outputs, call.many_outputs, create_graph), _result(product, call.many_inputs, create_graph)
 
 
@@ -252,6 +244,21 @@ def _gradients(
         return (None,) * len(inputs)
     given = [None if weights is None else weights[i] for i, _ in there]
     return tuple(grad([output for _, output in there], inputs, given, create_graph=create_graph, allow_unused=True))
+
+
+def _product(
+    outputs: Sequence[Tensor | None],
+    inputs: Sequence[Tensor],
+    vector: Sequence[Tensor],
+    models: Sequence[Tensor],
+    create_graph: bool,
+    strict: bool,
+    of: str,
+) -> tuple[Tensor, ...]:
+    """The gradients, weighted by ``vector``; zeros like ``models`` where there are none."""
+    with set_grad_enabled(create_graph or is_grad_enabled()):
+        found = _gradients(outputs, inputs, vector, create_graph)
+        return _without_gaps(found, models, strict, create_graph, of)
 
 
 def _require_gradients(gradients: Sequence[Tensor | None], strict: bool, user: str) -> None:

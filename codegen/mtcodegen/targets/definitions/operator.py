@@ -17,7 +17,7 @@ from mtcodegen.pycode.literals import quoted, strings
 from mtcodegen.targets.definitions import views
 from mtcodegen.targets.definitions.gradients import gradient
 from mtcodegen.targets.definitions.kernels import KEYS, choices
-from mtcodegen.targets.definitions.outputs import composed_targets, is_composed, returns
+from mtcodegen.targets.definitions.outputs import is_composed, made_targets, returns
 from mtcodegen.targets.definitions.scope import Scope
 from mtcodegen.targets.definitions.tangents import tangents
 
@@ -37,7 +37,7 @@ def operator_view(
     derivatives = gradient(scope)
     outputs = returns(scope)  # last: an output is a variable only if a part above reads it
     if is_composed(spec):
-        kernels = tuple(_into(choice, composed_targets(scope)) for choice in kernels)
+        kernels = tuple(_into(choice, made_targets(scope)) for choice in kernels)
     return views.Operator(
         name=name,
         library=library,

@@ -11,7 +11,7 @@ from mtcodegen.expr.nodes import Attribute
 from mtcodegen.targets.definitions import views
 from mtcodegen.targets.definitions.scope import Scope
 
-__all__ = ["composed_targets", "is_composed", "returns"]
+__all__ = ["is_composed", "made_targets", "returns"]
 
 
 def is_composed(spec: OpSpec) -> bool:
@@ -26,12 +26,12 @@ def returns(scope: Scope) -> views.Call | None:
     made = any(isinstance(kernel.body, Variant) for kernel in spec.kernels)
     if is_composed(spec) or made or not declared:
         return None
-    read = {scope.outputs[name] for name in scope.emitter.read if name in scope.outputs}
+    read = _read(scope)
     known = bool(spec.fakes) or not fresh_returns(scope.schema)
     launched = any(isinstance(kernel.body, Launch) for kernel in spec.kernels)
     if not known and not launched:
-        names = tuple(scope.variables.get(i, f"out{i}") for i in range(len(declared)))
-        return views.Call(_targets(names, read), ()) if read & {*names} else None
+        found = made_targets(scope)
+        return views.Call(found, ()) if found else None
     values, targets = [], []
     fakes = iter(spec.fakes)
     for i, ret in enumerate(declared):
@@ -41,10 +41,14 @@ def returns(scope: Scope) -> views.Call | None:
     return views.Call(_targets(targets, read), tuple(values))
 
 
-def composed_targets(scope: Scope) -> tuple[str, ...]:
-    """Variables for the outputs of a composed operator, once it is known which are read."""
-    read = {scope.outputs[name] for name in scope.emitter.read if name in scope.outputs}
-    return _targets([scope.variables.get(i, f"out{i}") for i in range(len(scope.schema.returns))], read)
+def made_targets(scope: Scope) -> tuple[str, ...]:
+    """Variables for outputs that a kernel makes, once it is known which are read."""
+    return _targets([scope.variables.get(i, f"out{i}") for i in range(len(scope.schema.returns))], _read(scope))
+
+
+def _read(scope: Scope) -> Set[str]:
+    """The variables of the outputs that are read."""
+    return {scope.outputs[name] for name in scope.emitter.read if name in scope.outputs}
 
 
 def _targets(names: Sequence[str], read: Set[str]) -> tuple[str, ...]:
