@@ -293,7 +293,7 @@ def _rows(output: Tensor, number: int, call: _Call, create_graph: bool, strict: 
         for part, row in zip(parts, rows, strict=True):
             part.append(row)
     return [
-        _stacked(part, 0).reshape(*output.shape, *x.shape) if part else _zeros(output, x)
+        _stacked(part, 0).reshape((*output.shape, *x.shape)) if part else _zeros(output, x)
         for part, x in zip(parts, call.inputs, strict=True)
     ]
 
@@ -306,7 +306,7 @@ def _rows_together(output: Tensor, call: _Call, create_graph: bool) -> list[Tens
     # The graph is kept: several outputs may share it.
     found = grad([output], call.inputs, [directions], True, create_graph, allow_unused=True, is_grads_batched=True)
     return [
-        _zeros(output, x) if rows is None else rows.reshape(*output.shape, *x.shape)
+        _zeros(output, x) if rows is None else rows.reshape((*output.shape, *x.shape))
         for rows, x in zip(found, call.inputs, strict=True)
     ]
 
@@ -341,7 +341,7 @@ def _forward_jacobian(func: Function, inputs: Any, create_graph: bool, vectorize
 
 def _columns(columns: Sequence[Tensor], x: Tensor) -> Tensor:
     """Columns side by side, of the output's shape and then the input's."""
-    whole: Tensor = _stacked(columns, -1).reshape(*columns[0].shape, *x.shape)
+    whole: Tensor = _stacked(columns, -1).reshape((*columns[0].shape, *x.shape))
     return whole
 
 
@@ -350,7 +350,7 @@ def _basis(model: Tensor) -> Tensor:
     count = model.numel()
     directions = model.detach().new_zeros((count, count))
     directions.view(-1)[:: count + 1].fill_(1)
-    basis: Tensor = directions.reshape(count, *model.shape)
+    basis: Tensor = directions.reshape((count, *model.shape))
     return basis
 
 
