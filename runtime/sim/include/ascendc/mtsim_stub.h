@@ -77,7 +77,7 @@ struct Launcher {
   using Arguments = std::tuple<T...>;
 
   static void block(const void* raw) {
-    run_block([raw] { std::apply(kernel, *static_cast<const Arguments*>(raw)); });
+    run_block({[](const void* given) { std::apply(kernel, *static_cast<const Arguments*>(given)); }, raw});
   }
 
   static uint32_t launch(decltype(&mtsim_launch) queue, const char* name, uint32_t block_dim, void* stream,

@@ -139,6 +139,14 @@ class Group {
   std::array<Counts, 2> pending_{};
 };
 
+/// A kernel with its arguments. Not a template: what runs it is compiled once for all of a source's kernels.
+struct Body {
+  void (*call)(const void* arguments);
+  const void* arguments;
+
+  void operator()() const { call(arguments); }
+};
+
 /// A core while the checker watches it.
 class WatchedCore {
  public:
@@ -156,33 +164,33 @@ class WatchedCore {
     if constexpr (kChecked) mtsim_check_end_core(gave_up_ || std::uncaught_exceptions() > unwinding_);
   }
   /// Runs the kernel, up to an access by a pointer of its own that must not happen.
-  template <typename Body>
-  void run(Body&& body) {
+  void run(const Body& body) {
     if constexpr (kChecked) {
       std::jmp_buf escape;
       core().escape = &escape;
-      if (setjmp(escape) == 0) return body();
+      if (setjmp(escape) == 0) return finish(body);
       gave_up_ = true;
     } else {
-      body();
+      finish(body);
     }
   }
   WatchedCore(const WatchedCore&) = delete;
   WatchedCore& operator=(const WatchedCore&) = delete;
 
  private:
+  static void finish(const Body& body) {
+    body();
+    core().check_key();
+  }
+
   const int unwinding_ = std::uncaught_exceptions();
   bool gave_up_ = false;
 };
 
-template <typename Body>
-void guarded(Body&& body) {
+inline void guarded(const Body& body) {
   try {
     WatchedCore watched;
-    watched.run([&] {
-      body();
-      core().check_key();
-    });
+    watched.run(body);
   } catch (const BlockFault&) {  // the block stops here, the stream's next synchronisation tells
   } catch (const std::exception& error) {
     report(kVectorCoreException, error.what());
@@ -201,8 +209,7 @@ inline void become(Role role, uint32_t block, uint32_t blocks, uint32_t sub_bloc
 }
 
 /// One cube core beside `vectors` vector cores; the first vector core stays on the block's thread.
-template <typename Body>
-void run_mixed(uint32_t vectors, Body&& body) {
+inline void run_mixed(uint32_t vectors, const Body& body) {
   const uint32_t block = mtsim_block_idx();
   const uint32_t blocks = mtsim_block_num();
   Group group(vectors);
@@ -231,8 +238,7 @@ void run_mixed(uint32_t vectors, Body&& body) {
 }
 
 /// Runs one block of a kernel; a fault inside it has already been reported when this returns.
-template <typename Body>
-void run_block(Body&& body) {
+inline void run_block(const Body& body) {
   core().start_block();
   try {
     guarded(body);
