@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -109,3 +111,100 @@ def test_sources_are_compiled_side_by_side(tmp_path: Path, commands: list[list[s
     for _ in range(3):
         with pytest.raises(BuildError, match=r"b1\.cpp:2:"):
             build.build_ascendc("broken", broken)
+
+
+def headers_of(cache: Path) -> set[str]:
+    """The folders of compiled headers."""
+    return {path.parent.name for path in cache.glob("kernels/*/mtsim_stub.h.gch")}
+
+
+@pytest.fixture
+def small_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers compiled to little: what is counted is how many there are."""
+    run = build._run
+
+    def little(name: str, command: Sequence[str]) -> str:
+        if "c++-header" in command:
+            Path(command[command.index("-o") + 1]).write_text(" ".join(command))
+            return ""
+        return run(name, command)
+
+    monkeypatch.setattr(build, "_run", little)
+
+
+def precompile(optimisation: int) -> Path | None:
+    """Asks for headers compiled with flags of their own."""
+    return build._precompiled(["g++", *build._ASCENDC_FLAGS, f"-falign-loops={optimisation}"], "of today")
+
+
+@pytest.mark.usefixtures("commands", "small_headers")
+def test_the_headers_that_were_used_last_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINDTORCH_PRECOMPILED_HEADERS", "2")
+    cache = tmp_path / "cache"
+    for flag in (1, 2, 3):
+        assert precompile(flag) is None
+    made = {flag: path for flag in (1, 2, 1) if (path := precompile(flag))}
+    assert headers_of(cache) == {path.parent.name for path in made.values()}
+    third = precompile(3)
+    assert third is not None
+    assert headers_of(cache) == {made[1].parent.name, third.parent.name}  # 2 was not used for longest
+    again = precompile(2)
+    assert again == made[2]
+    assert headers_of(cache) == {third.parent.name, again.parent.name}
+    assert not list(cache.glob("kernels/build-*"))
+
+
+@pytest.mark.usefixtures("commands", "small_headers")
+def test_no_headers_stay_where_none_are_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    precompile(1)
+    assert precompile(1) is not None
+    monkeypatch.setenv("MINDTORCH_PRECOMPILED_HEADERS", "0")
+    assert precompile(1) is None
+    assert headers_of(tmp_path / "cache") == set()
+    monkeypatch.setenv("MINDTORCH_PRECOMPILED_HEADERS", "many")
+    with pytest.raises(BuildError, match="MINDTORCH_PRECOMPILED_HEADERS: expected a number"):
+        precompile(1)
+
+
+def test_headers_that_go_while_they_are_wanted_are_read(
+    tmp_path: Path, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build.build_ascendc("first", [write(tmp_path, "first")])
+    run = build._run
+
+    def evict(name: str, command: Sequence[str]) -> str:
+        if "-c" in command:
+            build.build_cache.keep_used("mtsim_stub.h.gch", 0, None)
+        return run(name, command)
+
+    monkeypatch.setattr(build, "_run", evict)
+    assert build.build_ascendc("second", [write(tmp_path, "second")]).is_file()
+    assert headers_of(tmp_path / "cache") == set()
+
+
+_MANY = """
+import sys
+from pathlib import Path
+from mindtorch_v2.npu import build
+def run(name, command):
+    if "c++-header" in command:
+        Path(command[command.index("-o") + 1]).write_text(" ".join(command))
+    return ""
+build._run = run
+for round in range(20):
+    for flag in (1, 2, 3, int(sys.argv[1])):
+        build._precompiled(["g++", *build._ASCENDC_FLAGS, f"-falign-loops={flag}"], "of today")
+"""
+
+
+def test_processes_may_evict_at_the_same_time(tmp_path: Path) -> None:
+    environment = {**os.environ, "MINDTORCH_CACHE_DIR": str(tmp_path), "MINDTORCH_PRECOMPILED_HEADERS": "2"}
+    running = [
+        subprocess.Popen([sys.executable, "-c", _MANY, str(flag)], env=environment, stderr=subprocess.PIPE, text=True)
+        for flag in (4, 5, 6)
+    ]
+    for process in running:
+        said = process.communicate(timeout=120)[1]
+        assert process.returncode == 0, said
+    assert len(headers_of(tmp_path)) == 2
+    assert not list(tmp_path.glob("kernels/build-*"))

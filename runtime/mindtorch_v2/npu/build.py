@@ -5,6 +5,7 @@ AscendC sources go to CANN where its library drives the NPU, else to the host co
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import platform
@@ -140,12 +141,25 @@ def _precompiled(command: Sequence[str], headers: str) -> Path | None:
 
     compiler = command[: command.index(_ASCENDC_FLAGS[0])]
     recipe = _recipe("headers", product, command, compiler, (), [headers])
-    if build_cache.is_first(recipe):
-        return None
-    try:
-        return build_cache.cached(recipe, product, build).resolve()
-    except BuildError:  # of a full disk, say, which the library itself may still fit
-        return None
+    limit = _precompiled_limit()
+    found = None
+    if limit > 0 and not build_cache.is_first(recipe):
+        # A full disk, say, may still fit the library itself; and another process may have removed what was made.
+        with contextlib.suppress(BuildError, FileNotFoundError):
+            found = build_cache.cached(recipe, product, build).resolve()
+    build_cache.keep_used(product, limit, found)
+    return found
+
+
+def _precompiled_limit() -> int:
+    """For how many sets of flags the compiled headers, some 110 MB each, stay: ``MINDTORCH_PRECOMPILED_HEADERS``, or 4.
+
+    Raises ``BuildError`` for what is not a number.
+    """
+    value = os.environ.get("MINDTORCH_PRECOMPILED_HEADERS", "") or "4"
+    if not re.fullmatch("[0-9]{1,4}", value):
+        raise BuildError(f"MINDTORCH_PRECOMPILED_HEADERS: expected a number of sets of headers to keep, got {value!r}")
+    return int(value)
 
 
 def build_native(

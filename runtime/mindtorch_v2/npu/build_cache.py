@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from pathlib import Path
 from .build_errors import BuildError
 
 NO_SPACE_HINT = "free space there, or set MINDTORCH_CACHE_DIR to a folder that can be written and has some"
+_WORKSPACE = "build-"  # how the names of folders begin where something is built, or removed
 _DIGEST = "digest"  # beside a library: the digest of its contents
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.ENOTDIR, errno.EEXIST)
 
@@ -83,8 +85,33 @@ def is_first(recipe: str) -> bool:
     return True
 
 
+def keep_used(filename: str, limit: int, using: Path | None) -> None:
+    """Of all that was built as ``filename``, keeps the ``limit`` that were used last; ``using`` is used now.
+
+    A process that was about to read what goes finds it gone, as a whole; one that has it open keeps it. Where the cache
+    cannot be written nothing goes.
+    """
+    root = cache_root() / "kernels"
+    try:
+        with _locked(root / f"{filename}.lock"):  # two processes that count at the same time would remove too many
+            if using is not None and using.exists():  # no other process has removed it since
+                now = time.time_ns()  # finer than what the file system notes by itself
+                os.utime(using.parent, ns=(now, now))
+            for product in _by_last_use(root, filename)[limit:]:
+                with tempfile.TemporaryDirectory(prefix=_WORKSPACE, dir=root) as gone:
+                    product.rename(Path(gone) / "product")
+    except OSError:
+        return
+
+
+def _by_last_use(root: Path, filename: str) -> list[Path]:
+    """The folders that hold a file of this name, the last used first; not those where it is being built."""
+    folders = [path.parent for path in root.glob(f"*/{filename}") if not path.parent.name.startswith(_WORKSPACE)]
+    return sorted(folders, key=lambda folder: folder.stat().st_mtime_ns, reverse=True)
+
+
 def _build(root: Path, recipe: str, filename: str, build: Callable[[Path], Iterable[Path]]) -> None:
-    workspace = Path(tempfile.mkdtemp(prefix="build-", dir=root))
+    workspace = Path(tempfile.mkdtemp(prefix=_WORKSPACE, dir=root))
     try:
         dependencies = sorted({str(path) for path in build(workspace) if _is_dependency(path, workspace)})
         (workspace / _DIGEST).write_text(digest([(workspace / filename).read_bytes()]))
@@ -127,12 +154,12 @@ def _publish(root: Path, recipe: str, filename: str, workspace: Path, dependenci
     # The folder's name depends on the contents: a rebuilt library never has the path of one that is loaded.
     product = root / _product(recipe, dependencies)
     if not _is_whole(product, filename):
-        with tempfile.TemporaryDirectory(prefix="build-", dir=root) as damaged:
+        with tempfile.TemporaryDirectory(prefix=_WORKSPACE, dir=root) as damaged:
             if product.exists():
                 product.rename(Path(damaged) / "product")  # whoever has it open keeps it
             workspace.chmod(0o755)
             workspace.rename(product)
-    manifest = product / "dependencies.json"
+    manifest = root / f"{recipe}.json.new"  # not in the product, which may be removed at any time
     manifest.write_text(json.dumps(dependencies))
     manifest.replace(root / f"{recipe}.json")
 
