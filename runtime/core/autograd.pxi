@@ -442,6 +442,9 @@ cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
     cdef int i, kind, slot = 0
     cdef uint64_t needs = 0
     cdef dict lists = None
+    if op.context_type == NULL:
+        op.context_type = named_type(<PyTypeObject*>FunctionCtx, op.node_name)
+    mt_become(<PyObject*>ctx, op.context_type)
     ctx.function, ctx.is_operator, ctx.node_name = op, True, op.node_name
     ctx.sequence = next_sequence
     next_sequence += 1

@@ -48,7 +48,9 @@ cdef class OpOverload:
     cdef readonly object source          # where it was defined: "ops.yaml:3" or "file.py:12"
     cdef readonly list tags
     cdef str doc
-    cdef str node_name
+    cdef str node_name                   # of the nodes of its calls, and their classes:
+    cdef PyTypeObject* plan_node_type    # of calls recorded with a formula; NULL until there is one
+    cdef PyTypeObject* context_type      # of others
     cdef dict kernels                    # key -> (callable, source, whether it takes the key set), as registered
     cdef PyObject* table[KEY_COUNT]      # resolved: what runs at each key; borrowed from `kernels` and fallbacks
     cdef uint64_t active                 # keys at which something happens
@@ -85,7 +87,7 @@ cdef class OpOverload:
         self.device_check = read_device_check(schema, device_check)
         self.overlap_check = read_overlap_check(schema, overlap_check)
         self.kernels = {}
-        self.node_name = "".join([part.capitalize() for part in schema.name.split("_") if part]) + "Backward0"
+        self.node_name = node_name_of(namespace, schema)
         for i, argument in enumerate(schema.arguments):
             if argument.alias is not None:
                 self.aliases[i].declared = True

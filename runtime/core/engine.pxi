@@ -190,7 +190,7 @@ cdef class GraphTask:
         cdef list grads
         cdef int i
         if node.hooks is None and not state.captured and not anomaly_enabled:
-            if type(node) is PlanNode:
+            if is_plan_node(node):
                 return run_plan_node(self, <PlanNode>node, state)
             if node.sequence == LAST_SEQUENCE and (<AccumulateGrad>node).variable.hooks is None:
                 return run_accumulate(<AccumulateGrad>node, state)

@@ -30,7 +30,7 @@ cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObj
     if n == 0:
         raise TypeError("apply() is called on a class derived from autograd.Function: `MyFunction.apply(...)`")
     cdef object cls = <object>args[0]
-    cdef bint new_style = cls.setup_context is not base_setup_context
+    cdef bint new_style = mt_class_attribute(cls, "setup_context") is not base_setup_context
     cdef tuple given = PyTuple_New(n - 1)
     cdef dict keywords = None
     if not new_style and mt_state.transform:
@@ -52,7 +52,7 @@ cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObj
         result = hook.apply_functionalized(cls, given)
         if result is not NotImplemented:
             return result
-    return apply_function(cls, FunctionCtx.__new__(FunctionCtx), given, new_style, None)
+    return apply_function(cls, function_context(cls), given, new_style, None)
 
 
 cdef bint any_transformed(tuple args) except -1:
@@ -69,9 +69,9 @@ def record_function(cls, tuple args not None, forward=None):
     With `forward`, that runs in place of a new-style function's own, and with the grad mode of the caller. What was marked
     and saved for ``jvp`` stays in the context until `forget_marks_`.
     """
-    cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
+    cdef FunctionCtx ctx = function_context(cls)
     ctx.rarely().keeps_marks = True
-    return apply_function(cls, ctx, args, cls.setup_context is not base_setup_context, forward), ctx
+    return apply_function(cls, ctx, args, mt_class_attribute(cls, "setup_context") is not base_setup_context, forward), ctx
 
 
 def forget_marks_(FunctionCtx ctx not None):
@@ -84,7 +84,6 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
     global next_sequence
     cdef int outside = mt_state.grad_off
     cdef bint record
-    ctx.function = cls
     ctx.sequence = next_sequence
     next_sequence += 1
     record = prepare_function_inputs(ctx, args) and not outside
@@ -95,7 +94,7 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
             mt_state.grad_off = True
             cls.setup_context(ctx, args, output)
         else:
-            output = call_with_context(cls.forward, ctx, args)
+            output = call_with_context(mt_class_attribute(cls, "forward"), ctx, args)
         if ctx.rare is None and not PyTuple_Check(output) and not holds(args, output):
             if record:                                    # else: nothing marked, nothing recorded, it is what it is
                 record_output(ctx, output)
@@ -286,9 +285,7 @@ def function_tangents(FunctionCtx ctx not None, tuple inputs not None, tuple tan
 
 def new_function_context(cls):
     """A context of a Function that no call has filled."""
-    cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
-    ctx.function, ctx.node_name = cls, cls.__name__ + "Backward"
-    return ctx
+    return function_context(cls)
 
 
 def is_differentiable_output(FunctionCtx ctx not None, output):

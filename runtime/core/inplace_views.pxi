@@ -26,6 +26,12 @@ cdef class CopySlices(Node):
     cdef object size, stride, offset       # of the view
     cdef tuple layout                      # shape and strides of the base; None: it is contiguous
 
+    def name(self):
+        return "torch::autograd::CopySlices"              # PyTorch's, whose `repr` has the class alone
+
+    def __repr__(self):
+        return f"<{self.node_name} object at {<uintptr_t><PyObject*>self:#x}>"
+
     cdef object apply(self, list grads):
         if grads[0] is None:
             return [None] * self.next_count
@@ -80,6 +86,10 @@ cdef class ViewOfBase(Node):
         part = aten("as_strided")(base, self.size, self.stride, self.offset)
         call2(aten("copy_"), part, grads[0])
         return [base]
+
+
+cdef PyTypeObject* view_of_base_type = named_type(<PyTypeObject*>ViewOfBase, "AsStridedBackward0")
+mt_without_module(<PyTypeObject*>CopySlices, "CopySlices")
 
 
 cdef int rebase_view(Tensor view, FunctionCtx operation, int output, int at=0) except -1:
@@ -146,6 +156,7 @@ cdef int refresh_view(Tensor view) except -1:
     global next_sequence
     cdef ViewOfBase node = ViewOfBase.__new__(ViewOfBase)
     cdef Tensor base = view.base_
+    mt_become(<PyObject*>node, view_of_base_type)
     node.node_name = "AsStridedBackward0"
     node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), view.offset - base.offset
     node.layout = layout_of(base)

@@ -184,6 +184,9 @@ cdef class Node:
     def __repr__(self):
         return f"<{self.name()} object at {<uintptr_t><PyObject*>self:#x}>"
 
+    def __reduce_ex__(self, protocol):
+        raise TypeError(f"cannot pickle '{_type_name(self)}' object")
+
 
 @cython.final
 @cython.no_gc_clear          # __dealloc__ must still see the variable
@@ -209,6 +212,9 @@ cdef class AccumulateGrad(Node):
         if self.variable.post_hooks:
             run_post_accumulate_hooks(self.variable)
         return ()
+
+
+mt_without_module(<PyTypeObject*>AccumulateGrad, "AccumulateGrad")
 
 
 cdef int forget_retained(Tensor t) except -1:

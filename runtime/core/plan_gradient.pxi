@@ -173,6 +173,11 @@ cdef class PlanNode(FunctionCtx):
         return self.saved_values() if self.saved is not None or self.freed else self.plain
 
 
+cdef inline bint is_plan_node(Node node) noexcept:
+    """Every one has an operator's class."""
+    return mt_refines(<PyObject*>node, <PyTypeObject*>PlanNode)
+
+
 cdef int run_plan_node(GraphTask task, PlanNode node, NodeState* state) except -1:
     """As `GraphTask.run_node`, with the gradients straight from the pass into the program, and from there to the next nodes."""
     cdef Frame f
@@ -241,6 +246,9 @@ cdef PlanNode new_plan_node(OpOverload op, PyObject** arguments):
     global next_sequence
     cdef PlanNode node = PlanNode.__new__(PlanNode)
     cdef int i
+    if op.plan_node_type == NULL:
+        op.plan_node_type = named_type(<PyTypeObject*>PlanNode, op.node_name)
+    mt_become(<PyObject*>node, op.plan_node_type)
     node.function, node.is_operator, node.node_name = op, True, op.node_name
     node.sequence = next_sequence
     next_sequence += 1

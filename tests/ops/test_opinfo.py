@@ -1,4 +1,4 @@
-"""Every built-in operator that PyTorch's OpInfo describes, over OpInfo's float32 samples: values, dtypes, gradients."""
+"""Every built-in operator that PyTorch's OpInfo has, over its float32 samples: values, dtypes, nodes, gradients."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import torch as pytorch
 
 import mindtorch_v2 as ours
+from tests.ops.node_names import assert_same_name
 
 pytest.importorskip("expecttest")
 
@@ -129,6 +130,8 @@ def compare(info: Any, sample: Any) -> None:
     assert len(mine) == len(outputs)
     for a, b in zip(mine, outputs, strict=True):
         same(a, b, 1e-4)
+    for a, b in zip(mine, outputs, strict=True):
+        assert_same_name(a, b)
     paired = [(a, b) for a, b in zip(mine, outputs, strict=True) if b.requires_grad]
     leaves = [t for t in tensors(given) if t.requires_grad]
     if not paired or not leaves:

@@ -14,7 +14,17 @@ from .grad_mode import is_grad_enabled, no_grad
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
-class Function:
+class FunctionMeta(type):
+    """The class of Functions: makes the class of a Function's contexts, which are the nodes of its calls."""
+
+    _backward_cls: type[FunctionCtx]
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(name, bases, attributes, **kwargs)
+        cls._backward_cls = _core.function_node_class(cls)
+
+
+class Function(metaclass=FunctionMeta):
     """Base class of differentiable functions; call ``MyFunction.apply(...)``, never an instance.
 
     A subclass defines ``forward(ctx, *args)`` (old style), or ``forward(*args)`` and ``setup_context(ctx, inputs,

@@ -1,0 +1,135 @@
+"""Classes of nodes: one for each name, so that ``type(t.grad_fn).__name__`` is what PyTorch has there.
+
+A class adds no field to that of the core which it refines. So a node is made as the core makes it and gets its class after
+that, for the price of one store, and whatever holds of nodes of the core's class (how they are freed, what the collector sees)
+holds of it.
+"""
+
+cdef extern from *:
+    """
+    /* Of an operator's nodes. It lives as long as the process, as in PyTorch: no node counts a reference to it. */
+    static PyObject* mt_named_type(PyTypeObject* base, const char* name) {
+        static const PyTypeObject blank = {PyVarObject_HEAD_INIT(NULL, 0)};
+        size_t length = strlen(name) + 1;
+        char* own_name = (char*)PyMem_Malloc(length);
+        PyTypeObject* type = (PyTypeObject*)PyMem_Malloc(sizeof(PyTypeObject));
+        if (type == NULL || own_name == NULL) {
+            PyMem_Free(type);
+            PyMem_Free(own_name);
+            return PyErr_NoMemory();
+        }
+        memcpy(own_name, name, length);
+        *type = blank;
+        type->tp_name = own_name;
+        type->tp_basicsize = base->tp_basicsize;
+        type->tp_base = base;
+        type->tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+        return PyType_Ready(type) < 0 ? NULL : (PyObject*)type;
+    }
+
+    static inline void mt_become(PyObject* node, PyTypeObject* type) { Py_SET_TYPE(node, type); }
+    static inline int mt_refines(PyObject* node, PyTypeObject* base) { return Py_TYPE(node)->tp_base == base; }
+
+    /* A class that PyTorch has in C, and Python therefore shows without a module. */
+    static void mt_without_module(PyTypeObject* type, const char* name) { type->tp_name = name; }
+
+    /* Of a Function's nodes: a class made by Python, which goes with the Function. Its nodes are freed as the core frees its
+       own, other than Python would: without a second trip through the trashcan. The last step lets go of the class. */
+    static void mt_free_with_class(void* node) {
+        PyTypeObject* type = Py_TYPE((PyObject*)node);
+        PyObject_GC_Del(node);
+        Py_DECREF(type);
+    }
+    static void mt_adopt_class(PyTypeObject* type) {
+        type->tp_dealloc = type->tp_base->tp_dealloc;
+        type->tp_free = mt_free_with_class;
+        type->tp_flags &= ~Py_TPFLAGS_BASETYPE;       /* of a class below it nothing would let go */
+    }
+    static inline int mt_become_counted(PyObject* node, PyObject* type) {
+        if (!PyType_Check(type) || ((PyTypeObject*)type)->tp_free != mt_free_with_class) {
+            PyErr_SetString(PyExc_TypeError, "_backward_cls of an autograd.Function is made with the Function and cannot be another");
+            return -1;
+        }
+        Py_INCREF(type);
+        Py_SET_TYPE(node, (PyTypeObject*)type);
+        return 0;
+    }
+
+    /* An attribute of a class, for which the metaclass, that has another of the name at most by mistake, is not searched first. */
+    static inline PyObject* mt_class_attribute(PyObject* owner, PyObject* name) {
+        PyObject* found = PyType_Check(owner) ? _PyType_Lookup((PyTypeObject*)owner, name) : NULL;
+        descrgetfunc get;
+        if (found == NULL) return PyObject_GetAttr(owner, name);
+        Py_INCREF(found);
+        get = Py_TYPE(found)->tp_descr_get;
+        if (get != NULL) {
+            PyObject* value = get(found, NULL, owner);
+            Py_DECREF(found);
+            return value;
+        }
+        return found;
+    }
+    """
+    object mt_named_type(PyTypeObject* base, const char* name)
+    void mt_become(PyObject* node, PyTypeObject* type)
+    bint mt_refines(PyObject* node, PyTypeObject* base)
+    void mt_without_module(PyTypeObject* type, const char* name)
+    void mt_adopt_class(PyTypeObject* type)
+    int mt_become_counted(PyObject* node, object type) except -1
+    object mt_class_attribute(object owner, object name)
+
+
+cdef dict named_types = {}                         # (class of the core, name): class
+
+# What PyTorch calls the nodes of its operators, where that is other than `node_name_of` makes of the operator's name.
+cdef dict NODE_NAMES = {
+    # The overloads of a name have gradients with a number each, in the order in which they are declared.
+    "clamp": "ClampBackward1", "clamp_max.Tensor": "ClampMaxBackward1", "clamp_min.Tensor": "ClampMinBackward1",
+    "fill.Tensor": "FillBackward1", "fill_.Scalar": "FillBackward2", "fill_.Tensor": "FillBackward3", "fmod.Tensor": "FmodBackward1",
+    "lerp.Tensor": "LerpBackward1", "masked_fill.Tensor": "MaskedFillBackward1", "max": "MaxBackward1", "mean.dim": "MeanBackward1",
+    "min": "MinBackward1", "pow.Scalar": "PowBackward2", "pow.Tensor_Tensor": "PowBackward1", "prod.dim_int": "ProdBackward1",
+    "remainder.Tensor": "RemainderBackward1", "rsub.Scalar": "RsubBackward1", "squeeze.dim": "SqueezeBackward1",
+    "squeeze.dims": "SqueezeBackward2", "sum.dim_IntList": "SumBackward1",
+    # Sums, products and quotients with a number have those of tensors: PyTorch's Python functions make a tensor of it.
+    "div.Scalar_mode": "DivBackward2", "div.Tensor_mode": "DivBackward2",
+    # What PyTorch does by another operator.
+    "chunk": "SplitBackward0", "contiguous": "CloneBackward0", "movedim.int": "PermuteBackward0", "reshape": "ViewBackward0",
+    "square": "PowBackward0",
+    "copy_": "CopyBackwards",
+}
+
+
+cdef str node_name_of(str namespace, object schema):
+    """``AddBackward0`` of ``add``; an operator that writes in place has the name of the one that does not."""
+    cdef str name = schema.name, overload = f".{schema.overload}" if schema.overload else ""
+    if namespace == "aten":
+        written = name if name.startswith("__") else name.rstrip("_")
+        known = NODE_NAMES.get(name + overload) or NODE_NAMES.get(written + overload)
+        if known is not None:
+            return known
+        name = written.removesuffix("_forward")
+    return name.title().replace("_", "") + "Backward0"
+
+
+cdef PyTypeObject* named_type(PyTypeObject* base, str name) except NULL:
+    """The class of this name below one of the core's."""
+    known = named_types.get((<object>base, name))
+    if known is None:
+        known = named_types[<object>base, name] = mt_named_type(base, name.encode())
+    return <PyTypeObject*>known
+
+
+def function_node_class(cls):
+    """The class of the contexts of a Function, which are its nodes: ``MyFunctionBackward``."""
+    made = type(f"{cls.__name__}Backward", (FunctionCtx,),
+                {"__slots__": (), "__module__": "torch.autograd.function", "_forward_cls": cls})
+    mt_adopt_class(<PyTypeObject*>made)
+    return made
+
+
+cdef FunctionCtx function_context(object cls):
+    """A new context of a Function."""
+    cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
+    ctx.function = cls
+    mt_become_counted(<PyObject*>ctx, mt_class_attribute(cls, "_backward_cls"))
+    return ctx

@@ -1,0 +1,72 @@
+"""Names of nodes that differ from PyTorch's: ours, PyTorch's, and why. All others are equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["COMPOSED", "assert_same_name", "name_of"]
+
+_COMPOSED_HERE = "PyTorch has a gradient for the operator, which here is composed of others"
+_COPIED = "here it computes beside its argument and copies the result there"
+_RESHAPED = "one node here, whether it copies or not, and also in what is composed with it"
+_COPY_OF_VIEW = "a clone of the view; PyTorch generates an operator for the two"
+_UNKNOWN = "PyTorch gives what has no gradient a node of its own"
+
+# (PyTorch's, ours): why
+COMPOSED: dict[tuple[str | None, str | None], str] = {
+    ("BaddbmmBackward0", "AddBackward0"): _COMPOSED_HERE,
+    ("ClampMaxBackward1", "MinimumBackward0"): _COMPOSED_HERE,
+    ("ClampMinBackward0", "ClampBackward1"): _COMPOSED_HERE,
+    ("ClampMinBackward1", "MaximumBackward0"): _COMPOSED_HERE,
+    ("DivBackward1", "DivBackward0"): "of a loss's mean, for which PyTorch divides by a number, not a tensor",
+    ("DotBackward0", "SumBackward0"): _COMPOSED_HERE,
+    ("LeakyReluBackward0", "WhereBackward0"): _COMPOSED_HERE,
+    ("LinalgVectorNormBackward0", "AmaxBackward0"): _COMPOSED_HERE,
+    ("LinalgVectorNormBackward0", "AminBackward0"): _COMPOSED_HERE,
+    ("LinalgVectorNormBackward0", "PowBackward0"): _COMPOSED_HERE,
+    ("LinalgVectorNormBackward0", "SqrtBackward0"): _COMPOSED_HERE,
+    ("LinalgVectorNormBackward0", "SumBackward0"): _COMPOSED_HERE,
+    ("LinalgVectorNormBackward0", "SumBackward1"): _COMPOSED_HERE,
+    ("MseLossBackward0", "MeanBackward0"): _COMPOSED_HERE,
+    ("MseLossBackward0", "PowBackward0"): _COMPOSED_HERE,
+    ("MseLossBackward0", "SumBackward0"): _COMPOSED_HERE,
+    ("MvBackward0", "SqueezeBackward1"): _COMPOSED_HERE,
+    ("MvBackward0", "ViewBackward0"): _COMPOSED_HERE,
+    ("NegBackward0", "SumBackward0"): "of a loss that PyTorch negates last, and this before it sums",
+    ("NllLoss2DBackward0", "NllLossBackward0"): "one operator here, for images too",
+    ("NllLoss2DBackward0", "ViewBackward0"): "one operator here, for images too, whose result gets their shape",
+    ("RsubBackward0", "SubBackward0"): _COMPOSED_HERE,
+    ("StdBackward0", "SqrtBackward0"): _COMPOSED_HERE,
+    ("VarBackward0", "DivBackward0"): _COMPOSED_HERE,
+    ("SumBackward0", "SumToSizeBackward0"): "an operator here; PyTorch calls the sum that fits",
+    ("SumBackward1", "SumToSizeBackward0"): "an operator here; PyTorch calls the sum that fits",
+    (None, "SumToSizeBackward0"): "an operator here; PyTorch returns what has the size already",
+    (None, "ViewBackward0"): _RESHAPED,
+    ("CloneBackward0", "ViewBackward0"): _RESHAPED,
+    ("DotBackward0", "ViewBackward0"): _RESHAPED,
+    ("SqueezeBackward4", "ViewBackward0"): _RESHAPED,
+    ("TransposeBackward0", "ViewBackward0"): _RESHAPED,
+    ("UnsafeViewBackward0", "ViewBackward0"): _RESHAPED,
+    ("ViewBackward0", "AddBackward0"): "a layer over a batch: here the bias is added last, in PyTorch before the view",
+    ("FillBackward0", "FillBackward2"): "here it fills a clone",
+    ("FillBackward1", "FillBackward3"): "here it fills a clone",
+    ("ClampBackward1", "CopyBackwards"): _COPIED,
+    ("MulBackward0", "CopyBackwards"): _COPIED,
+    ("PowBackward0", "CopyBackwards"): _COPIED,
+    ("NotImplemented", "FloorDivideBackward0"): _UNKNOWN,
+    **{(f"{view}_copy", "CloneBackward0"): _COPY_OF_VIEW
+       for view in ("AliasBackward0", "AsStridedBackward0", "ExpandBackward0", "PermuteBackward0", "SqueezeBackward0",
+                    "SqueezeBackward1", "SqueezeBackward2", "TBackward0", "TransposeBackward0", "UnsqueezeBackward0",
+                    "ViewBackward0")},
+}  # fmt: skip
+
+
+def name_of(tensor: Any) -> str | None:
+    """The name of the class of the node that made a tensor."""
+    return None if tensor.grad_fn is None else type(tensor.grad_fn).__name__
+
+
+def assert_same_name(mine: Any, theirs: Any) -> None:
+    """Of a tensor of ours and PyTorch's, made by the same call: equal names of nodes, or a reason."""
+    names = name_of(theirs), name_of(mine)
+    assert names[0] == names[1] or names in COMPOSED, "PyTorch's and ours differ: {} and {}".format(*names)
