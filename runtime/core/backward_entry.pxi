@@ -15,9 +15,12 @@ mt_enable_vectorcall(<PyTypeObject*>BackwardMethod,
 
 cdef PyObject* call_backward(PyObject* method, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
     cdef Py_ssize_t n = PyVectorcall_NARGS(nargsf)
+    cdef PyObject* first
     if kwnames != NULL or not 1 <= n <= 2 or mt_state.transform or not is_tensor(args[0]) or is_overridden(<Tensor>args[0]) \
             or n == 2 and args[1] != <PyObject*>None and not is_tensor(args[1]):
         return call_overridable(method, args, nargsf, kwnames)
-    backward_pass((<object>args[0],), [start_at(<object>args[0], None if n == 1 else <object>args[1], 0)], False, False, None, False)
+    start = start_at(<object>args[0], None if n == 1 else <object>args[1], 0)
+    first = <PyObject*>start
+    backward_pass(args, &first, 1, False, False, None, False)
     Py_INCREF(None)
     return <PyObject*>None

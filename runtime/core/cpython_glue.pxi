@@ -205,6 +205,10 @@ cdef extern from *:
         type->tp_new = mt_tensor_new;
     }
     """
+    ctypedef struct PyTupleObject:
+        PyObject** ob_item
+    ctypedef struct PyListObject:
+        PyObject** ob_item
     ctypedef struct PySliceObject:
         PyObject* start
         PyObject* stop

@@ -1,431 +1,4 @@
-"""The backward pass: dependencies counted over the reachable graph, then nodes run from newest to oldest."""
-
-cdef bint node_fields_taken = False        # one pass at a time keeps its states in the nodes; others use a dict
-
-
-cdef class GraphTask:
-    """One backward pass."""
-    cdef list nodes                        # everything reached; keeps it alive while the pass runs
-    cdef bint in_nodes
-    cdef dict states                       # node -> address of its NodeState, where the nodes' own field is taken
-    cdef NodeState** heap
-    cdef Py_ssize_t heap_size, heap_room
-    cdef dict captures                     # node -> [(output number, position in `captured`)]
-    cdef list captured
-    cdef bint retain_graph
-    cdef object __weakref__
-
-    def __cinit__(self):
-        global node_fields_taken
-        self.nodes = []
-        self.in_nodes = not node_fields_taken
-        if self.in_nodes:
-            node_fields_taken = True
-        else:
-            self.states = {}
-
-    def __dealloc__(self):
-        free(self.heap)
-
-    cdef int close(self) except -1:
-        """Frees all states; runs whether the pass ended well or not."""
-        global node_fields_taken
-        cdef NodeState* state
-        cdef Node node
-        cdef int i
-        for node in self.nodes:
-            state = self.find(node)
-            if state == NULL:
-                continue
-            for i in range(state.outputs):
-                Py_XDECREF(state.grads[i])
-            free(state)
-            if self.in_nodes:
-                node.state = NULL
-        if self.in_nodes:
-            node_fields_taken = False
-        return 0
-
-    cdef NodeState* find(self, Node node) noexcept:
-        if self.in_nodes:
-            return node.state
-        address = self.states.get(node)
-        if address is None:
-            return NULL
-        return <NodeState*><uintptr_t>address
-
-    cdef NodeState* reach(self, Node node) except NULL:
-        """The node's state, made on first sight."""
-        cdef NodeState* state = self.find(node)
-        if state != NULL:
-            return state
-        state = <NodeState*>malloc(sizeof(NodeState) + node.output_count * sizeof(PyObject*))
-        if state == NULL:
-            raise MemoryError()
-        memset(state, 0, sizeof(NodeState) + node.output_count * sizeof(PyObject*))
-        state.node, state.needed, state.visited, state.outputs = <PyObject*>node, True, -1, node.output_count
-        if self.in_nodes:
-            node.state = state
-        else:
-            self.states[node] = <uintptr_t>state
-        self.nodes.append(node)
-        return state
-
-    cdef int count_dependencies(self) except -1:
-        """Walks the graph without recursion; `nodes` grows while it is walked."""
-        cdef Py_ssize_t at = 0
-        cdef Node node, after
-        cdef int i
-        while at < len(self.nodes):
-            node = <Node>self.nodes[at]
-            at += 1
-            for i in range(node.next_count):
-                after = <Node>node.next_nodes[i]
-                if after is not None:
-                    self.reach(after).dependencies += 1
-        return 0
-
-    cdef int mark_needed(self, list roots) except -1:
-        """With chosen inputs only nodes on a path to one run: a depth-first walk, without recursion."""
-        cdef NodeState** stack = <NodeState**>malloc((len(self.nodes) + 1) * sizeof(NodeState*))
-        cdef Py_ssize_t depth
-        cdef NodeState* state
-        cdef NodeState* reached
-        cdef Node node, after
-        if stack == NULL:
-            raise MemoryError()
-        for node in roots:
-            state = self.find(node)
-            if state.visited >= 0:
-                continue
-            stack[0], depth = state, 1
-            state.visited, state.needed = 0, state.wanted
-            while depth > 0:
-                state = stack[depth - 1]
-                node = <Node>state.node
-                if state.visited == node.next_count:
-                    depth -= 1
-                    if depth > 0 and state.needed:
-                        stack[depth - 1].needed = True
-                    continue
-                after = <Node>node.next_nodes[state.visited]
-                state.visited += 1
-                if after is None:
-                    continue
-                reached = self.find(after)
-                if reached.visited < 0:
-                    reached.visited, reached.needed = 0, reached.wanted
-                    stack[depth] = reached
-                    depth += 1
-                elif reached.needed:
-                    state.needed = True
-        free(stack)
-        return 0
-
-    cdef int push(self, NodeState* state) except -1:
-        cdef Py_ssize_t at = self.heap_size, parent
-        cdef NodeState** room
-        if state.queued:
-            return 0
-        state.queued = True
-        if self.heap_size == self.heap_room:
-            self.heap_room = 2 * self.heap_room + 64
-            room = <NodeState**>realloc(self.heap, self.heap_room * sizeof(NodeState*))
-            if room == NULL:
-                raise MemoryError()
-            self.heap = room
-        self.heap_size += 1
-        while at > 0:
-            parent = (at - 1) // 2
-            if (<Node>self.heap[parent].node).sequence >= (<Node>state.node).sequence:
-                break
-            self.heap[at] = self.heap[parent]
-            at = parent
-        self.heap[at] = state
-        return 0
-
-    cdef NodeState* pop(self) noexcept:
-        cdef NodeState* top = self.heap[0]
-        cdef NodeState* last
-        cdef Py_ssize_t at = 0, child
-        self.heap_size -= 1
-        last = self.heap[self.heap_size]
-        while True:
-            child = 2 * at + 1
-            if child >= self.heap_size:
-                break
-            if child + 1 < self.heap_size and \
-                    (<Node>self.heap[child + 1].node).sequence > (<Node>self.heap[child].node).sequence:
-                child += 1
-            if (<Node>last.node).sequence >= (<Node>self.heap[child].node).sequence:
-                break
-            self.heap[at] = self.heap[child]
-            at = child
-        self.heap[at] = last
-        return top
-
-    cdef int receive(self, Node target, int output, object grad, Node source, int slot) except -1:
-        """Adds a gradient to what has arrived at an output of a node."""
-        cdef NodeState* state = self.find(target)
-        cdef PyObject* held
-        grad = fit_gradient(target.meta(output), grad, source, slot)
-        held = state.grads[output]
-        if held != NULL:
-            grad = binary(OP_ADD, <object>held, grad)
-            Py_DECREF(<object>held)
-        Py_INCREF(grad)
-        state.grads[output] = <PyObject*>grad
-        return 0
-
-    cdef int run(self) except -1:
-        cdef NodeState* state
-        while self.heap_size > 0:
-            state = self.pop()
-            if state.needed:
-                self.run_node(state)
-        return 0
-
-    cdef int run_node(self, NodeState* state) except -1:
-        cdef Node node = <Node>state.node
-        cdef list grads
-        cdef int i
-        if node.hooks is None and not state.captured and not anomaly_enabled:
-            if is_plan_node(node):
-                return run_plan_node(self, <PlanNode>node, state)
-            if node.sequence == LAST_SEQUENCE and (<AccumulateGrad>node).variable.hooks is None:
-                return run_accumulate(<AccumulateGrad>node, state)
-        grads = take_gradients(state)
-        if state.captured and self.capture(node, grads):
-            return 0
-        if node.hooks is not None or node.sequence == LAST_SEQUENCE:
-            run_tensor_hooks(node, grads)
-            if node.hooks is not None and node.hooks.before:
-                grads = list(replaced_by_hooks(node.hooks.before, tuple(grads), None))
-        kept = tuple(grads) if node.hooks is not None and node.hooks.after else None
-        result = apply_explained(node, grads) if anomaly_enabled else node.apply(grads)
-        if kept is not None:
-            result = replaced_by_hooks(node.hooks.after, self.fitted(node, result), kept)
-        if not self.retain_graph:
-            node.release_saved()
-        for i in range(node.next_count):
-            self.send(node, i, result[i])
-        return 0
-
-    cdef inline int send(self, Node node, int slot, object grad) except -1:
-        """What a node gave for an input goes to the node that made it, which runs once it has heard from all."""
-        cdef Node after = <Node>PyTuple_GET_ITEM(node.next_nodes, slot)
-        cdef NodeState* reached
-        if after is None:
-            return 0
-        reached = self.find(after)
-        if grad is not None and reached.needed:
-            self.receive(after, node.next_outputs[slot], grad, node, slot)
-        reached.dependencies -= 1
-        if reached.dependencies == 0:
-            self.push(reached)
-        return 0
-
-    cdef tuple fitted(self, Node node, object result):
-        """What a node gave, in the form of what it goes to, as the hooks that run after the node see it.
-
-        As in PyTorch, a built-in operator gives None where nothing needs its gradient, other nodes what they want.
-        """
-        cdef list values = list(result)
-        cdef Node after
-        cdef int i
-        for i in range(node.next_count):
-            after = <Node>node.next_nodes[i]
-            if after is None or values[i] is None:
-                continue
-            if is_builtin_call(node) and not self.find(after).needed:
-                values[i] = None
-            else:
-                values[i] = fit_gradient(after.meta(node.next_outputs[i]), values[i], node, i)
-        return tuple(values)
-
-    cdef bint capture(self, Node node, list grads) except -1:
-        """Takes the gradients that were asked for; whether the pass ends here.
-
-        As in PyTorch, they are taken after the tensors' hooks where it does, and before them where the node runs, too.
-        """
-        cdef bint ends = not leads_on(self, node)
-        if ends:
-            run_tensor_hooks(node, grads)
-        for output, position in self.captures[node]:
-            self.captured[position] = grads[output]
-        return ends
-
-
-cdef object apply_explained(Node node, list grads):
-    try:
-        result = node.apply(grads)
-        if anomaly_checks_nan:
-            refuse_nan(node, result)
-    except BaseException:
-        explain_failure(node)
-        raise
-    return result
-
-
-cdef bint leads_on(GraphTask task, Node node):
-    cdef int i
-    for i in range(node.next_count):
-        if node.next_nodes[i] is not None and task.find(<Node>node.next_nodes[i]).needed:
-            return True
-    return False
-
-
-cdef list take_gradients(NodeState* state):
-    """The gradients that arrived, None where none did; the state forgets them."""
-    cdef list grads = []
-    cdef int i
-    for i in range(state.outputs):
-        if state.grads[i] == NULL:
-            grads.append(None)
-        else:
-            grads.append(<object>state.grads[i])
-            Py_DECREF(<object>state.grads[i])
-            state.grads[i] = NULL
-    return grads
-
-
-cdef int run_accumulate(AccumulateGrad node, NodeState* state) except -1:
-    """As `AccumulateGrad.apply`, where no hook looks at the gradient before."""
-    cdef object grad
-    if state.grads[0] != NULL and node.variable.wants_grad:
-        grad = <object>state.grads[0]
-        Py_DECREF(grad)
-        state.grads[0] = NULL
-        accumulate(node.variable, grad)
-    if node.variable.post_hooks:
-        run_post_accumulate_hooks(node.variable)
-    return 0
-
-
-cdef int run_tensor_hooks(Node node, list grads) except -1:
-    """Hooks of the tensors whose gradients arrived, in a leaf those of its accumulator; then the tensors that keep theirs."""
-    if node.sequence == LAST_SEQUENCE and (<AccumulateGrad>node).variable.hooks:
-        grads[0] = run_hooks((<AccumulateGrad>node).variable.hooks, grads[0])
-    if node.hooks is None:
-        return 0
-    for output, hooks in list(node.hooks.tensor.items()):         # a hook may add others, to outputs that had none
-        grads[output] = run_hooks(hooks, grads[output])
-    for output, reference in list(node.hooks.retained.items()):
-        tensor = reference()
-        if tensor is not None and grads[output] is not None:
-            accumulate(<Tensor>tensor, grads[output])
-    return 0
-
-
-cdef object run_hooks(dict hooks, object grad):
-    """A gradient, None where nothing arrived, as hooks leave it."""
-    for hook in list(hooks.values()):
-        replaced = hook(grad)
-        if replaced is not None:
-            check_replaced(grad, replaced, hook)
-            grad = replaced
-    return grad
-
-
-cdef tuple replaced_by_hooks(dict hooks, tuple values, object grad_outputs):
-    cdef Py_ssize_t i
-    for hook in list(hooks.values()):
-        replaced = hook(values) if grad_outputs is None else hook(values, grad_outputs)
-        if replaced is None:
-            continue
-        if isinstance(replaced, Tensor):
-            replaced = (replaced,)
-        if not isinstance(replaced, tuple):
-            raise TypeError(f"expected tuple, but hook returned '{_type_name(replaced)}': hook '{hook_name(hook)}' returns None, or one "
-                            "gradient for each that it was given")
-        if len(replaced) != len(values):
-            raise RuntimeError(f"hook '{hook_name(hook)}' has returned an incorrect number of values (got {len(replaced)}, but expected "
-                               f"{len(values)})")
-        for i in range(len(values)):
-            if replaced[i] is not None:
-                check_replaced(values[i], replaced[i], hook)
-        values = <tuple>replaced
-    return values
-
-
-cdef object hook_name(object hook):
-    return getattr(hook, "__name__", hook)
-
-
-cdef int check_replaced(object value, object replaced, object hook) except -1:
-    """Refuses what a hook returns instead of a gradient that is another kind of thing."""
-    cdef Tensor old, new
-    if value is None:
-        raise RuntimeError(f"can't replace a None gradient with a non-None value: hook '{hook_name(hook)}' was given None and returned "
-                           f"'{_type_name(replaced)}'")
-    if not isinstance(replaced, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{_type_name(replaced)}': hook '{hook_name(hook)}' must return None or a "
-                        "Tensor")
-    old, new = <Tensor>value, <Tensor>replaced
-    if old.dt is not new.dt or old.dev.type_code != new.dev.type_code:
-        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the type of value (was {old.dt} on {old.dev}, got {new.dt} on "
-                           f"{new.dev})")
-    if not same_sizes(old, new):
-        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the size of value (was {list(old.shape)}, got {list(new.shape)})")
-    return 0
-
-
-cdef str name_of(Node source):
-    """What an error calls the node that made a gradient; None: the caller of backward."""
-    return "backward()" if source is None else source.name()
-
-
-cdef object fit_gradient(OutputMeta* meta, object grad, Node source, int slot):
-    """The gradient in the shape, dtype and on the device of what it belongs to, or an error that says what is wrong."""
-    cdef Tensor g
-    cdef int i
-    cdef bint same
-    if not isinstance(grad, Tensor):
-        raise RuntimeError(f"expected Variable or None (got {_type_name(grad)}) from {name_of(source)} at index {slot}")
-    if not meta.known:
-        return grad
-    g = <Tensor>grad
-    same = g.nd == meta.nd
-    if same:
-        for i in range(g.nd):
-            if g.sizes[i] != meta.sizes[i]:
-                same = False
-                break
-    if not same:
-        if not expands_to(meta, g):
-            raise RuntimeError(f"Function {name_of(source)} returned an invalid gradient at index {slot} - got {list(g.shape)} but expected "
-                               f"shape compatible with {list(make_size(meta.nd, meta.sizes))}")
-        grad = summed_down(meta, g)
-        g = <Tensor>grad
-    if <PyObject*>g.dev != meta.dev and g.nd == 0:
-        grad = aten("_to_copy")(g, device=<object>meta.dev)      # of a number on the CPU among tensors elsewhere
-        g = <Tensor>grad
-    if <PyObject*>g.dev != meta.dev:
-        raise RuntimeError(f"Function {name_of(source)} returned an invalid gradient at index {slot} - expected device "
-                           f"{<object>meta.dev} but got {g.dev}")
-    if <PyObject*>g.dt != meta.dt:
-        grad = aten("_to_copy")(g, dtype=<object>meta.dt)
-    return grad
-
-
-cdef object summed_down(OutputMeta* meta, Tensor g):
-    """Undoes broadcasting: sums over the dimensions that it added or stretched."""
-    cdef int i, added = g.nd - meta.nd
-    dims = [i for i in range(g.nd) if i < added or meta.sizes[i - added] != g.sizes[i]]
-    total = aten("sum")(g, dims, keepdim=True)
-    return call2(aten("reshape"), total, make_size(meta.nd, meta.sizes)) if added else total
-
-
-cdef bint expands_to(OutputMeta* meta, Tensor g) noexcept:
-    """Whether meta's shape broadcasts to g's."""
-    cdef int i, shift = g.nd - meta.nd
-    if shift < 0:
-        return False
-    for i in range(meta.nd):
-        if meta.sizes[i] != 1 and meta.sizes[i] != g.sizes[i + shift]:
-            return False
-    return True
-
+"""Backward passes: where they start, what they are for, and the state of the thread while they run."""
 
 cdef bint warned_of_cycles = False
 
@@ -454,42 +27,44 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, retain_gra
     cdef list starts = starts_of(tensors, grad_tensors)
     cdef bint retain = to_flag(retain_graph, "retain_graph"), create = to_flag(create_graph, "create_graph")
     cdef bint unused = to_flag(allow_unused, "allow_unused")
-    found = backward_pass(tensors, starts, retain, create, inputs, accumulate_inputs)
+    found = backward_pass(<PyObject**>&(<PyTupleObject*>tensors).ob_item[0], <PyObject**>(<PyListObject*>starts).ob_item, len(tensors),
+                          retain, create, inputs, accumulate_inputs)
     if not unused and found is not None and None in found:
         raise RuntimeError(f"The differentiated Tensor at index {found.index(None)} appears to not have been used in the graph. Set "
                            "allow_unused=True if this is the desired behavior.")
     return found
 
 
-cdef object backward_pass(tuple tensors, list starts, bint retain_graph, bint create_graph, object inputs,
+cdef object backward_pass(PyObject** tensors, PyObject** starts, Py_ssize_t count, bint retain_graph, bint create_graph, object inputs,
                           bint accumulate_inputs):
-    cdef GraphTask task = GraphTask()
+    cdef PassMemory memory
+    cdef GraphTask task = GraphTask.__new__(GraphTask)
     cdef int outside = mt_state.grad_off
     cdef uint64_t outside_keys = mt_state.excluded
     cdef void* outside_task = mt_state.graph_task
     cdef list pairs = list(saved_tensor_hooks.pairs) if recording_hooked else None
-    cdef Node node
+    cdef Root* roots
     cdef Py_ssize_t i
     task.retain_graph = retain_graph
     if create_graph and (inputs is None or accumulate_inputs):
         warn_of_cycle()
+    task.open(&memory)
     mt_state.grad_off = not create_graph
     mt_state.excluded = outside_keys & ~BELOW_AUTOGRAD
     mt_state.graph_task = <void*>task
     try:
-        outputs = []
-        roots = [root_of(tensors[i], i, outputs) for i in range(len(tensors))]
-        for node in roots:
-            task.reach(node)
+        roots = <Root*>task.cut(count * sizeof(Root))
+        for i in range(count):
+            roots[i].state = task.reach(root_of(<object>tensors[i], i, &roots[i].output))
         task.count_dependencies()
         if inputs is not None:
             seek_inputs(task, inputs, accumulate_inputs)
-            task.mark_needed(roots)
-        for i in range(len(roots)):
-            task.receive(<Node>roots[i], outputs[i], starts[i], None, i)
-        for node in roots:
-            if task.find(node).dependencies == 0:
-                task.push(task.find(node))
+            task.mark_needed(roots, count)
+        for i in range(count):
+            task.receive(<Node>roots[i].state.node, roots[i].output, <object>starts[i], None, i)
+        for i in range(count):
+            if roots[i].state.dependencies == 0:
+                task.push(roots[i].state)
         task.run()
     finally:
         mt_state.grad_off, mt_state.excluded, mt_state.graph_task = outside, outside_keys, outside_task
@@ -524,18 +99,18 @@ def will_run(Node node not None):
     return state != NULL and state.needed
 
 
-cdef Node root_of(object value, Py_ssize_t at, list outputs):
-    """The node that a pass starts from; which of its outputs that is goes to `outputs`."""
+cdef Node root_of(object value, Py_ssize_t at, int* output):
+    """The node that a pass starts from, and which of its outputs that is."""
     cdef Node node
     if not isinstance(value, Tensor):
         node, number = edge_of(value, at)
         node_output(node, number)
-        outputs.append(number)
+        output[0] = number
         return node
     node = gradient_node(<Tensor>value)
     if node is None:
         raise RuntimeError(f"element {at} of tensors does not require grad and does not have a grad_fn")
-    outputs.append((<Tensor>value).output_nr_)
+    output[0] = (<Tensor>value).output_nr_
     return node
 
 

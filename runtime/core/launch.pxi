@@ -137,10 +137,6 @@ cdef class Kernel:
         return f"<Kernel {self.name}({', '.join([t.name for t in self.types])}), abi={self.abi!r}>"
 
 
-cdef extern from *:
-    ctypedef struct PyTupleObject:
-        PyObject** ob_item
-
 cdef Kernel _kernel_probe = Kernel.__new__(Kernel)
 mt_enable_vectorcall(<PyTypeObject*>Kernel, <char*>&_kernel_probe.vectorcall - <char*><PyObject*>_kernel_probe, 0)
 mt_whole_kernel_install(<PyTypeObject*>Kernel)

@@ -20,7 +20,8 @@ cdef struct OutputMeta:
 
 cdef struct NodeState:
     # A node's place in one backward pass.
-    PyObject* node
+    PyObject* node                                 # owned
+    NodeState* after                               # of the node that the pass reached next
     int dependencies
     bint needed                                    # whether it runs
     bint wanted                                    # whether the pass is for a gradient that arrives here
@@ -69,7 +70,7 @@ cdef class Node:
     cdef OutputMeta first_meta
     cdef OutputMeta* more_meta                     # of outputs 1, 2, ...
     cdef uint64_t sequence
-    cdef NodeState* state                          # of the pass that runs over this node, see engine.pxi
+    cdef NodeState* state                          # of the pass that runs over this node, see graph_task.pxi
     cdef str node_name
     cdef NodeHooks hooks                           # None until there is one
     # Of contexts (autograd.pxi), here because every class with a `__dealloc__` makes freeing a node dearer:
