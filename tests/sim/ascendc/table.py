@@ -28,7 +28,7 @@ _TABLES = r"MTSIM_(?:UNARY|SCALAR|BINARY|MATH1|MATH2|MATH_SCALAR|REDUCE|RAW_\w+)
 _TOKEN = re.compile(
     rf"namespace\s*(?P<namespace>[\w:]*)\s*\{{|(?P<open>\{{)|(?P<close>\}})|\b{_TABLES}\((?P<listed>\w+),"
     r"|(?<!enum )\bclass\s+(?P<type>[A-Z]\w*)\s*(?::[^{;()]*)?\{"
-    r"|(?<=[\w>&*\]]\s)(?P<function>[A-Za-z]\w*)\s*\((?=[^;{}]*\)\s*(?:const\s*)?(?:noexcept\s*)?\{)"
+    r"|(?<=[\w>&*\]]\s)(?P<function>[A-Za-z]\w*)\s*\((?=(?:[^;{}]|= \{\})*\)\s*(?:const\s*)?(?:noexcept\s*)?\{)"
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _KEYWORDS = {"if", "for", "while", "switch", "return", "decltype", "sizeof", "static_assert", "constexpr", "operator"}

@@ -110,6 +110,7 @@ struct Core {
   float deq_scale = 1;  // what Cast multiplies by on the way from int32_t to half
   Mask mask{~uint64_t{0}, ~uint64_t{0}};
   uint64_t mask_count = 0;
+  uint64_t gathered = 0;  // how many elements the last GatherMask kept
   AscendC::MaskMode mask_mode = AscendC::MaskMode::NORMAL;
   Mask compare_mask{};
   bool asks_for_key = false;  // of the tiling, by TILING_KEY_IS

@@ -183,7 +183,7 @@ void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const uin
   if (src1Pattern < 1 || src1Pattern > 7)
     mtsim::fault(mtsim::kVectorCoreException, "GatherMask: pattern %u, there are 1 to 7", src1Pattern);
   const mtsim::Instruction instruction("GatherMask", PIPE_V, mtsim::Flow::Moves);
-  rsvdCnt = mtsim::gather_mask(dst, src0, reduceMode, mask, params,
+  rsvdCnt = mtsim::core().gathered = mtsim::gather_mask(dst, src0, reduceMode, mask, params,
                                [&](uint32_t, uint32_t i) { return mtsim::pattern_keeps(src1Pattern, i); });
 }
 
@@ -196,7 +196,7 @@ void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const Loc
   const mtsim::Instruction instruction("GatherMask", PIPE_V, mtsim::Flow::Moves);
   const uint32_t count = reduceMode ? mask : mtsim::per_repeat<T>;
   const auto bits = src1Pattern.template ReinterpretCast<uint8_t>();
-  rsvdCnt = mtsim::gather_mask(dst, src0, reduceMode, mask, params, [&](uint32_t repeat, uint32_t i) {
+  rsvdCnt = mtsim::core().gathered = mtsim::gather_mask(dst, src0, reduceMode, mask, params, [&](uint32_t repeat, uint32_t i) {
     const uint64_t start = uint64_t{repeat} * params.src1RepeatStride * ONE_BLK_SIZE;
     const int64_t end = static_cast<int64_t>(start + (count + 7) / 8);
     const uint8_t* byte = mtsim::bytes_in_range(bits, end, "GatherMask", "src1Pattern") + start + i / 8;

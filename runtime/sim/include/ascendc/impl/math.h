@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "elementwise.h"
 
@@ -12,6 +13,20 @@ inline float sign(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; }
 inline float sigmoid(float a) { return 1 / (1 + std::exp(-a)); }
 inline float gelu_tanh(float a) {  // the usual approximation of the Gaussian error linear unit
   return a * sigmoid(1.5957691216057308f * (a + 0.044715f * a * a * a));
+}
+/// The derivative of lgamma: by reflection, then upwards to where its expansion at infinity holds.
+inline float digamma(float x) {
+  double a = x, sum = 0;
+  if (a <= 0) {
+    if (a == std::floor(a)) return std::numeric_limits<float>::quiet_NaN();
+    constexpr double kPi = 3.14159265358979323846;
+    sum = -kPi / std::tan(kPi * a);
+    a = 1 - a;
+  }
+  for (; a < 8; ++a) sum -= 1 / a;
+  const double b = 1 / (a * a);
+  sum += std::log(a) - 0.5 / a - b * (1 / 12.0 - b * (1 / 120.0 - b * (1 / 252.0 - b * (1 / 240.0 - b / 132.0))));
+  return static_cast<float>(sum);
 }
 inline float fast_gelu(float a) { return a * sigmoid(1.702f * a); }
 
@@ -108,6 +123,7 @@ MTSIM_MATH1(Log, std::log(a))
 MTSIM_MATH1(Log2, std::log2(a))
 MTSIM_MATH1(Log10, std::log10(a))
 MTSIM_MATH1(Lgamma, std::lgamma(a))
+MTSIM_MATH1(Digamma, mtsim::digamma(a))
 MTSIM_MATH1(Floor, std::floor(a))
 MTSIM_MATH1(Ceil, std::ceil(a))
 MTSIM_MATH1(Trunc, std::trunc(a))

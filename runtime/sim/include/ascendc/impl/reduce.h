@@ -194,6 +194,22 @@ void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const 
                     mtsim::Less{});
 }
 
+enum class ReduceType : uint8_t { SUM, MAX, MIN };
+
+/// The three of them under their name since CANN 9.
+template <ReduceType type, typename T, typename U = T, bool isSetMask = true, typename M = int32_t>
+void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const M mask, const int32_t repeatTimes,
+                  const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                  ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX) {
+  static_assert(std::is_same_v<T, U>, "ReduceRepeat is simulated for results of the operand's type");
+  if constexpr (type == ReduceType::SUM)
+    WholeReduceSum<T, isSetMask>(dst, src, mask, repeatTimes, dstRepStride, srcBlkStride, srcRepStride);
+  else if constexpr (type == ReduceType::MAX)
+    WholeReduceMax<T, isSetMask>(dst, src, mask, repeatTimes, dstRepStride, srcBlkStride, srcRepStride, order);
+  else
+    WholeReduceMin<T, isSetMask>(dst, src, mask, repeatTimes, dstRepStride, srcBlkStride, srcRepStride, order);
+}
+
 template <typename T, bool isSetMask = true, typename M = int32_t>
 void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTimes, const M mask,
                     const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride) {

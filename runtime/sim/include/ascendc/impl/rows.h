@@ -1,4 +1,4 @@
-// Functions over the rows of a matrix in local memory: softmax in its variants, sums, means and normalisation. The
+// Functions over the rows of a matrix in local memory: sums, means and normalisation, and what softmax.h needs of rows. The
 // tiling structs are what the host's tiling functions fill; results here do not depend on them.
 #pragma once
 
@@ -63,27 +63,30 @@ struct Rows {
   template <typename T>
   static Rows of(const LocalTensor<T>& src, const AscendC::SoftMaxShapeInfo& shape,
                  const AscendC::SoftMaxTiling& tiling, const char* name) {
-    const uint32_t width = shape.srcK != 0 ? shape.srcK : tiling.srcK;
+    const uint32_t width = shape.srcK != 0 ? shape.srcK : src.columns() != 0 ? src.columns() : tiling.srcK;
     if (width == 0) fault(kVectorCoreException, "%s: neither the shape nor the tiling gives the length of a row", name);
-    const uint32_t count = shape.srcM != 0 ? shape.srcM : tiling.srcM != 0 ? tiling.srcM : src.GetSize() / width;
+    const bool shaped = shape.srcM == 0 && src.columns() != 0;
+    const uint32_t count = shape.srcM != 0 ? shape.srcM
+                           : shaped || tiling.srcM == 0 ? src.GetSize() / width
+                                                        : tiling.srcM;
     return {count, width, shape.oriSrcK != 0 ? shape.oriSrcK : width};
   }
   int64_t size() const { return int64_t{count} * width; }
 };
 
-/// A row's value, in every element of its 32 bytes.
+/// A row's value: in every element of its 32 bytes, or in one element where `packed`.
 template <typename T>
 class PerRow {
  public:
-  static constexpr int64_t kWidth = kBlock / sizeof(T);
-  PerRow(const LocalTensor<T>& tensor, uint32_t rows, const char* name, const char* operand)
-      : data_(elements(tensor, rows * kWidth, name, operand)) {}
-  float get(uint32_t row) const { return static_cast<float>(data_[row * kWidth]); }
+  PerRow(const LocalTensor<T>& tensor, uint32_t rows, const char* name, const char* operand, bool packed = false)
+      : width_(packed ? 1 : kBlock / sizeof(T)), data_(elements(tensor, rows * width_, name, operand)) {}
+  float get(uint32_t row) const { return static_cast<float>(data_[row * width_]); }
   void set(uint32_t row, float value) const {
-    for (int64_t i = 0; i < kWidth; ++i) data_[row * kWidth + i] = static_cast<T>(value);
+    for (int64_t i = 0; i < width_; ++i) data_[row * width_ + i] = static_cast<T>(value);
   }
 
  private:
+  int64_t width_;
   T* data_;
 };
 
@@ -118,102 +121,29 @@ void for_rows(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>&
   }
 }
 
+/// One value for each row of a matrix of srcShape, or for each column.
+template <typename pattern, typename T, typename Reduce>
+void reduce_matrix(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t shape[],
+                   bool padded, Reduce&& reduce) {
+  const Instruction instruction(name, PIPE_V, Flow::Uses);
+  const uint32_t first = shape[0], last = shape[1];
+  const uint64_t width = padded ? align_up(last * sizeof(T), kBlock) / sizeof(T) : last;
+  constexpr bool kRowwise = std::is_same_v<pattern, AscendC::Pattern::Reduce::AR>;
+  const T* in = elements_in_range(src, static_cast<int64_t>(first * width), name, "src");
+  for (uint32_t row = 0; kChecked && row < first; ++row)
+    touch_elements(in + row * width, last, name, "src", MTSIM_READS);
+  T* out = elements(dst, kRowwise ? first : last, name, "dst");
+  std::vector<float> values(kRowwise ? last : first);
+  for (uint32_t kept = 0; kept < (kRowwise ? first : last); ++kept) {
+    for (uint32_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(kRowwise ? in[kept * width + i] : in[i * width + kept]);
+    out[kept] = static_cast<T>(reduce(values));
+  }
+}
+
 }  // namespace mtsim
 
 namespace AscendC {
-
-struct SoftmaxConfig {
-  bool isCheckTiling = true;
-  uint32_t oriSrcM = 0;
-  uint32_t oriSrcK = 0;
-};
-constexpr SoftmaxConfig SOFTMAX_DEFAULT_CFG{};
-
-/// Softmax of each row; a row's sum and maximum fill its 32 bytes of sumTensor and maxTensor.
-template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
-          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename U>
-void SoftMax(const LocalTensor<T>& dst, const LocalTensor<U>& sumTensor, const LocalTensor<U>& maxTensor,
-             const LocalTensor<T>& src, const SoftMaxTiling& tiling = {}, const SoftMaxShapeInfo& shape = {}) {
-  static_assert(!isDataFormatNZ, "SoftMax: the NZ format is not simulated");
-  const mtsim::Instruction instruction("SoftMax", PIPE_V, mtsim::Flow::Uses);
-  const auto rows = mtsim::Rows::of(src, shape, tiling, "SoftMax");
-  const mtsim::PerRow<U> sums(sumTensor, rows.count, "SoftMax", "sumTensor");
-  const mtsim::PerRow<U> peaks(maxTensor, rows.count, "SoftMax", "maxTensor");
-  mtsim::for_rows("SoftMax", dst, src, rows, [&](uint32_t row, std::vector<float>& values) {
-    const float peak = mtsim::largest(values);
-    const float sum = mtsim::exponentiate(values, peak);
-    for (float& value : values) value /= sum;
-    sums.set(row, sum);
-    peaks.set(row, peak);
-  });
-}
-template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
-          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename U>
-void SoftMax(const LocalTensor<T>& dst, const LocalTensor<U>& sumTensor, const LocalTensor<U>& maxTensor,
-             const LocalTensor<T>& src, const LocalTensor<uint8_t>&, const SoftMaxTiling& tiling,
-             const SoftMaxShapeInfo& shape = {}) {
-  SoftMax<T, isReuseSource, isBasicBlock, isDataFormatNZ, config>(dst, sumTensor, maxTensor, src, tiling, shape);
-}
-template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
-          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
-void SoftMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
-             const SoftMaxTiling& tiling, const SoftMaxShapeInfo& shape = {}) {
-  static_assert(!isDataFormatNZ, "SoftMax: the NZ format is not simulated");
-  const mtsim::Instruction instruction("SoftMax", PIPE_V, mtsim::Flow::Uses);
-  const auto rows = mtsim::Rows::of(src, shape, tiling, "SoftMax");
-  mtsim::for_rows("SoftMax", dst, src, rows, [&](uint32_t, std::vector<float>& values) {
-    const float sum = mtsim::exponentiate(values, mtsim::largest(values));
-    for (float& value : values) value /= sum;
-  });
-}
-
-/// exp(src - max) / sum with sums and maxima already known.
-template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
-          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename U>
-void SimpleSoftMax(const LocalTensor<T>& dst, const LocalTensor<U>& inSumTensor, const LocalTensor<U>& inMaxTensor,
-                   const LocalTensor<T>& src, const SoftMaxTiling& tiling, const SoftMaxShapeInfo& shape = {}) {
-  const mtsim::Instruction instruction("SimpleSoftMax", PIPE_V, mtsim::Flow::Uses);
-  const auto rows = mtsim::Rows::of(src, shape, tiling, "SimpleSoftMax");
-  const mtsim::PerRow<U> sums(inSumTensor, rows.count, "SimpleSoftMax", "inSumTensor");
-  const mtsim::PerRow<U> peaks(inMaxTensor, rows.count, "SimpleSoftMax", "inMaxTensor");
-  mtsim::for_rows("SimpleSoftMax", dst, src, rows, [&](uint32_t row, std::vector<float>& values) {
-    for (float& value : values) value = std::exp(value - peaks.get(row)) / sums.get(row);
-  });
-}
-
-/// A step of attention over parts of a row: exponentials without division; with isUpdate, sums and maxima go on from
-/// the parts before, and expMax is the factor by which what was accumulated shrinks.
-template <typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
-          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename U>
-void SoftmaxFlashV2(const LocalTensor<T>& dst, const LocalTensor<U>& expSumTensor, const LocalTensor<U>& maxTensor,
-                    const LocalTensor<T>& src, const LocalTensor<T>& expMaxTensor,
-                    const LocalTensor<U>& inExpSumTensor, const LocalTensor<U>& inMaxTensor,
-                    const SoftMaxTiling& tiling, const SoftMaxShapeInfo& shape = {}) {
-  constexpr const char* kName = "SoftmaxFlashV2";
-  const mtsim::Instruction instruction(kName, PIPE_V, mtsim::Flow::Uses);
-  const auto rows = mtsim::Rows::of(src, shape, tiling, kName);
-  const mtsim::PerRow<U> sums(expSumTensor, rows.count, kName, "expSumTensor");
-  const mtsim::PerRow<U> peaks(maxTensor, rows.count, kName, "maxTensor");
-  const auto pass = [&](auto&& start) {
-    mtsim::for_rows(kName, dst, src, rows, [&](uint32_t row, std::vector<float>& values) {
-      const auto [before, old_peak] = start(row);
-      float peak = mtsim::largest(values);
-      peak = isUpdate && old_peak > peak ? old_peak : peak;
-      const float factor = isUpdate ? std::exp(old_peak - peak) : 0;
-      const float sum = mtsim::exponentiate(values, peak) + factor * before;
-      if constexpr (isUpdate) mtsim::PerRow<T>(expMaxTensor, rows.count, kName, "expMaxTensor").set(row, factor);
-      sums.set(row, sum);
-      peaks.set(row, peak);
-    });
-  };
-  if constexpr (isUpdate) {
-    const mtsim::PerRow<U> old_sums(inExpSumTensor, rows.count, kName, "inExpSumTensor");
-    const mtsim::PerRow<U> old_peaks(inMaxTensor, rows.count, kName, "inMaxTensor");
-    pass([&](uint32_t row) { return std::pair<float, float>(old_sums.get(row), old_peaks.get(row)); });
-  } else {
-    pass([](uint32_t) { return std::pair<float, float>(0, 0); });
-  }
-}
 
 /// The sum of the first n of each row's `inner` elements.
 template <typename T, int32_t reduceDim = -1, bool isReuseSource = false, bool isBasicBlock = false>
@@ -250,18 +180,35 @@ void Mean(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTenso
 template <typename T, typename pattern, bool isReuseSource = false>
 void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
                const uint32_t srcShape[], bool srcInnerPad) {
-  const uint32_t first = srcShape[0];
-  const uint32_t last = srcShape[1];
-  const auto width = srcInnerPad ? mtsim::align_up(last * sizeof(T), mtsim::kBlock) / sizeof(T) : uint64_t{last};
-  constexpr bool kRowwise = std::is_same_v<pattern, Pattern::Reduce::AR>;
-  const T* in = mtsim::elements(src, static_cast<int64_t>(first * width), "ReduceSum", "src");
-  T* out = mtsim::elements(dst, kRowwise ? first : last, "ReduceSum", "dst");
-  std::vector<float> values(kRowwise ? last : first);
-  for (uint32_t kept = 0; kept < (kRowwise ? first : last); ++kept) {
-    for (uint32_t i = 0; i < values.size(); ++i)
-      values[i] = static_cast<float>(kRowwise ? in[kept * width + i] : in[i * width + kept]);
-    out[kept] = static_cast<T>(mtsim::tree_sum(values.data(), static_cast<uint32_t>(values.size())));
-  }
+  mtsim::reduce_matrix<pattern>("ReduceSum", dst, src, srcShape, srcInnerPad, [](std::vector<float>& values) {
+    return mtsim::tree_sum(values.data(), static_cast<uint32_t>(values.size()));
+  });
+}
+template <typename T, typename pattern, bool isReuseSource = false>
+void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
+               const uint32_t srcShape[], bool srcInnerPad) {
+  mtsim::reduce_matrix<pattern>("ReduceMax", dst, src, srcShape, srcInnerPad,
+                                [](std::vector<float>& values) { return mtsim::largest(values); });
+}
+template <typename T, typename pattern, bool isReuseSource = false>
+void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
+               const uint32_t srcShape[], bool srcInnerPad) {
+  mtsim::reduce_matrix<pattern>("ReduceMin", dst, src, srcShape, srcInnerPad, [](std::vector<float>& values) {
+    for (float& value : values) value = -value;
+    return -mtsim::largest(values);
+  });
+}
+template <typename T, typename pattern, bool isReuseSource = false>
+void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t srcShape[], bool srcInnerPad) {
+  ReduceSum<T, pattern, isReuseSource>(dst, src, LocalTensor<uint8_t>(), srcShape, srcInnerPad);
+}
+template <typename T, typename pattern, bool isReuseSource = false>
+void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t srcShape[], bool srcInnerPad) {
+  ReduceMax<T, pattern, isReuseSource>(dst, src, LocalTensor<uint8_t>(), srcShape, srcInnerPad);
+}
+template <typename T, typename pattern, bool isReuseSource = false>
+void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t srcShape[], bool srcInnerPad) {
+  ReduceMin<T, pattern, isReuseSource>(dst, src, LocalTensor<uint8_t>(), srcShape, srcInnerPad);
 }
 
 /// A row or a column, or a vector of one element, repeated to dstShape; `axis` is the one that grows.

@@ -45,6 +45,10 @@ class AscendCUtils {
     if constexpr (isSetMask) SetVectorMask<T>(count);
   }
   static void ResetMask() { AscendC::ResetMask(); }
+  /// How many elements the last GatherMask kept.
+  static int64_t GetRsvdCnt() { return static_cast<int64_t>(mtsim::core().gathered); }
+  /// Whether infinities saturate, which they do not here.
+  static void SetOverflow(uint64_t) {}
 };
 
 /// A float as an integer or a half, with a choice of rounding.
@@ -68,24 +72,4 @@ int64_t ScalarGetSFFValue(uint64_t value) {
 }
 inline int64_t ScalarCountLeadingZero(uint64_t value) { return value == 0 ? 64 : __builtin_clzll(value); }
 
-/// The smaller and the larger of two numbers, of the type that both convert to.
-namespace Std {
-template <typename T, typename U>
-constexpr std::common_type_t<T, U> min(T a, U b) {
-  return static_cast<std::common_type_t<T, U>>(b) < static_cast<std::common_type_t<T, U>>(a) ? b : a;
-}
-template <typename T, typename U>
-constexpr std::common_type_t<T, U> max(T a, U b) {
-  return static_cast<std::common_type_t<T, U>>(a) < static_cast<std::common_type_t<T, U>>(b) ? b : a;
-}
-using std::conditional_t;
-using std::enable_if_t;
-using std::is_same;
-using std::is_same_v;
-}  // namespace Std
-
 }  // namespace AscendC
-
-// The chip's compiler has them built in.
-using AscendC::Std::max;
-using AscendC::Std::min;

@@ -86,6 +86,10 @@ void WriteGmByPassDCache(__gm__ T* addr, T value) {
   tensor.SetValue(0, value);
 }
 
+/// Registers of the chip that kernels set before anything else; the simulator's cores start as they are to be.
+inline void InitSocState() {}
+inline void SetSyncBaseAddr(uint64_t) {}
+
 /// Kernels that follow each other on a core may overlap on the chip; here one ends before the next begins.
 inline void SetNextTaskStart() {}
 inline void WaitPreTaskEnd() {}

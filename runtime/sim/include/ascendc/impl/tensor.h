@@ -5,6 +5,25 @@
 
 namespace AscendC {
 
+enum class DataFormat : uint8_t { ND, NZ, NCHW, NC1HWC0, NHWC };
+
+/// A shape that a kernel gives a tensor, for the functions over rows.
+struct ShapeInfo {
+  ShapeInfo() = default;
+  ShapeInfo(uint8_t dim, const uint32_t sizes[], DataFormat format = DataFormat::ND)
+      : ShapeInfo(dim, sizes, dim, sizes, format) {}
+  ShapeInfo(uint8_t dim, const uint32_t sizes[], uint8_t originalDim, const uint32_t originalSizes[], DataFormat format)
+      : shapeDim(dim), originalShapeDim(originalDim), dataFormat(format) {
+    for (uint8_t i = 0; i < dim && i < 8; ++i) shape[i] = sizes[i];
+    for (uint8_t i = 0; i < originalDim && i < 8; ++i) originalShape[i] = originalSizes[i];
+  }
+  uint8_t shapeDim = 0;
+  uint8_t originalShapeDim = 0;
+  uint32_t shape[8] = {};
+  uint32_t originalShape[8] = {};
+  DataFormat dataFormat = DataFormat::ND;
+};
+
 /// A window on local memory. Copies refer to the same elements. It knows where its buffer ends, so that every
 /// instruction can check its range once.
 template <typename T>
@@ -77,6 +96,9 @@ class LocalTensor {
   TPosition GetPosition() const { return position_; }
   int32_t GetUserTag() const { return tag_; }
   void SetUserTag(int32_t tag) { tag_ = tag; }
+  /// Only the last axis is kept, by which functions over rows go where no other shape is given.
+  void SetShapeInfo(const ShapeInfo& shape) { columns_ = shape.shapeDim == 0 ? 0 : shape.shape[shape.shapeDim - 1]; }
+  uint32_t columns() const { return columns_; }
   __ubuf__ T* GetPhyAddr(uint32_t offset = 0) const { return reinterpret_cast<T*>(data_) + offset; }
 
   uint8_t* bytes() const { return data_; }
@@ -97,6 +119,7 @@ class LocalTensor {
   uint8_t* data_ = nullptr;
   uint8_t* limit_ = nullptr;
   uint32_t size_ = 0;
+  uint32_t columns_ = 0;
   int32_t tag_ = 0;
   TPosition position_ = TPosition::MAX;
 };

@@ -6,6 +6,26 @@
 
 #include "elementwise.h"
 
+namespace mtsim {
+
+/// dst = finish(dst * src0 + src1).
+template <typename T, typename Finish>
+void multiply_add(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                  int32_t count, Finish finish) {
+  static_assert(one_of<T, half, float>, "products with a sum exist for half and float");
+  const Instruction instruction(name, PIPE_V, Flow::Lanes);
+  T* out = elements(dst, count, name, "dst");
+  touch_elements(out, count, name, "dst", MTSIM_READS);
+  const T* left = elements(src0, count, name, "src0");
+  const T* right = elements(src1, count, name, "src1");
+  MTSIM_INDEPENDENT
+  for (int32_t i = 0; i < count; ++i)
+    out[i] = static_cast<T>(
+        finish(static_cast<float>(out[i]) * static_cast<float>(left[i]) + static_cast<float>(right[i])));
+}
+
+}  // namespace mtsim
+
 namespace AscendC {
 
 #define MTSIM_CHECK_TYPE(NAME, ...) \
@@ -148,15 +168,13 @@ void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const Loca
 template <typename T, bool isSetMask = true>
 void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
     const int32_t& count) {
-  static_assert(mtsim::one_of<T, half, float>, "FusedMulAdd exists for half and float");
-  const mtsim::Instruction instruction("FusedMulAdd", PIPE_V, mtsim::Flow::Lanes);
-  T* out = mtsim::elements(dst, count, "FusedMulAdd", "dst");
-  mtsim::touch_elements(out, count, "FusedMulAdd", "dst", MTSIM_READS);
-  const T* left = mtsim::elements(src0, count, "FusedMulAdd", "src0");
-  const T* right = mtsim::elements(src1, count, "FusedMulAdd", "src1");
-  MTSIM_INDEPENDENT
-  for (int32_t i = 0; i < count; ++i)
-    out[i] = static_cast<T>(static_cast<float>(out[i]) * static_cast<float>(left[i]) + static_cast<float>(right[i]));
+  mtsim::multiply_add("FusedMulAdd", dst, src0, src1, count, [](float a) { return a; });
+}
+/// The same, and 0 where that is negative.
+template <typename T, bool isSetMask = true>
+void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                     const int32_t& count) {
+  mtsim::multiply_add("FusedMulAddRelu", dst, src0, src1, count, [](float a) { return a > 0 ? a : 0; });
 }
 
 /// Fills `count` elements with one value.
