@@ -264,7 +264,7 @@ cdef object backward_callable(FunctionCtx ctx):
 
 
 cdef object zeros_for(OutputMeta* meta):
-    return aten("zeros")(make_size(meta.nd, meta.sizes), dtype=<object>meta.dt, device=<object>meta.dev)
+    return aten("zeros")(make_size(meta.nd, sizes_in(meta)), dtype=dtype_in(meta), device=<object>meta.dev)
 
 
 cdef object align_gradients(FunctionCtx ctx, object result):

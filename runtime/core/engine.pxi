@@ -154,7 +154,7 @@ cdef object start_at(object root, object grad, Py_ssize_t at):
             raise RuntimeError(f"grad can be implicitly created only where its form is known: pass the gradient of output {number} of "
                                f"{node.name()}")
         return grad
-    return first_gradient(<Tensor>grad, meta.nd, meta.sizes, <dtype>meta.dt, <device>meta.dev, at)
+    return first_gradient(<Tensor>grad, meta.nd, sizes_in(meta), dtype_in(meta), <device>meta.dev, at)
 
 
 cdef object first_gradient(Tensor grad, int nd, int64_t* sizes, dtype dt, device dev, Py_ssize_t at):

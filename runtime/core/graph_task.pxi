@@ -365,6 +365,7 @@ cdef str name_of(Node source):
 cdef object fit_gradient(OutputMeta* meta, object grad, Node source, int slot):
     """The gradient in the shape, dtype and on the device of what it belongs to, or an error that says what is wrong."""
     cdef Tensor g
+    cdef int64_t* sizes
     cdef int i
     cdef bint same
     if not isinstance(grad, Tensor):
@@ -372,16 +373,17 @@ cdef object fit_gradient(OutputMeta* meta, object grad, Node source, int slot):
     if not meta.known:
         return grad
     g = <Tensor>grad
+    sizes = sizes_in(meta)
     same = g.nd == meta.nd
     if same:
         for i in range(g.nd):
-            if g.sizes[i] != meta.sizes[i]:
+            if g.sizes[i] != sizes[i]:
                 same = False
                 break
     if not same:
         if not expands_to(meta, g):
             raise RuntimeError(f"Function {name_of(source)} returned an invalid gradient at index {slot} - got {list(g.shape)} but expected "
-                               f"shape compatible with {list(make_size(meta.nd, meta.sizes))}")
+                               f"shape compatible with {list(make_size(meta.nd, sizes))}")
         grad = summed_down(meta, g)
         g = <Tensor>grad
     if <PyObject*>g.dev != meta.dev and g.nd == 0:
@@ -390,25 +392,27 @@ cdef object fit_gradient(OutputMeta* meta, object grad, Node source, int slot):
     if <PyObject*>g.dev != meta.dev:
         raise RuntimeError(f"Function {name_of(source)} returned an invalid gradient at index {slot} - expected device "
                            f"{<object>meta.dev} but got {g.dev}")
-    if <PyObject*>g.dt != meta.dt:
-        grad = aten("_to_copy")(g, dtype=<object>meta.dt)
+    if g.dt.code != meta.dt:
+        grad = aten("_to_copy")(g, dtype=dtype_in(meta))
     return grad
 
 
 cdef object summed_down(OutputMeta* meta, Tensor g):
     """Undoes broadcasting: sums over the dimensions that it added or stretched."""
+    cdef int64_t* sizes = sizes_in(meta)
     cdef int i, added = g.nd - meta.nd
-    dims = [i for i in range(g.nd) if i < added or meta.sizes[i - added] != g.sizes[i]]
+    dims = [i for i in range(g.nd) if i < added or sizes[i - added] != g.sizes[i]]
     total = aten("sum")(g, dims, keepdim=True)
-    return call2(aten("reshape"), total, make_size(meta.nd, meta.sizes)) if added else total
+    return call2(aten("reshape"), total, make_size(meta.nd, sizes)) if added else total
 
 
 cdef bint expands_to(OutputMeta* meta, Tensor g) noexcept:
     """Whether meta's shape broadcasts to g's."""
+    cdef int64_t* sizes = sizes_in(meta)
     cdef int i, shift = g.nd - meta.nd
     if shift < 0:
         return False
     for i in range(meta.nd):
-        if meta.sizes[i] != 1 and meta.sizes[i] != g.sizes[i + shift]:
+        if sizes[i] != 1 and sizes[i] != g.sizes[i + shift]:
             return False
     return True

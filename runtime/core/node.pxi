@@ -8,14 +8,30 @@ cdef uint64_t next_sequence = 0
 cdef uint64_t LAST_SEQUENCE = <uint64_t>-1         # of AccumulateGrad: runs as soon as it can, as in PyTorch
 
 
+cdef union MetaSizes:
+    int64_t here[INLINE_META_DIMS]
+    int64_t* apart                                 # malloc'ed, of more dimensions
+
+
 cdef struct OutputMeta:
     # What a gradient must look like to flow into this output.
-    bint known
-    int nd
-    int64_t* sizes                                 # inline_sizes, or malloc'ed for more than INLINE_META_DIMS
-    int64_t inline_sizes[INLINE_META_DIMS]
-    PyObject* dt                                   # dtypes and concrete devices are never freed
-    PyObject* dev
+    uint8_t known, nd, dt                          # dt: the dtype's code
+    MetaSizes sizes
+    PyObject* dev                                  # concrete devices are never freed
+
+
+cdef inline int64_t* sizes_in(OutputMeta* meta) noexcept:
+    return &meta.sizes.here[0] if meta.nd <= INLINE_META_DIMS else meta.sizes.apart
+
+
+cdef inline dtype dtype_in(OutputMeta* meta):
+    return <dtype>dtype_by_code[meta.dt]
+
+
+cdef inline void forget_meta(OutputMeta* meta) noexcept:
+    if meta.known and meta.nd > INLINE_META_DIMS:
+        free(meta.sizes.apart)
+    meta.known = False
 
 
 cdef struct NodeState:
@@ -33,18 +49,15 @@ cdef struct NodeState:
 
 
 cdef int record_meta(OutputMeta* meta, Tensor t) except -1:
-    if meta.known and meta.sizes != meta.inline_sizes:
-        free(meta.sizes)
-    meta.known, meta.nd, meta.sizes = True, t.nd, meta.inline_sizes
+    forget_meta(meta)
     if t.nd > INLINE_META_DIMS:
-        meta.sizes = <int64_t*>malloc(t.nd * sizeof(int64_t))
-        if meta.sizes == NULL:
-            meta.known = False
+        meta.sizes.apart = <int64_t*>malloc(t.nd * sizeof(int64_t))
+        if meta.sizes.apart == NULL:
             raise MemoryError()
-        memcpy(meta.sizes, t.sizes, t.nd * sizeof(int64_t))
+        memcpy(meta.sizes.apart, t.sizes, t.nd * sizeof(int64_t))
     else:                                          # all of them, for which no function is called: a tensor has as much room
-        memcpy(meta.inline_sizes, t.sizes, INLINE_META_DIMS * sizeof(int64_t))
-    meta.dt, meta.dev = <PyObject*>t.dt, <PyObject*>t.dev
+        memcpy(&meta.sizes.here[0], t.sizes, INLINE_META_DIMS * sizeof(int64_t))
+    meta.known, meta.nd, meta.dt, meta.dev = True, t.nd, t.dt.code, <PyObject*>t.dev
     return 0
 
 
@@ -88,12 +101,10 @@ cdef class Node:
         cdef int i
         if self.next_outputs != self.inline_next:
             free(self.next_outputs)
-        if self.first_meta.known and self.first_meta.sizes != self.first_meta.inline_sizes:
-            free(self.first_meta.sizes)
+        forget_meta(&self.first_meta)
         if self.more_meta != NULL:
             for i in range(self.output_count - 1):
-                if self.more_meta[i].known and self.more_meta[i].sizes != self.more_meta[i].inline_sizes:
-                    free(self.more_meta[i].sizes)
+                forget_meta(&self.more_meta[i])
             free(self.more_meta)
         if self.versions != NULL:
             free(self.versions)

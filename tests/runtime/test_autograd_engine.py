@@ -51,6 +51,35 @@ def hooks_in_order(torch: Any) -> Any:
     return seen
 
 
+def many_branches(torch: Any) -> Any:
+    """More nodes, and more of them waiting at once, than a small graph has; a hook runs such a pass inside of another."""
+    w, seen = leaf(torch), []
+
+    def branches(t: Any) -> Any:
+        return sum(((t * i).sin() for i in range(1, 60)), t)
+
+    def inner(g: Any) -> None:
+        v = leaf(torch)
+        with torch.enable_grad():
+            total = branches(v).sum()
+        total.backward()
+        seen.append(v.grad)
+
+    out = branches(w)
+    out.register_hook(inner)
+    chosen = torch.autograd.grad([out.sum(), (w * 2).sum()], [w], retain_graph=True)
+    out.backward(torch.ones_like(out))
+    return seen, chosen, w.grad
+
+
+def shapes_of_many_dimensions(torch: Any) -> Any:
+    w = torch.arange(4.0).reshape(1, 1, 2, 1, 2, 1).requires_grad_()
+    (w.expand(2, 1, 2, 3, 2, 1) * 2).sum().backward()
+    a, b = (w * 3).split(1, 2)
+    (a * a).sum().backward()
+    return w.grad, b.shape
+
+
 def hooks_see_the_sum(torch: Any) -> Any:
     """A hook runs once a pass, with what all paths brought."""
     w, seen = leaf(torch), []
@@ -162,7 +191,8 @@ def backward_inside_a_hook(torch: Any) -> Any:
 
 
 CASES = (
-    inputs_that_are_no_leaves, inputs_leave_others_alone, retained_after_hooks, hooks_in_order, hooks_see_the_sum,
+    inputs_that_are_no_leaves, inputs_leave_others_alone, retained_after_hooks, hooks_in_order, hooks_see_the_sum, many_branches,
+    shapes_of_many_dimensions,
     hook_under_create_graph, batched, walk, nested_packing, one_leaf_in_several_threads, modes_as_decorators,
     after_errors, backward_inside_a_hook,
 )  # fmt: skip
