@@ -52,7 +52,7 @@ def hooks_in_order(torch: Any) -> Any:
 
 
 def many_branches(torch: Any) -> Any:
-    """More nodes, and more of them waiting at once, than a small graph has; a hook runs such a pass inside of another."""
+    """More nodes, and more of them waiting at once, than a small graph has; a hook runs such a pass within another."""
     w, seen = leaf(torch), []
 
     def branches(t: Any) -> Any:
@@ -191,8 +191,8 @@ def backward_inside_a_hook(torch: Any) -> Any:
 
 
 CASES = (
-    inputs_that_are_no_leaves, inputs_leave_others_alone, retained_after_hooks, hooks_in_order, hooks_see_the_sum, many_branches,
-    shapes_of_many_dimensions,
+    inputs_that_are_no_leaves, inputs_leave_others_alone, retained_after_hooks, hooks_in_order, hooks_see_the_sum,
+    many_branches, shapes_of_many_dimensions,
     hook_under_create_graph, batched, walk, nested_packing, one_leaf_in_several_threads, modes_as_decorators,
     after_errors, backward_inside_a_hook,
 )  # fmt: skip
