@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, binding=False, cdivision=True, initializedcheck=False
-# cython: nonecheck=False, embedsignature=True, embedsignature.format=clinic
+# cython: nonecheck=False, auto_pickle=False, embedsignature=True, embedsignature.format=clinic
 """The compiled core of mindtorch_v2: what runs on every operator call.
 
 One extension module, one included file an idea. What is not hot stays in Python.

@@ -549,5 +549,5 @@ cdef class RemovableHandle:
     def __enter__(self):
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, type, value, tb):
         self.remove()

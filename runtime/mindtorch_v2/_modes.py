@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from . import _core
+from ._managers import not_entered
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -40,6 +41,8 @@ stacks = _Stacks()
 class _ModeBase:
     """A context manager that puts itself on its stack; may be entered more than once."""
 
+    _no_mode: type[Exception] = RuntimeError  # what leaving one raises where there is none, as in PyTorch
+
     def _stack(self) -> list[Any]:
         raise NotImplementedError
 
@@ -48,7 +51,9 @@ class _ModeBase:
         _follow_stacks()
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, exc_type: object, exc_val: object, exc_tb: object) -> None:
+        if not self._stack():
+            raise not_entered(self, self._no_mode)
         self._stack().pop()
         _follow_stacks()
 
@@ -58,6 +63,8 @@ class TorchDispatchMode(_ModeBase):
 
     ``_dispatch_key`` is for PyTorch's own modes of other keys than Python, which there are none of here.
     """
+
+    _no_mode = IndexError
 
     def __init__(self, _dispatch_key: Any = None) -> None:
         if _dispatch_key is not None:
@@ -87,7 +94,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
     """A function mode that changes nothing, to derive from."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return func(*args, **(kwargs or {}))
+        return func(*args, **({} if kwargs is None else kwargs))
 
 
 class _FunctionGuard:
@@ -106,6 +113,8 @@ class _FunctionGuard:
         _follow_stacks()
 
     def __exit__(self, *exc: object) -> None:
+        if not self._before:
+            raise not_entered(self)
         stacks.subclasses_off, stacks.function_off = self._before.pop()
         _follow_stacks()
 
@@ -136,6 +145,8 @@ class DisableTorchDispatch:
         _core.set_thread_keys_(included & ~_PYTHON, excluded | _PYTHON)
 
     def __exit__(self, *exc: object) -> None:
+        if not self._before:
+            raise not_entered(self)
         included, excluded = _core.thread_keys()
         was_included, was_excluded = self._before.pop()
         _core.set_thread_keys_(included & ~_PYTHON | was_included, excluded & ~_PYTHON | was_excluded)

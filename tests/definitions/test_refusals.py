@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2.library import Library
+from mindtorch_v2.library import Library, definitions
 from mindtorch_v2.library.definitions import DefinitionError, i32, like, struct
 from mindtorch_v2.npu import KernelLauncher
 from tests.runtime.both import fresh_namespace
@@ -52,6 +52,31 @@ def refused(lib: Library, function: Callable[..., Any], schema: str = "op(Tensor
 )  # fmt: skip
 def test_refusals(lib: Library, function: Callable[..., Any], words: str) -> None:
     assert words in refused(lib, function)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda d: d.like(3), RuntimeError, "like(): expected a tensor of the operator that is defined, got 3"),
+        (lambda d: d.broadcast(None, None), RuntimeError, "broadcast(): expected a tensor"),
+        (lambda d: d.workspace(8, "cpu"), RuntimeError, "workspace(): expected a tensor"),
+        (lambda d: d.stream(0), RuntimeError, "stream(): expected a tensor"),
+        (lambda d: d.upload(3, None), RuntimeError, "upload(): argument 'value': expected a value with its C type"),
+        (lambda d: d.struct(n=3), RuntimeError, "struct(): field 'n': expected a value with its C type"),
+        (lambda d: d.exp(None), TypeError, "exp(None) cannot be computed"),
+        (lambda d: d.sqrt(-1.0), ValueError, "sqrt(-1.0) cannot be computed"),
+        (lambda d: d.ceil_div("x", 2), TypeError, "ceil_div('x', 2) cannot be computed"),
+        (lambda d: d.ceil_div(1, 0), ZeroDivisionError, "ceil_div(1, 0) cannot be computed"),
+        (lambda d: d.maximum(3), TypeError, "maximum(3) cannot be computed"),
+        (lambda d: d.total(3), TypeError, "total(3) cannot be computed"),
+    ],
+)
+def test_functions_of_definitions_say_what_they_are_for(
+    call: Callable[[Any], Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error) as caught:
+        call(definitions)
+    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(

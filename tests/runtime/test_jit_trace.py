@@ -242,7 +242,7 @@ def test_nested_inputs_and_outputs() -> None:
     assert result["parts"][0].tolist() == [0, 2]
     assert isinstance(result["parts"], list)
     assert result["parts"][1][0] is x
-    with pytest.raises(TypeError, match="not nested as those that were traced"):
+    with pytest.raises(RuntimeError, match="not nested as those that were traced"):
         traced(x, x, named=x)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from types import TracebackType
 
 from .._argument_types import check_flag
 from .._core import anomaly_mode, set_anomaly_mode
@@ -33,9 +32,7 @@ class set_detect_anomaly:  # noqa: N801  (PyTorch's name)
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *args: object) -> None:
         set_anomaly_mode(*self._before)
 
 
@@ -44,6 +41,7 @@ class detect_anomaly:  # noqa: N801
 
     def __init__(self, check_nan: bool = True) -> None:
         self._check_nan = check_nan
+        self._before = anomaly_mode()
         warnings.warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
             "debugging.",
@@ -51,11 +49,8 @@ class detect_anomaly:  # noqa: N801
         )
 
     def __enter__(self) -> None:
-        self._before = anomaly_mode()
         check_flag("set_anomaly_enabled", "check_nan", self._check_nan)
         set_anomaly_mode(True, self._check_nan)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *args: object) -> None:
         set_anomaly_mode(*self._before)

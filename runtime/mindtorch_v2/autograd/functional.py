@@ -256,7 +256,7 @@ def _product(
     of: str,
 ) -> tuple[Tensor, ...]:
     """The gradients, weighted by ``vector``; zeros like ``models`` where there are none."""
-    with set_grad_enabled(create_graph or is_grad_enabled()):
+    with set_grad_enabled(bool(create_graph) or is_grad_enabled()):
         found = _gradients(outputs, inputs, vector, create_graph)
         return _without_gaps(found, models, strict, create_graph, of)
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from .._argument_types import check_flag
 from .._core import is_grad_enabled, set_grad_enabled_, set_inference_mode_
 from .._core import is_inference_mode as is_inference_mode_enabled
+from .._managers import not_entered
 from ._decorators import ContextDecorator
 
 __all__ = [
@@ -42,6 +43,8 @@ class _GradMode(ContextDecorator):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self._outer:
+            raise not_entered(self)
         set_grad_enabled_(self._outer.pop())
 
     def __call__(self, function: Function) -> Function:
@@ -136,6 +139,8 @@ class inference_mode(ContextDecorator):  # noqa: N801
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self._outer:
+            raise not_entered(self)
         outer, grad = self._outer.pop()
         set_inference_mode_(outer)
         set_grad_enabled_(grad)

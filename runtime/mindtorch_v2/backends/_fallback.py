@@ -11,6 +11,7 @@ from collections import Counter
 from typing import Any
 
 from .. import _core
+from .._argument_types import names_wrong_types
 from .._core import OpOverload, Tensor, device
 from ._copies import copy_, put_back, to_cpu
 
@@ -23,6 +24,7 @@ class FallbackWarning(UserWarning):
     """An operator ran on the CPU, as the device of its tensors has no kernel for it; said once for each operator."""
 
 
+@names_wrong_types
 def cpu_fallback(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """Runs an operator on CPU copies of its tensors; copies back what it returns, and arguments it changes.
 
@@ -45,11 +47,13 @@ def count(op: OpOverload, device_type: str) -> int:
     return calls[op.name()]
 
 
+@names_wrong_types
 def fallback_report(device_type: str) -> dict[str, int]:
     """The operators that ran on the CPU for want of a device type's kernel, and how often, the most frequent first."""
     return dict(_calls.get(device_type, Counter()).most_common())
 
 
+@names_wrong_types
 def reset_fallback_report(device_type: str) -> None:
     """Forgets what `fallback_report` counted, and what was warned of."""
     _calls.pop(device_type, None)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import _core
+from .._argument_types import names_wrong_types
 from . import _fallback
 from ._backend import Backend, all_backends, backend_of
 
@@ -16,6 +17,7 @@ __all__ = ["private_use1_name", "register", "register_module", "rename_private_u
 _PACKAGE = __name__.partition(".")[0]
 
 
+@names_wrong_types
 def register(backend: Backend) -> None:
     """Adds a device type, for the life of the process.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._argument_types import names_wrong_types
 from .._core import OpOverload, Tensor, device, dtype
 
 __all__ = ["Graph", "Node", "TensorType", "Value", "type_of"]
@@ -40,6 +41,7 @@ class TensorType:
     requires_grad: bool
 
     @classmethod
+    @names_wrong_types
     def of(cls, tensor: Tensor) -> TensorType:
         return cls(tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.device, tensor.requires_grad)
 
@@ -186,7 +188,11 @@ class Graph:
         return [(node.name, node.device) for node in self.steps if node.op is not None]
 
     def findAllNodes(self, kind: str) -> list[Node]:  # noqa: N802  (PyTorch's name)
-        """The steps of one kind."""
+        """The steps of one kind, by its name with its namespace: ``"aten::add"``. Raises RuntimeError without one."""
+        if not isinstance(kind, str):
+            raise TypeError(f"findAllNodes(): argument 'kind' must be str, not {type(kind).__name__}")
+        if "::" not in kind:
+            raise RuntimeError(f"all symbols must have a namespace, <namespace>::<string>, but found: {kind}")
         return [node for node in self.steps if node.name == kind]
 
     def add_input(self, kind: TensorType | str, name: str = "") -> Value:
@@ -195,6 +201,7 @@ class Graph:
         self.parameters.append(value)
         return value
 
+    @names_wrong_types
     def add(self, node: Node, *kinds: TensorType | str, name: str = "") -> list[Value]:
         """Appends a step that makes values of these types, and returns them."""
         items = node.arguments if node.name == "prim::ListConstruct" else ()

@@ -263,10 +263,10 @@ def _name_leaves(name: str, value: Any, names: list[str]) -> None:
 
 
 def _leaves(expected: str, given: Any) -> list[Any]:
-    """The tensors of a call. Raises TypeError where it is of another structure."""
+    """The tensors of a call. Raises RuntimeError where it is of another structure."""
     got = _structure(given)
     if expected != got:
-        raise TypeError(f"the inputs are not nested as those that were traced: expected {expected}, got {got}")
+        raise RuntimeError(f"the inputs are not nested as those that were traced: expected {expected}, got {got}")
     return tree_leaves(given)
 
 

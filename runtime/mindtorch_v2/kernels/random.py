@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -52,11 +52,11 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Starts the sequence that belongs to ``seed``.
 
-        Raises RuntimeError for what is no integer, ValueError for one beyond 64 bits.
+        Raises RuntimeError for what is no integer, as a bool is not, ValueError for one beyond 64 bits.
         """
-        if not hasattr(type(seed), "__index__"):
+        if isinstance(seed, bool) or not isinstance(seed, Integral):
             raise RuntimeError(f"manual_seed expected an int, but got {type(seed).__name__}")
-        number = operator.index(seed)
+        number = int(seed)
         if not -(2**63) <= number < 2**64:
             raise ValueError(f"Overflow when unpacking long long: the seed {number} needs more than 64 bits")
         self._seed, self._state = number % 2**64, None

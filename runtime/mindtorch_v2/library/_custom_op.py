@@ -100,9 +100,12 @@ class CustomOpHandle:
         finally:
             suspend(self._opoverload, key, before)
 
-    def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
-        """Under `torch.autocast` of that device, floating inputs are cast to the dtype ``cast_inputs``."""
-        register_autocast_rule(self._lib, self._opoverload, device_type, cast_inputs)
+    def register_autocast(self, device_type: str, cast_inputs: Any) -> Any:
+        """Under `torch.autocast` of that device, floating inputs are cast to the dtype ``cast_inputs``.
+
+        Returns the function that casts, and calls. Raises ValueError for what is no device type with autocast.
+        """
+        return register_autocast_rule(self._lib, self._opoverload, device_type, cast_inputs)
 
     def register_vmap(self, func: Function | None = None) -> Any:
         """Registers the batching rule, ``func(info, in_dims, *args) -> (output, out_dims)``. Usable as a decorator."""
@@ -229,9 +232,12 @@ def find_handle(op: Any) -> CustomOpHandle | None:
     return _handles.get(op.removesuffix(".default")) if isinstance(op, str) else None
 
 
-def device_key(device_type: str) -> str:
-    """A device type's dispatch key; ``"default"`` stands for every device. Raises RuntimeError for unknown ones."""
-    if device_type == "default":
+def device_key(device_type: str | None) -> str:
+    """A device type's dispatch key; ``"default"``, or None, stands for every device.
+
+    Raises RuntimeError for unknown ones.
+    """
+    if device_type is None or device_type == "default":
         return "CompositeExplicitAutograd"
     found = device(device_type)
     if found.index is not None:

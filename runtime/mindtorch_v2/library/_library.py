@@ -398,6 +398,11 @@ class Library:
     def _resolve(self, op_name: str | OpOverload) -> OpOverload:
         if isinstance(op_name, OpOverload):
             op_name = op_name.name()
+        if not isinstance(op_name, str):
+            raise RuntimeError(
+                "an operator should be given as its name or as an OpOverload object, as the first argument, got "
+                f"{type(op_name)}"
+            )
         namespace, colons, name = op_name.rpartition("::")
         if colons and namespace != self.ns:
             raise RegistrationError(

@@ -13,8 +13,11 @@ from ._library import Library, caller
 __all__ = ["autocast_key_for", "register_autocast_rule", "register_batching_rule", "register_dispatch_rule"]
 
 
-def register_autocast_rule(lib: Library, op: OpOverload, device_type: str, cast_inputs: Any) -> None:
-    """Under autocast of a device type, the operator's floating inputs on it are cast to the dtype ``cast_inputs``."""
+def register_autocast_rule(lib: Library, op: OpOverload, device_type: str, cast_inputs: Any) -> Any:
+    """Under autocast of a device type, the operator's floating inputs on it are cast to the dtype ``cast_inputs``.
+
+    Returns the kernel that does it.
+    """
     from ..amp import cast  # imported here: amp registers its fallbacks through this package
 
     key = autocast_key_for(device_type)
@@ -29,11 +32,20 @@ def register_autocast_rule(lib: Library, op: OpOverload, device_type: str, cast_
             _core.set_thread_keys_(included, excluded)
 
     lib.impl(op, kernel, key, source=caller())
+    return kernel
 
 
 def autocast_key_for(device_type: str) -> str:
-    """The key of a rule for autocast. Raises ValueError for a device type without autocast."""
-    key = backend_of(_core.device(device_type)).autocast_key
+    """The key of a rule for autocast.
+
+    Raises ValueError for what is no device type with autocast, RuntimeError for one with an index.
+    """
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    found = _core.device(device_type)
+    if found.index is not None:
+        raise RuntimeError(f"Expected device_type string to not have a device index; got {device_type}")
+    key = backend_of(found).autocast_key
     if key is None:
         raise ValueError(f"Device type '{device_type}' does not support autocast.")
     return key

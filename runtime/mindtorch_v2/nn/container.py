@@ -204,5 +204,6 @@ class ParameterList(Module):
         return getattr(self, str(_position(idx, len(self))))
 
     def __setitem__(self, idx: int, param: Any) -> None:
+        name = str(_position(idx, len(self)))
         wrapped = Parameter(param) if isinstance(param, Tensor) and not isinstance(param, Parameter) else param
-        setattr(self, str(_position(idx, len(self))), wrapped)
+        setattr(self, name, wrapped)

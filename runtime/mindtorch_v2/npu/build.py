@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 
+from .._argument_types import names_wrong_types
 from . import acl, build_cache, cann_build, paths
 from .build_errors import BuildError, hint
 from .host_tiling import device_header, is_host_source
@@ -54,6 +55,7 @@ _POINTER_FLAGS = (
 )
 
 
+@names_wrong_types
 def build_ascendc(
     name: str,
     sources: Sequence[str | Path],
@@ -162,6 +164,7 @@ def _precompiled_limit() -> int:
     return int(value)
 
 
+@names_wrong_types
 def build_native(
     name: str,
     sources: Sequence[str | Path],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .._argument_types import names_wrong_types
 from .._core import OutOfMemoryError
 
 __all__ = ["NpuError", "OutOfMemoryError", "explain"]
@@ -79,6 +80,7 @@ class NpuError(RuntimeError):
         self.code = code
 
 
+@names_wrong_types
 def explain(
     code: int, what: str, library_message: str = "", launches: Sequence[str] = (), *, forked: bool = False
 ) -> NpuError:

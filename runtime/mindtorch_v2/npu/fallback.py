@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from .. import _core
+from .._argument_types import names_wrong_types
 from .._core import OpOverload
 from ..backends import _fallback
 from .errors import NpuError
@@ -25,6 +26,7 @@ def install() -> None:
     _core.set_own_fallback("NPU", run_on_cpu, __name__)
 
 
+@names_wrong_types
 def run_on_cpu(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """Runs an operator on CPU copies of its NPU tensors; copies back what it returns, and arguments it changes."""
     mode = os.environ.get("MINDTORCH_NPU_FALLBACK")

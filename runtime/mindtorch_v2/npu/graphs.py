@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from .. import _core
+from .._managers import not_entered
 from . import acl
 from .errors import MEANINGS, NpuError
 from .graph_update import Updates
@@ -229,6 +230,7 @@ class graph:  # noqa: N801  (a context manager, named as PyTorch names it)
         self.npu_graph = npu_graph
         self._options = (pool, capture_error_mode, auto_dispatch_capture)
         self._stream = stream
+        self._context: StreamContext | None = None
 
     def __enter__(self) -> None:
         if is_current_stream_capturing():
@@ -252,6 +254,8 @@ class graph:  # noqa: N801  (a context manager, named as PyTorch names it)
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._context is None:
+            raise not_entered(self)
         try:
             self.npu_graph.capture_end()
         except RuntimeError:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import _core
+from .._argument_types import names_wrong_types
 from .runtime import on_device, opened
 from .streams import Stream, a_stream, current_stream
 
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 
+@names_wrong_types
 def model_of(stream: Stream) -> int:
     """The handle of the graph that a stream is being captured for; 0 where it is not."""
     status, model = ctypes.c_int(), ctypes.c_void_p()
@@ -64,7 +66,9 @@ def records() -> bool:
 
 
 def keep(thing: Any) -> None:
-    """Keeps something alive for as long as what is being recorded may run."""
+    """Keeps something alive for as long as what is being recorded may run. Raises RuntimeError where nothing is."""
+    if not _kept.lists:
+        raise RuntimeError("keep(): nothing is being recorded on this thread")
     _kept.lists[-1].append(thing)
 
 

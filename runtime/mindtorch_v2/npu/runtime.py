@@ -15,6 +15,7 @@ from .. import _core
 from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._core import device as Device
+from .._managers import not_entered
 from . import acl
 from .acl import Acl
 
@@ -101,6 +102,7 @@ class on_device:  # noqa: N801  (a context manager, exported as `npu.device`)
 
     def __init__(self, device: DeviceLike) -> None:
         self.index = index_of(device)
+        self._previous: int | None = None
 
     def __enter__(self) -> None:
         self._previous = _core.npu_set_device(self.index)
@@ -108,6 +110,8 @@ class on_device:  # noqa: N801  (a context manager, exported as `npu.device`)
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._previous is None:
+            raise not_entered(self)
         _core.npu_set_device(self._previous)
 
 

@@ -8,6 +8,7 @@ from types import TracebackType
 
 from .. import _core
 from .._core import device as Device
+from .._managers import not_entered
 from . import acl
 from .acl import Acl
 from .errors import NpuError, explain
@@ -259,6 +260,7 @@ class StreamContext:
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = None if stream is None else a_stream(stream)
+        self._device: int | None = None
 
     def __enter__(self) -> None:
         if self.stream is not None:
@@ -269,6 +271,8 @@ class StreamContext:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.stream is not None:
+            if self._device is None:
+                raise not_entered(self)
             _core.npu_swap_stream(self.stream.device_index, self._handle)
             _core.npu_set_device(self._device)
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+_LAZY = ("_python_dispatch", "_pytree", "backend_registration")
 _LAZY_NAMES = ("generate_methods_for_privateuse1_backend", "rename_privateuse1_backend")
 
 
 def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"{__name__}.{name}")
     if name in _LAZY_NAMES:  # whose module stands above what uses the others here
         return getattr(importlib.import_module(f"{__name__}.backend_registration"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

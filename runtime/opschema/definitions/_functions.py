@@ -24,7 +24,7 @@ __all__ = [
 # ---------------------------------------------------------------- outputs
 def like(t: Any, dtype: Any = None) -> Any:
     """A tensor of the shape and device of another, and of its dtype unless one is given."""
-    of: Tracer = t.of
+    of = _tracer_of_tensor("like", t)
     if dtype is None:
         return of.make("tensor", "like", t, unique=True)
     return of.make("tensor", "like_as", t, of.lift(dtype), unique=True)
@@ -42,7 +42,7 @@ def empty(shape: Any, dtype: Any, device: Any) -> Any:
 
 def broadcast(a: Any, b: Any) -> Any:
     """A tensor of the shape that two tensors broadcast to and of their result type, on the first one's device."""
-    of: Tracer = a.of
+    of = _tracer_of_tensor("broadcast", a)
     return of.make("tensor", "broadcast_like", a, b, unique=True)
 
 
@@ -73,6 +73,8 @@ desc = _typed("desc", "const mt_tensor*: a tensor of any strides, for kernels on
 
 def struct(**fields: Typed) -> Typed:
     """A C struct of typed fields, packed as C packs it: by value for an AscendC kernel, else by host address."""
+    for name, field in fields.items():
+        _require_typed("struct", f"field {name!r}", field)
     values = [field.value for field in fields.values()]
     of = _tracer_of(*values)
     layout = tuple((name, field.ctype) for name, field in fields.items())
@@ -81,37 +83,42 @@ def struct(**fields: Typed) -> Typed:
 
 def upload(value: Typed, device: Any) -> Any:
     """A struct in memory of a tensor's device, for a kernel that reads its tiling data from there."""
-    of: Tracer = device.of
+    _require_typed("upload", "argument 'value'", value)
+    of = _tracer_of_tensor("upload", device)
     return of.make("tensor", "upload", value.value, device.device, unique=True)
 
 
 def workspace(nbytes: Any, device: Any) -> Any:
     """Scratch memory of a launch on a tensor's device; freed when the stream has passed the launch."""
-    of: Tracer = device.of
+    of = _tracer_of_tensor("workspace", device)
     return of.make("tensor", "empty", of.shape([nbytes]), of.lift(of.byte_dtype), device, unique=True)
 
 
 def stream(device: Any) -> Any:
     """The stream on which kernels for a tensor's device are queued, for one that queues work itself."""
-    of: Tracer = device.of
+    of = _tracer_of_tensor("stream", device)
     return of.make("stream", "stream", device.device)
 
 
 # ---------------------------------------------------------------- numbers
 def minimum(a: Any, b: Any = None) -> Any:
     """The smaller of two numbers, or the smallest size in a shape; of tensors the operator."""
-    return _of_shape(min, a) if b is None else _of_two("min", "minimum", min, a, b)
+    return _of_shape("minimum", min, a) if b is None else _of_two("min", "minimum", min, a, b)
 
 
 def maximum(a: Any, b: Any = None) -> Any:
     """The greater of two numbers, or the greatest size in a shape; of tensors the operator."""
-    return _of_shape(max, a) if b is None else _of_two("max", "maximum", max, a, b)
+    return _of_shape("maximum", max, a) if b is None else _of_two("max", "maximum", max, a, b)
 
 
 def ceil_div(a: Any, b: Any) -> Any:
     """``a / b`` for ints, rounded up."""
     of = _tracer_in(a, b)
-    return -(-a // b) if of is None else of.arithmetic("ceildiv", a, b)
+    return _computed("ceil_div", _ceil_div, a, b) if of is None else of.arithmetic("ceildiv", a, b)
+
+
+def _ceil_div(a: Any, b: Any) -> Any:
+    return -(-a // b)
 
 
 def align_up(a: Any, b: Any) -> Any:
@@ -122,7 +129,7 @@ def align_up(a: Any, b: Any) -> Any:
 def _of_number(name: str, kind: str, function: Callable[[Any], Any], doc: str) -> Callable[[Any], Any]:
     def compute(x: Any) -> Any:
         of = _tracer_in(x)
-        return function(x) if of is None else of.make(kind, "python", of.lift(x), what=(function, ()))
+        return _computed(name, function, x) if of is None else of.make(kind, "python", of.lift(x), what=(function, ()))
 
     compute.__name__ = compute.__qualname__ = name
     compute.__doc__ = doc
@@ -133,7 +140,7 @@ def absolute(x: Any) -> Any:
     """The distance of a number from 0."""
     of = _tracer_in(x)
     if of is None:
-        return abs(x)
+        return _computed("absolute", abs, x)
     if x.kind in ("int", "float"):
         return of.arithmetic("max", x, -x)
     return of.make("float", "python", x, what=(abs, ()))  # of a Scalar, which may be complex
@@ -224,6 +231,26 @@ def _tracer_of(*values: Any) -> Tracer:
     return of
 
 
+def _tracer_of_tensor(function: str, value: Any) -> Tracer:
+    if not isinstance(value, TensorSymbol):
+        raise DefinitionError(f"{function}(): expected a tensor of the operator that is defined, got {value!r}")
+    return value.of
+
+
+def _require_typed(function: str, what: str, value: Any) -> None:
+    if not isinstance(value, Typed):
+        raise DefinitionError(f"{function}(): {what}: expected a value with its C type, as i32(n), got {value!r}")
+
+
+def _computed(name: str, function: Callable[..., Any], *values: Any) -> Any:
+    """What Python makes of values that are known; an error names them."""
+    try:
+        return function(*values)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        given = ", ".join(map(repr, values))
+        raise type(error)(f"{name}({given}) cannot be computed: it is for numbers that it is defined for") from error
+
+
 def _of_dtypes(kind: str, step: str, *values: Any) -> Any:
     of = _tracer_of(*values)
     symbolic = any(isinstance(value, Symbol) for value in values)
@@ -233,7 +260,7 @@ def _of_dtypes(kind: str, step: str, *values: Any) -> Any:
 def _of_two(step: str, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     of = _tracer_in(a, b)
     if of is None:
-        return function(a, b)
+        return _computed(name, function, a, b)
     if isinstance(a, TensorSymbol) or isinstance(b, TensorSymbol):
         return of.method(name, (a, b), {})
     if isinstance(a, Shape) or isinstance(b, Shape):
@@ -241,9 +268,9 @@ def _of_two(step: str, name: str, function: Callable[[Any, Any], Any], a: Any, b
     return of.arithmetic(step, a, b)
 
 
-def _of_shape(function: Callable[[Any], Any], shape: Any) -> Any:
+def _of_shape(name: str, function: Callable[[Any], Any], shape: Any) -> Any:
     if not isinstance(shape, Symbol):
-        return function(shape)
+        return _computed(name, function, shape)
     return shape.of.make("int", "python", shape, what=(function, ()))
 
 
