@@ -1,6 +1,7 @@
 """Where ours and PyTorch differ and no finding is meant: each case with its reason.
 
-Here are those that any call may have; those of single functions are in `reasons_of_functions`.
+Here are those that any call may have; those of single functions are in `reasons_of_functions`, those of
+objects in `reasons_of_objects`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from benchmarks.fuzz.outcome import Outcome, Raised, Returned
 from benchmarks.fuzz.reason import Reason, kinds, message, raises
 from benchmarks.fuzz.reasons_of_functions import OF_SINGLE_FUNCTIONS
+from benchmarks.fuzz.reasons_of_objects import OF_OBJECTS
 
 if TYPE_CHECKING:
     from benchmarks.fuzz.program import Call
@@ -32,6 +34,12 @@ LEFT_OUT = {
     "torch._core.npu_begin_recording": "takes a model's address",
     "torch._core.npu_end_recording": "takes a model's address",
     "torch.npu.ExternalStream": "takes a stream's address",
+    "torch.library.definitions.Definition": "made where an operator is defined, by `Library.operator`",
+    "torch.library.definitions.OperatorBuilder": "made where an operator is defined, by `Library.operator`",
+    "torch.npu.copies.across": "copies so many bytes of memory: `copy_`, which counts them, is called",
+    "torch.npu.copies.within": "copies so many bytes of memory: `copy_`, which counts them, is called",
+    "torch.npu.memory.free_host": "takes an address",
+    "torch.backends.from_buffer": "takes an address",
 }
 
 
@@ -59,6 +67,7 @@ def _considered(ours: Outcome, theirs: Outcome | None) -> bool:
     return bool(_CONSIDERED & set(ours.bases)) and not (NEVER & set(ours.bases) or INTERNAL.search(ours.message))
 
 
+_SAYS_WHAT = re.compile("must be|have to be|modes are called at|got no inputs|^Expected strategy to be")
 _NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|Cannot allocate memory|std::bad_alloc")
 
 OF_ANY_CALL = (
@@ -203,7 +212,7 @@ OF_ANY_CALL = (
             and isinstance(ours, Raised)
             and theirs.bases[0] == "AssertionError"
             and bool({"TypeError", "ValueError", "RuntimeError"} & set(ours.bases))
-            and re.search("must be|have to be|modes are called at|got no inputs", message(ours)) is not None
+            and _SAYS_WHAT.search(message(ours)) is not None
         ),
     ),
     Reason(
@@ -301,4 +310,4 @@ OF_ANY_CALL = (
     ),
 )
 
-REASONS = (*OF_ANY_CALL, *OF_SINGLE_FUNCTIONS)
+REASONS = (*OF_ANY_CALL, *OF_SINGLE_FUNCTIONS, *OF_OBJECTS)

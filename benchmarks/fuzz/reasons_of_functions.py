@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OF_SINGLE_FUNCTIONS"]
 
-_RANDOM = re.compile(r"rand|normal_?$|uniform|bernoulli|dropout|exponential|kaiming|xavier|Linear|Embedding|seed")
+_RANDOM = re.compile(r"rand|normal_?$|uniform|bernoulli|[Dd]ropout|exponential|kaiming|xavier|Linear|Embedding|seed")
 _UNINITIALISED = re.compile(r"empty|resize|set_$|alloc")
 _OWN_FORM = re.compile(
     r"data_ptr$|__hash__$|__reduce|__getstate__$|__repr__$|__str__$|__format__$|__dir__$|_cdata|__doc__$|_sequence_nr$"
@@ -214,7 +214,7 @@ OF_SINGLE_FUNCTIONS = (
     Reason(
         "of infinity PyTorch's float32 gelu is NaN, its gelu of one element or of float64 infinity, as ours always is",
         kinds("value"),
-        lambda call, ours, theirs: "gelu" in name(call) and same_but_for_nan(ours, theirs),
+        lambda call, ours, theirs: "gelu" in name(call).lower() and same_but_for_nan(ours, theirs),
     ),
     Reason(
         "a kernel for an operator that does not exist: PyTorch keeps it for one that may come, ours names a near one",

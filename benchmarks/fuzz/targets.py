@@ -13,36 +13,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import GenericAlias, ModuleType
 from typing import Any
 
+from benchmarks.fuzz.modules import MODULES
+from benchmarks.fuzz.objects import OBJECTS, class_of
 from benchmarks.fuzz.reasons import LEFT_OUT
 
-__all__ = ["MODULES", "Parameter", "Target", "find_targets"]
+__all__ = ["Parameter", "Target", "find_targets"]
 
-MODULES = (
-    "", "amp", "autograd", "autograd.anomaly_mode", "autograd.forward_ad", "autograd.function", "autograd.grad_mode",
-    "autograd.graph", "func", "jit", "library", "nn", "nn.functional", "nn.init", "npu", "optim",
-    "overrides", "utils._python_dispatch", "utils._pytree", "_core",
-)  # fmt: skip
-# Objects whose methods are called, by an expression that makes one.
-OBJECTS = {
-    "torch.Size([2, 3])": "Size",
-    "torch.device('cpu')": "device",
-    "torch.float32": "dtype",
-    "torch.tensor([1.0, 2.0, 3.0]).untyped_storage()": "UntypedStorage",
-    "torch.ops.aten.add.Tensor": "OpOverload",
-    "torch.ops.aten.add": "OpOverloadPacket",
-    "(torch.tensor([1.0, 2.0], requires_grad=True) * 2).grad_fn": "Node",
-    "torch.nn.Linear(3, 3)": "Module",
-    "torch.nn.Sequential(torch.nn.Linear(3, 3))": "Sequential",
-    "torch.optim.SGD([torch.tensor([1.0, 2.0], requires_grad=True)], lr=0.1)": "Optimizer",
-    "torch.autocast('cpu')": "autocast",
-    "torch.amp.GradScaler('cpu')": "GradScaler",
-    "torch.npu.Stream()": "Stream",
-    "torch.npu.Event()": "Event",
-    "torch.npu.NPUGraph()": "NPUGraph",
-}
 # Functions that give functions: what they give is called.
 APPLIED = frozenset(("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hessian", "functionalize", "trace"))
 # What changes the process for whoever comes next runs in a child of it.
@@ -51,11 +30,14 @@ _CHANGES = re.compile(
     r"autocast_|clear|enter_|exit_|take_|rename|generate_methods|__enter__|__call__$)"
 )
 _CHANGING_MODULES = ("library.", "overrides.", "npu.", "_core.npu_")
+# Where a name that an operator has is that operator, or calls it with the same arguments.
+_OF_OPERATORS = ("", "nn.functional", "func")
 # Methods of every object, that would say nothing of this one; and those that are not called with a self.
 _OF_EVERY_OBJECT = frozenset((
     "__class__", "__class_getitem__", "__delattr__", "__dict__", "__dir__", "__doc__", "__getattribute__",
     "__init_subclass__", "__module__", "__new__", "__pyx_vtable__", "__setattr__", "__sizeof__", "__subclasshook__",
     "__weakref__",
+    "__dataclass_fields__", "__dataclass_params__",
     "__annotations__", "__slots__", "__abstractmethods__", "__match_args__", "__orig_bases__", "__parameters__",
 ))  # fmt: skip
 
@@ -102,7 +84,7 @@ def find_targets(library: str) -> list[Target]:
     for targets in (
         _operators(schemas),
         _tensor_methods(torch, schemas),
-        _object_methods(torch, library),
+        _object_methods(torch),
         *(_functions(torch, library, module, schemas, stubs) for module in MODULES),
     ):
         for target in targets:
@@ -151,21 +133,30 @@ def _tensor_methods(torch: Any, schemas: dict[str, list[tuple[str, tuple[Paramet
             yield Target(name, "setter", "methods", (_SELF, Parameter("value", "any")))
 
 
-def _object_methods(torch: Any, library: str) -> Iterator[Target]:
+def _object_methods(torch: Any) -> Iterator[Target]:
+    seen: set[Any] = set()  # identities of what is called on an earlier one
     for maker in OBJECTS:
-        kind = type(eval(maker, {"torch": torch}))
+        kind = class_of(maker, torch)
         for name in dir(kind):
             if name in _OF_EVERY_OBJECT or name == "__init__":
                 continue
             value = inspect.getattr_static(kind, name)
-            if inspect.getattr_static(object, name, None) is value:
+            if inspect.getattr_static(object, name, None) is value or id(value) in seen:
                 continue  # Python's own
+            seen.add(id(value))
             if inspect.isfunction(value) and name.startswith("_") and not name.endswith("__"):
                 continue  # a class's own, in Python: its callers answer for what it is given
-            if callable(value):
-                yield Target(f"{maker}.{name}", "function", "objects", _signature(value)[1:], _changes(name))
+            if callable(value) or hasattr(value, "__func__"):
+                yield Target(f"{maker}.{name}", "function", "objects", _method_signature(value), _changes(name))
             else:
                 yield Target(f"{maker}.{name}", "attribute", "objects", ())
+
+
+def _method_signature(value: Any) -> tuple[Parameter, ...]:
+    """Without ``self``."""
+    if isinstance(value, staticmethod):
+        return _signature(value.__func__)
+    return _signature(getattr(value, "__func__", value))[1:]
 
 
 # ---------------------------------------------------------------- functions
@@ -178,22 +169,12 @@ def _functions(
     schemas: dict[str, list[tuple[str, tuple[Parameter, ...]]]],
     stubs: dict[str, tuple[Parameter, ...]],
 ) -> Iterator[Target]:
-    module = importlib.import_module(f"{library}.{module_name}") if module_name else torch
     prefix = f"torch.{module_name}." if module_name else "torch."
     group = module_name or "functions"
-    public = getattr(module, "__all__", ()) if module_name else ()
-    lazy = getattr(torch, "_LAZY_NAMES", ()) if not module_name else ()
-    for name in sorted(set(public or dir(module)) | set(lazy)):
-        value = getattr(module, name)
-        is_core = module_name == "_core"
-        if not callable(value) or isinstance(value, ModuleType) or (name.startswith("_") and not is_core):
-            continue
-        if getattr(value, "__module__", library).split(".")[0] not in (library, "builtins", "_cython_3_0", ""):
-            continue  # what a module imported for its own use
-        if name.startswith("__"):
-            continue
+    is_core = module_name == "_core"
+    for name, value in _public_callables(library, module_name):
         path, isolated = prefix + name, _changes(name) or path_changes(f"{module_name}.{name}")
-        if name in schemas and not is_core:
+        if name in schemas and module_name in _OF_OPERATORS:
             parameters = schemas[name][0][1]
         else:
             parameters = stubs[name] if is_core and name in stubs else _signature(value)
@@ -201,6 +182,35 @@ def _functions(
         if name in APPLIED and module_name in ("", "func"):
             yield Target(path, "applied", group, (Parameter("func", "function"), Parameter("args", "Tensor"),
                                                   Parameter("more", "Tensor", False)))  # fmt: skip
+
+
+def _public_callables(library: str, module_name: str) -> Iterator[tuple[str, Any]]:
+    """What a module lists in ``__all__``, or has of its own; the package and its core, what is not imported.
+
+    What its package has under the same name is called there.
+    """
+    module = importlib.import_module(f"{library}.{module_name}" if module_name else library)
+    parent = importlib.import_module(module.__name__.rpartition(".")[0]) if module_name else None
+    lazy = frozenset(getattr(module, "_LAZY_NAMES", ()))
+    listed = getattr(module, "__all__", None) if module_name else None
+    for name in sorted({*dir(module), *lazy} if listed is None else listed):
+        value = getattr(module, name)
+        if not callable(value) or isinstance(value, (ModuleType, GenericAlias)) or name.startswith("__"):
+            continue
+        if module_name == "_core":
+            yield name, value
+            continue
+        if name.startswith("_") or getattr(parent, name, None) is value:
+            continue
+        if listed is not None or name in lazy or _is_own(value, module):
+            yield name, value
+
+
+def _is_own(value: Any, module: ModuleType) -> bool:
+    home = getattr(value, "__module__", module.__name__)
+    if "." in module.__name__:
+        return bool(home == module.__name__)
+    return home.partition(".")[0] in (module.__name__, "builtins", "_cython_3_0", "")
 
 
 def path_changes(path: str) -> bool:

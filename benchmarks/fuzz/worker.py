@@ -23,8 +23,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from benchmarks.fuzz.modules import MODULES
 from benchmarks.fuzz.outcome import Died, Outcome, Raised, Returned
-from benchmarks.fuzz.targets import MODULES
 
 __all__ = ["Stopped", "main", "run_call"]
 

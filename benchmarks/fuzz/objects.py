@@ -1,0 +1,130 @@
+"""Objects whose methods are called: for each public class an expression that makes one, or why there is none."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+__all__ = ["CLASSES_LEFT_OUT", "OBJECTS", "class_of"]
+
+_TRACED = "torch.jit.trace(torch.sin, torch.ones(2))"
+_CUSTOM_OP = (
+    "torch.library.custom_op('fuzz_op::f', lambda x: x.clone(), mutates_args=(), schema='(Tensor x) -> Tensor')"
+)
+_FUNCTION = (
+    "type('Double', (torch.autograd.Function,), {'forward': staticmethod(lambda ctx, *xs: xs[0] * 2), "
+    "'backward': staticmethod(lambda ctx, g: g * 2)})()"
+)
+
+# A method that several have is called on the first.
+OBJECTS = (
+    "torch.Size([2, 3])",
+    "torch.device('cpu')",
+    "torch.float32",
+    "torch.tensor([1.0, 2.0, 3.0]).untyped_storage()",
+    "torch.ops.aten.add.Tensor",
+    "torch.ops.aten.add",
+    "torch.Generator()",
+    # autograd
+    "(torch.tensor([1.0, 2.0], requires_grad=True) * 2).grad_fn",
+    "torch.tensor([1.0, 2.0], requires_grad=True).register_hook(torch.sin)",
+    "torch.no_grad()",
+    "torch.enable_grad()",
+    "torch.inference_mode()",
+    "torch.set_grad_enabled(True)",
+    "torch.autograd.set_multithreading_enabled(True)",
+    "torch.autograd.detect_anomaly()",
+    "torch.autograd.set_detect_anomaly(False)",
+    "torch.autograd.forward_ad.dual_level()",
+    "torch.autograd.forward_ad.UnpackedDualTensor(torch.ones(2), None)",
+    "torch.autograd.graph.saved_tensors_hooks(torch.sin, torch.cos)",
+    "torch.autograd.graph.save_on_cpu()",
+    "torch.autograd.graph.get_gradient_edge(torch.ones(2, requires_grad=True))",
+    "torch.autograd.function.FunctionCtx()",
+    _FUNCTION,
+    # modules and optimizers
+    "torch.nn.Sequential(torch.nn.Linear(3, 3))",
+    "torch.nn.ModuleList([torch.nn.Linear(3, 3)])",
+    "torch.nn.ModuleDict({'a': torch.nn.Linear(3, 3)})",
+    "torch.nn.ParameterList([torch.ones(2)])",
+    "torch.nn.Linear(3, 3)",
+    "torch.nn.Embedding(3, 2)",
+    "torch.nn.Flatten()",
+    "torch.nn.Dropout()",
+    "torch.nn.Identity()",
+    "torch.nn.GELU()",
+    "torch.nn.LeakyReLU()",
+    "torch.nn.ReLU()",
+    "torch.nn.Sigmoid()",
+    "torch.nn.SiLU()",
+    "torch.nn.Softmax(-1)",
+    "torch.nn.LogSoftmax(-1)",
+    "torch.nn.Tanh()",
+    "torch.nn.MSELoss()",
+    "torch.nn.L1Loss()",
+    "torch.nn.NLLLoss()",
+    "torch.nn.CrossEntropyLoss()",
+    "torch.nn.Module().load_state_dict({})",
+    "torch.optim.SGD([torch.tensor([1.0, 2.0], requires_grad=True)], lr=0.1)",
+    "torch.optim.Adam([torch.tensor([1.0, 2.0], requires_grad=True)])",
+    "torch.optim.AdamW([torch.tensor([1.0, 2.0], requires_grad=True)])",
+    "torch.autocast('cpu')",
+    "torch.amp.GradScaler('cpu')",
+    # operators, traces, modes and devices
+    "torch.library.Library('fuzz', 'FRAGMENT')",
+    _CUSTOM_OP,
+    _TRACED,
+    "torch.jit.trace(torch.nn.Linear(2, 2), torch.ones(2, 2))",
+    f"{_TRACED}.graph",
+    f"list({_TRACED}.graph.nodes())[0]",
+    f"list({_TRACED}.graph.inputs())[0]",
+    f"list({_TRACED}.graph.inputs())[0].type()",
+    "torch.overrides.BaseTorchFunctionMode()",
+    "torch.utils._python_dispatch.TorchDispatchMode()",
+    "torch.overrides.DisableTorchDispatch()",
+    "torch._C.DisableTorchFunction()",
+    "torch._C.DisableTorchFunctionSubclass()",
+    "torch.backends.backend_of('cpu')",
+    "torch.npu.Stream()",
+    "torch.npu.Event()",
+    "torch.npu.ExternalEvent()",
+    "torch.npu.stream(torch.npu.Stream())",
+    "torch.npu.device(0)",
+    "torch.npu.device_of(torch.ones(1))",
+    "torch.npu.get_device_properties(0)",
+    "torch.npu.NPUGraph()",
+    "torch.npu.graph(torch.npu.NPUGraph())",
+    "torch.npu.f32",
+    "torch.npu.f32(1.0)",
+    "torch.npu.Struct((('n', torch.npu.i32), ('x', torch.npu.f32)))",
+)  # fmt: skip
+
+# By the end of their paths. Errors and warnings have no methods of their own.
+CLASSES_LEFT_OUT = {
+    "Tensor": "its methods are a group of their own",
+    "nn.Parameter": "has a tensor's methods",
+    "Tag": "an enumeration: its members are strings",
+    "amp.grad_scaler.OptState": "an enumeration",
+    "backends.Copies": "three functions",
+    "backends.Memory": "two functions",
+    "jit.TracingState": "there is one while a function is traced: `jit.trace` is called",
+    "library.definitions.Definition": "there is one while an operator is defined: `Library.define` is called",
+    "library.definitions.OperatorBuilder": "there is one while an operator is defined",
+    "npu.DevicePointer": "is an address",
+    "npu.Kernel": "calls compiled code, whose arguments it is told",
+    "npu.KernelLauncher": "calls compiled code, whose arguments it is told",
+    "npu.KernelProfile": "is measured of a kernel that runs",
+    "npu.graph_update.Updates": "what a graph is replayed with: `NPUGraph` is called",
+    "npu.profile.CoreProfile": "a part of `npu.KernelProfile`",
+    "npu.profile.Interval": "a part of `npu.KernelProfile`",
+    "npu.profile.PipeProfile": "a part of `npu.KernelProfile`",
+    "npu.recording.PinnedBytes": "bytes, and their address",
+    "npu.ExternalStream": "takes a stream's address",
+}
+
+
+def class_of(maker: str, torch: Any) -> type:
+    """The class of what an expression of ``OBJECTS`` makes; some warn."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return type(eval(maker, {"torch": torch}))
