@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 
 import numpy as np
@@ -131,14 +132,36 @@ def test_rows_without_a_maximum(run, random, which):
     np.testing.assert_array_equal(run("adjusts", x, peaks, np.zeros_like(x), out=(2,)), expected)
 
 
-@pytest.mark.parametrize("kind", range(9))
+@pytest.mark.parametrize("kind", range(10))
 def test_reductions(run, random, kind):
     x = random.integers(-99, 99, 128).astype(F32)
-    reduce = (np.sum, np.max, np.min)[kind % 3]
-    shape, axis = [(x.reshape(16, 8)[:, :5], 1), (x.reshape(8, 16), 0), (x.reshape(2, 64), 1)][kind // 3]
+    rows = x.reshape(16, 8)[:, :5]
+    reduce = np.mean if kind == 9 else (np.sum, np.max, np.min)[kind % 3]
+    shape, axis = [(rows, 1), (x.reshape(8, 16), 0), (x.reshape(2, 64), 1), (rows, 1)][kind // 3]
     expected = np.full(16, 7, F32)
-    expected[: 16 if kind < 6 else 2] = reduce(shape, axis=axis)
+    expected[: len(reduce(shape, axis=axis))] = reduce(shape, axis=axis)
     np.testing.assert_array_equal(run("reduces", x, np.full(16, 7, F32), kind, out=(1,)), expected)
+
+
+@pytest.mark.parametrize("kind", range(7))
+def test_numbers(run, random, kind):
+    x, y = (random.integers(1, 64, 64).astype(F32) / 8 - 4 + F32.type(1 / 32) for _ in range(2))
+    bits = x.view(np.int16)
+    expected = (
+        (3 + np.arange(64) / 2).astype(F32),
+        np.clip(x, -1, 2),
+        x / 4,
+        F32.type(4) / x,
+        (bits & 12).view(F32),
+        (bits | 12).view(F32),
+        np.concatenate([np.full(40, 2.5, F32), y[40:]]),
+    )[kind]
+    np.testing.assert_array_equal(run("numbers", x, y, kind, out=(1,)).view(np.int32), expected.view(np.int32))
+
+
+def test_filled_memories_of_the_cube(run):
+    y = run("filled", np.zeros((16, 16), F32), ctypes.c_float(2.5), out=(0,))
+    np.testing.assert_array_equal(y, np.full((16, 16), 40, F32))
 
 
 def tensor_list(npu, arrays) -> np.ndarray:
@@ -224,3 +247,23 @@ def test_what_is_not_simulated(run, kernel, arguments, said):
 def test_operands_that_are_too_short(run, kind, said):
     with pytest.raises(AsyncError, match=said):
         run("past_the_end", np.zeros(4, I32), kind, out=(0,))
+
+
+READERS = [
+    "AscendQuant",
+    "AscendDequant",
+    "SelectWithBytesMask",
+    "DropOut",
+    "Pad",
+    "SoftmaxGrad",
+    "ReduceMax",
+    "Digamma",
+]
+
+
+@pytest.mark.parametrize("kind", range(len(READERS)))
+def test_operands_that_are_not_there_yet(run, checker, kind):
+    if checker == "0":
+        pytest.skip("the checker tells")
+    with pytest.raises(AsyncError, match=rf"error\[race\]: {READERS[kind]} reads what DataCopy on another pipe"):
+        run("in_no_order", np.ones(128, F32), kind, out=(0,))

@@ -153,6 +153,7 @@ extern "C" __global__ __aicore__ void reduces(GM_ADDR x, GM_ADDR y, int32_t kind
   if (kind == 6) ReduceRepeat<ReduceType::SUM>(o, a, 64, 2, 1, 1, 8);
   if (kind == 7) ReduceRepeat<ReduceType::MAX, float>(o, a, 64, 2, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
   if (kind == 8) ReduceRepeat<ReduceType::MIN, float, float>(o, a, 64, 2, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+  if (kind == 9) ReduceMean<float, Rows>(o, a, tmp, rows, true);
   out.store();
 }
 
@@ -202,6 +203,43 @@ extern "C" __global__ __aicore__ void allocated(GM_ADDR x, GM_ADDR y, uint32_t n
   yGm.SetValue(61, Std::min(2L, 7));
 }
 
+// 0: progression; 1: clamped; 2: divided by 4; 3: 4 divided by it; 4, 5: bits and 12, or 12; 6: global memory filled.
+extern "C" __global__ __aicore__ void numbers(GM_ADDR x, GM_ADDR y, int32_t kind) {
+  using Number = Conditional<(sizeof(float) > 4), half, float>::type;
+  TPipe pipe;
+  Tile<Number> in(pipe, x, 64), out(pipe, y, 64);
+  in.load(), out.load();
+  LocalTensor<float> o = out.local(), a = in.local();
+  LocalTensor<int16_t> bits = o.ReinterpretCast<int16_t>(), from = a.ReinterpretCast<int16_t>();
+  if (kind == 0) Arange(o, 3.0f, 0.5f, 64);
+  if (kind == 1) Clamp(o, a, -1.0f, 2.0f, 64);
+  if (kind == 2) Divs(o, a, 4.0f, 64);
+  if (kind == 3) Divs(o, 4.0f, a, 64);
+  if (kind == 4) Ands(bits, from, int16_t(12), 128);
+  if (kind == 5) Ors(bits, from, int16_t(12), 128);
+  PipeBarrier<PIPE_ALL>();
+  if (kind == 6) Fill(out.global, 40, 2.5f);
+  else out.store();
+}
+// A unit of L1 and of L0A filled as by InitConstValue: 16 x 16 of value times 16 x 16 of 1.
+extern "C" __global__ __aicore__ void filled(GM_ADDR y, float value) {
+  TPipe pipe;
+  TBuf<TPosition::A2> a2;
+  TBuf<TPosition::B2> b2;
+  TBuf<TPosition::CO1> co1;
+  pipe.InitBuffer(a2, 512);
+  pipe.InitBuffer(b2, 512);
+  pipe.InitBuffer(co1, 1024);
+  Fill(a2.Get<half>(), {1, 1, 0, static_cast<half>(value)});
+  Fill(b2.Get<half>(), {1, 1, 0, half(1)});
+  Then<HardEvent::MTE1_M>();
+  Mmad(co1.Get<float>(), a2.Get<half>(), b2.Get<half>(), MmadParams(16, 16, 16, 0, false, true));
+  Then<HardEvent::M_FIX>();
+  GlobalTensor<float> yGm;
+  yGm.SetGlobalBuffer((__gm__ float*)y, 256);
+  Fixpipe(yGm, co1.Get<float>(), FixpipeParamsV220(16, 16, 16, 16, false));
+}
+
 // Digamma, and how many elements GatherMask kept.
 extern "C" __global__ __aicore__ void digamma_of(GM_ADDR x, GM_ADDR y, GM_ADDR kept) {
   TPipe pipe;
@@ -246,6 +284,27 @@ extern "C" __global__ __aicore__ void past_the_end(GM_ADDR x, int32_t kind) {
   if (kind == 7) SoftmaxGrad<float>(whole, rest, whole, rows);
   if (kind == 8) SoftmaxGradFront<float>(rest[20], whole, whole, rows);
   if (kind == 9) AdjustSoftMaxRes<float, float>(rest, whole, 0, 1.0f, kShape);
+}
+
+// Each reads what was copied without waiting for the copy.
+extern "C" __global__ __aicore__ void in_no_order(GM_ADDR x, int32_t kind) {
+  TPipe pipe;
+  Tile<float> in(pipe, x, kCount), out(pipe, x, kCount);
+  PadTiling padding;
+  padding.srcHeight = 4, padding.srcWidth = padding.srcOriWidth = 8;
+  PadParams columns = {0, 8, 0};
+  const uint32_t shape[] = {16, 8};
+  LocalTensor<uint8_t> tmp;
+  DataCopy(in.local(), in.global, kCount);
+  LocalTensor<float> a = in.local(), o = out.local();
+  if (kind == 0) AscendQuant(o.ReinterpretCast<int8_t>(), a, 1.0f, 0.0f);
+  if (kind == 1) AscendDequant(o, a.ReinterpretCast<int32_t>(), 1.0f, tmp, {4, 8, 0});
+  if (kind == 2) SelectWithBytesMask(o, a, 0.0f, a.ReinterpretCast<uint8_t>(), tmp, {4, 32, 32});
+  if (kind == 3) DropOut(o, a, a.ReinterpretCast<uint8_t>(), 0.5f, {4, 32, 32});
+  if (kind == 4) Pad(o, a, columns, padding);
+  if (kind == 5) SoftmaxGrad<float>(o, a, a, SoftMaxFlashV2TilingFunc(kShape, 4, 4, 0));
+  if (kind == 6) ReduceMax<float, Pattern::Reduce::AR>(o, a, shape, true);
+  if (kind == 7) Digamma(o, a, kCount);
 }
 
 extern "C" __global__ __aicore__ void communicates(GM_ADDR x) {

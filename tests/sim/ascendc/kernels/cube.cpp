@@ -1,5 +1,5 @@
 // Matrix products written with the cube's own instructions, on a cube core alone and with vector cores behind it.
-#include "tile.h"
+#include "product.h"
 
 using namespace AscendC;
 
@@ -88,16 +88,7 @@ extern "C" __global__ __aicore__ void product_bf16(GM_ADDR a, GM_ADDR b, GM_ADDR
 // Accumulates over parts of k and writes halves; A of each block is one of `blocks` row panels of 16.
 extern "C" __global__ __aicore__ void product_in_parts(GM_ADDR a, GM_ADDR b, GM_ADDR c, uint16_t parts) {
   TPipe pipe;
-  TBuf<TPosition::A1> a1Buf;
-  TBuf<TPosition::B1> b1Buf;
-  TBuf<TPosition::A2> a2Buf;
-  TBuf<TPosition::B2> b2Buf;
-  TBuf<TPosition::CO1> cBuf;
-  pipe.InitBuffer(a1Buf, 512);
-  pipe.InitBuffer(b1Buf, 512);
-  pipe.InitBuffer(a2Buf, 512);
-  pipe.InitBuffer(b2Buf, 512);
-  pipe.InitBuffer(cBuf, 1024);
+  CubeBuffers cube(pipe, 512, 512, 1024);
   GlobalTensor<half> aGm, bGm, cGm;
   const uint16_t k = parts * 16;
   aGm.SetGlobalBuffer((__gm__ half*)a + GetBlockIdx() * 16 * k);
@@ -105,17 +96,17 @@ extern "C" __global__ __aicore__ void product_in_parts(GM_ADDR a, GM_ADDR b, GM_
   cGm.SetGlobalBuffer((__gm__ half*)c + GetBlockIdx() * 256);
   for (int part = 0; part < parts; part++) {
     if (part > 0) Then<HardEvent::MTE1_MTE2>();
-    DataCopy(a1Buf.Get<half>(), aGm[part * 16], Nd2NzParams(1, 16, 16, 0, k, 16, 1, 0));
-    DataCopy(b1Buf.Get<half>(), bGm[part * 256], Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0));
+    DataCopy(cube.a1.Get<half>(), aGm[part * 16], Nd2NzParams(1, 16, 16, 0, k, 16, 1, 0));
+    DataCopy(cube.b1.Get<half>(), bGm[part * 256], Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0));
     Then<HardEvent::MTE2_MTE1>();
     if (part > 0) Then<HardEvent::M_MTE1>();
-    LoadData(a2Buf.Get<half>(), a1Buf.Get<half>(), LoadData2DParams(0, 1, 1, 0, 0, false, 0));
-    LoadData(b2Buf.Get<half>(), b1Buf.Get<half>(), LoadData2DParams(0, 1, 1, 0, 0, true, 0));
+    LoadData(cube.a2.Get<half>(), cube.a1.Get<half>(), LoadData2DParams(0, 1, 1, 0, 0, false, 0));
+    LoadData(cube.b2.Get<half>(), cube.b1.Get<half>(), LoadData2DParams(0, 1, 1, 0, 0, true, 0));
     Then<HardEvent::MTE1_M>();
-    Mmad(cBuf.Get<float>(), a2Buf.Get<half>(), b2Buf.Get<half>(), MmadParams(16, 16, 16, 0, false, part == 0));
+    Mmad(cube.co1.Get<float>(), cube.a2.Get<half>(), cube.b2.Get<half>(), MmadParams(16, 16, 16, 0, false, part == 0));
   }
   Then<HardEvent::M_FIX>();
-  DataCopy(cGm, cBuf.Get<float>(), DataCopyCO12DstParams(16, 16, 16, 16, F322F16, 0, false, true));
+  DataCopy(cGm, cube.co1.Get<float>(), DataCopyCO12DstParams(16, 16, 16, 16, F322F16, 0, false, true));
 }
 
 // The cube multiplies into the workspace; each of its two vector cores adds 1 to a half and tells the cube.
@@ -150,44 +141,13 @@ extern "C" __global__ __aicore__ void product_then_add(GM_ADDR a, GM_ADDR b, GM_
   }
 }
 
-// B comes as its transpose, which needs no turning: A (m x k) times B^T (n x k), the result in columns of 16.
-template <typename T, typename Sum>
-__aicore__ inline void product_transposed(GM_ADDR a, GM_ADDR b, GM_ADDR c, uint16_t m, uint16_t n, uint16_t k) {
-  TPipe pipe;
-  TBuf<TPosition::A1> a1;
-  TBuf<TPosition::B1> b1;
-  TBuf<TPosition::A2> a2;
-  TBuf<TPosition::B2> b2;
-  TBuf<TPosition::CO1> co1;
-  pipe.InitBuffer(a1, m * k * sizeof(T));
-  pipe.InitBuffer(b1, n * k * sizeof(T));
-  pipe.InitBuffer(a2, m * k * sizeof(T));
-  pipe.InitBuffer(b2, n * k * sizeof(T));
-  pipe.InitBuffer(co1, m * n * sizeof(Sum));
-  GlobalTensor<T> aGm, bGm;
-  GlobalTensor<Sum> cGm;
-  aGm.SetGlobalBuffer((__gm__ T*)a);
-  bGm.SetGlobalBuffer((__gm__ T*)b);
-  cGm.SetGlobalBuffer((__gm__ Sum*)c);
-  DataCopy(a1.Get<T>(), aGm, Nd2NzParams(1, m, k, 0, k, m, 1, 0));
-  DataCopy(b1.Get<T>(), bGm, Nd2NzParams(1, n, k, 0, k, n, 1, 0));
-  const int inner = k * sizeof(T) / 32, rows = m / 16, columns = n / 16;
-  Then<HardEvent::MTE2_MTE1>();
-  for (int i = 0; i < rows; i++)
-    LoadData(a2.Get<T>()[i * inner * 512 / sizeof(T)], a1.Get<T>(), LoadData2DParams(i, inner, rows, 0, 0, false, 0));
-  LoadData(b2.Get<T>(), b1.Get<T>(), LoadData2DParams(0, inner * columns, 1, 0, 0, false, 0));
-  Then<HardEvent::MTE1_M>();
-  Mmad(co1.Get<Sum>(), a2.Get<T>(), b2.Get<T>(), MmadParams(m, n, k, 0, false, true));
-  Then<HardEvent::M_FIX>();
-  Fixpipe<Sum, Sum, CFG_NZ>(cGm, co1.Get<Sum>(), FixpipeParamsV220(n, m, m, 2 * m, false));
-}
 extern "C" __global__ __aicore__ void transposed_int8(GM_ADDR a, GM_ADDR b, GM_ADDR c, uint16_t m, uint16_t n,
                                                       uint16_t k) {
-  product_transposed<int8_t, int32_t>(a, b, c, m, n, k);
+  ProductOfRows<int8_t, int32_t>(a, b, c, m, n, k);
 }
 extern "C" __global__ __aicore__ void transposed_float(GM_ADDR a, GM_ADDR b, GM_ADDR c, uint16_t m, uint16_t n,
                                                        uint16_t k) {
-  product_transposed<float, float>(a, b, c, m, n, k);
+  ProductOfRows<float, float>(a, b, c, m, n, k);
 }
 
 // Starts from a bias in the bias table; A is a constant, B is transposed on its way.

@@ -1,7 +1,6 @@
 // The rest of Load3D: its registers, repetitions, the whole matrix transposed, and fractals one by one. The result is L0A
 // or L0B as it lies there, which a product with the identity brings out.
-#include "kernel_operator.h"
-#include "tile.h"
+#include "product.h"
 
 using namespace AscendC;
 
@@ -14,20 +13,9 @@ constexpr IsResetLoad3dConfig REGISTERS = {false, false};
 
 // y[m][n] = a2 (m x k) times b2 (k x n), one of them a unit matrix that comes as `unit`.
 template <typename T, bool left>
-struct Bench {
-  TPipe pipe;
-  TBuf<TPosition::A1> a1;
-  TBuf<TPosition::B1> b1;
-  TBuf<TPosition::A2> a2;
-  TBuf<TPosition::B2> b2;
-  TBuf<TPosition::CO1> co1;
-
-  __aicore__ inline Bench(GM_ADDR x, GM_ADDR unit, uint32_t pixels, uint32_t k) {
-    pipe.InitBuffer(a1, 65536);
-    pipe.InitBuffer(b1, 65536);
-    pipe.InitBuffer(a2, 65536);
-    pipe.InitBuffer(b2, 65536);
-    pipe.InitBuffer(co1, 65536);
+struct Bench : CubeBuffers {
+  __aicore__ inline Bench(TPipe& pipe, GM_ADDR x, GM_ADDR unit, uint32_t pixels, uint32_t k)
+      : CubeBuffers(pipe, 65536, 65536, 65536) {
     GlobalTensor<T> xGm, unitGm;
     xGm.SetGlobalBuffer((__gm__ T*)x);
     unitGm.SetGlobalBuffer((__gm__ T*)unit);
@@ -68,7 +56,8 @@ __aicore__ inline LoadData3DParamsV2<T> Windows(const Shape& s) {
 // The matrix of windows transposed as a whole: channels are the rows of the product.
 template <typename T>
 __aicore__ inline void Transposed(GM_ADDR x, GM_ADDR unit, GM_ADDR y, const Shape& s) {
-  Bench<T, true> bench(x, unit, s.height * s.width * s.channels, s.rows);
+  TPipe pipe;
+  Bench<T, true> bench(pipe, x, unit, s.height * s.width * s.channels, s.rows);
   LoadData3DParamsV2<T> p = Windows<T>(s);
   p.enTranspose = true;
   LoadData(bench.a2.template Get<T>(), bench.a1.template Get<T>(), p);
@@ -87,7 +76,8 @@ extern "C" __global__ __aicore__ void transposed_float(GM_ADDR x, GM_ADDR unit, 
 extern "C" __global__ __aicore__ void repeated(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s, uint16_t stride,
                                                uint8_t times, uint8_t mode, float padding) {
   const uint16_t m = mode == 0 ? s.rows * times : s.rows, k = mode == 0 ? s.columns : s.columns * times;
-  Bench<half, true> bench(x, unit, s.height * s.width * s.channels, k);
+  TPipe pipe;
+  Bench<half, true> bench(pipe, x, unit, s.height * s.width * s.channels, k);
   const uint8_t pad[PAD_SIZE] = {s.pad, s.pad, s.pad, s.pad};
   SetFmatrix(s.height, s.width, pad, FmatrixMode::FMATRIX_LEFT);
   SetLoadDataPaddingValue(static_cast<half>(padding));
@@ -101,7 +91,8 @@ extern "C" __global__ __aicore__ void repeated(GM_ADDR x, GM_ADDR unit, GM_ADDR 
 
 // Fractal by fractal, the points of the filter side by side.
 extern "C" __global__ __aicore__ void fractals_left(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s) {
-  Bench<half, true> bench(x, unit, s.height * s.width * s.channels, s.columns);
+  TPipe pipe;
+  Bench<half, true> bench(pipe, x, unit, s.height * s.width * s.channels, s.columns);
   LoadData3DParamsV1<half> p;
   p.l1H = s.height, p.l1W = s.width;
   for (int side = 0; side < 4; side++) p.padList[side] = s.pad;
@@ -119,7 +110,8 @@ extern "C" __global__ __aicore__ void fractals_left(GM_ADDR x, GM_ADDR unit, GM_
 
 // All points of the filter for 16 windows in one go, as the right side: y is the windows' transpose.
 extern "C" __global__ __aicore__ void fractals_right(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s) {
-  Bench<half, false> bench(x, unit, s.height * s.width * s.channels, 16);
+  TPipe pipe;
+  Bench<half, false> bench(pipe, x, unit, s.height * s.width * s.channels, 16);
   LoadData3DParamsV1<half> p;
   p.l1H = s.height, p.l1W = s.width;
   for (int side = 0; side < 4; side++) p.padList[side] = s.pad;
@@ -132,7 +124,8 @@ extern "C" __global__ __aicore__ void fractals_right(GM_ADDR x, GM_ADDR unit, GM
 
 // Nothing is loaded where nothing is asked for: y stays what the first product left.
 extern "C" __global__ __aicore__ void nothing_to_load(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s) {
-  Bench<half, true> bench(x, unit, s.height * s.width * s.channels, s.columns);
+  TPipe pipe;
+  Bench<half, true> bench(pipe, x, unit, s.height * s.width * s.channels, s.columns);
   LoadData3DParamsV2<half> p = Windows<half>(s);
   LoadData(bench.a2.Get<half>(), bench.a1.Get<half>(), p);
   PipeBarrier<PIPE_ALL>();

@@ -341,6 +341,10 @@ void InitGlobalMemory(const GlobalTensor<T>& gm, const uint64_t size, const mtsi
   for (uint64_t i = 0; i < size; ++i) to[i] = value;
 }
 template <typename T>
+void Fill(const GlobalTensor<T>& gm, const uint64_t size, const mtsim::Scalar<T> value) {
+  InitGlobalMemory(gm, size, value);
+}
+template <typename T>
 void InitOutput(const GlobalTensor<T>& gm, uint32_t size, mtsim::Scalar<T> value = 0) {
   InitGlobalMemory(gm, size, value);
 }

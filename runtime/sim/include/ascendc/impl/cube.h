@@ -415,6 +415,11 @@ void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<T>& pa
     for (uint64_t i = 0; i < filled; ++i) out[repeat * step + i] = params.initValue;
 }
 
+template <typename T>
+void Fill(const LocalTensor<T>& dst, const InitConstValueParams<T>& params) {
+  InitConstValue(dst, params);
+}
+
 /// Floats are rounded to 11 bits before they are multiplied, to even or (the transformed mode) away from 0.
 inline void SetHF32Mode(bool hf32Mode) { mtsim::core().hf32 = hf32Mode; }
 inline void SetHF32TransMode(bool hf32TransMode) { mtsim::core().hf32_away = hf32TransMode; }

@@ -201,4 +201,20 @@ void ArithProgression(const LocalTensor<T>& dst, const mtsim::Scalar<T> first, c
   for (int32_t i = 0; i < count; ++i) out[i] = static_cast<T>(first + static_cast<T>(i) * step);
 }
 
+template <typename T>
+void Arange(const LocalTensor<T>& dst, const mtsim::Scalar<T> first, const mtsim::Scalar<T> step, const int32_t count) {
+  ArithProgression(dst, first, step, count);
+}
+
+/// Between min and max.
+template <typename T, bool isReuseSource = false>
+void Clamp(const LocalTensor<T>& dst, const LocalTensor<T>& src, const mtsim::Scalar<T>& min,
+           const mtsim::Scalar<T>& max, const uint32_t count) {
+  mtsim::check_math<T>();
+  mtsim::apply("Clamp", dst, src, static_cast<int32_t>(count),
+               [low = static_cast<float>(min), high = static_cast<float>(max)](float a) -> float {
+                 return a < low ? low : a > high ? high : a;
+               });
+}
+
 }  // namespace AscendC

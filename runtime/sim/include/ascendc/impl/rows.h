@@ -185,6 +185,14 @@ void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Local
   });
 }
 template <typename T, typename pattern, bool isReuseSource = false>
+void ReduceMean(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
+                const uint32_t srcShape[], bool srcInnerPad) {
+  mtsim::reduce_matrix<pattern>("ReduceMean", dst, src, srcShape, srcInnerPad, [](std::vector<float>& values) {
+    const auto count = static_cast<uint32_t>(values.size());
+    return mtsim::tree_sum(values.data(), count) / static_cast<float>(count);
+  });
+}
+template <typename T, typename pattern, bool isReuseSource = false>
 void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
                const uint32_t srcShape[], bool srcInnerPad) {
   mtsim::reduce_matrix<pattern>("ReduceMax", dst, src, srcShape, srcInnerPad,

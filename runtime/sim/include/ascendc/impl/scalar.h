@@ -10,6 +10,11 @@ struct IsSameType {
   static constexpr bool value = std::is_same_v<T, U>;
 };
 
+template <bool condition, typename T, typename U>
+struct Conditional {
+  using type = std::conditional_t<condition, T, U>;
+};
+
 template <typename T>
 constexpr T AlignUp(T value, T unit) {
   return (value + unit - 1) / unit * unit;

@@ -113,6 +113,9 @@ MTSIM_SCALAR(Muls, a * b, half, float, int16_t, int32_t)
 MTSIM_SCALAR(Maxs, a > b ? a : b, half, float, int16_t, int32_t)
 MTSIM_SCALAR(Mins, a < b ? a : b, half, float, int16_t, int32_t)
 MTSIM_SCALAR(LeakyRelu, a >= 0 ? a : a * b, half, float)
+MTSIM_SCALAR(Divs, a / b, half, float)
+MTSIM_SCALAR(Ands, a & b, int16_t, uint16_t)
+MTSIM_SCALAR(Ors, a | b, int16_t, uint16_t)
 MTSIM_SCALAR(ShiftLeft, a << b, int16_t, uint16_t, int32_t, uint32_t)
 MTSIM_SCALAR(ShiftRight, a >> b, int16_t, uint16_t, int32_t, uint32_t)
 
@@ -162,6 +165,13 @@ void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const Loca
   MTSIM_INDEPENDENT
   for (int32_t i = 0; i < count; ++i)
     out[i] = static_cast<T>(static_cast<float>(out[i]) + static_cast<float>(left[i]) * static_cast<float>(right[i]));
+}
+
+/// A number divided by each element.
+template <typename T, bool isSetMask = true>
+void Divs(const LocalTensor<T>& dst, const mtsim::Scalar<T>& scalar, const LocalTensor<T>& src, const int32_t& count) {
+  static_assert(mtsim::one_of<T, half, float>, "Divs exists for half and float");
+  mtsim::apply("Divs", dst, src, count, [b = static_cast<float>(scalar)](float a) { return b / a; });
 }
 
 /// dst = dst * src0 + src1.
