@@ -40,7 +40,7 @@ def vjp(
     RuntimeError where ``v`` has another form than the outputs.
     """
     with enable_grad():
-        call = _called(func, inputs, "vjp", create_graph, strict)
+        call = _called(func, _aliases(inputs, "vjp", create_graph), "vjp", strict)
         vector = _vector(v, call.outputs, call.many_outputs, "vjp")
     product = _product(call.outputs, call.inputs, vector, call.inputs, create_graph, strict, "output")
     return _result(call.outputs, call.many_outputs, create_graph), _result(product, call.many_inputs, create_graph)
@@ -55,9 +55,9 @@ def jvp(
     are those of `vjp`; ``v`` may be left out where the input is one element.
     """
     with enable_grad():
-        given, many = _tuple(inputs, "inputs", "jvp")
-        vector = _vector(v, given, many, "jvp")
-        call = _called(func, inputs, "jvp", create_graph, strict)
+        given = _aliases(inputs, "jvp", create_graph)
+        vector = _vector(v, *given, "jvp")
+        call = _called(func, given, "jvp", strict)
         weights = tuple(_zeros_like(output).requires_grad_() for output in call.outputs)
         linear = _gradients(call.outputs, call.inputs, weights, True)
         _require_gradients(linear, strict, "jvp")
@@ -93,7 +93,7 @@ def jacobian(
             "`strict=False` or `vectorize=False`."
         )
     with enable_grad():
-        call = _called(func, inputs, "jacobian", create_graph, strict)
+        call = _called(func, _aliases(inputs, "jacobian", create_graph), "jacobian", strict)
         if vectorize:
             rows = [_rows_together(output, call, create_graph) for output in call.outputs]
         else:
@@ -162,7 +162,7 @@ def hvp(
 
 def _tuple(given: Any, what: str, user: str) -> tuple[tuple[Tensor, ...], bool]:
     """What was given as a tuple, and whether it was one."""
-    many = isinstance(given, (tuple, list))
+    many = isinstance(given, tuple)
     values = tuple(given) if many else (given,)
     for i, value in enumerate(values):
         if not isinstance(value, Tensor):
@@ -174,10 +174,15 @@ def _tuple(given: Any, what: str, user: str) -> tuple[tuple[Tensor, ...], bool]:
     return values, many
 
 
-def _called(func: Function, inputs: Any, user: str, create_graph: bool, strict: bool) -> _Call:
-    """Calls the function with aliases of the inputs, so that gradients are theirs alone. Gradients are on."""
-    given, many_inputs = _tuple(inputs, "inputs", user)
-    fresh = tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given)
+def _aliases(inputs: Any, user: str, create_graph: bool) -> tuple[tuple[Tensor, ...], bool]:
+    """Aliases of the inputs, so that gradients are theirs alone, and whether they came as a tuple. Gradients are on."""
+    given, many = _tuple(inputs, "inputs", user)
+    return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given), many
+
+
+def _called(func: Function, inputs: tuple[tuple[Tensor, ...], bool], user: str, strict: bool) -> _Call:
+    """Calls the function with what `_aliases` gave."""
+    fresh, many_inputs = inputs
     outputs, many_outputs = _tuple(func(*fresh), "outputs of the user-provided function", user)
     if strict:
         for i, output in enumerate(outputs):
@@ -197,7 +202,7 @@ def _vector(v: Any, others: tuple[Tensor, ...], many: bool, user: str) -> tuple[
             raise RuntimeError(
                 f"The vector v can only be None if the user-provided {what} a single Tensor with a single element."
             )
-        return (others[0].detach() * 0 + 1,)
+        return (ops.aten.ones_like(others[0].detach()),)
     vector, _ = _tuple(v, "v", user)
     if len(vector) != len(others):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(others)} but got {len(vector)}.")
@@ -219,9 +224,9 @@ def _slopes(
     func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool, user: str
 ) -> tuple[_Call, tuple[Tensor, ...], tuple[Tensor, ...]]:
     """The call of a function with one element, what multiplies its Hessian, and its gradient, to be differentiated."""
-    given, many = _tuple(inputs, "inputs", user)
-    vector = _vector(v, given, many, user)
-    call = _called(func, inputs, user, create_graph, strict)
+    given = _aliases(inputs, user, create_graph)
+    vector = _vector(v, *given, user)
+    call = _called(func, given, user, strict)
     _require_an_element(call.outputs, call.many_outputs, user)
     slopes = _gradients(call.outputs, call.inputs, None, True)
     _require_gradients(slopes, strict, user)
