@@ -307,7 +307,7 @@ cdef int convert_list(ArgSpec* spec, int element, object value, PyObject** slot,
                 if item is not None or spec.kind != ARG_OPT_TENSOR_LIST:
                     return MISFIT
             else:
-                if spec.symbolic and isinstance(item, Tensor) and (<Tensor>item).dt.category > CATEGORY_INT:
+                if spec.symbolic and isinstance(item, Tensor) and (<Tensor>item).dt.category != CATEGORY_INT:
                     return MISFIT
                 item = convert(element, item, bound.mode | BIND_ITEM | (BIND_SYMBOLIC if spec.symbolic else 0))
             if item is NO_DEFAULT:

@@ -29,8 +29,8 @@ cdef inline char* data_at(PyObject* t) noexcept:
 cdef int wrap_dim(Tensor t, object dim) except -1:
     cdef int64_t d
     cdef int n = t.nd if t.nd > 0 else 1
-    if PyBool_Check(dim):
-        raise TypeError("argument 'dim' must be int, not bool")
+    if PyBool_Check(dim) or isinstance(dim, Tensor) and ((<Tensor>dim).nd != 0 or (<Tensor>dim).dt.category != CATEGORY_INT):
+        raise TypeError(f"argument 'dim' must be int, not {_type_name(dim)}")
     d = to_int64(dim, "argument 'dim'")
     if not -n <= d < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")

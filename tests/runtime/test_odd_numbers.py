@@ -20,6 +20,24 @@ class Indexed:
 # By what judges them: a call a line. `v` is a vector of floats, `a` a matrix, `s` a number, `i` and `m` hold integers
 # and truth values, `w` the matrix of integers, `h` halves, `u` large integers of 64 bits without a sign, `e` nothing.
 CALLS = {
+    "truth values and tensors of one element for sizes": """
+        torch.zeros(torch.tensor(True))
+        torch.zeros((2, torch.tensor(True)))
+        torch.zeros(torch.tensor([2]))
+        torch.ops.aten.zeros([torch.tensor(True)])
+        a.view(torch.tensor(True))
+        a.view(6, torch.tensor(True))
+        a.reshape(torch.tensor(6), torch.tensor(True))
+        a.expand(torch.tensor(True), 2, 3)
+        a.permute(torch.tensor(True), 0)
+        a.size(torch.tensor(1))
+        a.size(torch.tensor([1]))
+        a.size(torch.tensor(True))
+        a.size(torch.tensor(1.0))
+        a.stride(torch.tensor(1))
+        a.stride(torch.tensor([1]))
+        a.stride(torch.tensor(False))
+    """,
     "one int for a list of them": """
         torch.sum(a, np.int64(0))
         torch.sum(a, dim=np.int32(-1))
