@@ -132,11 +132,13 @@ def test_rows_without_a_maximum(run, random, which):
     np.testing.assert_array_equal(run("adjusts", x, peaks, np.zeros_like(x), out=(2,)), expected)
 
 
-@pytest.mark.parametrize("kind", range(10))
+@pytest.mark.parametrize("kind", range(12))
 def test_reductions(run, random, kind):
     x = random.integers(-99, 99, 128).astype(F32)
+    if kind > 9:
+        x *= random.integers(0, 8, 128) < (1 if kind == 10 else 7)
     rows = x.reshape(16, 8)[:, :5]
-    reduce = np.mean if kind == 9 else (np.sum, np.max, np.min)[kind % 3]
+    reduce = (np.mean, np.any, np.all)[kind - 9] if kind >= 9 else (np.sum, np.max, np.min)[kind % 3]
     shape, axis = [(rows, 1), (x.reshape(8, 16), 0), (x.reshape(2, 64), 1), (rows, 1)][kind // 3]
     expected = np.full(16, 7, F32)
     expected[: len(reduce(shape, axis=axis))] = reduce(shape, axis=axis)

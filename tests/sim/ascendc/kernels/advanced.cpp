@@ -154,6 +154,8 @@ extern "C" __global__ __aicore__ void reduces(GM_ADDR x, GM_ADDR y, int32_t kind
   if (kind == 7) ReduceRepeat<ReduceType::MAX, float>(o, a, 64, 2, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
   if (kind == 8) ReduceRepeat<ReduceType::MIN, float, float>(o, a, 64, 2, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
   if (kind == 9) ReduceMean<float, Rows>(o, a, tmp, rows, true);
+  if (kind == 10) ReduceAny<float, Rows>(o, a, tmp, rows, true);
+  if (kind == 11) ReduceAll<float, Rows>(o, a, tmp, rows, true);
   out.store();
 }
 

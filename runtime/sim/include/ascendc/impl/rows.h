@@ -184,6 +184,25 @@ void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Local
     return mtsim::tree_sum(values.data(), static_cast<uint32_t>(values.size()));
   });
 }
+/// 1 where an element is not 0, or where all are not; else 0.
+template <typename T, typename pattern, bool isReuseSource = false>
+void ReduceAny(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
+               const uint32_t srcShape[], bool srcInnerPad) {
+  mtsim::reduce_matrix<pattern>("ReduceAny", dst, src, srcShape, srcInnerPad, [](std::vector<float>& values) {
+    for (const float value : values)
+      if (value != 0) return 1.0f;
+    return 0.0f;
+  });
+}
+template <typename T, typename pattern, bool isReuseSource = false>
+void ReduceAll(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
+               const uint32_t srcShape[], bool srcInnerPad) {
+  mtsim::reduce_matrix<pattern>("ReduceAll", dst, src, srcShape, srcInnerPad, [](std::vector<float>& values) {
+    for (const float value : values)
+      if (value == 0) return 0.0f;
+    return 1.0f;
+  });
+}
 template <typename T, typename pattern, bool isReuseSource = false>
 void ReduceMean(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
                 const uint32_t srcShape[], bool srcInnerPad) {
