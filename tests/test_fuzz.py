@@ -299,7 +299,13 @@ def test_a_new_target_changes_only_the_calls_that_draw_it() -> None:
 def test_every_operator_method_and_function_is_a_target() -> None:
     paths = {target.path for target in find_targets("mindtorch_v2")}
     assert {"torch.ops.aten.add.Tensor", "torch.add", "add", "__add__", "T", "torch.nn.functional.softmax"} <= paths
-    assert {"torch.func.vmap", "torch.library.define", "torch.npu.synchronize", "torch._core.resize_"} <= paths
+    assert {
+        "torch.vmap",
+        "torch.func.jvp",
+        "torch.library.define",
+        "torch.npu.synchronize",
+        "torch._core.resize_",
+    } <= paths
     assert not paths & set(LEFT_OUT)
 
 

@@ -100,6 +100,8 @@ def _schemas(torch: Any) -> dict[str, list[tuple[str, tuple[Parameter, ...]]]]:
     """The operators' names → path and parameters of each overload."""
     found: dict[str, list[tuple[str, tuple[Parameter, ...]]]] = {}
     for qualname in sorted(torch._core.operator_names()):
+        if qualname.startswith("fuzz_op::"):
+            continue  # defined where an object of `OBJECTS` is made
         op = torch._core.find_operator(qualname)
         name, overload = op._schema.name, op._overloadname or "default"
         parameters = tuple(
@@ -134,7 +136,7 @@ def _tensor_methods(torch: Any, schemas: dict[str, list[tuple[str, tuple[Paramet
 
 
 def _object_methods(torch: Any) -> Iterator[Target]:
-    seen: set[Any] = set()  # identities of what is called on an earlier one
+    seen: dict[int, Any] = {}  # what is called on an earlier one, by its identity, which is another's once it is gone
     for maker in OBJECTS:
         kind = class_of(maker, torch)
         for name in dir(kind):
@@ -143,7 +145,7 @@ def _object_methods(torch: Any) -> Iterator[Target]:
             value = inspect.getattr_static(kind, name)
             if inspect.getattr_static(object, name, None) is value or id(value) in seen:
                 continue  # Python's own
-            seen.add(id(value))
+            seen[id(value)] = value
             if inspect.isfunction(value) and name.startswith("_") and not name.endswith("__"):
                 continue  # a class's own, in Python: its callers answer for what it is given
             if callable(value) or hasattr(value, "__func__"):

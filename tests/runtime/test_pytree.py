@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from mindtorch_v2.utils._pytree import tree_map
 from tests.runtime.both import agree
 
 Point = namedtuple("Point", "x y")
@@ -54,3 +55,8 @@ def test_several_trees_and_predicates() -> None:
 @pytest.mark.parametrize("other", [[1, 2], (1,), 3, {"a": 1}], ids=str)
 def test_trees_that_nest_differently(other: Any) -> None:
     agree(lambda torch: torch.utils._pytree.tree_map(print, (1, 2), other), "")
+
+
+def test_what_says_what_a_leaf_is_can_be_called() -> None:
+    with pytest.raises(TypeError, match="'is_leaf' must be callable, not bool"):
+        tree_map(abs, [1], is_leaf=True)

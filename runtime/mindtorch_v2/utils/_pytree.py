@@ -27,6 +27,8 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf =
     ``is_leaf(node)`` says of what else is to be taken whole. Raises ValueError where the others nest otherwise.
     """
     kind: Any = type(tree)
+    if is_leaf is not None and not callable(is_leaf):
+        raise TypeError(f"tree_map(): argument 'is_leaf' must be callable, not {type(is_leaf).__name__}")
     if is_leaf is not None and is_leaf(tree):
         return func(tree, *rests)
     if kind in _MAPPINGS:
