@@ -10,7 +10,7 @@ cdef class RareState:
     cdef tuple dirty, non_differentiable    # of autograd.Function: as marked
     cdef tuple to_save_forward              # as given to save_for_forward
     cdef bint keeps_marks                   # whether the marks stay once forward is done
-    cdef object unpack                      # of saved-tensor hooks, where `saved` holds what pack returned
+    cdef tuple unpack                       # of saved-tensor hooks, where `saved` holds what pack returned; None elsewhere
     cdef tuple histories                    # of saved-tensor hooks: (node, output number, tangents) of what was saved
     cdef object recorded_at                 # in anomaly mode: the stack of the forward call
 
@@ -62,14 +62,16 @@ cdef class FunctionCtx(Node):
         if self.rare is not None and self.rare.to_save_forward is not None:
             return self.rare.to_save_forward
         if self.freed:
-            raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they "
-                               "have already been freed). Saved intermediate values of the graph are freed when you call "
-                               ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
-                               "graph a second time or if you need to access saved tensors after calling backward.")
+            raise graph_freed()
         if self.saved is None:
             # Nothing until a Function's forward is done, as in PyTorch; an operator's formulas of forward mode run sooner.
             return self.to_save if self.is_operator and self.to_save is not None else ()
         return unpack_saved(self)
+
+    @property
+    def _raw_saved_tensors(self):
+        """What was saved, as `SavedTensor`s."""
+        return tuple([saved_tensor(self, i) for i in range(len(self.saved or ()))])
 
     def name(self):
         return self.node_name or self.function.__name__ + "Backward"
@@ -212,17 +214,11 @@ cdef inline int64_t* versions_of(FunctionCtx ctx) noexcept:
 
 cdef tuple unpack_saved(FunctionCtx ctx):
     cdef Py_ssize_t i, n = PyTuple_GET_SIZE(ctx.saved)
-    cdef int64_t* versions = versions_of(ctx)
     if ctx.rare is not None and ctx.rare.unpack is not None:
-        return unpack_hooked(ctx)
+        return tuple([unpack_at(ctx, i) for i in range(n)])
     for i in range(n):
-        if not is_tensor(PyTuple_GET_ITEM(ctx.saved, i)):
-            continue
-        if (<Tensor>ctx.saved[i]).storage.version != versions[i]:
-            raise modified_in_place(ctx, <Tensor>ctx.saved[i], versions[i])
-        if ctx.saved_results >> i & 1 and (<Tensor>ctx.saved[i]).grad_fn_ is None:
-            raise RuntimeError(f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(), since {ctx.name()} "
-                               "saved it. Use out-of-place .detach() instead.")
+        if is_tensor(PyTuple_GET_ITEM(ctx.saved, i)):
+            check_unchanged_since(ctx, i)
     if not ctx.saved_outputs:
         return ctx.saved
     values = list(ctx.saved)
@@ -230,6 +226,36 @@ cdef tuple unpack_saved(FunctionCtx ctx):
         if ctx.saved_outputs >> i & 1:
             values[i] = as_own_output(ctx, <Tensor>values[i], (<Tensor>values[i]).output_nr_)
     return tuple(values)
+
+
+cdef inline int check_unchanged_since(FunctionCtx ctx, Py_ssize_t i) except -1:
+    """That a saved tensor is what it was when it was saved."""
+    cdef Tensor t = <Tensor>ctx.saved[i]
+    cdef int64_t version = versions_of(ctx)[i]
+    if t.storage.version != version:
+        raise modified_in_place(ctx, t, version)
+    if ctx.saved_results >> i & 1 and t.grad_fn_ is None:
+        raise RuntimeError(f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(), since {ctx.name()} "
+                           "saved it. Use out-of-place .detach() instead.")
+    return 0
+
+
+cdef object unpack_at(FunctionCtx ctx, Py_ssize_t i):
+    """One of what was saved, as backward sees it."""
+    if ctx.rare is not None and ctx.rare.unpack is not None and ctx.rare.unpack[i] is not None:
+        return unpack_hooked(ctx, i)
+    value = ctx.saved[i]
+    if not isinstance(value, Tensor):
+        return value
+    check_unchanged_since(ctx, i)
+    return as_own_output(ctx, <Tensor>value, (<Tensor>value).output_nr_) if ctx.saved_outputs >> i & 1 else value
+
+
+cdef object graph_freed():
+    return RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+                        "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+                        "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+                        "saved tensors after calling backward.")
 
 
 cdef Tensor as_own_output(FunctionCtx ctx, Tensor alias, int number):
@@ -443,7 +469,7 @@ cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
     cdef uint64_t needs = 0
     cdef dict lists = None
     if op.context_type == NULL:
-        op.context_type = named_type(<PyTypeObject*>FunctionCtx, op.node_name)
+        op.context_type = named_type(<PyTypeObject*>OperatorCtx, op.node_name)
     mt_become(<PyObject*>ctx, op.context_type)
     ctx.function, ctx.is_operator, ctx.node_name = op, True, op.node_name
     ctx.sequence = next_sequence
@@ -479,13 +505,18 @@ cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
 
 
 cdef int read_constants(OpOverload op) except -1:
-    cdef object setup = op.setup_function
-    referred = getattr(setup, "referred", None)           # of a function by reference
     op.constants = 0
-    for name in getattr(setup if referred is None else referred(), "constants", ()):
+    for name in said_by_setup(op, "constants", ()):
         op.constants |= <uint64_t>1 << op.sig.names.index(name)
     op.constants_read = True
     return 0
+
+
+cdef object said_by_setup(OpOverload op, str what, object default):
+    """What the function that sets the contexts of an operator up says of itself."""
+    cdef object setup = op.setup_function
+    referred = getattr(setup, "referred", None)           # of a function by reference
+    return getattr(setup if referred is None else referred(), what, default)
 
 
 cdef object constant_with_gradient(OpOverload op, int at):

@@ -59,7 +59,8 @@ cdef int record_hooked(FunctionCtx ctx) except -1:
         import traceback
         ctx.rarely().recorded_at = traceback.format_stack()
     if saved_tensor_hooks.pairs and ctx.saved is not None:
-        pack, ctx.rarely().unpack = saved_tensor_hooks.pairs[-1]
+        pack, unpack = saved_tensor_hooks.pairs[-1]
+        ctx.rarely().unpack = tuple([None if t is None else unpack for t in ctx.saved])
         ctx.rare.histories = tuple([None if t is None else history_of(<Tensor>t) for t in ctx.saved])
         outside = mt_state.grad_off
         mt_state.grad_off = True                          # what pack does is no part of the graph
@@ -93,15 +94,11 @@ cdef object packed(object pack, Tensor t):
     return result
 
 
-cdef object unpack_hooked(FunctionCtx ctx):
-    cdef list values = []
-    cdef Py_ssize_t i
-    for i in range(len(ctx.saved)):
-        value = None if ctx.saved[i] is None else ctx.rare.unpack(ctx.saved[i])
-        if value is not None and not isinstance(value, Tensor):
-            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {_type_name(value)}")
-        values.append(None if value is None else with_history(ctx, <Tensor>value, i))
-    return tuple(values)
+cdef Tensor unpack_hooked(FunctionCtx ctx, Py_ssize_t at):
+    value = ctx.rare.unpack[at](ctx.saved[at])
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {_type_name(value)}")
+    return with_history(ctx, <Tensor>value, at)
 
 
 cdef int explain_failure(Node node) except -1:

@@ -11,17 +11,18 @@ cdef class Formula:
 
     ``prepare`` makes what is saved of the arguments and outputs (None: nothing is), ``program`` the gradients of the tensor
     arguments of those of the outputs and what was saved. Bit i of `reads`: the gradient of output i is read. ``given``: of what
-    is saved, the number of the argument that it is, -1 of anything else.
+    is saved, the number of the argument that it is, -1 of anything else. ``names``: of what is saved, what PyTorch calls it, or None.
     """
     cdef Program prepare, program
     cdef bint picks                # what is saved are arguments and outputs themselves: nothing is computed for it
     cdef int outputs
     cdef uint64_t reads
-    cdef tuple needs, given
+    cdef tuple needs, given, names
 
-    def __init__(self, prepare, Program program not None, int outputs, uint64_t reads, tuple needs not None, tuple given not None):
+    def __init__(self, prepare, Program program not None, int outputs, uint64_t reads, tuple needs not None, tuple given not None,
+                 tuple names not None):
         self.prepare = None if prepare is None else <Program?>prepare
-        self.program, self.outputs, self.reads, self.needs, self.given = program, outputs, reads, needs, given
+        self.program, self.outputs, self.reads, self.needs, self.given, self.names = program, outputs, reads, needs, given, names
         self.picks = self.prepare is not None and self.prepare.steps[0].code == STEP_RETURN
         if self.program.inputs < outputs:
             raise ValueError("a gradient's program takes the gradients of all outputs")
@@ -35,17 +36,18 @@ cdef class Gradient:
     """What `Library.register_autograd` gets of a definition; also callable as its ``backward``.
 
     ``make(way, mask)`` makes a Formula, asked for once each; ``way(*inputs)`` tells which way a call goes, None: there is one.
+    ``names()`` are those of what is saved on any way, with whether it is a tensor.
     """
     cdef OpOverload op
-    cdef object make, way
+    cdef object make, way, names
     cdef dict formulas
     cdef Formula last
     cdef uint64_t last_mask
     cdef int last_way
     cdef object __weakref__
 
-    def __init__(self, OpOverload op not None, make not None, way):
-        self.op, self.make, self.way, self.formulas = op, make, way, {}
+    def __init__(self, OpOverload op not None, make not None, way, names not None):
+        self.op, self.make, self.way, self.names, self.formulas = op, make, way, names, {}
 
     def __call__(self, FunctionCtx ctx not None, *grads):
         cdef Formula formula
@@ -156,6 +158,12 @@ cdef class PlanNode(FunctionCtx):
     def saved_tensors(self):
         """As of other nodes; None for what is no tensor."""
         return tuple([value if isinstance(value, Tensor) else None for value in self.saved_values() or self.plain or ()])
+
+    def __getattr__(self, str name):
+        return saved_by_name(self, name)
+
+    def __dir__(self):
+        return [*object.__dir__(self), *saved_attributes(self)]
 
     cdef object apply(self, list grads):
         cdef int i, missing = 0

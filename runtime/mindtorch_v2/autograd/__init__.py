@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._core import SavedTensor
 from . import forward_ad, function, functional, graph
 from .anomaly_mode import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward, grad
@@ -21,6 +22,7 @@ from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 __all__ = [
     "Function",
     "GradcheckError",
+    "SavedTensor",
     "backward",
     "detect_anomaly",
     "enable_grad",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import Tensor
+from ._contexts import saves
 from .indexing import index_select
 
 __all__ = ["embedding", "embedding_backward", "embedding_setup"]
@@ -17,6 +18,7 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_f
     return result
 
 
+@saves(indices=0, padding_idx="padding_idx", scale_grad_by_freq="scale_grad_by_freq")
 def embedding_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the indices, and what the gradient depends on."""
     weight, indices, ctx.padding_idx, ctx.scale_grad_by_freq, _sparse = inputs

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from ._contexts import saves
 from .reduction import wrap_dim
 
 __all__ = [
@@ -394,6 +395,7 @@ def nonzero(self: Tensor) -> Tensor:
 
 
 # ---------------------------------------------------------------- gradients
+@saves(indices=slice(None), self_sym_sizes="shape")
 def index_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the shape and the indices."""
     self, indices = inputs
@@ -407,6 +409,7 @@ def index_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return zeros.index_put(list(ctx.saved_tensors), grad, True), None
 
 
+@saves(indices=slice(None), accumulate="accumulate")
 def index_put_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the indices and the values' shape."""
     _, indices, values, ctx.accumulate = inputs
@@ -431,6 +434,7 @@ def index_put_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return own, None, values, None
 
 
+@saves(index=0, dim="dim", self_sym_sizes="shape")
 def index_select_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the shape and the indices."""
     self, dim, index = inputs
@@ -447,6 +451,7 @@ def index_select_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return zeros.index_put([*[None] * ctx.dim, index.reshape((-1,))], grad, True), None, None
 
 
+@saves(index=0, dim="dim")
 def gather_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the shape and the indices."""
     self, dim, index = inputs[:3]

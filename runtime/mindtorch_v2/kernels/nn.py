@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-
-_Setup = TypeVar("_Setup", bound=Callable[..., None])
+from ._contexts import constants, saves
 
 __all__ = [
     "nll_loss_backward",
@@ -23,16 +21,6 @@ __all__ = [
 ]
 
 NONE, MEAN, SUM = 0, 1, 2
-
-
-def _constants(*names: str) -> Callable[[_Setup], _Setup]:
-    """Of what sets a context up: these arguments have no gradient, and calls in which one requires it are refused."""
-
-    def named(setup: _Setup) -> _Setup:
-        setattr(setup, "constants", names)  # noqa: B010  (a function declares no attributes)
-        return setup
-
-    return named
 
 
 def _check(self: Tensor, target: Tensor) -> None:
@@ -173,7 +161,8 @@ def nll_loss_backward(
     return output
 
 
-@_constants("weight")
+@constants("weight")
+@saves(self=0, target=1, weight=2, total_weight=3, reduction="reduction", ignore_index="ignore_index")
 def nll_loss_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the call."""
     self, target, weight, ctx.reduction, ctx.ignore_index = inputs
@@ -190,7 +179,8 @@ def nll_loss_gradient(ctx: Any, grad: Tensor | None, _grad_total_weight: Tensor 
     return found, None, None, None, None
 
 
-@_constants("weight", "total_weight")
+@constants("weight", "total_weight")
+@saves(target=0, weight=1, reduction="reduction", ignore_index="ignore_index")
 def nll_loss_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the call."""
     _, _, target, weight, ctx.reduction, ctx.ignore_index, _ = inputs

@@ -8,6 +8,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, dtype
 from .._ops import ops
+from ._contexts import saves
 from ._native import native
 from .creation import refuse_meta
 
@@ -215,6 +216,7 @@ def _spread(value: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim: b
     return result
 
 
+@saves(self=0, keepdim="keepdim")
 def prod_dim_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the factors."""
     self, dim, keepdim = inputs[:3]
@@ -240,6 +242,7 @@ def _others(self: Tensor, dims: tuple[int, ...]) -> Tensor:
     return others
 
 
+@saves(self=0)
 def prod_all_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the factors."""
     ctx.save_for_backward(inputs[0])
@@ -251,6 +254,7 @@ def prod_all_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return grad * _others(self, tuple(range(self.dim()))), None
 
 
+@saves(self=0, result=1, dim="dims", keepdim="keepdim")
 def amax_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the elements and their extreme."""
     self, dim, keepdim = inputs
@@ -266,6 +270,7 @@ def amax_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return hits * _spread(share, self.shape, ctx.dims, ctx.keepdim), None, None
 
 
+@saves(indices=0, dim="dim", keepdim="keepdim", self_sym_sizes="shape")
 def extreme_dim_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps where the extremes were."""
     self, dim, keepdim = inputs

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+from ._contexts import saves
 from .reduction import wrap_dim
 
 __all__ = [
@@ -104,6 +105,7 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
+@saves(dim="dim")
 def split_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the input's shape, and the parts' sizes."""
     self, dim = inputs[0], inputs[-1]
@@ -116,6 +118,7 @@ def split_backward(ctx: Any, grads: Sequence[Tensor | None]) -> tuple[Any, ...]:
     return _joined_gradients(grads, ctx.shapes, ctx.dim), None, None
 
 
+@saves(dim="dim")
 def unbind_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the dimension, and the slices' shape."""
     self, dim = inputs
@@ -151,6 +154,7 @@ def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
     return _core.viewed(_core.copied_to(spread), [size * count for size, count in zip(shape, repeats, strict=True)])
 
 
+@saves(repeats="repeats", self_sym_sizes="shape")
 def repeat_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the shape and the counts."""
     self, ctx.repeats = inputs
@@ -181,6 +185,7 @@ def slice_backward(
     return result
 
 
+@saves(dim="dim")
 def cat_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the parts' shapes."""
     tensors, ctx.dim = inputs
@@ -199,6 +204,7 @@ def cat_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return parts, None
 
 
+@saves(dim="dim")
 def stack_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the new dimension."""
     ctx.dim = wrap_dim(inputs[1], output.dim())

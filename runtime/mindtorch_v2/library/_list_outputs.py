@@ -45,4 +45,5 @@ def gradients_by_output(schema: Schema, backward: Formula, setup_context: Formul
         else:
             setup_context(ctx, inputs, output)
 
+    vars(noting).update(getattr(setup_context, "__dict__", {}))  # what it says of itself
     return grouped, noting

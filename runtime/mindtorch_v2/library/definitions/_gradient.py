@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opschema.definitions import DefinitionError, Gradients, Symbol, TensorList, TensorSymbol, Trace
@@ -10,7 +11,10 @@ from opschema.definitions import DefinitionError, Gradients, Symbol, TensorList,
 from ..._core import Formula, Gradient, Program
 from ._lowering import Lowering
 
-Parts = tuple[Any, Program, int, int, tuple[bool, ...], tuple[int, ...]]
+Parts = tuple[Any, Program, int, int, tuple[bool, ...], tuple[int, ...], tuple[str | None, ...]]
+
+# What PyTorch calls what is saved of a tensor, behind the tensor's name.
+_OF_TENSORS = {"shape_of": "sym_sizes", "numel": "sym_numel"}
 
 if TYPE_CHECKING:
     from ._definition import Definition
@@ -29,7 +33,7 @@ class Formulas(Gradients):
 
     def gradient(self) -> Gradient:
         """What is registered."""
-        return Gradient(self.definition.overload, self.make, self.way())
+        return Gradient(self.definition.overload, self.make, self.way(), functools.cache(self.names))
 
     def check(self) -> None:
         """Makes the formula of every way, with respect to all arguments."""
@@ -52,9 +56,20 @@ class Formulas(Gradients):
         """The formula on one way with respect to the arguments in a mask."""
         return Formula(*self.parts(number, mask))
 
+    def names(self) -> dict[str, bool]:
+        """What PyTorch calls what is saved on any way, and whether that is a tensor."""
+        mask = sum(1 << i for i in self.differentiable)
+        return {
+            name: isinstance(value, TensorSymbol)
+            for way in self.definition.ways
+            if way.result[1] is not None
+            for value in self._saved(self.traces(way, mask), way.result[0])
+            if (name := self._name(value, way.result[0])) is not None
+        }
+
     def parts(self, number: int, mask: int) -> Parts:
         """The parts of a formula: the program that saves (or None), the one that computes, how many outputs, which are
-        read, for which arguments, and which of what is saved is what argument.
+        read, for which arguments, and of what is saved which argument it is, and its name.
         """
         parts: Parts = self.definition.explained(lambda: self._parts(self.definition.ways[number], mask))
         return parts
@@ -62,8 +77,7 @@ class Formulas(Gradients):
     def _parts(self, way: Trace, mask: int) -> Parts:
         overload, outputs = self.definition.overload, way.result[0]
         grads, traces = self.grads(), self.traces(way, mask)
-        named = dict.fromkeys([*self.arguments, *outputs])
-        saved = _saved_by(traces, named)
+        saved = self._saved(traces, outputs)
         reads = {s for trace in traces for value in _read(trace) for s in _gradients_in(value)}
         prepare = None
         if saved:
@@ -88,7 +102,25 @@ class Formulas(Gradients):
         program = low.program(lambda kind, at, inputs: RuntimeError(kind))
         bits = sum(1 << i for i, grad in enumerate(grads) if grad in reads)
         needs = tuple(bool(mask >> i & 1) for i in range(len(self.arguments)))
-        return prepare, program, len(grads), bits, needs, tuple(map(self._given, saved))
+        names = tuple([self._name(value, outputs) for value in saved])
+        return prepare, program, len(grads), bits, needs, tuple(map(self._given, saved)), names
+
+    def _saved(self, traces: list[Trace], outputs: Sequence[Symbol]) -> list[Symbol]:
+        return _saved_by(traces, dict.fromkeys([*self.arguments, *outputs]))
+
+    def _name(self, value: Symbol, outputs: Sequence[Symbol]) -> str | None:
+        """What PyTorch calls it: arguments by name, outputs so or ``result``, what is known of a tensor after that."""
+        schema = self.definition.overload._schema
+        if value.step == "before" and value.args[0] is not None:
+            return self._name(value.args[0], ())
+        for number, (symbol, output) in enumerate(zip(outputs, schema.returns, strict=False)):
+            if symbol is value:
+                return output.name or ("result" if len(outputs) == 1 else f"result{number}")
+        for symbol, argument in zip(self.arguments, schema.arguments, strict=True):
+            if symbol is value:
+                return str(argument.name)
+        of = self._name(value.args[0], ()) if value.step in _OF_TENSORS and value.args[0] is not None else None
+        return None if of is None else f"{of}_{_OF_TENSORS[value.step]}"
 
     def _given(self, value: Symbol) -> int:
         """Of what is saved the number of the tensor argument that it is as the call found it; -1 of anything else."""
