@@ -48,6 +48,21 @@ OF_OBJECTS = (
         ),
     ),
     Reason(
+        "a fake rule that cannot be called is refused where it is registered",
+        kinds("refused"),
+        lambda call, ours, theirs: (
+            name(call).endswith(").register_fake")
+            and message(ours).startswith("Input function is required to be a callable")
+        ),
+    ),
+    Reason(
+        "a number whose __index__ fails is none: ours says so, PyTorch raises what that raised",
+        kinds("error"),
+        lambda call, ours, theirs: (
+            name(call).startswith("torch.autograd.functional.") and message(ours).endswith("its __index__ fails")
+        ),
+    ),
+    Reason(
         "NumPy's integers are integers",
         kinds("accepted"),
         lambda call, ours, theirs: name(call) == "torch.Generator().manual_seed" and "numpy." in call.source(),

@@ -146,7 +146,11 @@ def _object_methods(torch: Any) -> Iterator[Target]:
             if inspect.getattr_static(object, name, None) is value or id(value) in seen:
                 continue  # Python's own
             seen[id(value)] = value
-            if inspect.isfunction(value) and name.startswith("_") and not name.endswith("__"):
+            if (
+                (inspect.isfunction(value) or isinstance(value, type))
+                and name.startswith("_")
+                and not name.endswith("__")
+            ):
                 continue  # a class's own, in Python: its callers answer for what it is given
             if callable(value) or hasattr(value, "__func__"):
                 yield Target(f"{maker}.{name}", "function", "objects", _method_signature(value), _changes(name))

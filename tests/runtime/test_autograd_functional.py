@@ -37,6 +37,9 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "vjp, a constant, strict": lambda t, f: f.vjp(lambda a: t.ones(2), x(t), t.ones(2), strict=True),
     "vjp, without v, of infinity": lambda t, f: f.vjp(lambda a: a[0], t.tensor([float("inf"), 1.0])),
     "vjp, inputs in a list": lambda t, f: f.vjp(lambda a: a * 2, [x(t)], x(t)),
+    "hessian, no output, strict and together": lambda t, f: f.hessian(
+        lambda a: None, x(t), strict=True, vectorize=True
+    ),
     "hvp, no inputs": lambda t, f: f.hvp(lambda a: a, []),
     "hvp, integers, and no vector": lambda t, f: f.hvp(lambda a: a, t.tensor(2), 1),
     "jvp, integers, and no vector": lambda t, f: f.jvp(lambda a: a, t.tensor(2), 1),

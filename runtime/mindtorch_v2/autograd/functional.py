@@ -87,13 +87,13 @@ def jacobian(
         )
     if strategy == "forward-mode":
         return _forward_jacobian(func, inputs, create_graph, vectorize)
-    if vectorize and strict:
-        raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together: set "
-            "`strict=False` or `vectorize=False`."
-        )
     with enable_grad():
         call = _called(func, _aliases(inputs, "jacobian", create_graph), "jacobian", strict)
+        if vectorize and strict:
+            raise RuntimeError(
+                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together: "
+                "set `strict=False` or `vectorize=False`."
+            )
         if vectorize:
             rows = [_rows_together(output, call, create_graph) for output in call.outputs]
         else:
