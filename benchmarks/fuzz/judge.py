@@ -17,7 +17,7 @@ INTERNAL = re.compile(
     r"has no attribute|object is not (?:callable|iterable|subscriptable)|is not subscriptable|unsupported operand|"
     r"local variable|referenced before assignment|cannot unpack|not enough values to unpack|too many values to unpack|"
     r"(?:list|tuple|string) index out of range|\.pxi|Cannot cast|"
-    r"(?<!tensor to )(?<!got )(?<!not )numpy|.NoneType. object|"
+    r"(?<!tensor to )(?<!got )(?<!not )(?<!<class ')numpy|.NoneType. object|"
     r"must be real number|"
     r"storage was freed|status \d|returned -?\d+$|object has no len|bad operand type|"
     r"assignment index|^$|^-?\d+$|<no message|maximum recursion|dictionary changed|deque|\bmath domain|ufunc|"

@@ -193,9 +193,11 @@ OF_ANY_CALL = (
         ),
     ),
     Reason(
-        "a hook that cannot be called is refused where it is registered, not where it would be called",
+        "what cannot be called is refused where it is registered, not where it would be called",
         kinds("refused"),
-        lambda call, ours, theirs: message(ours).startswith("a hook must be callable"),
+        lambda call, ours, theirs: (
+            re.search("^a hook must be callable|^Input function is required to be a", message(ours)) is not None
+        ),
     ),
     Reason(
         "PyTorch's builtin functions take an `out` that they are not documented to have",

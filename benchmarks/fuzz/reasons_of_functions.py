@@ -154,7 +154,9 @@ OF_SINGLE_FUNCTIONS = (
         "PyTorch's `_reshape_alias` does not ask what its view reaches, and reads beyond the memory",
         kinds("refused"),
         lambda call, ours, theirs: (
-            name(call).endswith("._reshape_alias") and "are out of bounds for storage of size" in message(ours)
+            name(call).endswith("._reshape_alias")
+            and re.search("are out of bounds for storage of size|^Storage size calculation overflowed", message(ours))
+            is not None
         ),
     ),
     Reason(

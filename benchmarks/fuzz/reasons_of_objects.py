@@ -26,6 +26,15 @@ OF_OBJECTS = (
         lambda call, ours, theirs: re.search(r"\.type\(\)\.__(eq|hash)__$", name(call)) is not None,
     ),
     Reason(
+        "a trace's call looks into its arguments, where code of the caller's may raise, before it counts them",
+        kinds("error"),
+        lambda call, ours, theirs: (
+            name(call).startswith("torch.jit.trace(")
+            and message(ours) == "no items"
+            and "is missing value for argument" in message(theirs)
+        ),
+    ),
+    Reason(
         "a library's functions have arguments here that PyTorch's do not",
         kinds("accepted error"),
         lambda call, ours, theirs: (

@@ -32,8 +32,8 @@ cdef class FunctionCtx(Node):
     def __cinit__(self):
         self.materialize = self.materialize_others = True
 
-    def __init__(self):
-        self.node_name = "FunctionCtx"      # of one that no call made
+    def __init__(self, *_, **ignored):      # as in PyTorch; of one that no call made
+        self.node_name = "FunctionCtx"
 
     def save_for_backward(self, *tensors):
         """Keeps tensors (or None) for backward, where ``saved_tensors`` returns them; the last call wins."""

@@ -102,3 +102,12 @@ def test_a_rule_for_autocast_names_a_device_type() -> None:
 
 def test_what_writes_subclasses_and_modes_is_there_without_an_import() -> None:
     agree(lambda torch: torch.utils._python_dispatch.TorchDispatchMode.__name__)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "said"),
+    [(1.5, TypeError, "be a str, not float"), ("cpu:0", RuntimeError, "is a device"), ("tile", RuntimeError, "tile")],
+)
+def test_methods_are_generated_for_device_types(name: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        ours.utils.backend_registration.generate_methods(name)

@@ -40,8 +40,12 @@ def generate_methods_for_privateuse1_backend(
 
 def generate_methods(name: str, *, for_tensor: bool = True, for_module: bool = True, for_storage: bool = False) -> None:
     """Gives tensors, modules and storages a method ``<name>()`` that moves them to a device type, and tensors and
-    storages ``is_<name>``. Raises RuntimeError where there is something of that name.
+    storages ``is_<name>``. Raises RuntimeError where there is something of that name, or no such device type.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"generate_methods(): the name of a device type must be a str, not {type(name).__name__}")
+    if device(name).type != name:
+        raise RuntimeError(f"generate_methods(): {name!r} is a device, not the name of a device type")
     where = _Place(name)
     if for_tensor:
         _require_free(Tensor, f"is_{name}")
