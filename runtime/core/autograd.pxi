@@ -32,8 +32,11 @@ cdef class FunctionCtx(Node):
     def __cinit__(self):
         self.materialize = self.materialize_others = True
 
-    def __init__(self, *_, **ignored):      # as in PyTorch; of one that no call made
-        self.node_name = "FunctionCtx"
+    def __init__(self, *args, **kwargs):
+        # Of one that no call made. As in PyTorch a Function's class is made of anything, its base of nothing.
+        if (args or kwargs) and not hasattr(type(self), "_forward_cls"):
+            raise TypeError(f"{type(self).__name__}() takes no arguments")
+        self.node_name = type(self).__name__
 
     def save_for_backward(self, *tensors):
         """Keeps tensors (or None) for backward, where ``saved_tensors`` returns them; the last call wins."""

@@ -140,6 +140,7 @@ def test_the_class_of_a_function() -> None:
         return [
             type(y.grad_fn) is Own._backward_cls, type(seen.context) is Own._backward_cls,
             Own._backward_cls._forward_cls is Own, type(Own._backward_cls(t.ones(2), x=3)) is Own._backward_cls,
+            Own._backward_cls().name(),
             type(z.grad_fn).__name__, type(Own).__name__, isinstance(Own, t.autograd.function.FunctionMeta),
             isinstance(y.grad_fn, t.autograd.function.FunctionCtx),
         ]  # fmt: skip
