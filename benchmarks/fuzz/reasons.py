@@ -54,7 +54,8 @@ _PYTHONS_WORDS = re.compile(
     r"^'[^']+' object is not (?:callable|iterable|subscriptable|an iterator)|^object of type '[^']+' has no len\(\)|"
     r"^'[^']+' object cannot be interpreted|not supported between instances of|^unsupported operand|^bad operand type|"
     r"^can't multiply sequence|^cannot unpack non-iterable|^'[^']+' object does not support|"
-    r"^only integers, slices|^unhashable type|^(?:not enough|too many) values to unpack|^ufunc '"
+    r"^only integers, slices|^unhashable type|^(?:not enough|too many) values to unpack|^ufunc '|"
+    r"^The truth value of an array"
 )
 _CONSIDERED = {"TypeError", "ValueError", "RuntimeError", "IndexError"}
 

@@ -31,7 +31,7 @@ OF_OBJECTS = (
         lambda call, ours, theirs: (
             name(call).startswith("torch.jit.trace(")
             and message(ours) == "no items"
-            and "is missing value for argument" in message(theirs)
+            and re.search("is missing value for argument|Expected a value of type", message(theirs)) is not None
         ),
     ),
     Reason(
