@@ -194,6 +194,14 @@ OF_ANY_CALL = (
         ),
     ),
     Reason(
+        "of two faults, a number beyond 64 bits is told before an argument that no form of the function takes",
+        kinds("error"),
+        lambda call, ours, theirs: (
+            message(ours).startswith("int too big to convert")
+            and "received an invalid combination of arguments" in message(theirs)
+        ),
+    ),
+    Reason(
         "what cannot be called is refused where it is registered, not where it would be called",
         kinds("refused"),
         lambda call, ours, theirs: (
