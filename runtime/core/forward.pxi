@@ -127,6 +127,8 @@ cdef bint goes_above_batch(OpOverload op, Bound* bound, uint64_t autograd_keys) 
 def count_forward_levels_(int change):
     """Counts levels that open (1) or close (-1)."""
     global forward_levels
+    if change != 1 and change != -1:
+        raise ValueError(f"count_forward_levels_(): a level opens (1) or closes (-1), got {change}")
     forward_levels += change
 
 

@@ -120,3 +120,9 @@ def test_only_tensors_are_joined(name: str, tensors: Any) -> None:
         tensors = [mindtorch_v2.ones(2), None if tensors.endswith("None") else 1]
     with pytest.raises(TypeError, match="expected tensors to be joined, got"):
         getattr(_core, name)(tensors, 0)
+
+
+@pytest.mark.parametrize("change", [0, 2, -2, 2**31 - 1, -(2**31)])
+def test_levels_open_and_close_one_at_a_time(change: int) -> None:
+    with pytest.raises(ValueError, match="a level opens"):
+        _core.count_forward_levels_(change)
