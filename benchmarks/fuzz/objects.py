@@ -27,6 +27,7 @@ OBJECTS = (
     "torch.Generator()",
     # autograd
     "(torch.tensor([1.0, 2.0], requires_grad=True) * 2).grad_fn",
+    "torch.tensor([1.0, 2.0], requires_grad=True).sin().grad_fn._raw_saved_self",
     "torch.tensor([1.0, 2.0], requires_grad=True).register_hook(torch.sin)",
     "torch.no_grad()",
     "torch.enable_grad()",
