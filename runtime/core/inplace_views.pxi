@@ -29,9 +29,6 @@ cdef class CopySlices(Node):
     def name(self):
         return "torch::autograd::CopySlices"              # PyTorch's, whose `repr` has the class alone
 
-    def __repr__(self):
-        return f"<{self.node_name} object at {<uintptr_t><PyObject*>self:#x}>"
-
     cdef object apply(self, list grads):
         if grads[0] is None:
             return [None] * self.next_count

@@ -194,7 +194,7 @@ cdef class Node:
         return self.sequence
 
     def __repr__(self):
-        return f"<{self.name()} object at {<uintptr_t><PyObject*>self:#x}>"
+        return f"<{_type_name(self)} object at {<uintptr_t><PyObject*>self:#x}>"
 
     def __reduce_ex__(self, protocol):
         raise TypeError(f"cannot pickle '{_type_name(self)}' object")
@@ -212,9 +212,6 @@ cdef class AccumulateGrad(Node):
 
     def name(self):
         return "torch::autograd::AccumulateGrad"          # PyTorch's, whose `repr` has the class alone
-
-    def __repr__(self):
-        return f"<{self.node_name} object at {<uintptr_t><PyObject*>self:#x}>"
 
     cdef object apply(self, list grads):
         if grads[0] is not None and self.variable.wants_grad:
