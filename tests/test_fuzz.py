@@ -21,7 +21,7 @@ from benchmarks.fuzz.faults import are_both_right
 from benchmarks.fuzz.judge import Finding, judge
 from benchmarks.fuzz.minimise import minimise
 from benchmarks.fuzz.outcome import Died, Outcome, Raised, Returned
-from benchmarks.fuzz.pair import Limits
+from benchmarks.fuzz.pair import Limits, Worker, WorkerError
 from benchmarks.fuzz.program import Argument, Call
 from benchmarks.fuzz.reasons import LEFT_OUT, REASONS
 from benchmarks.fuzz.report import Totals, text_of
@@ -190,6 +190,15 @@ def test_calls_that_change_the_process_share_a_child_until_one_ends_it(alone: La
     assert dead.signal == signal.SIGABRT
     assert isinstance(after, Raised)
     assert after.bases[0] == "AttributeError"
+
+
+def test_a_question_is_asked_of_a_new_process_where_one_dies_of_what_was_done_in_it_before() -> None:
+    worker = Worker("mindtorch_v2", Limits())
+    worker.run("import os, benchmarks.fuzz.search as search\nsearch.has_name = lambda path: os.abort()\nresult = 0")
+    assert worker.ask("benchmarks.fuzz.search has_name torch.no_such_name") is False
+    with pytest.raises(WorkerError, match="'os abort' ended the worker"):
+        worker.ask("os abort")
+    worker.close()
 
 
 @pytest.mark.parametrize(

@@ -98,14 +98,18 @@ class Worker:
             self._ended()
 
     def ask(self, question: str) -> Any:
-        """What a function gives in the process."""
+        """What a function gives in the process; asked of a new one, too, where one dies of the calls made before."""
+        fresh = self._process is None
         self.start()
         assert self._connection is not None
-        self._connection.send(question)
         try:
+            self._connection.send(question)
             return self._connection.recv()
         except (EOFError, OSError):
-            raise WorkerError(f"{question!r} ended the worker:\n{self._ended().report}") from None
+            report = self._ended().report
+        if not fresh:
+            return self.ask(question)
+        raise WorkerError(f"{question!r} ended the worker:\n{report}")
 
     def send(self, calls: Sequence[tuple[int, str]]) -> None:
         """Hand calls over; ``receive`` gives what comes of them, in order."""
