@@ -81,11 +81,12 @@ def fallbacks() -> dict[str, str]:
 
 def validate(document: Node) -> list[Diagnostic]:
     """Everything about the document's structure that ops.schema.json does not allow."""
-    branches = [branch for branch in json_schema()["anyOf"] if _fits(document, branch)]
+    validator = _validator()
+    branches = [branch for branch in validator.schema["anyOf"] if _fits(document, branch)]
     if not branches:
         return [_wrong_type(document, _types(json_schema()), "the file")]
     # `iter_errors` of one branch is lazy; `anyOf` would collect all errors first, and a hostile file has millions.
-    errors = _validator().evolve(schema=branches[0]).iter_errors(to_python(document))
+    errors = validator.evolve(schema=branches[0]).iter_errors(to_python(document))
     return [*itertools.islice((item for error in errors for item in _worded(error, document)), MOST_FINDINGS)]
 
 
@@ -140,7 +141,22 @@ def _validator() -> Any:
     )  # imported here: it takes 0.1 s, and `import` validates nothing
 
     extend: Any = validators.extend
-    return extend(Draft202012Validator, {"minimum": _minimum})(json_schema())
+    return extend(Draft202012Validator, {"minimum": _minimum})(_inlined(json_schema()))
+
+
+def _inlined(schema: Any, inside: tuple[str, ...] = ()) -> Any:
+    """A schema with definitions in the places of references to them, which a validator looks up again at each value.
+
+    A reference to a definition that it is ``inside`` of stays.
+    """
+    if isinstance(schema, list):
+        return [_inlined(item, inside) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    reference = schema.get("$ref")
+    if reference is not None and reference not in inside:
+        return _inlined(_definition(reference), (*inside, reference))
+    return {key: value if key == "$defs" else _inlined(value, inside) for key, value in schema.items()}
 
 
 def _worded(error: jsonschema.ValidationError, document: Node, what: str = "") -> Iterator[Diagnostic]:
@@ -209,8 +225,12 @@ def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
     reference = schema.get("$ref")
     if reference is None:
         return schema
-    target: dict[str, Any] = json_schema()["$defs"][reference.rsplit("/", 1)[1]]
-    return _resolved(target)
+    return _resolved(_definition(reference))
+
+
+def _definition(reference: str) -> dict[str, Any]:
+    found: dict[str, Any] = json_schema()["$defs"][reference.rsplit("/", 1)[1]]
+    return found
 
 
 def _pattern_hint(schema: dict[str, Any]) -> str:

@@ -7,21 +7,20 @@ it runs on. Whatever differs is another hash: nothing is ever taken for up to da
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.util
 import json
-import os
 import pathlib
 import sys
 from collections.abc import Sequence
 
+from mtcodegen.system.cache import keep, kept
 from mtcodegen.system.paths import PACKAGE, data_folder
-from mtcodegen.system.wholefile import write_whole
 from mtcodegen.targets.job import Generated, Job
 
 __all__ = ["key_of", "recall", "remember"]
 
+_FOLDER = "generated"  # of the cache
 _SMALLEST = 100_000  # characters of output; less is made again as fast
 _MOST = 32  # results that are kept
 _SUFFIXES = (".py", ".j2", ".yaml", ".json")
@@ -62,33 +61,17 @@ def _add(found: hashlib._Hash, path: pathlib.Path) -> None:
 
 def recall(jobs: Sequence[Job], key: str) -> list[Generated] | None:
     """What the run of this key made; None where that is not known."""
-    try:
-        checksum, _, text = (_folder() / key).read_text("utf-8").partition("\n")
-        if checksum != hashlib.sha256(text.encode()).hexdigest():
-            return None
-    except (OSError, UnicodeError, RuntimeError):
+    text = kept(_FOLDER, key)
+    if text is None:
         return None
     files: list[dict[str, str]] = json.loads(text)
     return [Generated(job, item) for job, item in zip(jobs, files, strict=True)]
 
 
 def remember(generated: Sequence[Generated], key: str) -> None:
-    """Keep a result without findings, if it is large; a folder that cannot be written is no fault."""
+    """Keep a result without findings, if it is large."""
     if not all(item.is_pure for item in generated):
         return
     text = json.dumps([item.files for item in generated])
-    if len(text) < _SMALLEST:
-        return
-    with contextlib.suppress(OSError, RuntimeError):
-        folder = _folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / key, f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}", 0o600)
-        kept = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
-        for path in kept[:-_MOST]:
-            path.unlink()
-
-
-def _folder() -> pathlib.Path:
-    """By the XDG base directory specification."""
-    base = pathlib.Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else pathlib.Path.home() / ".cache") / "mtcodegen" / "generated"
+    if len(text) >= _SMALLEST:
+        keep(_FOLDER, key, text, _MOST)
