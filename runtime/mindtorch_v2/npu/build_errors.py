@@ -22,6 +22,17 @@ _HINTS = (
         f"there is, and {_LIST}; if it is your own, give its folder: include: [folder]",
     ),
     (
+        r"call to non-'constexpr' function 'mtsim::CoreType::operator|"
+        r"specialization in non-namespace scope[\s\S]*<AscendC::AI[CV]>",
+        "help: the kind of core is known when the kernel runs; g_coreType cannot be a template's argument: choose by "
+        "an `if (g_coreType == AscendC::AIC)`; docs/ascendc.md says what is not simulated",
+    ),
+    (
+        r"explicit specialization in non-namespace scope",
+        "help: g++ knows members that are specialised in their class from version 14 on: specialise them behind it, or "
+        "set CXX; docs/ascendc.md says what is not simulated",
+    ),
+    (
         r"'(\w+)' is not a member of '(?:AscendC|matmul)",
         f"help: the simulated NPU's headers have no AscendC::{{0}}; {_LIST}",
     ),

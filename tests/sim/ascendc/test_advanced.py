@@ -213,11 +213,26 @@ def test_digamma(run):
     assert kept[0] == 32
 
 
+HCCL = [
+    *("Init", "Init", "InitV2", "SetCcTiling", "SetCcTilingV2", "AllReduce", "AllGather", "ReduceScatter", "AlltoAll"),
+    *("AlltoAllV", "BatchWrite", "Commit", "Wait", "Query", "GetRankId", "GetRankDim", "GetWindowsInAddr"),
+    *("GetWindowsOutAddr", "InterHcclGroupSync", "Iterate", "Finalize", "QueueBarrier", "SetReduceDataTypeAbility"),
+    "AlltoAllvWrite",
+]
+
+
 @pytest.mark.parametrize(
     ("kernel", "arguments", "said"),
     [
         ("communicates", (), "GetHcclContext: communication between devices inside a kernel is not simulated"),
-        ("communicates_alone", (), "Hccl::Init: communication between devices inside a kernel is not simulated"),
+        *(
+            (
+                "communicates_alone",
+                (kind,),
+                f"Hccl::{name}: communication between devices inside a kernel is not simulated",
+            )
+            for kind, name in enumerate(HCCL)
+        ),
         ("multiplies_sparse", (False,), "MmadWithSparse: sparse matrices are not simulated"),
         ("multiplies_sparse", (True,), "LoadDataWithSparse: sparse matrices are not simulated"),
     ],

@@ -313,9 +313,33 @@ extern "C" __global__ __aicore__ void communicates(GM_ADDR x) {
   Hccl<HCCL_SERVER_TYPE_AICPU> hccl;
   hccl.Init(GetHcclContext<HCCL_GROUP_ID_0>());
 }
-extern "C" __global__ __aicore__ void communicates_alone(GM_ADDR x) {
+extern "C" __global__ __aicore__ void communicates_alone(GM_ADDR x, int32_t kind) {
   Hccl<> hccl;
-  hccl.Init(x);
+  int32_t counts[2] = {};
+  if (kind == 0) hccl.Init(x);
+  if (kind == 1) hccl.Init(x, (__gm__ void*)x);
+  if (kind == 2) hccl.InitV2(x, counts);
+  if (kind == 3) hccl.SetCcTiling((__gm__ void*)x);
+  if (kind == 4) hccl.SetCcTilingV2(8);
+  if (kind == 5) hccl.AllReduce<true>(x, x, 8, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM);
+  if (kind == 6) hccl.AllGather(x, x, 8, HcclDataType::HCCL_DATA_TYPE_FP16, 0, 2);
+  if (kind == 7) hccl.ReduceScatter<false>(x, x, 8, HCCL_DATA_TYPE_BFP16, HCCL_REDUCE_MAX, 0);
+  if (kind == 8) hccl.AlltoAll(x, x, 8, HCCL_DATA_TYPE_INT8);
+  if (kind == 9) hccl.AlltoAllV<true>(x, counts, counts, HCCL_DATA_TYPE_INT32, x, counts, counts, HCCL_DATA_TYPE_INT32);
+  if (kind == 10) hccl.BatchWrite<true>(x, 1);
+  if (kind == 11) hccl.Commit(HcclHandle(0));
+  if (kind == 12) counts[0] = hccl.Wait(HcclHandle(0));
+  if (kind == 13) counts[0] = hccl.Query(HcclHandle(0));
+  if (kind == 14) counts[0] = hccl.GetRankId();
+  if (kind == 15) counts[0] = hccl.GetRankDim();
+  if (kind == 16) x = hccl.GetWindowsInAddr(0);
+  if (kind == 17) x = hccl.GetWindowsOutAddr(0);
+  if (kind == 18) hccl.InterHcclGroupSync(int8_t(0), HcclHandle(0));
+  if (kind == 19) counts[0] = hccl.Iterate<false>(HcclHandle(0), (uint16_t*)counts, 1);
+  if (kind == 20) hccl.Finalize();
+  if (kind == 21) hccl.QueueBarrier<ScopeType::ALL>(uint16_t(0));
+  if (kind == 22) hccl.SetReduceDataTypeAbility(HCCL_REDUCE_SUM, HCCL_DATA_TYPE_FP32, HCCL_DATA_TYPE_FP32);
+  if (kind == 23) hccl.AlltoAllvWrite(x, x, x, uint64_t(8));
 }
 extern "C" __global__ __aicore__ void multiplies_sparse(GM_ADDR x, bool load) {
   LocalTensor<int8_t> a;

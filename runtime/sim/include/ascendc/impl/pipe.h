@@ -30,11 +30,13 @@ class TPipe {
   /// Gives a queue `num` buffers of `len` bytes, each rounded up to 32. num = 2 is double buffering.
   template <TPosition src, TPosition dst, int32_t depth, auto mask>
   bool InitBuffer(TQueBind<src, dst, depth, mask>& queue, uint8_t num, uint32_t len) {
-    take_queue_buffers(src, num);
+    constexpr TPosition held = TQueBind<src, dst, depth, mask>::held;
+    take_queue_buffers(held, num);
     const auto bytes = static_cast<uint32_t>(mtsim::align_up(len, mtsim::kBlock));
-    uint8_t* begin = allocate(src, num, bytes);
+    uint8_t* begin = allocate(held, num, bytes);
     if constexpr (mtsim::kChecked)
-      mtsim_check_buffers(begin, num, bytes, true, mtsim::producer_of(src), mtsim::consumer_of(dst), MTSIM_FRAME);
+      mtsim_check_buffers(begin, num, bytes, true, TQueBind<src, dst, depth, mask>::producer, mtsim::consumer_of(dst),
+                          MTSIM_FRAME);
     queue.adopt(begin, num, bytes);
     return true;
   }
@@ -139,7 +141,8 @@ class TBufPool {
     const auto bytes = static_cast<uint32_t>(mtsim::align_up(len, mtsim::kBlock));
     uint8_t* begin = take(num, bytes);
     if constexpr (mtsim::kChecked)
-      mtsim_check_buffers(begin, num, bytes, true, mtsim::producer_of(src), mtsim::consumer_of(dst), MTSIM_FRAME);
+      mtsim_check_buffers(begin, num, bytes, true, TQueBind<src, dst, depth, mask>::producer, mtsim::consumer_of(dst),
+                          MTSIM_FRAME);
     queue.adopt(begin, num, bytes);
     return true;
   }

@@ -14,6 +14,11 @@ class TQueBind {
  public:
   static constexpr TPosition srcPosition = src;
   static constexpr TPosition dstPosition = dst;
+  /// Where the buffers are, and who fills them: TSCM is in L1, whatever copies there.
+  static constexpr TPosition held = dst == TPosition::TSCM ? dst : src;
+  static constexpr pipe_t producer =
+      dst == TPosition::TSCM && mtsim::memory_of(src) == mtsim::kUnified && src != TPosition::GM ? PIPE_MTE3
+                                                                                              : mtsim::producer_of(src);
 
   template <typename T>
   LocalTensor<T> AllocTensor() {
@@ -126,7 +131,7 @@ class TQueBind {
   }
   template <typename T>
   LocalTensor<T> tensor(uint8_t slot) const {
-    return LocalTensor<T>(begin_ + uint64_t{slot} * bytes_, bytes_, src);
+    return LocalTensor<T>(begin_ + uint64_t{slot} * bytes_, bytes_, held);
   }
   uint8_t slot_of(const uint8_t* data, const char* operation) const {
     if (num_ == 0 || data < begin_ || data >= begin_ + uint64_t{num_} * bytes_)
@@ -147,6 +152,10 @@ class TQueBind {
 /// A queue at one position: VECIN is filled from global memory, VECOUT is emptied into it.
 template <TPosition position, int32_t depth, auto mask = 0>
 class TQue : public TQueBind<position, position, depth, mask> {};
+
+/// A queue in L1, filled from global memory or from the unified buffer, for Matmul and the cube's own instructions.
+template <TPosition position, int32_t depth = 1, auto mask = 0>
+class TSCM : public TQueBind<position, TPosition::TSCM, depth, mask> {};
 
 /// One buffer without a queue, for what a kernel keeps to itself.
 template <TPosition position = TPosition::VECCALC>

@@ -103,6 +103,17 @@ inline float exponentiate(std::vector<float>& row, float peak) {
   return tree_sum(copy.data(), static_cast<uint32_t>(copy.size()));
 }
 
+struct Moments {
+  float mean, variance;
+};
+inline Moments moments_of(const std::vector<float>& values) {
+  const auto count = static_cast<uint32_t>(values.size());
+  std::vector<float> work = values;
+  const float mean = tree_sum(work.data(), count) / static_cast<float>(count);
+  for (uint32_t i = 0; i < count; ++i) work[i] = (values[i] - mean) * (values[i] - mean);
+  return {mean, tree_sum(work.data(), count) / static_cast<float>(count)};
+}
+
 /// Calls body(row, values, out) for each row as floats; the columns past the used ones become 0.
 template <typename T, typename Body>
 void for_rows(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src, const Rows& rows, Body&& body) {
@@ -296,10 +307,7 @@ void LayerNorm(const LocalTensor<T>& output, const LocalTensor<T>& outputMean, c
   T* means = mtsim::elements(outputMean, rows.count, "LayerNorm", "outputMean");
   T* variances = mtsim::elements(outputVariance, rows.count, "LayerNorm", "outputVariance");
   mtsim::for_rows("LayerNorm", output, inputX, rows, [&](uint32_t row, std::vector<float>& values) {
-    std::vector<float> work = values;
-    const float mean = mtsim::tree_sum(work.data(), rows.used) / static_cast<float>(rows.used);
-    for (uint32_t i = 0; i < rows.used; ++i) work[i] = (values[i] - mean) * (values[i] - mean);
-    const float variance = mtsim::tree_sum(work.data(), rows.used) / static_cast<float>(rows.used);
+    const auto [mean, variance] = mtsim::moments_of(values);
     const float factor = 1 / std::sqrt(variance + static_cast<float>(epsilon));
     for (uint32_t i = 0; i < rows.used; ++i)
       values[i] = (values[i] - mean) * factor * static_cast<float>(scale[i]) + static_cast<float>(shift[i]);

@@ -29,7 +29,6 @@ using std::make_index_sequence;
 using std::make_tuple;
 using std::move;
 using std::remove_cv_t;
-using std::remove_cvref_t;
 using std::remove_reference_t;
 using std::true_type;
 using std::tuple;
@@ -37,6 +36,8 @@ using std::tuple_element_t;
 using std::tuple_size;
 using std::tuple_size_v;
 using std::void_t;
+template <typename T>
+using remove_cvref_t = std::remove_cv_t<std::remove_reference_t<T>>;  // std has it from C++20 on
 template <int value>
 using Int = std::integral_constant<int, value>;
 template <typename...>

@@ -11,6 +11,7 @@
 namespace mtsim {
 
 constexpr int32_t kEventIds = 8;
+constexpr int32_t kBarrierEvent = kEventIds;  // none of the kernel's own
 
 inline void set_bit(uint8_t& flags, int32_t id) {
   if (id < 0 || id >= kEventIds) fault({"limit"}, kVectorCoreException, "SetFlag: event id %d, there are 0 to %d", id,
@@ -39,6 +40,18 @@ inline uint8_t& pair_flags(pipe_t from, pipe_t to) { return core().pipe_flags[fr
 inline void barrier(pipe_t pipe) {
   if constexpr (kChecked)
     if (pipe == PIPE_ALL) mtsim_check_barrier();
+}
+
+/// What these pipes did comes before what any pipe does from now on.
+inline void order_after(std::initializer_list<pipe_t> pipes) {
+  constexpr pipe_t kAll[] = {PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_FIX};
+  if constexpr (kChecked) {
+    for (const pipe_t from : pipes)
+      for (const pipe_t to : kAll) {
+        mtsim_check_set_flag(from, to, kBarrierEvent, MTSIM_FRAME);
+        mtsim_check_wait_flag(from, to, kBarrierEvent, MTSIM_FRAME);
+      }
+  }
 }
 
 /// Keys of the signals between cores that the checker follows.
@@ -89,6 +102,16 @@ void WaitFlag(int32_t eventID) {
 template <pipe_t pipe>
 void PipeBarrier() {
   mtsim::barrier(pipe);
+}
+
+enum class MemDsbT : uint8_t { ALL, DDR, UB, SEQ };
+
+/// Waits for the instructions that access this memory; SEQ is reserved, and waits for nothing.
+template <MemDsbT memory>
+void DataSyncBarrier() {
+  if constexpr (memory == MemDsbT::ALL) mtsim::barrier(PIPE_ALL);
+  if constexpr (memory == MemDsbT::DDR) mtsim::order_after({PIPE_S, PIPE_MTE2, PIPE_MTE3, PIPE_FIX});
+  if constexpr (memory == MemDsbT::UB) mtsim::order_after({PIPE_S, PIPE_V, PIPE_MTE2, PIPE_MTE3});
 }
 
 using TEventID = int8_t;

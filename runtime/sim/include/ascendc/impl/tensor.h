@@ -224,6 +224,7 @@ using AscendC::LocalTensor;
 /// The first of `bytes` bytes of a tensor, once per instruction checked to exist. `operand` is "dst", "src0", ...
 template <typename T>
 T* bytes_in_range(const LocalTensor<T>& tensor, int64_t bytes, const char* operation, const char* operand) {
+  static_assert(!has_layout<T>, "instructions over tensors with a layout are not simulated, see docs/ascendc.md");
   if (tensor.bytes() == nullptr || bytes < 0 || static_cast<uint64_t>(bytes) > tensor.capacity())
     bad_range(operation, operand, tensor.bytes(), bytes, tensor.capacity());
   return reinterpret_cast<T*>(tensor.bytes());
@@ -254,6 +255,7 @@ T* aligned_bytes(const LocalTensor<T>& tensor, int64_t bytes, const char* operat
 /// The first of `bytes` bytes of device memory, checked against the end of its allocation.
 template <typename T>
 T* global_bytes(const GlobalTensor<T>& tensor, int64_t bytes, const char* operation, const char* operand) {
+  static_assert(!has_layout<T>, "instructions over tensors with a layout are not simulated, see docs/ascendc.md");
   T* data = tensor.GetPhyAddr();
   if (data == nullptr) fault(kVectorCoreException, "%s: %s has no buffer: SetGlobalBuffer comes first", operation,
       operand);

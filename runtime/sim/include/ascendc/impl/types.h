@@ -192,6 +192,10 @@ constexpr uint32_t kBits = 8 * sizeof(T);
 template <>
 inline constexpr uint32_t kBits<AscendC::int4b_t> = 4;
 
+/// Whether tensors of T carry a layout, see layout.h: instructions would go by it.
+template <typename T>
+inline constexpr bool has_layout = false;
+
 /// The bytes that elements take, and the elements that fit bytes.
 template <typename T>
 constexpr uint64_t bytes_for(uint64_t count) {
