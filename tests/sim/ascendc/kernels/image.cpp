@@ -6,14 +6,14 @@
 using namespace AscendC;
 
 namespace {
-struct Shape {
+struct Sizes {
   uint16_t height, width, channels, windows;
   uint8_t filter_h, filter_w, stride, dilation, pad, output_channels;
 };
 
 // y[m][n] as columns of fractals: `left` says which side the windows are on.
 template <bool left>
-__aicore__ inline void Convolve(GM_ADDR x, GM_ADDR w, GM_ADDR y, const Shape& s, bool relu) {
+__aicore__ inline void Convolve(GM_ADDR x, GM_ADDR w, GM_ADDR y, const Sizes& s, bool relu) {
   TPipe pipe;
   TBuf<TPosition::A1> a1;
   TBuf<TPosition::B1> b1;
@@ -79,9 +79,9 @@ __aicore__ inline void Convolve(GM_ADDR x, GM_ADDR w, GM_ADDR y, const Shape& s,
 }
 }  // namespace
 
-extern "C" __global__ __aicore__ void windows_left(GM_ADDR x, GM_ADDR w, GM_ADDR y, Shape shape, bool relu) {
+extern "C" __global__ __aicore__ void windows_left(GM_ADDR x, GM_ADDR w, GM_ADDR y, Sizes shape, bool relu) {
   Convolve<true>(x, w, y, shape, relu);
 }
-extern "C" __global__ __aicore__ void windows_right(GM_ADDR x, GM_ADDR w, GM_ADDR y, Shape shape, bool relu) {
+extern "C" __global__ __aicore__ void windows_right(GM_ADDR x, GM_ADDR w, GM_ADDR y, Sizes shape, bool relu) {
   Convolve<false>(x, w, y, shape, relu);
 }
