@@ -37,7 +37,7 @@ _C_SUFFIXES = (".c",)
 _NO_SPACE = ("No space left on device", "File too large", "File size limit exceeded", "Disk quota exceeded")
 _ANY_FLAGS = ("-march=native", "-ffp-contract=off", "-fPIC", "-fdiagnostics-color=never")
 _HOST_FLAGS = ("-O3", *_ANY_FLAGS)
-# Of what -O3 adds to -O1, the headers' loops need vectors alone; the rest is half of the time that a kernel compiles.
+# Of what -O3 adds to -O1, the headers' loops need vectors most; the rest is a third of the time that a kernel compiles.
 _GCC_OPTIMISATION = ("-O1", "-ftree-loop-vectorize", "-fvect-cost-model=dynamic")
 # Kernels view the same local memory as several types, which the chip's compiler allows.
 _ASCENDC_FLAGS = (
