@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,10 @@ print("works")
 @pytest.fixture(scope="module")
 def built(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of mindtorch_v2, with its compiled parts for AArch64, as a wheel would have it."""
+    headers = sysconfig.get_path("include")  # Debian's own ask for those of the machine that is compiled for
+    asked = f"aarch64-linux-gnu/python{HERE}/pyconfig.h"
+    if asked in Path(headers, "pyconfig.h").read_text() and not Path("/usr/include", asked).exists():
+        pytest.skip(f"{headers} needs {asked}: apt-get install libpython{HERE}-dev:arm64")
     folder, prefix = repo_root / "build/aarch64", tmp_path_factory.mktemp("installed")  # only what changed is compiled
     folder.mkdir(parents=True, exist_ok=True)
     options = (

@@ -5,7 +5,7 @@
 using namespace AscendC;
 
 namespace {
-struct Shape {
+struct Sizes {
   uint16_t height, width, channels, rows, columns;
   uint8_t filter, stride, pad;
 };
@@ -43,7 +43,7 @@ struct Bench : CubeBuffers {
 };
 
 template <typename T>
-__aicore__ inline LoadData3DParamsV2<T> Windows(const Shape& s) {
+__aicore__ inline LoadData3DParamsV2<T> Windows(const Sizes& s) {
   LoadData3DParamsV2<T> p;
   p.l1H = s.height, p.l1W = s.width, p.channelSize = s.channels;
   for (int side = 0; side < 4; side++) p.padList[side] = s.pad;
@@ -55,7 +55,7 @@ __aicore__ inline LoadData3DParamsV2<T> Windows(const Shape& s) {
 
 // The matrix of windows transposed as a whole: channels are the rows of the product.
 template <typename T>
-__aicore__ inline void Transposed(GM_ADDR x, GM_ADDR unit, GM_ADDR y, const Shape& s) {
+__aicore__ inline void Transposed(GM_ADDR x, GM_ADDR unit, GM_ADDR y, const Sizes& s) {
   TPipe pipe;
   Bench<T, true> bench(pipe, x, unit, s.height * s.width * s.channels, s.rows);
   LoadData3DParamsV2<T> p = Windows<T>(s);
@@ -65,15 +65,15 @@ __aicore__ inline void Transposed(GM_ADDR x, GM_ADDR unit, GM_ADDR y, const Shap
 }
 }  // namespace
 
-extern "C" __global__ __aicore__ void transposed_half(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s) {
+extern "C" __global__ __aicore__ void transposed_half(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Sizes s) {
   Transposed<half>(x, unit, y, s);
 }
-extern "C" __global__ __aicore__ void transposed_float(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s) {
+extern "C" __global__ __aicore__ void transposed_float(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Sizes s) {
   Transposed<float>(x, unit, y, s);
 }
 
 // The feature map and the padding come from the registers; `times` parts are `stride` units apart, downwards or across.
-extern "C" __global__ __aicore__ void repeated(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s, uint16_t stride,
+extern "C" __global__ __aicore__ void repeated(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Sizes s, uint16_t stride,
                                                uint8_t times, uint8_t mode, float padding) {
   const uint16_t m = mode == 0 ? s.rows * times : s.rows, k = mode == 0 ? s.columns : s.columns * times;
   TPipe pipe;
@@ -90,7 +90,7 @@ extern "C" __global__ __aicore__ void repeated(GM_ADDR x, GM_ADDR unit, GM_ADDR 
 }
 
 // Fractal by fractal, the points of the filter side by side.
-extern "C" __global__ __aicore__ void fractals_left(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s) {
+extern "C" __global__ __aicore__ void fractals_left(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Sizes s) {
   TPipe pipe;
   Bench<half, true> bench(pipe, x, unit, s.height * s.width * s.channels, s.columns);
   LoadData3DParamsV1<half> p;
@@ -109,7 +109,7 @@ extern "C" __global__ __aicore__ void fractals_left(GM_ADDR x, GM_ADDR unit, GM_
 }
 
 // All points of the filter for 16 windows in one go, as the right side: y is the windows' transpose.
-extern "C" __global__ __aicore__ void fractals_right(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s) {
+extern "C" __global__ __aicore__ void fractals_right(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Sizes s) {
   TPipe pipe;
   Bench<half, false> bench(pipe, x, unit, s.height * s.width * s.channels, 16);
   LoadData3DParamsV1<half> p;
@@ -123,7 +123,7 @@ extern "C" __global__ __aicore__ void fractals_right(GM_ADDR x, GM_ADDR unit, GM
 }
 
 // Nothing is loaded where nothing is asked for: y stays what the first product left.
-extern "C" __global__ __aicore__ void nothing_to_load(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s) {
+extern "C" __global__ __aicore__ void nothing_to_load(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Sizes s) {
   TPipe pipe;
   Bench<half, true> bench(pipe, x, unit, s.height * s.width * s.channels, s.columns);
   LoadData3DParamsV2<half> p = Windows<half>(s);
@@ -141,7 +141,7 @@ extern "C" __global__ __aicore__ void nothing_to_load(GM_ADDR x, GM_ADDR unit, G
   bench.Store(y, s.rows, s.columns, s.columns);
 }
 
-extern "C" __global__ __aicore__ void transposed_bytes(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s) {
+extern "C" __global__ __aicore__ void transposed_bytes(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Sizes s) {
   TPipe pipe;
   TBuf<TPosition::A1> a1;
   TBuf<TPosition::A2> a2;
@@ -151,7 +151,7 @@ extern "C" __global__ __aicore__ void transposed_bytes(GM_ADDR x, GM_ADDR unit, 
   p.enTranspose = true;
   LoadData(a2.Get<int8_t>(), a1.Get<int8_t>(), p);
 }
-extern "C" __global__ __aicore__ void between_windows(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Shape s) {
+extern "C" __global__ __aicore__ void between_windows(GM_ADDR x, GM_ADDR unit, GM_ADDR y, Sizes s) {
   TPipe pipe;
   TBuf<TPosition::A1> a1;
   TBuf<TPosition::A2> a2;
