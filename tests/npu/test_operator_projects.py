@@ -145,6 +145,16 @@ def test_what_is_missing_is_told(project, old, new, defines, message):
     assert message in str(error.value)
 
 
+def test_a_struct_of_a_name_that_ascendc_has_is_told(tmp_path):
+    source = tmp_path / "named.cpp"
+    source.write_text(
+        '#include "kernel_operator.h"\nusing namespace AscendC;\nstruct Shape { int rows; };\n'
+        'extern "C" __global__ __aicore__ void named(GM_ADDR x, Shape shape) {}\n'
+    )
+    with pytest.raises(npu.BuildError, match="help: Shape is one of AscendC's names, too: give yours another"):
+        npu.ascendc_load("named", source)
+
+
 def test_a_kernel_without_its_host_is_told_where_the_struct_comes_from(project):
     with pytest.raises(npu.BuildError, match="help: GET_TILING_DATA reads the struct that the operator's host side"):
         npu.ascendc_load("spread", project / "op_kernel" / "spread.cpp", include=[project / "headers"], defines=DEFINES)

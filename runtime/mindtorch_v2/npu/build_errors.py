@@ -8,6 +8,10 @@ _LIST = "docs/ascendc.md lists what the simulated NPU has"
 # What the compiler says, and what to do about it; the first that fits is told. "{0}" is the name in the message.
 _HINTS = (
     (
+        r"reference to '(\w+)' is ambiguous[\s\S]{0,2000}/ascendc/",
+        "help: {0} is one of AscendC's names, too: give yours another, or do without `using namespace AscendC`",
+    ),
+    (
         r"'MtsimDefaultTiling' (?:was not declared|does not name)",
         "help: GET_TILING_DATA reads the struct that the operator's host side registers: give the file with its "
         "REGISTER_TILING_DATA_CLASS as a source beside the kernel, or REGISTER_TILING_DEFAULT the struct in the kernel",
