@@ -369,6 +369,13 @@ def test_a_variant_that_cannot_be_made(tmp_path):
     )
 
 
+def test_a_variant_that_would_call_what_no_formula_can_name(tmp_path):
+    text = FAULT.replace("namespace: my", "namespace: if").replace("backward: not_implemented", "tags: pointwise")
+    shown = findings(tmp_path, text + "  autogen: f_\n")
+    assert "error[MT130]: `f_` cannot be made: it would call if::f, which no formula can name\n" in shown
+    assert "declare it as an entry" in shown
+
+
 def test_no_variant_has_an_overload_that_is_not_legal(tmp_path):
     shown = findings(tmp_path, FAULT.replace("f(", "f._(", 1) + "  autogen: f.__out\n")
     assert "error[MT130]: `f.__out` is not a variant of my::f._\n" in shown

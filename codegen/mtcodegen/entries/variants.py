@@ -10,6 +10,7 @@ import opschema
 from mtcodegen.entries.inplace import written_in_place, written_to_a_copy
 from mtcodegen.entries.model import Backward, File, KernelSpec, OpSpec, Variant
 from mtcodegen.entries.schemas import is_tensor
+from mtcodegen.expr import ExpressionError
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, suggest
 from mtcodegen.findings.source import Place, Text
@@ -40,16 +41,18 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
         ops.append(spec)
         for name, asked in _asked(spec):
             schema = variant_named(spec.schema, _bare(name, spec.schema))
-            if schema is not None:
-                ops.append(_variant(spec, schema, asked))
-            else:
-                span = asked.locate_item(name)
+            if schema is None:
                 possible = [variant_name(variant) for variant in variants_of(spec.schema)]
                 known = f"possible are {', '.join(possible)}" if possible else "there is nothing to make of it"
                 message = f"`{name}` is not a variant of {spec.schema.qualname}"
-                found.append(
-                    Diagnostic(Code.MT130, message, span, suggest(name.rpartition("::")[2], possible) or known)
-                )
+                hint = suggest(name.rpartition("::")[2], possible) or known
+                found.append(Diagnostic(Code.MT130, message, asked.locate_item(name), hint))
+                continue
+            try:
+                ops.append(_variant(spec, schema, asked))
+            except ExpressionError:  # a namespace or name that is a word of the expression language
+                message = f"`{name}` cannot be made: it would call {spec.schema.qualname}, which no formula can name"
+                found.append(Diagnostic(Code.MT130, message, asked.locate_item(name), "declare it as an entry"))
     return replace(file, ops=tuple(ops)), found
 
 
