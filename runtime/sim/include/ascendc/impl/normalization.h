@@ -32,12 +32,9 @@ void DeepNorm(const LocalTensor<T>& output, const LocalTensor<T>& outputMean, co
   mtsim::for_rows("DeepNorm", output, inputX, rows, [&](uint32_t row, std::vector<float>& values) {
     for (uint32_t i = 0; i < rows.used; ++i)
       values[i] = static_cast<float>(alpha) * values[i] + static_cast<float>(beside[uint64_t{row} * rows.width + i]);
-    const auto [mean, variance] = mtsim::moments_of(values);
-    const float factor = 1 / std::sqrt(variance + static_cast<float>(epsilon));
-    for (uint32_t i = 0; i < rows.used; ++i)
-      values[i] = (values[i] - mean) * factor * static_cast<float>(scale[i]) + static_cast<float>(shift[i]);
-    means[row] = static_cast<T>(mean);
-    variances[row] = static_cast<T>(variance);
+    const mtsim::Moments moments = mtsim::normalise(values, scale, shift, static_cast<float>(epsilon));
+    means[row] = static_cast<T>(moments.mean);
+    variances[row] = static_cast<T>(moments.variance);
   });
 }
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false>

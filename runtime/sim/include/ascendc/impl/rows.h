@@ -114,6 +114,16 @@ inline Moments moments_of(const std::vector<float>& values) {
   return {mean, tree_sum(work.data(), count) / static_cast<float>(count)};
 }
 
+/// Makes of values (values - mean) / sqrt(variance + epsilon) * scale + shift; the moments are what they were.
+template <typename T>
+Moments normalise(std::vector<float>& values, const T* scale, const T* shift, float epsilon) {
+  const Moments moments = moments_of(values);
+  const float factor = 1 / std::sqrt(moments.variance + epsilon);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = (values[i] - moments.mean) * factor * static_cast<float>(scale[i]) + static_cast<float>(shift[i]);
+  return moments;
+}
+
 /// Calls body(row, values, out) for each row as floats; the columns past the used ones become 0.
 template <typename T, typename Body>
 void for_rows(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src, const Rows& rows, Body&& body) {
@@ -307,12 +317,9 @@ void LayerNorm(const LocalTensor<T>& output, const LocalTensor<T>& outputMean, c
   T* means = mtsim::elements(outputMean, rows.count, "LayerNorm", "outputMean");
   T* variances = mtsim::elements(outputVariance, rows.count, "LayerNorm", "outputVariance");
   mtsim::for_rows("LayerNorm", output, inputX, rows, [&](uint32_t row, std::vector<float>& values) {
-    const auto [mean, variance] = mtsim::moments_of(values);
-    const float factor = 1 / std::sqrt(variance + static_cast<float>(epsilon));
-    for (uint32_t i = 0; i < rows.used; ++i)
-      values[i] = (values[i] - mean) * factor * static_cast<float>(scale[i]) + static_cast<float>(shift[i]);
-    means[row] = static_cast<T>(mean);
-    variances[row] = static_cast<T>(variance);
+    const mtsim::Moments moments = mtsim::normalise(values, scale, shift, static_cast<float>(epsilon));
+    means[row] = static_cast<T>(moments.mean);
+    variances[row] = static_cast<T>(moments.variance);
   });
 }
 template <typename T, bool isReuseSource = false>
