@@ -118,6 +118,19 @@ def test_sort(npu, library, kernel, dtype, n):
     np.testing.assert_array_equal(npu.download(order, index), index[expected])
 
 
+@pytest.mark.parametrize(("first", "second"), [(3, 0), (0, 17), (5, 6)])
+def test_lists_begin_at_any_element(npu, library, first, second):
+    x = np.random.default_rng(first).permutation(64).astype(np.float32)
+    values, order = npu.upload(np.full_like(x, 99)), npu.upload(np.zeros(64, np.uint32))
+    index = npu.upload(np.arange(64, dtype=np.uint32))
+    npu.launch(library.aclrtlaunch_merge_rests, 1, npu.upload(x), index, values, order, first, second)
+    expected = np.concatenate([np.argsort(-x[:32])[first:], 32 + np.argsort(-x[32:])[second:]])
+    expected = expected[np.argsort(-x[expected])]
+    zeros = np.zeros(first + second)
+    np.testing.assert_array_equal(npu.download(values, x), [*x[expected], *zeros])
+    np.testing.assert_array_equal(npu.download(order, np.empty(64, np.uint32)), [*expected, *zeros])
+
+
 def test_merging_stops_when_a_list_is_used_up(npu, library):
     x = np.concatenate([np.arange(100, 132), np.arange(32) * 6]).astype(np.float32)
     values, taken = npu.upload(np.zeros_like(x)), npu.upload(np.zeros(2, np.uint32))

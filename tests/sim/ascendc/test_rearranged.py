@@ -26,6 +26,26 @@ def test_proposals_are_sorted_in_groups(npu, library, dtype):
     np.testing.assert_array_equal(npu.download(out, y), [*scores[order], *labels[order]])
 
 
+@pytest.mark.parametrize("dtype", [F16, F32])
+@pytest.mark.parametrize("lengths", [(16, 16, 16, 16), (16, 5, 16, 9), (16, 16, 16, 0), (7, 16, 0, 0)])
+@pytest.mark.parametrize("suspend", [False, True])
+def test_lists_of_proposals_are_merged(npu, library, dtype, lengths, suspend):
+    scores = np.random.default_rng(sum(lengths)).integers(-9, 10, 64).astype(dtype)  # with equal ones
+    labels, y = np.arange(64).astype(dtype), np.full(128, 99, dtype)
+    out, taken = npu.upload(y), npu.upload(np.zeros(4, "u4"))
+    kernel = library.aclrtlaunch_merged_half if dtype == F16 else library.aclrtlaunch_merged_float
+    given, valid = npu.upload(np.array(lengths, "u2")), sum(1 << i for i, n in enumerate(lengths) if n)
+    npu.launch(kernel, 1, npu.upload(scores), npu.upload(labels), out, taken, given, valid, suspend)
+    ranked = [16 * i + np.argsort(-scores[16 * i :][:16], kind="stable")[:n] for i, n in enumerate(lengths)]
+    order = np.concatenate(ranked)
+    order = order[np.argsort(-scores[order], kind="stable")]
+    if suspend:  # behind the element with which a list ends
+        order = order[: min(1 + np.flatnonzero(order == one[-1])[0] for one in ranked if len(one))]
+    rest = np.zeros(64 - len(order), dtype)
+    np.testing.assert_array_equal(npu.download(out, y), [*scores[order], *rest, *labels[order], *rest])
+    np.testing.assert_array_equal(npu.download(taken, np.zeros(4, "u4")), np.bincount(order // 16, minlength=4))
+
+
 def fractals(x: np.ndarray) -> np.ndarray:
     """The last two axes as columns of 16 x 16, rows past the end as 99."""
     height = -x.shape[-2] % 16
@@ -52,6 +72,21 @@ def test_axes_are_exchanged(npu, library, dtype, kind):
     kernel = library.aclrtlaunch_exchanged_half if dtype == F16 else library.aclrtlaunch_exchanged_float
     npu.launch(kernel, 1, npu.upload(np.ascontiguousarray(x)), out, x.size, y.size, *sizes, number)
     np.testing.assert_array_equal(npu.download(out, y), expected)
+
+
+@pytest.mark.parametrize("dtype", [F16, F32])
+@pytest.mark.parametrize(
+    ("number", "split", "nz"), [(3, True, True), (4, True, False), (5, False, False), (6, False, True)]
+)
+def test_the_last_axis_is_split_and_joined(npu, library, dtype, number, split, nz):
+    parted = np.random.default_rng(number).normal(size=(2, 3, 32, 48)).astype(dtype)  # B, N, S, H/N
+    joined = parted.transpose(0, 2, 1, 3).reshape(2, 32, 144)
+    x, y = (joined, parted) if split else (parted, joined)
+    x, y = fractals(x), fractals(y) if nz else y
+    out = npu.upload(np.full(y.shape, 99, dtype))
+    kernel = library.aclrtlaunch_exchanged_half if dtype == F16 else library.aclrtlaunch_exchanged_float
+    npu.launch(kernel, 1, npu.upload(x), out, x.size, y.size, 2, 3, 48, 2, number)
+    np.testing.assert_array_equal(npu.download(out, y), y)
 
 
 def test_products_through_queues_in_l1(npu, library):
@@ -100,6 +135,10 @@ def test_tensors_with_layouts(npu, library):
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
+        (12, "MrgSort4: src needs 512 bytes, its buffer has 480"),
+        (13, "ConfusionTranspose: H/N is 8: 16 must divide it"),
+        (14, "ConfusionTranspose: dst needs 2048 bytes"),
+        (15, "MrgSort4: src starts 16 bytes past a 32-byte boundary"),
         *enumerate(
             [
                 "ProposalConcat: dst needs 1024 bytes, its buffer has 992",
@@ -107,9 +146,9 @@ def test_tensors_with_layouts(npu, library):
                 "RpSort16: src needs 1024",
                 "ConfusionTranspose: src needs 1024",
                 "ProposalConcat: mode 6: 0 to 5 are x1",
-                "ConfusionTranspose: type 3 is not simulated, see docs/ascendc.md",
+                "ConfusionTranspose: type 8 is not simulated, see docs/ascendc.md",
             ]
-        )
+        ),
     ],
 )
 def test_operands_that_do_not_fit(npu, library, kind, said):
@@ -119,7 +158,11 @@ def test_operands_that_do_not_fit(npu, library, kind, said):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [*enumerate(["ProposalConcat", "ProposalExtract", "RpSort16", "ConfusionTranspose"], start=6)]
+    ("kind", "name"),
+    [
+        *enumerate(["ProposalConcat", "ProposalExtract", "RpSort16", "ConfusionTranspose"], start=6),
+        *enumerate(["MrgSort4", "ConfusionTranspose"], start=10),
+    ],
 )
 def test_operands_that_are_not_there_yet(npu, library, checker, kind, name):
     if checker == "0":

@@ -148,3 +148,24 @@ extern "C" __global__ __aicore__ void merge_until_exhausted(GM_ADDR x, GM_ADDR i
   takenGm.SetValue(0, first);
   takenGm.SetValue(1, second);
 }
+
+// Two sorted lists of 32, without as many at the front of each, merged from where they then begin.
+extern "C" __global__ __aicore__ void merge_rests(GM_ADDR x, GM_ADDR indices, GM_ADDR values, GM_ADDR order,
+                                                  uint16_t first, uint16_t second) {
+  TPipe pipe;
+  Tile<float> in(pipe, x, 64), out(pipe, values, 64);
+  Tile<uint32_t> index(pipe, indices, 64), sorted_index(pipe, order, 64);
+  TBuf<> groups, merged;
+  pipe.InitBuffer(groups, 64 * 8);
+  pipe.InitBuffer(merged, 64 * 8);
+  LocalTensor<float> from = groups.Get<float>(), to = merged.Get<float>();
+  Duplicate(to, 0.0f, 128);
+  Sort32(from, in.load(), index.load(), 2);
+  const uint16_t lengths[4] = {static_cast<uint16_t>(32 - first), static_cast<uint16_t>(32 - second), 0, 0};
+  uint32_t taken[4];
+  MrgSort<float>(to, MrgSortSrcList<float>(from[GetSortOffset<float>(first)], from[64 + GetSortOffset<float>(second)], from, from),
+                 lengths, taken, 3, 1);
+  Extract(out.local(), sorted_index.local(), to, 2);
+  out.store();
+  sorted_index.store();
+}

@@ -25,7 +25,48 @@ extern "C" __global__ __aicore__ void ranked_float(GM_ADDR scores, GM_ADDR label
   Ranked<float>(scores, labels, y);
 }
 
-// Sizes as the tiling has them: height and width; or B, A1, A3 and A2.
+// Scores and labels of 64 elements as four sorted lists of proposals, of which those in `valid` are merged, each to its
+// length; what is merged, and how much of each list.
+template <typename T>
+__aicore__ inline void MergedRanks(GM_ADDR scores, GM_ADDR labels, GM_ADDR y, GM_ADDR taken, GM_ADDR lengths,
+                                   uint16_t valid, bool suspend) {
+  TPipe pipe;
+  Tile<T> score(pipe, scores, 64), label(pipe, labels, 64), out(pipe, y, 128);
+  TBuf<> buffer, mergedBuffer;
+  pipe.InitBuffer(buffer, 2 * 64 * 8 * sizeof(T));
+  pipe.InitBuffer(mergedBuffer, 64 * 8 * sizeof(T));
+  LocalTensor<T> proposals = buffer.Get<T>(), sorted = proposals[512], merged = mergedBuffer.Get<T>();
+  score.load(), label.load();
+  Duplicate(merged, T(0), 512);
+  ProposalConcat(proposals, score.local(), 4, 4);
+  ProposalConcat(proposals, label.local(), 4, 5);
+  RpSort16(sorted, proposals, 4);
+  GlobalTensor<uint16_t> lengthsGm;
+  GlobalTensor<uint32_t> takenGm;
+  lengthsGm.SetGlobalBuffer((__gm__ uint16_t*)lengths, 4);
+  takenGm.SetGlobalBuffer((__gm__ uint32_t*)taken, 4);
+  MrgSort4Info info;
+  for (uint32_t i = 0; i < 4; i++) info.elementLengths[i] = lengthsGm.GetValue(i);
+  info.validBit = valid;
+  info.ifExhaustedSuspension = suspend;
+  MrgSort4(merged, MrgSortSrcList<T>(sorted, sorted[128], sorted[256], sorted[384]), info);
+  uint16_t from[4];
+  GetMrgSortResult(from[0], from[1], from[2], from[3]);
+  for (uint32_t i = 0; i < 4; i++) takenGm.SetValue(i, from[i]);
+  ProposalExtract(out.local(), merged, 4, 4);
+  ProposalExtract(out.local()[64], merged, 4, 5);
+  out.store();
+}
+extern "C" __global__ __aicore__ void merged_half(GM_ADDR scores, GM_ADDR labels, GM_ADDR y, GM_ADDR taken,
+                                                  GM_ADDR lengths, uint16_t valid, bool suspend) {
+  MergedRanks<half>(scores, labels, y, taken, lengths, valid, suspend);
+}
+extern "C" __global__ __aicore__ void merged_float(GM_ADDR scores, GM_ADDR labels, GM_ADDR y, GM_ADDR taken,
+                                                   GM_ADDR lengths, uint16_t valid, bool suspend) {
+  MergedRanks<float>(scores, labels, y, taken, lengths, valid, suspend);
+}
+
+// Sizes as the tiling has them: height and width; or B, A1, A3 and A2; or B, N, H/N and S / 16.
 template <typename T>
 __aicore__ inline void Exchanged(GM_ADDR x, GM_ADDR y, uint32_t countIn, uint32_t countOut, uint32_t first, uint32_t second,
                                  uint32_t third, uint32_t fourth, int32_t type) {
@@ -34,6 +75,7 @@ __aicore__ inline void Exchanged(GM_ADDR x, GM_ADDR y, uint32_t countIn, uint32_
   in.load(), out.load();
   ConfusionTransposeTiling tiling;
   tiling.param0 = 32 / sizeof(T), tiling.param1 = first, tiling.param2 = second, tiling.param3 = third, tiling.param4 = fourth;
+  if (type > 2) tiling.param6 = tiling.param7 = fourth;
   LocalTensor<uint8_t> tmp;
   if (type == 7) ConfusionTranspose(out.local(), in.local(), TransposeType::TRANSPOSE_ND2ND_ONLY, tiling);
   else ConfusionTranspose(out.local(), in.local(), tmp, static_cast<TransposeType>(type), tiling);
@@ -144,7 +186,7 @@ extern "C" __global__ __aicore__ void wrong(GM_ADDR x, int32_t kind) {
   pipe.InitBuffer(small, 992);
   LocalTensor<float> rest = small.Get<float>(), a = in.local(), o = out.local();
   Duplicate(rest, 1.0f, 248);
-  if (kind < 6) Duplicate(a, 1.0f, 256);
+  if (kind < 6 || kind > 11) Duplicate(a, 1.0f, 256);
   else DataCopy(a, in.global, 256);
   ConfusionTransposeTiling tiling;
   tiling.param0 = 8, tiling.param1 = 16, tiling.param2 = 16;
@@ -153,9 +195,17 @@ extern "C" __global__ __aicore__ void wrong(GM_ADDR x, int32_t kind) {
   if (kind == 2) RpSort16(o, rest, 2);
   if (kind == 3) ConfusionTranspose(o, rest, TransposeType::TRANSPOSE_ND2ND_ONLY, tiling);
   if (kind == 4) ProposalConcat(o, a, 2, 6);
-  if (kind == 5) ConfusionTranspose(o, a, TransposeType::TRANSPOSE_NZ2NZ_012_WITH_N, tiling);
+  if (kind == 5) ConfusionTranspose(o, a, TransposeType::TRANSPOSE_ND_UB_GM, tiling);
   if (kind == 6) ProposalConcat(o, a, 2, 0);
   if (kind == 7) ProposalExtract(o, a, 2, 4);
   if (kind == 8) RpSort16(o, a, 2);
   if (kind == 9) ConfusionTranspose(o, a, TransposeType::TRANSPOSE_ND2ND_ONLY, tiling);
+  const uint16_t lengths[4] = {16, 16, 0, 0};
+  const MrgSort4Info info(lengths, false, 3, 1);
+  if (kind == 10) MrgSort4(o, MrgSortSrcList<float>(a, a[128], a, a), info);
+  tiling.param1 = 1, tiling.param2 = kind == 11 ? 1 : 2, tiling.param3 = kind == 13 ? 8 : 16, tiling.param6 = 1;
+  if (kind == 11) ConfusionTranspose(o, a, TransposeType::TRANSPOSE_NZ2ND_012_WITHOUT_N, tiling);
+  if (kind == 12) MrgSort4(o, MrgSortSrcList<float>(a, rest[128], a, a), info);
+  if (kind == 13 || kind == 14) ConfusionTranspose(o, a, TransposeType::TRANSPOSE_NZ2ND_012_WITH_N, tiling);
+  if (kind == 15) MrgSort4(o, MrgSortSrcList<float>(a, a[4], a, a), info);
 }

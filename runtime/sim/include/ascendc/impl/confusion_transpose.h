@@ -12,7 +12,8 @@ enum class TransposeType : uint8_t {
 };
 
 /// For ND2ND_ONLY a block's elements, the height and the width; for the 0213 kinds a block's elements, B, A1, and A3 and
-/// A2 rounded up to 16. The rest is for the chip.
+/// A2 rounded up to 16; for the 012 kinds a block's elements, B, N, H/N, and param6 (of NZ2NZ_012_WITH_N param7) is S / 16
+/// rounded up. The rest is for the chip.
 struct ConfusionTransposeTiling {
   uint32_t param0 = 0, param1 = 0, param2 = 0, param3 = 0, param4 = 0, param5 = 0, param6 = 0, param7 = 0, param8 = 0,
            param9 = 0, param10 = 0, param11 = 0, param12 = 0, param13 = 0, param14 = 0, param15 = 0, param16 = 0,
@@ -77,6 +78,30 @@ void exchange_middle(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
         }
 }
 
+/// B matrices of S x H in fractals as N of S x H/N each (split), or back: to rows or to fractals.
+template <typename T>
+void regroup_columns(const LocalTensor<T>& dst, const LocalTensor<T>& src, const AscendC::ConfusionTransposeTiling& tiling,
+                     uint64_t fractal_rows, bool split, bool to_fractals) {
+  const char* name = "ConfusionTranspose";
+  const uint64_t b = tiling.param1, n = tiling.param2, part = tiling.param3, s = fractal_rows * kFractalSide, h = n * part;
+  if (part % kFractalSide != 0)
+    fault({"limit"}, kVectorCoreException, "ConfusionTranspose: H/N is %llu: 16 must divide it", static_cast<unsigned long long>(part));
+  const Instruction instruction(name, PIPE_V, Flow::Moves);
+  const auto count = static_cast<int64_t>(b * s * h);
+  const Move<T> move{elements(dst, count, name, "dst"), elements(src, count, name, "src")};
+  const auto within = [&](bool in_nz, uint64_t row, uint64_t column, uint64_t width) {
+    return in_nz ? in_fractals(row, column, s) : row * width + column;
+  };
+  for (uint64_t batch = 0; batch < b; ++batch)
+    for (uint64_t row = 0; row < s; ++row)
+      for (uint64_t column = 0; column < h; ++column) {
+        const uint64_t whole = batch * s * h + within(split || to_fractals, row, column, h);
+        const uint64_t parted =
+            (batch * n + column / part) * s * part + within(!split || to_fractals, row, column % part, part);
+        split ? move(parted, whole) : move(whole, parted);
+      }
+}
+
 }  // namespace mtsim
 
 namespace AscendC {
@@ -91,6 +116,14 @@ void ConfusionTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src, Tr
     case TransposeType::TRANSPOSE_NZ2ND_0213:
     case TransposeType::TRANSPOSE_NZ2NZ_0213:
       return mtsim::exchange_middle(dst, src, tiling, transposeType == TransposeType::TRANSPOSE_NZ2NZ_0213);
+    case TransposeType::TRANSPOSE_NZ2NZ_012_WITH_N:
+      return mtsim::regroup_columns(dst, src, tiling, tiling.param7, true, true);
+    case TransposeType::TRANSPOSE_NZ2ND_012_WITH_N:
+      return mtsim::regroup_columns(dst, src, tiling, tiling.param6, true, false);
+    case TransposeType::TRANSPOSE_NZ2ND_012_WITHOUT_N:
+    case TransposeType::TRANSPOSE_NZ2NZ_012_WITHOUT_N:
+      return mtsim::regroup_columns(dst, src, tiling, tiling.param6, false,
+                                    transposeType == TransposeType::TRANSPOSE_NZ2NZ_012_WITHOUT_N);
     default:
       mtsim::fault({"not-simulated"}, mtsim::kVectorCoreException,
                    "ConfusionTranspose: type %d is not simulated, see docs/ascendc.md", static_cast<int>(transposeType));

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
-#include "elementwise.h"
+#include "sort.h"
 
 namespace mtsim {
 
@@ -19,6 +18,11 @@ inline void check_proposals(const char* name, int32_t repeats, int32_t mode) {
   if (mode < 0 || mode > 5)
     fault({"limit"}, kVectorCoreException, "%s: mode %d: 0 to 5 are x1, y1, x2, y2, score and label", name, mode);
 }
+
+template <typename T>
+struct ProposalItem {
+  static constexpr uint64_t kBytes = kProposal * sizeof(T), kScoreAt = kProposalScore * sizeof(T);
+};
 
 }  // namespace mtsim
 
@@ -89,6 +93,14 @@ void RpSort16(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_
       mtsim::moved(to, from + order[i] * mtsim::kProposal, sizeof(Proposal));
     }
   }
+}
+
+/// Up to four lists of proposals, each by descending score, as one; of equal scores that of the first list comes first.
+template <typename T>
+void MrgSort4(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const MrgSort4Info& params) {
+  constexpr uint64_t alignment = mtsim::ProposalItem<T>::kBytes;  // a proposal's, 16 or 32 bytes
+  mtsim::merge_sort<T, mtsim::ProposalItem<T>>("MrgSort4", dst, src, params.elementLengths, params.validBit,
+                                               params.repeatTimes, params.ifExhaustedSuspension, alignment, alignment);
 }
 
 }  // namespace AscendC

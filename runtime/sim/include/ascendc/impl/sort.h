@@ -55,6 +55,12 @@ void sort_groups(const char* name, const LocalTensor<T>& dst, const LocalTensor<
   }
 }
 
+/// What a list holds for an element, and where in it the score is.
+template <typename T>
+struct ScoredItem {
+  static constexpr uint64_t kBytes = kSortedBytes, kScoreAt = 0;
+};
+
 /// One of the lists being merged.
 struct SortedList {
   const uint8_t* data;
@@ -62,44 +68,56 @@ struct SortedList {
   uint32_t taken = 0;
 };
 
-/// Merges into `to`; stops when a list is used up if `suspend`, and returns how many elements were written.
-template <typename T>
-uint32_t merge_lists(uint8_t* to, std::array<SortedList, 4>& lists, bool suspend) {
-  for (uint32_t written = 0;; ++written) {
+/// Merges into `to`, of equal scores that of the first list first; stops when a list is used up if `suspend`.
+template <typename T, typename Item>
+void merge_lists(const char* name, uint8_t* to, std::array<SortedList, 4>& lists, bool suspend) {
+  for (;; to += Item::kBytes) {
     SortedList* best = nullptr;
+    float best_score = 0;
     for (SortedList& list : lists) {
       if (list.taken == list.length) {
-        if (suspend && list.length > 0) return written;
+        if (suspend && list.length > 0) return;
         continue;
       }
-      const auto first = [](const SortedList& l) { return load_scored<T>(l.data + uint64_t{l.taken} * kSortedBytes); };
-      if (best == nullptr || ranks_before(first(list), first(*best))) best = &list;
+      T score;
+      std::memcpy(&score, list.data + list.taken * Item::kBytes + Item::kScoreAt, sizeof score);
+      if (best == nullptr || static_cast<float>(score) > best_score) best = &list, best_score = static_cast<float>(score);
     }
-    if (best == nullptr) return written;
-    std::memcpy(to + uint64_t{written} * kSortedBytes, best->data + uint64_t{best->taken++} * kSortedBytes,
-                kSortedBytes);
+    if (best == nullptr) return;
+    const uint8_t* from = best->data + best->taken++ * Item::kBytes;
+    touch(from + Item::kScoreAt, sizeof(T), 8 * sizeof(T), name, "src", kUsed);
+    std::memcpy(to, from, Item::kBytes);
+    moved(to, from, Item::kBytes);
   }
 }
 
-/// Four lists of equal length one behind the other are a repeat; several lists anywhere are merged in one.
-template <typename T, typename Sources>
-void merge_sort(const LocalTensor<T>& dst, const Sources& sources, const uint16_t* lengths, uint16_t valid,
-                uint32_t repeats, bool suspend) {
-  static_assert(one_of<T, half, float>, "MrgSort exists for half and float");
-  const auto bytes = [](const LocalTensor<T>& tensor) { return tensor.template ReinterpretCast<uint8_t>(); };
+/// Four lists of equal length one behind the other are a repeat; several lists anywhere are merged in one. `dst` and the
+/// lists may start at a multiple of `alignment` and `list_alignment` bytes.
+template <typename T, typename Item, typename Sources>
+void merge_sort(const char* name, const LocalTensor<T>& dst, const Sources& sources, const uint16_t* lengths,
+                uint16_t valid, uint32_t repeats, bool suspend, uint64_t alignment, uint64_t list_alignment) {
+  static_assert(one_of<T, half, float>, "merging exists for half and float");
+  const Instruction instruction(name, PIPE_V, Flow::Moves);
+  const auto at = [&](const LocalTensor<T>& tensor, uint64_t bytes, const char* operand, uint64_t multiple) {
+    const auto whole = tensor.template ReinterpretCast<uint8_t>();
+    uint8_t* data = checked_bytes(whole, static_cast<int64_t>(bytes), name, operand);
+    if (const uint64_t past = reinterpret_cast<uintptr_t>(data) % multiple; past != 0)
+      fault({"misaligned", data}, kVectorCoreException, "%s: %s starts %llu bytes past a %llu-byte boundary of local memory",
+            name, operand, static_cast<unsigned long long>(past), static_cast<unsigned long long>(multiple));
+    return data;
+  };
   const std::array<const LocalTensor<T>*, 4> from{&sources.src1, &sources.src2, &sources.src3, &sources.src4};
   uint64_t step = 0;
-  for (uint32_t list = 0; list < 4; ++list) step += valid >> list & 1 ? uint64_t{lengths[list]} * kSortedBytes : 0;
-  uint8_t* to = aligned_bytes(bytes(dst), static_cast<int64_t>(step * repeats), "MrgSort", "dst");
+  for (uint32_t list = 0; list < 4; ++list) step += valid >> list & 1 ? lengths[list] * Item::kBytes : 0;
+  uint8_t* to = at(dst, step * repeats, "dst", alignment);
   for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
     std::array<SortedList, 4> lists{};
     for (uint32_t list = 0; list < 4; ++list) {
       if (!(valid >> list & 1)) continue;
-      const uint64_t end = repeat * step + uint64_t{lengths[list]} * kSortedBytes;
-      lists[list].data = aligned_bytes(bytes(*from[list]), static_cast<int64_t>(end), "MrgSort", "src") + repeat * step;
-      lists[list].length = lengths[list];
+      const uint64_t end = repeat * step + lengths[list] * Item::kBytes;
+      lists[list] = {at(*from[list], end, "src", list_alignment) + repeat * step, lengths[list]};
     }
-    merge_lists<T>(to + repeat * step, lists, suspend);
+    merge_lists<T, Item>(name, to + repeat * step, lists, suspend);
     for (uint32_t list = 0; list < 4; ++list) core().merged[list] = static_cast<uint16_t>(lists[list].taken);
   }
 }
@@ -136,14 +154,14 @@ void Sort32(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTe
 
 template <typename T, bool isExhaustedSuspension = false>
 void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const MrgSort4Info& params) {
-  mtsim::merge_sort(dst, src, params.elementLengths, params.validBit, params.repeatTimes,
-                    params.ifExhaustedSuspension);
+  mtsim::merge_sort<T, mtsim::ScoredItem<T>>("MrgSort", dst, src, params.elementLengths, params.validBit,
+                                             params.repeatTimes, params.ifExhaustedSuspension, ONE_BLK_SIZE,
+                                             mtsim::kSortedBytes);
 }
 template <typename T, bool isExhaustedSuspension = false>
 void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& sortList, const uint16_t elementCountList[4],
              uint32_t sortedNum[4], uint16_t validBit, const int32_t repeatTimes) {
-  mtsim::merge_sort(dst, sortList, elementCountList, validBit, static_cast<uint32_t>(repeatTimes),
-                    isExhaustedSuspension);
+  MrgSort(dst, sortList, MrgSort4Info(elementCountList, isExhaustedSuspension, validBit, static_cast<uint16_t>(repeatTimes)));
   std::copy_n(mtsim::core().merged.begin(), 4, sortedNum);
 }
 
