@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import mindtorch_v2 as torch
 from generated.ops import scaled_add
 from mindtorch_v2 import nn
+from mindtorch_v2.backends import FallbackWarning
 
 Array = NDArray[np.float32]
 Weights = dict[str, Array]
@@ -147,6 +149,7 @@ def build_kernels(console: Console) -> None:
 def main() -> int:
     """Builds, trains on every device, compares; returns the process's exit status."""
     console = Console(highlight=False)
+    warnings.simplefilter("ignore", FallbackWarning)  # told below, in one line
     console.print(f"npu is: {torch.npu.get_device_name()}")
     build_kernels(console)
     columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn())
@@ -159,6 +162,8 @@ def main() -> int:
             f"{name:>5}: loss {run.losses[0]:.4f} -> {run.losses[-1]:.6f} in {STEPS} steps, {run.seconds:.2f} s,"
             f" furthest from NumPy {difference(run, reference):.1e}"
         )
+    fallen_back = sorted(name.removeprefix("aten::") for name in torch.npu.fallback_report())
+    console.print(f"npu: operators that ran on the CPU, for want of an NPU kernel: {', '.join(fallen_back)}")
     agree = worst <= TOLERANCE
     console.print(f"cpu, npu and NumPy {'agree' if agree else 'DO NOT agree'} within {TOLERANCE:g}")
     return 0 if agree else 1

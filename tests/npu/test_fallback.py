@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import warnings
 
 import numpy as np
 import pytest
@@ -150,14 +150,66 @@ def test_what_fell_back_is_counted(lib):
     assert npu.fallback_report() == {}
 
 
-def test_it_can_warn_once(lib, monkeypatch):
-    op = define(lib, "warned(Tensor x) -> Tensor", lambda x: x + 1)
-    monkeypatch.setenv("MINDTORCH_NPU_FALLBACK", "warn")
+warnings_are_errors = pytest.mark.filterwarnings("error::mindtorch_v2.backends.FallbackWarning")
+
+
+@pytest.fixture
+def counted(lib):
+    """An operator without an NPU kernel, and its NPU argument; nothing fell back so far."""
+    op = define(lib, "counted(Tensor x) -> Tensor", lambda x: x + 1)
     npu.reset_fallback_report()
-    x = on("npu", [1], np.float32)
-    with pytest.warns(FallbackWarning, match="fallback_tests::warned has no kernel for npu: it runs on the CPU"):
+    return op, on("npu", [1], np.float32)
+
+
+@warnings_are_errors
+def test_it_warns_once_for_each_operator(counted):
+    op, x = counted
+    with pytest.warns(FallbackWarning) as caught:
         op(x)
-    op(x)  # warnings are errors
+    (told,) = caught
+    assert str(told.message) == (
+        "fallback_tests::counted has no kernel for npu: it runs on the CPU, on copies of its tensors"
+    )
+    assert told.filename == __file__  # not a line of the runtime's
+    op(x)
+    npu.reset_fallback_report()
+    with pytest.warns(FallbackWarning):
+        op(x)
+
+
+def test_a_kernel_that_does_not_take_the_arguments(lib):
+    npu.reset_fallback_report()
+    with pytest.warns(FallbackWarning, match=r"aten::mul.Tensor has no kernel for these arguments: it runs on the CPU"):
+        on("npu", [[1], [2]], np.float32) * on("npu", [1, 2], np.float32)
+
+
+@warnings_are_errors
+def test_a_warning_that_is_an_error_refuses_each_call(counted):
+    op, x = counted
+    for _ in range(2):
+        with pytest.raises(FallbackWarning):
+            op(x)
+    assert npu.fallback_report() == {}
+
+
+@warnings_are_errors
+def test_the_warning_can_be_silenced(counted, monkeypatch):
+    op, x = counted
+    monkeypatch.setenv("MINDTORCH_NPU_FALLBACK", "silent")
+    op(x)
+    npu.reset_fallback_report()
+    monkeypatch.setenv("MINDTORCH_NPU_FALLBACK", "warn")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        op(x)
+    assert npu.fallback_report() == {"fallback_tests::counted": 1}
+
+
+def test_a_value_of_the_variable_that_means_nothing(counted, monkeypatch):
+    op, x = counted
+    monkeypatch.setenv("MINDTORCH_NPU_FALLBACK", "quiet")
+    with pytest.raises(RuntimeError, match="MINDTORCH_NPU_FALLBACK=quiet: expected one of warn, silent, error"):
+        op(x)
 
 
 def test_it_can_be_forbidden(lib, monkeypatch):
@@ -169,16 +221,6 @@ def test_it_can_be_forbidden(lib, monkeypatch):
         "fallback_tests::never has no NPU kernel, and MINDTORCH_NPU_FALLBACK=error forbids running it on the CPU; "
         'register one with library.impl("fallback_tests::never", "NPU")'
     )
-
-
-def test_each_operator_is_logged_once(lib, caplog):
-    npu.reset_fallback_report()
-    op = define(lib, "logged(Tensor x) -> Tensor", lambda x: x + 1)
-    with caplog.at_level(logging.DEBUG, "mindtorch_v2.npu"):
-        op(on("npu", [1], np.float32))
-        op(on("npu", [1], np.float32))
-    told = [record.message for record in caplog.records if "fallback_tests" in record.message]
-    assert told == ["fallback_tests::logged has no NPU kernel: it runs on the CPU"]
 
 
 def test_an_operator_without_any_kernel(lib):

@@ -13,9 +13,11 @@ from typing import Any
 from .. import _core
 from .._argument_types import names_wrong_types
 from .._core import OpOverload, Tensor, device
+from .._frames import user_stacklevel
+from ._backend import backend_of
 from ._copies import copy_, put_back, to_cpu
 
-__all__ = ["Crossing", "FallbackWarning", "count", "cpu_fallback", "fallback_report", "reset_fallback_report"]
+__all__ = ["FallbackWarning", "cpu_fallback", "fallback_report", "reset_fallback_report", "run_on_cpu"]
 
 _calls: dict[str, Counter[str]] = {}  # of each device type, by operators' names
 
@@ -31,20 +33,21 @@ def cpu_fallback(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     A view of a copy becomes the same view of the tensor. Warns at an operator's first call on a device, and counts:
     `fallback_report`.
     """
+    return run_on_cpu(op, args, kwargs, warn=True)
+
+
+def run_on_cpu(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], warn: bool) -> Any:
+    """As `cpu_fallback`, which warns."""
     crossing = Crossing()
     inputs = crossing.inputs(args, kwargs)
     name = crossing.device.type
-    if count(op, name) == 1:
-        text = f"{op.name()} has no kernel for {name}: it runs on the CPU, on copies of its tensors"
-        warnings.warn(text, FallbackWarning, stacklevel=2)
+    calls = _calls.setdefault(name, Counter())
+    if warn and op.name() not in calls and op.computed("CPU") is not None:
+        lacking = "these arguments" if op.has_kernel(backend_of(name).key) else name
+        text = f"{op.name()} has no kernel for {lacking}: it runs on the CPU, on copies of its tensors"
+        warnings.warn(text, FallbackWarning, stacklevel=user_stacklevel())
+    calls[op.name()] += 1  # not where a filter makes the warning an error: the next call is refused as well
     return crossing.call(op, *inputs)
-
-
-def count(op: OpOverload, device_type: str) -> int:
-    """Notes that an operator of a device runs on the CPU; how often it did so far."""
-    calls = _calls.setdefault(device_type, Counter())
-    calls[op.name()] += 1
-    return calls[op.name()]
 
 
 @names_wrong_types

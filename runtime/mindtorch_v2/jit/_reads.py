@@ -8,7 +8,8 @@ from typing import Any
 
 from .. import _core
 from .._core import Size, Tensor
-from ._tracer import TracingState, get_tracing_state, is_ours, paused, user_line, warn
+from .._frames import is_ours, user_line
+from ._tracer import TracingState, get_tracing_state, paused, warn
 
 __all__ = [
     "constructed", "count_read", "function_applied", "iterated", "left", "length_read", "number_taken", "shape_read",

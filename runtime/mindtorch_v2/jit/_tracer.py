@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from .. import _core
 from .._core import OpOverload, Tensor
 from .._dispatch_keys import DispatchKeySet
+from .._frames import user_line, user_stacklevel
 from .._ops import ops
 from ._graph import Graph, Node, TensorType, Value, type_of
 
 __all__ = [
-    "TracerWarning", "TracingState", "get_tracing_state", "is_ours", "paused", "set_tracing_state", "user_line", "warn",
+    "TracerWarning", "TracingState", "get_tracing_state", "paused", "set_tracing_state", "warn",
 ]  # fmt: skip
 
 _TRACING = _core.key_mask("Tracing")
-_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
-_OPERATORS = f"{os.sep}mindtorch_ops{os.sep}"
 
 
 class TracerWarning(Warning):
@@ -263,28 +259,7 @@ def _warn_of_read(what: str) -> None:
 
 def warn(text: str) -> None:
     """A `TracerWarning` at the user's line."""
-    warnings.warn(text, TracerWarning, stacklevel=_depth() + 1)
-
-
-def user_line() -> str:
-    """``file:line`` of the innermost frame that is not the runtime's own."""
-    frame = sys._getframe(_depth())
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _depth() -> int:
-    """How many frames lie between the caller's and the user's code."""
-    depth = 0
-    frame = sys._getframe(1)
-    while frame.f_back is not None and is_ours(frame.f_code.co_filename):
-        frame = frame.f_back
-        depth += 1
-    return depth
-
-
-def is_ours(filename: str) -> bool:
-    """Whether code belongs to the runtime or the built-in operators."""
-    return filename.startswith(_PACKAGE) or _OPERATORS in filename
+    warnings.warn(text, TracerWarning, stacklevel=user_stacklevel())
 
 
 _core.set_own_fallback("Tracing", _trace_call, f"{__name__}:record", with_keyset=True)

@@ -1,11 +1,11 @@
 """What an operator without an NPU kernel does on NPU tensors: it runs on the CPU, and its results are copied back.
 
-``MINDTORCH_NPU_FALLBACK=error`` refuses instead, to find what is missing; ``warn`` warns once for each operator.
+It warns once for each operator (`backends.FallbackWarning`). ``MINDTORCH_NPU_FALLBACK=silent`` does not, ``error``
+refuses, to find what is missing.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import Any
 
@@ -18,7 +18,7 @@ from .recording import is_current_stream_capturing
 
 __all__ = ["fallback_report", "install", "reset_fallback_report", "run_on_cpu"]
 
-_log = logging.getLogger("mindtorch_v2.npu")
+_MODES = ("warn", "silent", "error")
 
 
 def install() -> None:
@@ -29,7 +29,9 @@ def install() -> None:
 @names_wrong_types
 def run_on_cpu(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """Runs an operator on CPU copies of its NPU tensors; copies back what it returns, and arguments it changes."""
-    mode = os.environ.get("MINDTORCH_NPU_FALLBACK")
+    mode = os.environ.get("MINDTORCH_NPU_FALLBACK", "warn")
+    if mode not in _MODES:
+        raise RuntimeError(f"MINDTORCH_NPU_FALLBACK={mode}: expected one of {', '.join(_MODES)}")
     if mode == "error":
         raise NotImplementedError(
             f"{op.name()} has no NPU kernel, and MINDTORCH_NPU_FALLBACK=error forbids running it on the CPU; "
@@ -41,12 +43,7 @@ def run_on_cpu(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
             "for the stream: that is not allowed while it is captured",
             107027,
         )
-    if mode == "warn":
-        return _fallback.cpu_fallback(op, *args, **kwargs)
-    if _fallback.count(op, "npu") == 1:
-        _log.debug("%s has no NPU kernel: it runs on the CPU", op.name())
-    crossing = _fallback.Crossing()
-    return crossing.call(op, *crossing.inputs(args, kwargs))
+    return _fallback.run_on_cpu(op, args, kwargs, warn=mode == "warn")
 
 
 def fallback_report() -> dict[str, int]:
@@ -55,5 +52,5 @@ def fallback_report() -> dict[str, int]:
 
 
 def reset_fallback_report() -> None:
-    """Forgets what `fallback_report` counted."""
+    """Forgets what `fallback_report` counted, and what was warned of."""
     _fallback.reset_fallback_report("npu")
