@@ -43,6 +43,7 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "record_stream",
     "resize_",
     "scalar_tensor",
     "set_",
@@ -618,6 +619,13 @@ def item(op, self):
     """The value of a tensor of one element, as a Python number."""
     op.check(self.numel() == 1, message=f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
     op.returns(torch.ops.aten._local_scalar_dense(self))
+
+
+@_lib.operator("record_stream(Tensor(a!) self, Stream s) -> ()", variants=("method",), fallback="error")
+def record_stream(op):
+    """Says that work queued on a stream uses the tensor, whose memory is not reused before that work is done."""
+    op.python("mindtorch_v2.kernels.npu:record_stream", device="NPU")
+    op.not_differentiable()
 
 
 arange = torch.ops.aten.arange

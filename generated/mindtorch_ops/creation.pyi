@@ -42,6 +42,7 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "record_stream",
     "resize_",
     "scalar_tensor",
     "set_",
@@ -733,3 +734,9 @@ class _Item(OpOverload):
         """The value of a tensor of one element, as a Python number."""
 
 item: _Item
+
+class _RecordStream(OpOverload):
+    def __call__(op, self: Tensor, s: Any) -> None:
+        """Says that work queued on a stream uses the tensor, whose memory is not reused before that work is done."""
+
+record_stream: _RecordStream

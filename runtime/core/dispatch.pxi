@@ -175,6 +175,10 @@ cdef class OpOverload:
         entry = self.kernels.get(key_from_name(key))
         return None if entry is None else entry[0]
 
+    def writes_nothing(self):
+        """What the schema has as written is not, as `record_stream`'s tensor: no change is counted, none refused."""
+        self.mutates = False
+
     def has_kernel(self, str key not None):
         complete(self)
         return key_from_name(key) in self.kernels

@@ -58,6 +58,8 @@ cdef object call_plan(object callable, PyObject** args, size_t nargsf, PyObject*
 
 
 cdef inline object plan_result(Program p, Frame* f):
+    if f.returned == 0:
+        return None
     return returned_value(p, f, 0) if f.returned == 1 else returned_values(p, f)
 
 

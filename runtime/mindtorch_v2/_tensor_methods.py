@@ -252,15 +252,6 @@ def split(self: Tensor, split_size: int | Sequence[int] | Tensor, dim: int = 0) 
     return tuple(packet(self, split_size, dim))
 
 
-def record_stream(self: Tensor, stream: Any) -> None:
-    """Says that work queued on an NPU stream uses the tensor: its memory is not reused before that work is done."""
-    if not self.is_npu:
-        raise NotImplementedError(f"record_stream is for tensors on an NPU, got one on {self.device}")
-    if stream.device != self.device:
-        raise RuntimeError(f"record_stream: expected a stream of {self.device}, the tensor's device, got {stream}")
-    _core.npu_record_stream(self, stream.npu_stream)
-
-
 _DTYPES_OF_METHODS = {
     "float": "float32",
     "double": "float64",
@@ -276,7 +267,6 @@ _DTYPES_OF_METHODS = {
 # The methods whose usual calls the core answers, each with the dtype that it stands for.
 _CONVERSIONS = {"to": (), **{name: (_core.dtypes[target],) for name, target in _DTYPES_OF_METHODS.items()}}
 _METHODS: dict[str, Any] = {
-    "record_stream": record_stream,
     "pin_memory": pin_memory,
     "is_pinned": is_pinned,
     "to": to,

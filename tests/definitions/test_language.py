@@ -422,6 +422,18 @@ def test_writing_to_an_argument(lib: Library) -> None:
     assert x._version == version + 1
 
 
+def test_an_operator_that_returns_nothing(lib: Library) -> None:
+    @lib.operator("doubles(Tensor(a!) x) -> ()")
+    def doubles(op, x):
+        op.compute(x.mul_(2), device="CPU")
+        op.not_differentiable()
+
+    x = torch.ones(2)
+    assert doubles(x) is None
+    assert x.tolist() == [2, 2]
+    assert doubles(torch.ones(2, device="meta")) is None
+
+
 def test_a_gradient_may_read_what_is_overwritten(lib: Library) -> None:
     """A copy is kept by calls whose gradient reads it, and by no others."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_v2.backends import FallbackWarning
 from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import like
 
@@ -72,7 +73,10 @@ def test_a_tangent_is_computed_of_values_by_name() -> None:
 def test_autocast_casts_and_a_fallback_runs_over_the_host() -> None:
     with torch.autocast("cpu"):
         assert matrix(torch.ones(1, 2), 2).dtype == torch.bfloat16
-    moved = matrix(torch.ones(1, 2, device="npu"), 4)
+    torch.npu.reset_fallback_report()
+    with pytest.warns(FallbackWarning, match="policies::matrix has no kernel for npu"):
+        moved = matrix(torch.ones(1, 2, device="npu"), 4)
+    assert torch.npu.fallback_report()["policies::matrix"] == 1
     assert moved.device.type == "npu"
     assert moved.cpu().tolist() == [[4, 4]]
 

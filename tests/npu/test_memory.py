@@ -256,10 +256,21 @@ def test_record_stream(gate, scale):
     np.testing.assert_array_equal(values(out), [5, 5, 5, 5])
 
 
+def test_record_stream_is_no_change():
+    """Which its schema says it is; in PyTorch nothing counts it either."""
+    x = on("npu", [2.0, 3.0]).requires_grad_()
+    y = x * x
+    for tensor in (x, y):
+        before = tensor._version, tensor.grad_fn
+        assert tensor.record_stream(npu.current_stream()) is None
+        assert (tensor._version, tensor.grad_fn) == before
+    y.sum().backward()
+    np.testing.assert_array_equal(values(x.grad), [4, 6])
+
+
 def test_what_record_stream_refuses():
-    with pytest.raises(NotImplementedError) as caught:
-        on("cpu", [1.0]).record_stream(npu.current_stream())
-    assert str(caught.value) == "record_stream is for tensors on an NPU, got one on cpu"
+    with pytest.raises(TypeError, match=r"argument 's' .* must be npu.Stream, not int"):
+        on("npu", [1.0]).record_stream(1)
     with pytest.raises(
         RuntimeError, match=r"expected a stream of npu:0, the tensor's device, got <npu.Stream device=npu:1"
     ):

@@ -66,6 +66,23 @@ def test_counters_have_pytorchs_names():
     assert list(stats) == sorted(stats)
 
 
-def test_tensors_have_record_stream():
-    assert "record_stream" in dir(mindtorch_v2.Tensor)
-    assert hasattr(torch.Tensor, "record_stream")
+@pytest.mark.parametrize(
+    ("both", "stream"),
+    [(torch, lambda: torch.Stream(device="cpu")), (mindtorch_v2, npu.current_stream)],
+    ids=["torch", "ours"],
+)
+def test_record_stream_is_an_operator_that_devices_with_streams_have(both, stream):
+    overload = both.ops.aten.record_stream.default
+    assert str(overload._schema) == "aten::record_stream(Tensor(a!) self, Stream s) -> ()"
+    x, given = both.ones(3, requires_grad=True), stream()
+    with pytest.raises(NotImplementedError, match="Could not run 'aten::record_stream' with arguments from the 'CPU'"):
+        x.record_stream(given)
+    seen = []
+    lib = both.library.Library("aten", "IMPL")
+    lib.impl("record_stream", lambda self, s: seen.append(s), "CPU")
+    try:
+        assert x.record_stream(given) is None
+    finally:
+        lib._destroy()
+    assert seen == [given]
+    assert x._version == 0

@@ -27,9 +27,8 @@ def _state(spec: OpSpec, device: str) -> str:
 
 
 def _state_on_meta(spec: OpSpec) -> str:
-    """Of tensors without elements a rule says what comes out, and what writes to an argument does nothing."""
+    """Of tensors without elements a rule says what comes out; where nothing new does, nothing is done."""
     ruled = bool(spec.fakes) or spec.fake_function is not None
-    writes_alone = bool(spec.schema.returns) and not fresh_returns(spec.schema)
-    if ruled or (writes_alone and any(kernel.devices for kernel in spec.kernels)):
+    if ruled or (not fresh_returns(spec.schema) and any(kernel.devices for kernel in spec.kernels)):
         return "native"
     return "composite" if is_composite(spec) else "absent"

@@ -1,4 +1,4 @@
-"""``detach`` and ``detach_`` at the Autograd key: what they change is the graph, so no node is recorded for them."""
+"""What autograd records no node for: ``detach`` and ``detach_`` change the graph, ``record_stream`` no tensor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .. import _core
 from .._core import OpOverload, Tensor
 from .._dispatch_keys import DispatchKeySet, _after_autograd_keyset, _AutoDispatchBelowAutograd
 from .._ops import when_defined
-from ..library import Library
+from ..library import Library, fallthrough_kernel
 from .grad_mode import is_inference_mode_enabled
 
 __all__: list[str] = []
@@ -46,10 +46,13 @@ def _register(op: OpOverload) -> None:
     if op.name() == "aten::detach":
         _detach = op
         _lib.impl(op, _detach_kernel, "Autograd", with_keyset=True)
+    elif op.name() == "aten::record_stream":
+        op.writes_nothing()
+        _lib.impl(op, fallthrough_kernel, "Autograd")
     else:
         _lib.impl(op, _detach_inplace_kernel, "Autograd")
         _lib.impl(op, _leave, "ADInplaceOrView")
 
 
-for _name in ("aten::detach", "aten::detach_"):
+for _name in ("aten::detach", "aten::detach_", "aten::record_stream"):
     when_defined(_name, _register)

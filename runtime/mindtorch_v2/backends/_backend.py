@@ -52,7 +52,6 @@ class Backend:
     copies: Callable[[], Copies] | None = None  # left out: its kernel of the operator `_copy_from`
     current_device: Callable[[], int] | None = None  # the index that the thread's tensors go to; left out: 0
     check_index: Callable[[int], None] | None = None  # raises RuntimeError where there can be no such device
-    streams: str | None = None  # the module that has its streams and events
     generator: str | None = "cpu"  # the device type whose default generator draws its random numbers; None: it has none
     autocast: tuple[str, ...] = ()  # the dtypes that autocast lowers to, the default first
     abi: str = "c"  # how its kernels are launched unless they say otherwise

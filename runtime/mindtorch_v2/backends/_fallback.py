@@ -17,7 +17,7 @@ from .._frames import user_stacklevel
 from ._backend import backend_of
 from ._copies import copy_, put_back, to_cpu
 
-__all__ = ["FallbackWarning", "cpu_fallback", "fallback_report", "reset_fallback_report", "run_on_cpu"]
+__all__ = ["FallbackWarning", "cpu_fallback", "elsewhere", "fallback_report", "reset_fallback_report", "run_on_cpu"]
 
 _calls: dict[str, Counter[str]] = {}  # of each device type, by operators' names
 
@@ -43,11 +43,20 @@ def run_on_cpu(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], wa
     name = crossing.device.type
     calls = _calls.setdefault(name, Counter())
     if warn and op.name() not in calls and op.computed("CPU") is not None:
-        lacking = "these arguments" if op.has_kernel(backend_of(name).key) else name
+        kernel = op.kernel(backend_of(name).key)
+        lacking = name if kernel is None or elsewhere(kernel) else "these arguments"
         text = f"{op.name()} has no kernel for {lacking}: it runs on the CPU, on copies of its tensors"
         warnings.warn(text, FallbackWarning, stacklevel=user_stacklevel())
     calls[op.name()] += 1  # not where a filter makes the warning an error: the next call is refused as well
     return crossing.call(op, *inputs)
+
+
+def elsewhere(kernel: Any) -> str | None:
+    """What a device's kernel does that is none: "cpu", it runs there, or "error", it refuses; None: it is a kernel."""
+    if getattr(kernel, "__wrapped__", None) is cpu_fallback:
+        return "cpu"
+    policy: str | None = getattr(kernel, "runs_elsewhere", None)
+    return policy
 
 
 @names_wrong_types

@@ -36,7 +36,6 @@ backend = Backend(
     pinned=_pinned,
     current_device=_core.npu_current_device,
     check_index=_core.npu_check_index,
-    streams="mindtorch_v2.npu",
     autocast=("float16", "bfloat16"),
     abi="ascendc",
     fallback="cpu",

@@ -18,6 +18,7 @@ from .._numbers import as_element, is_beyond
 from ..npu.fallback import run_on_cpu
 from ..npu.launcher import KernelLauncher
 from ..npu.paths import kernel_sources
+from ..npu.streams import Stream
 
 __all__ = [
     "add",
@@ -30,6 +31,7 @@ __all__ = [
     "mul_scalar",
     "mul_scalar_",
     "neg",
+    "record_stream",
     "relu",
     "sub",
     "sum_all",
@@ -230,3 +232,12 @@ def sum_all(self: Tensor, *, dtype: Any = None) -> Tensor:
     kernel = _kernel("sum", f"sum_{_SUFFIXES[self.dtype]}", "ptr", "ptr", "ptr", "u32")
     kernel(blocks, self, out, workspace, n)
     return out
+
+
+def record_stream(self: Tensor, s: Any) -> None:
+    """Says that work queued on a stream of the tensor's NPU uses it."""
+    if not isinstance(s, Stream):
+        raise TypeError(f"record_stream: argument 's' (position 2) must be npu.Stream, not {type(s).__name__}")
+    if s.device != self.device:
+        raise RuntimeError(f"record_stream: expected a stream of {self.device}, the tensor's device, got {s}")
+    _core.npu_record_stream(self, s.npu_stream)

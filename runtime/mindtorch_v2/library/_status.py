@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _core, _ops
 from .._core import OpOverload
 from ..backends import backend_of
-from ..backends._fallback import cpu_fallback
+from ..backends._fallback import elsewhere
 
 __all__ = ["operator_status", "status_table"]
 
@@ -27,10 +27,7 @@ def operator_status(op: str | OpOverload, device_type: str) -> str:
         return "fallback" if _core.has_fallback(key) and device_type != "meta" else "absent"
     if kind != "kernel":
         return "composite"
-    policy = getattr(function, "runs_elsewhere", None)
-    if policy is not None:
-        return "fallback" if policy == "cpu" else "absent"
-    return "fallback" if getattr(function, "__wrapped__", None) is cpu_fallback else "native"
+    return {"cpu": "fallback", "error": "absent", None: "native"}[elsewhere(function)]
 
 
 def status_table(device_type: str, namespace: str = "aten") -> dict[str, str]:

@@ -137,7 +137,7 @@ class Definition:
             return None
         for event in way.events:
             if event[0] == "compute" and event[1] == device:
-                return list(event[2])
+                return list(event[2]) if self.signature.returns else []
             if event[0] == "python" and (event[1] == device or (key == "Meta" and event[3] is not None)):
                 replaced = self._replaced(event, outputs, key)
                 if replaced is not None:

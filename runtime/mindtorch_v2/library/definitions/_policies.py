@@ -11,6 +11,7 @@ from opschema import Argument, Schema
 
 from ... import _core
 from ..._core import OpOverload, Tensor
+from ...backends import cpu_fallback
 
 __all__ = ["aliased_argument", "autocast_kernel", "called", "fallback_kernel", "in_tensors", "merged", "warning"]
 
@@ -80,46 +81,17 @@ def _widest(values: Sequence[Any]) -> Any:
 # ---------------------------------------------------------------- over the host
 def fallback_kernel(overload: OpOverload, policy: str, devices: Sequence[str]) -> Callable[..., Any]:
     """What runs where an operator has no kernel: "cpu", the one for that on copies; "error", which says so."""
-    schema = overload._schema
-
-    def over_cpu(*args: Any, **kwargs: Any) -> Any:
-        values = merged(schema, args, kwargs)
-        moved = [in_tensors(lambda tensor: tensor.to("cpu"), value) for value in values]
-        result = called(overload, moved)
-        for argument, value, copy in zip(schema.arguments, values, moved, strict=True):
-            if argument.is_write:
-                _write_back(value, copy)
-        return _brought_back(schema, values, result)
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         there = ", ".join(sorted(device.lower() for device in devices))
         raise NotImplementedError(f"{overload.name()} has no kernel for this device: it has kernels for {there}")
 
+    def over_cpu(*args: Any, **kwargs: Any) -> Any:
+        return cpu_fallback(overload, *args, **kwargs)
+
     kernel = over_cpu if policy == "cpu" else refuse
-    kernel.runs_elsewhere = policy  # type: ignore[attr-defined]  # for `operator_status`
+    kernel.runs_elsewhere = policy  # type: ignore[attr-defined]  # for `backends._fallback.elsewhere`
     return kernel
-
-
-def _write_back(target: Any, value: Any) -> None:
-    if isinstance(target, Tensor):
-        target.copy_(value)
-    elif isinstance(target, (tuple, list)):
-        for one, other in zip(target, value, strict=True):
-            _write_back(one, other)
-
-
-def _brought_back(schema: Schema, values: Sequence[Any], result: Any) -> Any:
-    count = len(schema.returns)
-    if count == 0:
-        return None
-    device = next(value.device for value in values if isinstance(value, Tensor))
-    given = {argument.name: value for argument, value in zip(schema.arguments, values, strict=True)}
-    outputs = []
-    for number, output in enumerate((result,) if count == 1 else result):
-        argument = aliased_argument(schema, number)
-        moved = in_tensors(lambda tensor: tensor.to(device), output) if argument is None else given[argument.name]
-        outputs.append(moved)
-    return outputs[0] if count == 1 else tuple(outputs)
 
 
 # ---------------------------------------------------------------- deprecated
