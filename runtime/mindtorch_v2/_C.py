@@ -27,18 +27,34 @@ from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
     _SetExcludeDispatchKeyGuard,
 )
 from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
+from ._modes import DisableTorchDispatch as _DisableTorchDispatch  # noqa: F401
+from ._modes import DisableTorchFunction, DisableTorchFunctionSubclass, stacks  # noqa: F401
 from ._ops import find
 from .backends import _registration, backend_of
+from .library import get_kernel
+from .library._kernel_function import SafeKernelFunction
+from .library._registrations import registrations
 
 _ALL_KEYS = (1 << 63) - 1
 _ALIASES = (
     "Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"
 )  # fmt: skip
 
+_SEEN_ELSEWHERE = _core.key_mask("Python", "Batched", "Functionalize")
+_dispatch_autogradother_backends = DispatchKeySet()  # each backend has an autograd key of its own
+
 
 def _dispatch_keys(tensor: Tensor) -> DispatchKeySet:
     """The keys of a tensor."""
     return DispatchKeySet(_core.tensor_keys(tensor))
+
+
+def _dispatch_isTensorSubclassLike(tensor: Tensor) -> bool:  # noqa: N802  (PyTorch's name)
+    """Whether something else than a backend sees the operators of a tensor: a mode, its class, `vmap`, `functionalize`.
+
+    `grad` and `jvp` do not count, as they wrap no tensors here.
+    """
+    return bool(stacks.dispatch or _core.tensor_keys(tensor) & _SEEN_ELSEWHERE)
 
 
 def _dispatch_key_set(tensor: Tensor) -> str:
@@ -179,6 +195,11 @@ def _dispatch_has_computed_kernel_for_dispatch_key(name: str, key: str) -> bool:
     return find(name).computed(_known(key)) is not None
 
 
+def _dispatch_get_computed_kernel_for_dispatch_key(name: str, key: str) -> SafeKernelFunction:
+    """What a call runs at this key: `library.get_kernel`. Raises RuntimeError where there is nothing."""
+    return get_kernel(find(name), _known(key))
+
+
 def _dispatch_kernel_for_dispatch_key_is_fallthrough(name: str, key: str) -> bool:
     """Whether the kernel registered under exactly this key is a fallthrough. Raises RuntimeError if there is none."""
     overload = find(name)
@@ -206,8 +227,6 @@ def _dispatch_dump(name: str) -> str:
 
     Those marked ``(inactive)`` run again when the newer ones go.
     """
-    from .library._registrations import registrations  # the library looks into the dispatcher, too
-
     overload: OpOverload = find(name)
     lines = [
         f"name: {overload.name()}",
@@ -267,9 +286,6 @@ def __getattr__(name: str) -> Any:
         return TracingState
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-
-from ._modes import DisableTorchDispatch as _DisableTorchDispatch  # noqa: E402, F401
-from ._modes import DisableTorchFunction, DisableTorchFunctionSubclass, stacks  # noqa: E402, F401
 
 _disabled_torch_function_impl = _core.disabled_torch_function
 
