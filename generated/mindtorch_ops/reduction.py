@@ -212,14 +212,39 @@ def _max_default(op, self):
     "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     variants=("function", "method"),
 )
-def _max_dim(op):
+def _max_dim(op, self, dim, keepdim):
     """The largest elements along a dimension, and where they are."""
-    op.python("mindtorch_v2.kernels.reduction:max_dim")
-    op.python("mindtorch_v2.kernels.reduction:max_dim", device="Meta")
-    op.backward(
-        "mindtorch_v2.kernels.reduction:extreme_dim_backward",
-        setup_context="mindtorch_v2.kernels.reduction:extreme_dim_setup",
+    op.check(
+        any_of(self.dim() == 0, self.size(dim) > 0),
+        message=f"max(): Expected reduction dim {dim % self.dim()} to have non-zero size.",
+        error=IndexError,
     )
+    op.check(
+        none_of(self.is_complex()),
+        message="max(): does not support complex input, which has no order: use x.abs().max(dim)",
+    )
+    values, indices = op.returns(
+        empty(reduced_shape(self.shape, [dim], keepdim), self.dtype, self),
+        empty(reduced_shape(self.shape, [dim], keepdim), torch.int64, self),
+    )
+    op.launch(
+        "CPU",
+        _libmindtorch_cpu["mt_max_dim"],
+        desc(self),
+        desc(values),
+        desc(indices),
+        i64(dim_bits([dim], self.dim())),
+    )
+
+    @op.gradient
+    def _(grad_values, grad_indices):
+        return {
+            self: grad_values.new_zeros(self.shape).scatter_add(
+                dim,
+                indices if keepdim else indices.reshape(reduced_shape(self.shape, [dim], True)),
+                grad_values if keepdim else grad_values.reshape(reduced_shape(self.shape, [dim], True)),
+            )
+        }
 
 
 @_lib.operator("max.other(Tensor self, Tensor other) -> Tensor", variants=("function", "method"))
@@ -274,7 +299,7 @@ def argmax(op, self, dim, keepdim):
     )
     op.check(
         dim is None or self.numel() > 0 or self.size(dim) > 0,
-        message=f"argmax(): Expected reduction dim {dim} to have non-zero size.",
+        message=f"argmax(): Expected reduction dim {0 if dim is None else dim % self.dim()} to have non-zero size.",
         error=IndexError,
     )
     out = op.returns(empty(reduced_shape(self.shape, dim, keepdim), torch.int64, self))
@@ -304,14 +329,39 @@ def _min_default(op, self):
     "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     variants=("function", "method"),
 )
-def _min_dim(op):
+def _min_dim(op, self, dim, keepdim):
     """The smallest elements along a dimension, and where they are."""
-    op.python("mindtorch_v2.kernels.reduction:min_dim")
-    op.python("mindtorch_v2.kernels.reduction:min_dim", device="Meta")
-    op.backward(
-        "mindtorch_v2.kernels.reduction:extreme_dim_backward",
-        setup_context="mindtorch_v2.kernels.reduction:extreme_dim_setup",
+    op.check(
+        any_of(self.dim() == 0, self.size(dim) > 0),
+        message=f"min(): Expected reduction dim {dim % self.dim()} to have non-zero size.",
+        error=IndexError,
     )
+    op.check(
+        none_of(self.is_complex()),
+        message="min(): does not support complex input, which has no order: use x.abs().min(dim)",
+    )
+    values, indices = op.returns(
+        empty(reduced_shape(self.shape, [dim], keepdim), self.dtype, self),
+        empty(reduced_shape(self.shape, [dim], keepdim), torch.int64, self),
+    )
+    op.launch(
+        "CPU",
+        _libmindtorch_cpu["mt_min_dim"],
+        desc(self),
+        desc(values),
+        desc(indices),
+        i64(dim_bits([dim], self.dim())),
+    )
+
+    @op.gradient
+    def _(grad_values, grad_indices):
+        return {
+            self: grad_values.new_zeros(self.shape).scatter_add(
+                dim,
+                indices if keepdim else indices.reshape(reduced_shape(self.shape, [dim], True)),
+                grad_values if keepdim else grad_values.reshape(reduced_shape(self.shape, [dim], True)),
+            )
+        }
 
 
 @_lib.operator("min.other(Tensor self, Tensor other) -> Tensor", variants=("function", "method"))
@@ -366,7 +416,7 @@ def argmin(op, self, dim, keepdim):
     )
     op.check(
         dim is None or self.numel() > 0 or self.size(dim) > 0,
-        message=f"argmin(): Expected reduction dim {dim} to have non-zero size.",
+        message=f"argmin(): Expected reduction dim {0 if dim is None else dim % self.dim()} to have non-zero size.",
         error=IndexError,
     )
     out = op.returns(empty(reduced_shape(self.shape, dim, keepdim), torch.int64, self))

@@ -17,6 +17,7 @@ cdef enum:                     # how a call is bound, as flags
     BIND_SYMBOLIC = 16         # of one argument: what casts is wanted as a SymInt
     BIND_PARTS = 32            # a method: a list that comes last may be given in parts
     BIND_ITEM = 64             # of an item of a list: a tensor of one element is an int, also where it has dimensions
+    BIND_NAMED = 128           # called as a function or method: several results are returned under their names
 
 cdef dict ARG_KINDS = {
     "Tensor": ARG_TENSOR, "int": ARG_INT, "SymInt": ARG_INT, "DeviceIndex": ARG_INT, "float": ARG_FLOAT, "bool": ARG_BOOL,

@@ -67,6 +67,7 @@ cdef class OpOverload:
     cdef uint64_t aliased_returns        # bit i: the schema declares that output i shares memory with an argument
     cdef int returns                     # number of declared returns
     cdef int return_kind                 # of each: ARG_TENSOR, ARG_TENSOR_LIST or ARG_ANY
+    cdef object result_type              # of what functions and methods return, where several results have names; or None
     cdef readonly object backward_function, setup_function
     cdef readonly object jvp_function, jvp_source
     cdef bint setup_takes_keywords
@@ -205,6 +206,12 @@ cdef class OpOverload:
             self.setup_takes_keywords = code is not None and "keyword_only_inputs" in code.co_varnames[:code.co_argcount]
         resolve_operator(self)
 
+    def set_result_type(self, type):
+        """Sets what functions and methods return several results as, a type made by `named_result_type`; None: a tuple."""
+        if type is not None and (type not in result_types or type.n_fields != self.returns):
+            raise ValueError(f"{self.sig.qualname}: expected a type of {self.returns} named results, got {type!r}")
+        self.result_type = type
+
     def set_pending(self, pending):
         """Sets what registers the operator's kernels and gradient, called before its first call or the first look at them.
 
@@ -319,7 +326,7 @@ cdef inline PyObject* call_overload(OpOverload op, PyObject** args, Py_ssize_t n
     result = None
     try:
         if bind(op.sig, args, nargs, kwnames, &bound, mode):
-            result = dispatch(op, &bound, call_keys(op, &bound))
+            result = call_bound(op, &bound, mode)
         else:
             result = call_that_does_not_fit(op, args, nargs, kwnames, mode)
     finally:
@@ -328,13 +335,20 @@ cdef inline PyObject* call_overload(OpOverload op, PyObject** args, Py_ssize_t n
     return <PyObject*>result
 
 
+cdef inline object call_bound(OpOverload op, Bound* bound, int mode):
+    """A call whose arguments are bound, in the form that `mode` asks for."""
+    if mode & BIND_NAMED and op.result_type is not None:
+        return call_published(op, bound)
+    return dispatch(op, bound, call_keys(op, bound))
+
+
 cdef object call_that_does_not_fit(OpOverload op, PyObject** args, Py_ssize_t nargs, PyObject* kwnames, int mode):
     """A second look: numbers may stand for tensors, and an argument may define ``__torch_function__`` without being one."""
     cdef Bound bound
     if op.takes_numbers:
         try:
             if bind(op.sig, args, nargs, kwnames, &bound, mode | BIND_WRAP):
-                return dispatch(op, &bound, call_keys(op, &bound))
+                return call_bound(op, &bound, mode)
         finally:
             release_bound(&bound)
         if mode & BIND_CAST:

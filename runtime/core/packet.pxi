@@ -24,7 +24,7 @@ cdef class OpOverloadPacket:
     cdef list ops
     cdef dict older            # names of the arguments of the older forms, by how many there are; None: there are none
     cdef Py_ssize_t older_from # how many arguments such a form has at least
-    cdef int parts             # BIND_PARTS: `x.view(2, 3)` is `x.view((2, 3))`
+    cdef int mode              # BIND_PARTS: `x.view(2, 3)` is `x.view((2, 3))`; BIND_NAMED: `x.max(1)` has `values`
     cdef OpOverload of_tensors, of_number    # what two tensors find, or a tensor and a number; None: what fits first is to be tried
     cdef dict __dict__
     cdef object __weakref__
@@ -37,16 +37,16 @@ cdef class OpOverloadPacket:
         self.older_from = NEVER_SO_MANY
 
     def as_function(self):
-        """The packet as a function of the top level: its older forms, too."""
+        """The packet as a function of the top level: its older forms, too, and names for several results."""
         forms = [form.split() for form in OLDER_FORMS.get(self.__name__.rstrip("_"), ()) if self.namespace == "aten"]
-        return same_overloads(self, forms, 0) if forms else self
+        return same_overloads(self, forms, BIND_NAMED)
 
     def as_method(self):
         """The packet as a method: its older forms from the tensor on, and a last argument that is a list in parts."""
         forms = [form.replace("beta self", "self beta").split() for form in OLDER_FORMS.get(self.__name__.rstrip("_"), ())
                  if self.namespace == "aten"]
         in_parts = any([(<OpOverload>op).sig.varargs >= 0 for op in self.ops])
-        return same_overloads(self, forms, BIND_PARTS if in_parts else 0) if forms or in_parts else self
+        return same_overloads(self, forms, self.mode | (BIND_PARTS if in_parts else 0)) if forms or in_parts else self
 
     def add(self, OpOverload op not None):
         """Adds an overload; it becomes an attribute (``default`` where it has no overload name)."""
@@ -133,10 +133,10 @@ mt_enable_vectorcall(<PyTypeObject*>OpOverloadPacket,
                      <char*>&_packet_probe.vectorcall - <char*><PyObject*>_packet_probe, 1)
 
 
-cdef OpOverloadPacket same_overloads(OpOverloadPacket packet, list forms, int parts):
+cdef OpOverloadPacket same_overloads(OpOverloadPacket packet, list forms, int mode):
     cdef OpOverloadPacket same = OpOverloadPacket.__new__(OpOverloadPacket)
     same.vectorcall, same.namespace, same.__name__ = <vectorcallfunc>call_packet, packet.namespace, packet.__name__
-    same.ops, same.parts = packet.ops, parts
+    same.ops, same.mode = packet.ops, mode
     same.older = {len(form): form for form in forms}
     same.older_from = min([len(form) for form in forms], default=NEVER_SO_MANY)
     return same
@@ -161,12 +161,12 @@ cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, P
             Py_INCREF(result)
             return <PyObject*>result
     if len(packet.ops) == 1:
-        return call_overload(<OpOverload>packet.ops[0], args, nargs, kwnames, packet.parts)
-    result = call_first_that_fits(packet, args, nargs, kwnames, packet.parts | BIND_EXACT)
+        return call_overload(<OpOverload>packet.ops[0], args, nargs, kwnames, packet.mode)
+    result = call_first_that_fits(packet, args, nargs, kwnames, packet.mode | BIND_EXACT)
     if result is NotImplemented:
-        result = call_first_that_fits(packet, args, nargs, kwnames, packet.parts)
+        result = call_first_that_fits(packet, args, nargs, kwnames, packet.mode)
     if result is NotImplemented and any([(<OpOverload>op).takes_numbers for op in packet.ops]):
-        result = call_first_that_fits(packet, args, nargs, kwnames, packet.parts | BIND_WRAP)
+        result = call_first_that_fits(packet, args, nargs, kwnames, packet.mode | BIND_WRAP)
     if result is NotImplemented:
         result = ask_strangers(packet, args, nargs, kwnames)
     if result is NotImplemented:
@@ -182,7 +182,7 @@ cdef object call_first_that_fits(OpOverloadPacket packet, PyObject** args, Py_ss
     for op in packet.ops:
         try:
             if bind(op.sig, args, nargs, kwnames, &bound, mode):
-                return dispatch(op, &bound, call_keys(op, &bound))
+                return call_bound(op, &bound, mode)
         finally:
             release_bound(&bound)
     return NotImplemented

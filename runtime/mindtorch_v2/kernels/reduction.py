@@ -13,7 +13,6 @@ from ._native import native
 from .creation import refuse_meta
 
 __all__ = [
-    "Extremes",
     "all_dims",
     "amax",
     "amax_backward",
@@ -21,10 +20,6 @@ __all__ = [
     "amin",
     "any_dims",
     "equal",
-    "extreme_dim_backward",
-    "extreme_dim_setup",
-    "max_dim",
-    "min_dim",
     "prod_all",
     "prod_all_backward",
     "prod_all_setup",
@@ -105,26 +100,23 @@ def prod_dim(self: Tensor, dim: int, keepdim: bool, *, dtype: dtype | None = Non
     return _reduce("prod", _terms(self, dtype), dim, keepdim, _sum_dtype(self, dtype))
 
 
-def _require_elements(name: str, self: Tensor, dim: int | Sequence[int] | None) -> None:
+def _require_elements(name: str, self: Tensor, dim: Sequence[int]) -> None:
     """Raises, in the words of the operator ``name``, where there is nothing to take an extreme of."""
     if self.numel():
         return
-    if dim is None or dim == () or dim == []:
-        kind = IndexError if name.startswith("arg") else RuntimeError
-        raise kind(
+    if not dim:
+        raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
             "the 'dim' argument."
         )
-    for d in (dim,) if isinstance(dim, int) else dim:
+    for d in dim:
         if self.shape[wrap_dim(d, self.dim())] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
-def _extreme(
-    kernel: str, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool, operator: str | None = None
-) -> Tensor:
-    _require_elements(operator or kernel, self, dim)
-    return _reduce(kernel, self, dim, keepdim, self.dtype)
+def _extreme(name: str, self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
+    _require_elements(name, self, dim)
+    return _reduce(name, self, dim, keepdim, self.dtype)
 
 
 def amax(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
@@ -135,37 +127,6 @@ def amax(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
 def amin(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     """The smallest elements over dimensions."""
     return _extreme("amin", self, dim, keepdim)
-
-
-class Extremes(tuple[Tensor, ...]):
-    """What ``max`` and ``min`` along a dimension return: a pair whose parts have names."""
-
-    __slots__ = ()
-
-    @property
-    def values(self) -> Tensor:
-        """The extremes."""
-        return self[0]
-
-    @property
-    def indices(self) -> Tensor:
-        """Where they are."""
-        return self[1]
-
-
-def max_dim(self: Tensor, dim: int, keepdim: bool) -> Extremes:
-    """The largest elements along a dimension, and where they are."""
-    return Extremes((_extreme("amax", self, dim, keepdim, "max"), _argument("argmax", self, dim, keepdim)))
-
-
-def min_dim(self: Tensor, dim: int, keepdim: bool) -> Extremes:
-    """The smallest elements along a dimension, and where they are."""
-    return Extremes((_extreme("amin", self, dim, keepdim, "min"), _argument("argmin", self, dim, keepdim)))
-
-
-def _argument(name: str, self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    _require_elements(name, self, dim)
-    return _reduce(name, self, dim, keepdim, _I64)
 
 
 def _truth_dtype(self: Tensor) -> dtype:
@@ -268,21 +229,3 @@ def amax_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     hits = self == _spread(result, self.shape, ctx.dims, ctx.keepdim)
     share = grad / hits.sum(ctx.dims, ctx.keepdim)
     return hits * _spread(share, self.shape, ctx.dims, ctx.keepdim), None, None
-
-
-@saves(indices=0, dim="dim", keepdim="keepdim", self_sym_sizes="shape")
-def extreme_dim_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Keeps where the extremes were."""
-    self, dim, keepdim = inputs
-    indices = output[1]
-    ctx.shape, ctx.dim, ctx.keepdim = self.shape, wrap_dim(dim, self.dim()), keepdim
-    ctx.mark_non_differentiable(indices)
-    ctx.save_for_backward(indices)
-
-
-def extreme_dim_backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Any, ...]:
-    """The gradient goes to where the extremes were."""
-    (indices,) = ctx.saved_tensors
-    if not ctx.keepdim and len(ctx.shape) > 0:
-        grad, indices = grad.unsqueeze(ctx.dim), indices.unsqueeze(ctx.dim)
-    return grad.new_zeros(ctx.shape).scatter_add(ctx.dim, indices, grad), None, None

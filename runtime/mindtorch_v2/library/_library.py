@@ -127,7 +127,7 @@ class Library:
         overload = OpOverload(self.ns, parsed, place, all_tags, doc, device_check, overlap_check)
         packet = _ops.add(overload)
         try:
-            withdraw = publish(packet, tuple(variants))
+            withdraw = publish(packet, overload, tuple(variants))
         except ValueError:
             _ops.discard(overload)
             raise

@@ -9,7 +9,8 @@ from typing import Any
 from opschema.types import ListType
 
 from .. import _core
-from .._core import OpOverloadPacket
+from .._core import OpOverload, OpOverloadPacket
+from ..return_types import result_type_of
 
 __all__ = ["publish", "published_form"]
 
@@ -19,8 +20,10 @@ _forms: dict[OpOverloadPacket, Callable[..., Any]] = {}  # packet -> what is pub
 _functions: dict[str, list[OpOverloadPacket]] = {}
 
 
-def publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> Callable[[], None]:
+def publish(packet: OpOverloadPacket, overload: OpOverload, variants: tuple[str, ...]) -> Callable[[], None]:
     """Makes a packet a ``"method"`` of Tensor, or in the namespace ``aten`` a ``"function"`` of the top level.
+
+    In the namespace ``aten`` both return several results of ``overload``, the packet's newest, under their names.
 
     Returns what takes that back: the name then means what it meant before. Raises ValueError for another variant.
     """
@@ -31,6 +34,8 @@ def publish(packet: OpOverloadPacket, variants: tuple[str, ...]) -> Callable[[],
     method = "method" in variants
     # A hand-written function of the top level (`torch.empty`, ...) stands before the operator that it calls.
     function = "function" in variants and packet.namespace == "aten" and _is_free(name)
+    if packet.namespace == "aten" and (method or function):
+        overload.set_result_type(result_type_of(overload._schema))
     if method:
         _methods.setdefault(name, []).append(packet)
         _core.install_method(name, _method_form(packet))
@@ -63,7 +68,7 @@ def _method_form(packet: OpOverloadPacket) -> Callable[..., Any]:
     """What a method calls: its tensor is the argument ``self``, as in PyTorch, or the first if none is so called."""
     form = published_form(packet)
     if isinstance(form, OpOverloadPacket):
-        form = OpOverloadPacket.as_method(packet)
+        form = OpOverloadPacket.as_method(form)
     names = [[argument.name for argument in getattr(packet, name)._schema.positional] for name in packet.overloads()]
     places = {found.index("self") for found in names if "self" in found}
     if places <= {0} or len(places) > 1:

@@ -1,7 +1,7 @@
 """Nested containers, taken apart and put together: what subclasses and modes do with arguments.
 
-What nests is what PyTorch nests by: tuples (named ones too), lists, dicts, deques and sizes (which become tuples), of
-these very types. Any other object is a leaf.
+What nests is what PyTorch nests by: tuples (named ones too, and results with names), lists, dicts, deques and sizes
+(which become tuples), of these very types. Any other object is a leaf.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._core import Size
+from ..return_types import all_return_types
 
 __all__ = ["tree_leaves", "tree_map", "tree_map_only"]
 
@@ -36,7 +37,7 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf =
             _require_alike(tree, other, type(other) in _MAPPINGS and tree.keys() == other.keys())
         items = ((key, tree_map(func, tree[key], *(r[key] for r in rests), is_leaf=is_leaf)) for key in tree)
         return defaultdict(tree.default_factory, items) if kind is defaultdict else kind(items)
-    if kind in _SEQUENCES or (isinstance(tree, tuple) and hasattr(tree, "_fields")):
+    if kind in _SEQUENCES or (isinstance(tree, tuple) and (hasattr(tree, "_fields") or kind in all_return_types)):
         for other in rests:
             _require_alike(tree, other, type(other) is kind and len(other) == len(tree))
         return _rebuilt(tree, [tree_map(func, *at, is_leaf=is_leaf) for at in zip(tree, *rests, strict=True)])
