@@ -43,7 +43,12 @@ cdef object call_published(OpOverload op, Bound* bound):
     """A call of an operator whose results have names; what overrides it, as a function, has named them itself."""
     cdef uint64_t keys = call_keys(op, bound)
     result = dispatch(op, bound, keys)
-    return result if keys & TORCH_FUNCTION else named_results(<PyTypeObject*>op.result_type, tuple(result))
+    if keys & TORCH_FUNCTION:
+        return result
+    results = tuple(result)
+    if PyTuple_GET_SIZE(results) != op.returns:
+        check_each_type(op, results)                      # says so
+    return named_results(<PyTypeObject*>op.result_type, results)
 
 
 cdef object named_results(PyTypeObject* type, tuple results):
