@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
@@ -13,6 +12,7 @@ from ._argument_types import check_flag, names_wrong_types
 from ._core import Tensor
 from ._core import device as Device
 from ._core import dtype as DType
+from ._hooks import hooks
 from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 from ._sequences import is_sequence, listed
@@ -72,8 +72,8 @@ def _sized(name: str) -> Callable[..., Tensor]:
             return getattr(ops.aten, name)(**options)  # type: ignore[no-any-return]  # raises: the size is missing
         sizes = options.pop("size") if not size and "size" in options else _sizes(size)
         make = getattr(ops.aten, name)
-        if name in _RANDOM and "mindtorch_v2.func" in sys.modules:
-            return _finished(_drawn(make, sizes, options), requires_grad)
+        if name in _RANDOM and hooks.drawn is not None:
+            return _finished(hooks.drawn(make, sizes, options), requires_grad)
         return _finished(make(sizes, **options), requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -82,18 +82,6 @@ def _sized(name: str) -> Callable[..., Tensor]:
 
 
 _RANDOM = frozenset(("rand", "randn"))
-
-
-def _drawn(make: Any, sizes: Any, options: dict[str, Any]) -> Tensor:
-    """Random numbers; inside `vmap` each sample has its own, or all have the same, as `vmap` was told."""
-    from .func._batching import batch, levels, refuse_random_numbers
-
-    level = max(levels.open, default=0)
-    if level == 0 or levels.open[level].randomness == "same":
-        same: Tensor = make(sizes, **options)
-        return same
-    refuse_random_numbers(level)
-    return batch(make([levels.open[level].batch_size, *sizes], **options), 0, level)
 
 
 def _with_options(name: str) -> Callable[..., Tensor]:
@@ -136,9 +124,7 @@ def tensor(
     check_flag("tensor", "pin_memory", pin_memory)
     target = _as_dtype(dtype)
     if _core.is_tracing() and not isinstance(data, Tensor):
-        from .jit import _reads
-
-        constant = _reads.constructed(lambda: tensor(data, dtype=target, device=device))
+        constant = hooks.constructed(lambda: tensor(data, dtype=target, device=device))
         return _finished(constant, requires_grad)
     if isinstance(data, Tensor):
         if pin_memory:

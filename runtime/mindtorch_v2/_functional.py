@@ -13,6 +13,7 @@ from ._core import Tensor
 from ._core import dtype as DType
 from ._numbers import PYTHON_TYPES, as_element, is_beyond, refuse_too_big
 from ._ops import ops
+from .overrides import handle_torch_function
 
 __all__ = [
     "allclose",
@@ -172,8 +173,6 @@ def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, c
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along a dimension, as views: of one size, the last may be smaller, or of the sizes given."""
     if _core.any_overridden((tensor,)):
-        from .overrides import handle_torch_function  # made of this package
-
         found: tuple[Tensor, ...] = handle_torch_function(split, (tensor,), tensor, split_size_or_sections, dim=dim)
         return found
     parts: tuple[Tensor, ...] = tensor.split(split_size_or_sections, dim)

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import _core
 from ._core import Tensor
+from ._creation import tensor
 from ._ops import ops
 from ._sequences import is_sequence
 
@@ -177,8 +178,6 @@ _MASKS = frozenset((_core.dtypes["bool"], _core.dtypes["uint8"]))
 
 def _as_tensor(value: Any) -> Tensor:
     """A sequence as a mask where it holds truth values, else as positions: a fraction is dropped."""
-    from ._creation import tensor
-
     if isinstance(value, (str, bytes)):  # sequences, but of no numbers
         raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
     result = tensor(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -10,6 +10,8 @@ from ._argument_types import check_flag
 from ._core import Tensor
 from ._core import device as Device
 from ._core import dtype as DType
+from ._creation import tensor
+from ._hooks import hooks
 from ._numbers import PYTHON_TYPES
 from ._ops import ops
 from .backends._pinned import is_pinned, pin_memory
@@ -109,7 +111,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
     check_flag("numpy", "force", force)
     if _core.is_tracing():
-        array: np.ndarray[Any, Any] = _left_the_trace("NumPy array", lambda: numpy(self, force=force))
+        array: np.ndarray[Any, Any] = hooks.left("NumPy array", lambda: numpy(self, force=force))
         return array
     source = self.detach().cpu() if force else self
     if source.requires_grad and _core.is_grad_enabled() and not source.is_meta:  # a meta tensor has no values at all
@@ -120,7 +122,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers; a number for a tensor without dimensions."""
     if _core.is_tracing():
-        return _left_the_trace("list", lambda: tolist(self))
+        return hooks.left("list", lambda: tolist(self))
     if self.dim() and self.shape[0] == 0 and not self.is_meta:
         return []  # NumPy makes no array of some shapes without elements
     source = self.detach().cpu()
@@ -129,12 +131,6 @@ def tolist(self: Tensor) -> Any:
     except ValueError:  # more bytes than an address counts, though few of them lie in memory
         raise MemoryError(f"tolist(): no memory holds a list of shape {list(self.shape)}") from None
     return array.tolist()
-
-
-def _left_the_trace(what: str, read: Callable[[], Any]) -> Any:
-    from .jit import _reads
-
-    return _reads.left(what, read)
 
 
 def _conversion(name: str) -> Any:
@@ -213,8 +209,6 @@ def new_tensor(
     self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """``torch.tensor(data)`` with self's dtype and device unless others are given."""
-    from ._creation import tensor
-
     check_flag("new_tensor", "requires_grad", requires_grad)
     where = self.device if device is None else device
     return tensor(data, dtype=dtype or self.dtype, device=where, requires_grad=requires_grad)

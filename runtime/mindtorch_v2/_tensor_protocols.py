@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._argument_types import check_flag
 from ._core import Tensor, UntypedStorage
+from ._creation import from_numpy
 from ._modes import DisableTorchFunctionSubclass, handed_on
 from ._ops import ops
 
@@ -42,8 +43,6 @@ def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.
 
 def wrap_array(array: np.ndarray[Any, Any]) -> Tensor:
     """What a function of NumPy's that was given a tensor returns: a tensor over the array it made."""
-    from ._creation import from_numpy
-
     return from_numpy(array)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from . import _core
 from ._argument_types import names_wrong_types
 from ._core import OpOverload, Tensor
+from ._hooks import hooks
 from ._modes import (
     BaseTorchFunctionMode,
     DisableTorchDispatch,
@@ -24,6 +25,7 @@ from ._modes import (
     stacks,
     without_innermost,
 )
+from ._ops import ops
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -143,12 +145,11 @@ def _override_call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     if not types and (stacks.function_off or not stacks.function):
         return NotImplemented
     name = f"torch.{func.__name__}" if func.namespace == "aten" else f"torch.ops.{func}"
-    from .library._publishing import published_form
-
+    form = hooks.published_form(func)
     if stacks.function:  # a mode is out of the way while it is asked
-        return _call_function(name, published_form(func), types, args, kwargs or None)
+        return _call_function(name, form, types, args, kwargs or None)
     with handed_on(types, func, args, kwargs) as first:
-        return _call_function(name, published_form(func), types, args, kwargs or None) if first else NotImplemented
+        return _call_function(name, form, types, args, kwargs or None) if first else NotImplemented
 
 
 def _call_function(name: str, func: Any, types: Types, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
@@ -175,8 +176,6 @@ def _nobody_answered(name: str, method: str, asked: list[Any]) -> TypeError:
 
 
 def _packets(namespace: str) -> Any:
-    from ._ops import ops
-
     return getattr(ops, namespace)
 
 

@@ -10,7 +10,6 @@ from .._core import OpOverload, Tensor, dtypes
 from .._ops import ops
 from ..library._registrations import Kernel, push_beneath
 from ._casting import autocast_key, cast, eligible
-from ._state import cached_cast
 
 __all__ = ["install"]
 
@@ -39,14 +38,17 @@ Policy = Callable[[Any, str], Any]  # (arguments, device type) -> arguments
 _installed: set[str] = set()  # device types
 
 
-def install(device_type: str) -> None:
-    """Registers the kernels at a device type's Autocast key, once; what others registered there stays on top."""
+def install(device_type: str, lower: Policy) -> None:
+    """Registers the kernels at a device type's Autocast key, once; what others registered there stays on top.
+
+    ``lower`` is the policy of operators that run in the lower precision.
+    """
     if device_type in _installed:
         return
     _installed.add(device_type)
     key = autocast_key(device_type)
     policies: tuple[Policy, ...] = (
-        cached_cast,
+        lower,
         lambda args, device: cast(args, device, dtypes["float32"]),
         _to_widest,
         lambda args, device: args,

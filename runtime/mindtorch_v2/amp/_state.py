@@ -13,6 +13,7 @@ from .._core import dtype as DType
 from .._numbers import PYTHON_TYPES
 from ..backends import backend_of
 from ._casting import autocast_key, eligible
+from ._policies import install
 
 __all__ = [
     "autocast_decrement_nesting",
@@ -67,10 +68,8 @@ def set_autocast_enabled(device_type: Any = _LEFT_OUT, enabled: Any = _LEFT_OUT)
     if not isinstance(device_type, (str, bytes)):
         got = type(device_type).__name__
         raise TypeError(f"set_autocast_enabled(): argument 'device_type' must be str, not {got}")
-    from ._policies import install  # needs the built-in operators, which are loaded after this package
-
     mask = _core.key_mask(autocast_key(device_type))
-    install(device(device_type).type)
+    install(device(device_type).type, cached_cast)
     included, excluded = _core.thread_keys()
     _core.set_thread_keys_(included, excluded & ~mask if enabled else excluded | mask)
 

@@ -6,7 +6,7 @@ from .. import _core
 from .._core import OpOverload, Tensor
 from .._dispatch_keys import DispatchKeySet, _after_autograd_keyset, _AutoDispatchBelowAutograd
 from .._ops import when_defined
-from ..library import Library, fallthrough_kernel
+from ..library._library import Library, fallthrough_kernel
 from .grad_mode import is_inference_mode_enabled
 
 __all__: list[str] = []

@@ -14,6 +14,7 @@ from opschema import Argument, SchemaKind
 
 from .. import _core
 from .._core import OpOverload, Tensor
+from .._ops import ops
 from ._levels import ForwardLevel, hidden_from
 from .engine import grad
 from .grad_mode import enable_grad, is_grad_enabled
@@ -368,8 +369,6 @@ def _zeros_in_layout(tensor: Tensor, *like: Tensor) -> Tensor:
 
 
 def _ops() -> Any:
-    from .. import ops  # the built-in operators are loaded after this module
-
     return ops.aten
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _core
 from .._core import FunctionCtx, Tensor
+from .._hooks import hooks
 from ._forward import open_levels, set_tangent
 from ._levels import ForwardLevel, hidden_from
 
@@ -20,9 +21,7 @@ def apply_transformed(cls: Any, args: tuple[Any, ...]) -> Any:
     batch = max((a.level for a in args if _batched(a)), default=0)
     if level > batch:
         return apply_with_tangents(cls, level, args)
-    from ..func._functions import apply_batched  # above this package: only `vmap` makes batches
-
-    return apply_batched(cls, args)
+    return hooks.apply_batched(cls, args)
 
 
 def apply_with_tangents(cls: Any, number: int, args: tuple[Any, ...]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._argument_types import check_number
 from .._core import Tensor
+from .._ops import ops
 from ._jacobians import (
     Problem,
     by_backward,
@@ -193,8 +194,7 @@ def _by_batches(
     run: Callable[..., tuple[Tensor, ...]], values: list[Tensor], advice: str, place: tuple[str, int, str]
 ) -> Iterator[str]:
     """``place`` says what ``run`` is of, and what its results are numbered by."""
-    from .. import ops
-    from ..func import vmap  # made of this package
+    from ..func import vmap
 
     expected = [ops.aten.stack(list(parts)) for parts in zip(*(run(value) for value in values), strict=True)]
     try:
@@ -274,8 +274,6 @@ def _requires_grad(value: Any) -> bool:
 
 
 def _zeros(like: Tensor) -> Tensor:
-    from .. import ops
-
     zeros: Tensor = ops.aten.zeros_like(like.detach())
     return zeros
 

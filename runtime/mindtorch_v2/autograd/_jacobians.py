@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._ops import ops
 from .engine import grad
 from .forward_ad import close_level, make_dual_at, open_level
 from .grad_mode import no_grad
@@ -62,8 +63,6 @@ def outputs_of(result: Any) -> tuple[Any, ...]:
 
 def direction(shape: tuple[int, ...], dtype: Any, device: Any, number: int) -> Tensor:
     """Positive numbers, uneven so that mistakes do not cancel, and the same on every run."""
-    from .. import ops  # the built-in operators are loaded after this module
-
     count = 1
     for size in shape:
         count *= size
@@ -149,8 +148,6 @@ def _flat(tensor: Tensor) -> Tensor:
 
 
 def _rows(rows: list[Tensor], count: int, like: Tensor) -> Tensor:
-    from .. import ops
-
     if rows:
         stacked: Tensor = ops.aten.stack(rows)
         return stacked

@@ -8,6 +8,8 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._ops import ops
+from ..overrides import handle_torch_function
 from .graph import GradientEdge
 
 __all__ = ["backward", "grad"]
@@ -49,8 +51,6 @@ def backward(
     chosen = None if inputs is None else _inputs(inputs, "backward")
     roots = _tuple(tensors, "tensors")
     if _core.any_overridden((*roots, *(chosen or ()))):
-        from ..overrides import handle_torch_function  # made of this package
-
         handle_torch_function(
             backward, (*roots, *(chosen or ())), tensors, grad_tensors=grad_tensors, retain_graph=retain_graph,
             create_graph=create_graph, inputs=inputs,
@@ -85,8 +85,6 @@ def grad(
         )
     roots, chosen = _tuple(outputs, "outputs"), _inputs(inputs, "grad")
     if _core.any_overridden((*roots, *chosen)):
-        from ..overrides import handle_torch_function
-
         found = handle_torch_function(
             grad, (*roots, *chosen), outputs, chosen, grad_outputs=grad_outputs, retain_graph=retain_graph,
             create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
@@ -176,8 +174,6 @@ def _grad_batched(
     allow_unused: bool,
     materialize_grads: bool,
 ) -> tuple[Any, ...]:
-    from .. import ops
-
     count = _batch_size(roots, starts)
     retain_last = create_graph if retain_graph is None else retain_graph
     passes = []
@@ -216,8 +212,6 @@ def _batch_size(roots: tuple[Any, ...], starts: tuple[Tensor | None, ...]) -> in
 
 
 def _zeros_like(tensor: Tensor | GradientEdge, requires_grad: bool) -> Tensor:
-    from .. import ops  # the built-in operators are loaded after this module
-
     if isinstance(tensor, GradientEdge):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     zeros: Tensor = ops.aten.zeros_like(tensor.detach())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from .. import _core
 from .._argument_types import as_int, names_wrong_types
 from .._core import Tensor
+from .._ops import ops
 from . import _forward, _forward_functions
 from ._decorators import ContextDecorator
 from ._levels import ForwardLevel, hidden_from
@@ -140,8 +141,6 @@ def unpack_dual_at(level: ForwardLevel, tensor: Tensor) -> tuple[Tensor, Tensor 
 
 
 def _alias(tensor: Tensor) -> Any:
-    from .. import ops  # the built-in operators are loaded after this module
-
     return ops.aten.alias(tensor)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import _functions  # noqa: F401  (fills the table of what is called upward)
 from ._forward import jvp, linearize
 from ._functionalize import functionalize
 from ._jacobians import hessian, jacfwd, jacrev

@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import _core
 from .._core import OpOverload, Tensor
+from .._hooks import hooks
 from .._ops import ops
 from ..autograd._levels import below
 from ..utils._pytree import tree_leaves, tree_map
@@ -296,3 +297,16 @@ def _level(*trees: Any) -> int:
 
 
 _core.set_own_fallback("Batched", _run_by_sample, f"{__name__}:by_sample")
+
+
+def drawn(make: Any, sizes: Any, options: dict[str, Any]) -> Tensor:
+    """Random numbers; inside `vmap` each sample has its own, or all have the same, as `vmap` was told."""
+    level = max(levels.open, default=0)
+    if level == 0 or levels.open[level].randomness == "same":
+        same: Tensor = make(sizes, **options)
+        return same
+    refuse_random_numbers(level)
+    return batch(make([levels.open[level].batch_size, *sizes], **options), 0, level)
+
+
+hooks.fill(drawn=drawn)

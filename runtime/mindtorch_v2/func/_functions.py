@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from .._hooks import hooks
 from ..autograd import function, is_grad_enabled
 from ..autograd._levels import below
 from ..utils._pytree import tree_leaves, tree_map
@@ -63,3 +64,6 @@ def _on_batch(cls: Any, args: tuple[Any, ...], level: int) -> Any:
     count = levels.open[level].batch_size
     results = [cls.apply(*sample_at(list(args), level, i)) for i in range(count or 1)]
     return stacked(results, level, count)
+
+
+hooks.fill(apply_batched=apply_batched)

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Size, Tensor
 from .._frames import is_ours, user_line
+from .._hooks import hooks
 from ._tracer import TracingState, get_tracing_state, paused, warn
 
 __all__ = [
@@ -147,3 +148,4 @@ _core.hooks.fill(
     size_read=size_read,
     value_read=value_read,
 )
+hooks.fill(constructed=constructed, left=left)

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._ops import ops
 from ._contexts import saves
 from .reduction import wrap_dim
 
@@ -419,15 +420,13 @@ def index_put_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 def index_put_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     """What was overwritten gets no gradient; the values get that of their places."""
-    import mindtorch_v2 as torch
-
     indices = list(ctx.saved_tensors)
     own = grad
     if not ctx.accumulate and ctx.needs_input_grad[0]:
         own = grad.index_put(indices, grad.new_zeros(()), False)
     values = None
     if ctx.needs_input_grad[2]:
-        values = torch.ops.aten.index.Tensor(grad, indices)
+        values = ops.aten.index.Tensor(grad, indices)
         lead = len(ctx.values_shape) - values.dim()
         if lead > 0:
             values = values.reshape((*(1,) * lead, *values.shape))

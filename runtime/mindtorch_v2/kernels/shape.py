@@ -10,6 +10,7 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ._contexts import saves
+from .random import _write
 from .reduction import wrap_dim
 
 __all__ = [
@@ -85,8 +86,6 @@ def as_strided_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 def _index(positions: Any) -> Tensor:
     """An index tensor of positions in memory."""
-    from .random import _write
-
     return _write(_core.alloc(positions.size, _core.dtypes["int64"], _core.device("cpu")), positions.ravel())
 
 
@@ -134,13 +133,11 @@ def unbind_backward(ctx: Any, grads: Sequence[Tensor | None]) -> tuple[Any, ...]
 
 
 def _joined_gradients(grads: Sequence[Tensor | None], shapes: Sequence[Sequence[int]], dim: int) -> Tensor | None:
-    import mindtorch_v2 as torch
-
     known = next((grad for grad in grads if grad is not None), None)
     if known is None:
         return None
     parts = [known.new_zeros(shape) if grad is None else grad for grad, shape in zip(grads, shapes, strict=True)]
-    result: Tensor = torch.ops.aten.cat.default(parts, dim)
+    result: Tensor = ops.aten.cat.default(parts, dim)
     return result
 
 

@@ -14,6 +14,7 @@ from .. import _core, autograd
 from .._core import OpOverload, Tensor
 from .._functional import allclose
 from .._ops import ops
+from ..kernels.random import default_generator
 from ._fake import dynamic_sizes
 from ._samples import map_tensors, tensors_in, without_data
 
@@ -146,8 +147,6 @@ def _copies(samples: Sequence[Tensor]) -> list[Tensor]:
 @contextmanager
 def _seeded() -> Iterator[None]:
     """Inside, random numbers are the same each time; those outside go on as if nothing had been drawn."""
-    from ..kernels.random import default_generator
-
     before = vars(default_generator).copy()
     default_generator.manual_seed(_SEED)
     try:

@@ -10,6 +10,7 @@ from opschema.types import ListType
 
 from .. import _core
 from .._core import OpOverload, OpOverloadPacket
+from .._hooks import hooks
 from ..return_types import result_type_of
 
 __all__ = ["publish", "published_form"]
@@ -112,3 +113,6 @@ def _withdraw_function(name: str, packet: OpOverloadPacket) -> None:
     else:
         del _functions[name]
         delattr(sys.modules[_PACKAGE], name)
+
+
+hooks.fill(published_form=published_form)

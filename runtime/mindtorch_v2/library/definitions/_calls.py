@@ -12,6 +12,7 @@ from ..._core import OpOverload, OpOverloadPacket, Tensor
 from ..._core import dtype as DType
 from ..._modes import TorchFunctionMode, stacks
 from ...backends import all_backends
+from .._functions import mindspore_kernel
 from ._binding import bind
 from ._indices import indexed
 from ._python_steps import OF_VALUES
@@ -112,8 +113,6 @@ class Calls(Tracer):
 
     def primitive(self, name: str, attributes: Mapping[str, Any]) -> Callable[..., Any]:
         """A function that runs a primitive on MindSpore's backend."""
-        from .._functions import mindspore_kernel  # imported here: it defines operators by this module
-
         return mindspore_kernel(name, **attributes)
 
     def variant(self, name: str, base: Any) -> Callable[..., Any]:

@@ -1,0 +1,30 @@
+"""What modules call of those above them: one table, which those fill in as they are imported.
+
+It is to Python what the core's table (`_core.hooks`) is to the core. An entry is called only where its module is in
+use: nothing is traced before `jit` is imported, nor in `vmap` before `func` is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["hooks"]
+
+
+class Hooks:
+    """The functions that are called upward, each with the arguments in its comment."""
+
+    published_form: Any = None  # (packet): what an operator is as a function of the top level; library._publishing
+    drawn: Any = None  # (make, sizes, options): random numbers inside `vmap`; func._batching
+    apply_batched: Any = None  # (cls, args): `Function.apply` of batches; func._functions
+    constructed: Any = None  # (make): a tensor of Python values in a trace; jit._reads
+    left: Any = None  # (what, read): values that leave a trace; jit._reads
+
+    def fill(self, **functions: Any) -> None:
+        """Sets entries by name. Raises AttributeError for a name that is not in the table."""
+        for name, function in functions.items():
+            getattr(Hooks, name)
+            setattr(self, name, function)
+
+
+hooks = Hooks()
