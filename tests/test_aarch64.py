@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -77,19 +78,57 @@ print("works")
 """
 
 
+def fetched(what: str, folder: Path, *commands: list[str]) -> None:
+    """Runs commands in a folder that fetch something; skips, with the last one's words, where it cannot be had."""
+    for command in commands:
+        if shutil.which(command[0]) is None:
+            pytest.skip(f"no {command[0]} to fetch {what} with")
+        done = subprocess.run(command, cwd=folder, env=clean_env(), capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"no {what} can be fetched: {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}")
+
+
 @pytest.fixture(scope="module")
-def built(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def debian(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """``debian(what, *packages)``: the folder in which Debian's packages for AArch64 are unpacked, not installed."""
+    folder = tmp_path_factory.mktemp("system")
+    for name in ("lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True)
+    # Lists and packages of a foreign architecture, in a folder of ours: the machine's package manager stays as it is.
+    settings = ("Architecture=arm64", "Architectures::=arm64")
+    places = (f"State::Lists={folder}/lists", f"Cache={folder}/cache", "State::status=/dev/null")
+    options = [f"-oAPT::{setting}" for setting in settings] + [f"-oDir::{place}" for place in places]
+    options += ["-oAPT::Update::Post-Invoke=", "-oAPT::Update::Post-Invoke-Success="]
+
+    def unpack(what: str, *packages: str) -> Path:
+        root = tmp_path_factory.mktemp("root")
+        apt = ["apt-get", *options]
+        fetched(what, root, *([] if any(folder.glob("lists/*Packages*")) else [[*apt, "update"]]))
+        fetched(what, root, [*apt, "download", *packages])
+        for package in root.glob("*.deb"):
+            run("dpkg", "-x", package, ".", cwd=root, env=clean_env())
+        return root
+
+    return unpack
+
+
+@pytest.fixture(scope="module")
+def built(repo_root: Path, debian: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of mindtorch_v2, with its compiled parts for AArch64, as a wheel would have it."""
-    headers = sysconfig.get_path("include")  # Debian's own ask for those of the machine that is compiled for
-    asked = f"aarch64-linux-gnu/python{HERE}/pyconfig.h"
-    if asked in Path(headers, "pyconfig.h").read_text() and not Path("/usr/include", asked).exists():
-        pytest.skip(f"{headers} needs {asked}: apt-get install libpython{HERE}-dev:arm64")
     folder, prefix = repo_root / "build/aarch64", tmp_path_factory.mktemp("installed")  # only what changed is compiled
     folder.mkdir(parents=True, exist_ok=True)
-    options = (
+    options = [
         f"-DCMAKE_TOOLCHAIN_FILE={repo_root}/cmake/aarch64-linux-gnu.cmake",
         f"-DPython_EXECUTABLE={sys.executable}",
-    )
+    ]
+    headers = folder / "headers"
+    asked = Path(f"aarch64-linux-gnu/python{HERE}/pyconfig.h")  # Debian's own asks for that of the target
+    if str(asked) in Path(sysconfig.get_path("include"), "pyconfig.h").read_text():
+        if not (headers / asked).exists():
+            root = debian(f"{asked} of libpython{HERE}-dev", f"libpython{HERE}-dev")
+            (headers / asked).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(root / "usr/include" / asked, headers / asked)
+        options += [f"-DCMAKE_{language}_FLAGS=-isystem {headers}" for language in ("C", "CXX")]
     run("cmake", "--fresh", "-S", repo_root, "-B", folder, "-G", "Ninja", *options, cwd=folder, env=clean_env())
     run("cmake", "--build", folder, cwd=folder, env=clean_env())
     run("cmake", "--install", folder, "--prefix", prefix, cwd=folder, env=clean_env())
@@ -97,36 +136,17 @@ def built(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """A command that runs a Python for AArch64, of this one's version, with NumPy in reach of PYTHONPATH."""
-    folder = tmp_path_factory.mktemp("system")
-    for name in ("lists/partial", "cache/archives/partial", "root"):
-        (folder / name).mkdir(parents=True)
+def python(debian: Callable[..., Path]) -> list[str]:
+    """A command that runs a Python for AArch64, of this one's version, with NumPy in the folder ``site`` beside it."""
+    what = f"Python {HERE} and NumPy for AArch64"
     parts = [f"python{HERE}-minimal", f"libpython{HERE}-minimal", f"libpython{HERE}-stdlib", "libc6", "libstdc++6"]
     parts += ["libgcc-s1", "zlib1g", "libexpat1", "libffi8", "libssl3", "libbz2-1.0", "liblzma5"]
-    # Lists and packages of a foreign architecture, in a folder of ours: the machine's package manager stays as it is.
-    settings = ("Architecture=arm64", "Architectures::=arm64")
-    places = (f"State::Lists={folder}/lists", f"Cache={folder}/cache", "State::status=/dev/null")
-    options = [f"-oAPT::{setting}" for setting in settings] + [f"-oDir::{place}" for place in places]
-    options += ["-oAPT::Update::Post-Invoke=", "-oAPT::Update::Post-Invoke-Success="]
+    root = debian(what, *parts)
+    platforms = [f"--platform={name}_aarch64" for name in ("manylinux2014", "manylinux_2_27", "manylinux_2_28")]
     pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", f"--python-version={HERE}"]
-    pip += [
-        "--platform=manylinux2014_aarch64",
-        "--platform=manylinux_2_27_aarch64",
-        "--platform=manylinux_2_28_aarch64",
-    ]
-    for command in (["apt-get", *options, "update"], ["apt-get", *options, "download", *parts], [*pip, "numpy"]):
-        if shutil.which(command[0]) is None:
-            pytest.skip(f"no {command[0]} to fetch a Python for AArch64 with")
-        done = subprocess.run(command, cwd=folder, env=clean_env(), capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(
-                f"no Python {HERE} and NumPy for AArch64 can be fetched: {done.stderr.strip().splitlines()[-1]}"
-            )
-    for package in folder.glob("*.deb"):
-        run("dpkg", "-x", package, "root", cwd=folder, env=clean_env())
-    run(sys.executable, "-m", "zipfile", "-e", *folder.glob("numpy-*.whl"), "site", cwd=folder, env=clean_env())
-    return [EMULATOR, "-L", f"{folder}/root", f"{folder}/root/usr/bin/python{HERE}"]
+    fetched(what, root, [*pip, *platforms, "numpy"])
+    run(sys.executable, "-m", "zipfile", "-e", *root.glob("numpy-*.whl"), "site", cwd=root, env=clean_env())
+    return [EMULATOR, "-L", str(root), f"{root}/usr/bin/python{HERE}"]
 
 
 def test_every_library_is_for_aarch64(built: Path) -> None:
@@ -150,6 +170,6 @@ def test_the_runtime_works(built: Path, python: list[str], repo_root: Path, tmp_
     leave_out = shutil.ignore_patterns("*.so", "lib", "include", "kernels_npu", "__pycache__")
     shutil.copytree(repo_root / "runtime/mindtorch_v2", package, ignore=leave_out)
     shutil.copytree(built, package, dirs_exist_ok=True)
-    site = Path(python[2]).parent / "site"
+    site = Path(python[2]) / "site"
     path = os.pathsep.join(map(str, (tmp_path, repo_root / "runtime", repo_root / "generated", site)))
     assert run(*python, "-c", USE, cwd=tmp_path, env={**clean_env(), "PYTHONPATH": path}) == "works\n"
