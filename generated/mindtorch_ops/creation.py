@@ -392,7 +392,7 @@ def contiguous(op, self):
 @_lib.operator("_copy_from(Tensor self, Tensor dst, bool non_blocking=False) -> Tensor")
 def _copy_from(op):
     """Self written into `dst`, where either is on a device from outside, whose kernel this is; returns `dst`."""
-    op.python("mindtorch_v2.kernels.creation:copy_from_npu", device="NPU")
+    op.python("mindtorch_v2.kernels.creation:copy_from", device="NPU")
     op.python("mindtorch_v2.kernels.creation:copy_from_meta", device="Meta")
     op.not_implemented()
 
@@ -400,7 +400,7 @@ def _copy_from(op):
 @_lib.operator("_copy_from_and_resize(Tensor self, Tensor dst) -> Tensor")
 def _copy_from_and_resize(op):
     """As `_copy_from`, with `dst` given self's shape first."""
-    op.python("mindtorch_v2.kernels.creation:copy_and_resize_npu", device="NPU")
+    op.python("mindtorch_v2.kernels.creation:copy_and_resize", device="NPU")
     op.python("mindtorch_v2.kernels.creation:copy_and_resize_meta", device="Meta")
     op.not_implemented()
 

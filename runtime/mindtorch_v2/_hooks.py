@@ -15,6 +15,7 @@ class Hooks:
     """The functions that are called upward, each with the arguments in its comment."""
 
     published_form: Any = None  # (packet): what an operator is as a function of the top level; library._publishing
+    device_added: Any = None  # (backend): a device type from outside; library._devices
     drawn: Any = None  # (make, sizes, options): random numbers inside `vmap`; func._batching
     apply_batched: Any = None  # (cls, args): `Function.apply` of batches; func._functions
     constructed: Any = None  # (make): a tensor of Python values in a trace; jit._reads

@@ -34,6 +34,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if not given:
         value = ops.aten.scalar_tensor(value, dtype=self.dtype, device=self.device)
     view, picks = _basic(self, index)
+    if picks is None and value.shape == view.shape:  # it may be the view, changed in place: ``x[1:2] += 1``
+        view.copy_(value)
+        return
     while value.dim() and value.shape[0] == 1:
         value = value.squeeze(0)
     if picks is None:

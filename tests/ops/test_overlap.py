@@ -233,3 +233,16 @@ def test_windows_over_one_memory_as_pytorch(name: str, written: Any, read: Any) 
     places = window(pytorch, pytorch.arange(40), written).flatten().tolist()
     if len({*places}) == len(places) and outcome(pytorch, lambda torch: run(torch, True)).value == theirs.value:
         assert close(mine.value, theirs.value)
+
+
+def test_a_slice_of_one_row_that_is_changed_in_place() -> None:
+    """``x[1:] *= 3`` writes the changed view where it is already."""
+
+    def run(torch: Any) -> Any:
+        x = torch.arange(4.0).reshape(2, 2)
+        x[1:] *= 3
+        x[:1, :1] += x[:1, 1:]
+        x[0:1] = torch.ones(1, 1, 2)
+        return x, x._version
+
+    agree(run)

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _core
 from .._argument_types import names_wrong_types
+from .._hooks import hooks
 from . import _fallback
 from ._backend import Backend, all_backends, backend_of
 
@@ -41,6 +42,8 @@ def register(backend: Backend) -> None:
     _core.register_device(backend)
     if backend.fallback == "cpu":
         _core.set_own_fallback(backend.key, _fallback.cpu_fallback, _fallback.__name__)
+    if hooks.device_added is not None:  # the runtime's own are there before operators, which name them
+        hooks.device_added(backend)
 
 
 def private_use1_name() -> str:

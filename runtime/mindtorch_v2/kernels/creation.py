@@ -19,11 +19,11 @@ __all__ = [
     "arange",
     "arange_start",
     "arange_step",
+    "copy_and_resize",
     "copy_and_resize_meta",
-    "copy_and_resize_npu",
     "copy_elsewhere",
+    "copy_from",
     "copy_from_meta",
-    "copy_from_npu",
     "copy_meta",
     "copy_npu",
     "empty",
@@ -292,8 +292,8 @@ def copy_elsewhere(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     return self
 
 
-def copy_from_npu(self: Tensor, dst: Tensor, non_blocking: bool) -> Tensor:
-    """Self written into ``dst``, where either is on an NPU."""
+def copy_from(self: Tensor, dst: Tensor, non_blocking: bool) -> Tensor:
+    """Self written into ``dst``, where either is on a device whose backend says how bytes are copied."""
     return copy_between(dst, self)
 
 
@@ -302,8 +302,8 @@ def copy_from_meta(self: Tensor, dst: Tensor, non_blocking: bool) -> Tensor:
     return copy_meta(dst, self, non_blocking)
 
 
-def copy_and_resize_npu(self: Tensor, dst: Tensor) -> Tensor:
-    """As `copy_from_npu`, with ``dst`` given self's shape first."""
+def copy_and_resize(self: Tensor, dst: Tensor) -> Tensor:
+    """As `copy_from`, with ``dst`` given self's shape first."""
     return copy_between(_core.resize_(dst, self.shape), self)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._core import KernelError
 from ..errors import CheckError, RegistrationError, check_error, failed_check
+from . import _devices  # noqa: F401  (fills the table of what is called upward)
 from ._custom_op import CustomOpHandle, custom_op
 from ._fake import get_ctx
 from ._functions import (
