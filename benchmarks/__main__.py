@@ -10,6 +10,7 @@ from benchmarks import (
     autograd_calls,
     corpus,
     generated_call,
+    kernel_builds,
     launch,
     operator_call,
     report,
@@ -25,6 +26,7 @@ GROUPS = {
     "views, copies and reductions": small_calls.results,
     "launches": launch.results,
     "the simulated NPU": simulated_npu.results,
+    "kernels compiled": kernel_builds.results,
     "start-up": start_up.results,
     "PyTorch's YAML files": corpus.results,
 }

@@ -160,6 +160,17 @@ def test_a_kernel_without_its_host_is_told_where_the_struct_comes_from(project):
         npu.ascendc_load("spread", project / "op_kernel" / "spread.cpp", include=[project / "headers"], defines=DEFINES)
 
 
+def test_a_kernel_registers_the_struct_of_its_host(project):
+    path = project / "op_kernel" / "spread.cpp"
+    for name in ("SpreadTiling", "Factors"):
+        path.write_text(KERNEL.replace("GET_TILING_DATA", f"REGISTER_TILING_DEFAULT({name});\n  GET_TILING_DATA"))
+        if name == "SpreadTiling":
+            assert run(project, load(project, defines=DEFINES, flags=["-DSEVEN=7"]))[:4] == [5, -1, 2, -3]
+            continue
+        with pytest.raises(npu.BuildError, match="the host registers another tiling struct than the kernel"):
+            load(project, defines=DEFINES, flags=["-DSEVEN=7"])
+
+
 def test_a_host_that_cannot_be_read_is_told_with_its_line(project):
     (project / "op_host" / "spread.h").write_text(HOST.replace("MOST,", "LEAST,"))
     with pytest.raises(npu.BuildError, match=r"spread\.h:12: the length 'LEAST' is not a number"):

@@ -74,6 +74,28 @@ def test_headers_are_compiled_for_the_second_library(tmp_path: Path, commands: l
     assert commands == []  # the library is there
 
 
+def test_compiled_headers_serve_a_project_with_a_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINDTORCH_CACHE_DIR", str(tmp_path / "cache"))
+    host = tmp_path / "tiling.h"
+    host.write_text(
+        "BEGIN_TILING_DATA_DEF(Sizes)\nTILING_DATA_FIELD_DEF(uint32_t, n);\nEND_TILING_DATA_DEF;\n"
+        "REGISTER_TILING_DATA_CLASS(Op, Sizes)\n"
+    )
+    run, taken = build._run, []
+
+    def told(name: str, command: Sequence[str]) -> str:
+        if "-c" in command:
+            done = subprocess.run([*command, "-H", "-fsyntax-only"], capture_output=True, text=True, check=True)
+            taken.append([line for line in done.stderr.splitlines() if line.startswith("! ")])
+        return run(name, command)
+
+    monkeypatch.setattr(build, "_run", told)
+    for name in ("first", "second"):
+        source = write(tmp_path, name, "GET_TILING_DATA(sizes, x); x[0] = sizes.n;")
+        assert build.build_ascendc(name, [source, host]).is_file()
+    assert [len(one) for one in taken] == [0, 1]
+
+
 def test_definitions_that_concern_the_headers_are_followed(tmp_path: Path, commands: list[list[str]]) -> None:
     body = "static_assert(AscendC::TOTAL_UB_SIZE == WANTED); x[0] = 1;"
     sizes = {"2201": "192 * 1024 - 256", "2002": "256 * 1024"}

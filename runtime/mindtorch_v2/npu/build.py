@@ -103,19 +103,22 @@ def build_ascendc(
     def build(folder: Path) -> set[Path]:
         precompiled = _precompiled(common, build_cache.digest(headers))
         compile_ = [*command, *([f"-I{precompiled.parent}"] if precompiled else [])]
+        preprocess = compile_
+        host = None
         if header:
-            (folder / "host_tiling.h").write_text(header)
-            compile_ = [*compile_, "-include", str(folder / "host_tiling.h")]
+            host = folder / "mtsim_host_tiling.h"
+            host.write_text(header)
+            preprocess = [*compile_, "-include", str(host)]
         defined: dict[str, KernelSignature] = {}
         read: set[Path] = set()
         units = []
         for index, source in enumerate(files):
-            expanded = _preprocess(name, compile_, source)
+            expanded = _preprocess(name, preprocess, source)
             kernels = scan_kernels(expanded, str(source))
             for kernel in kernels:
                 _refuse_duplicate(name, defined, kernel)
             queue = launch_function(uses_block_barrier(expanded, str(source), includes))
-            stub = _write_stub(folder, index, source, expanded, kernels, queue, read)
+            stub = _write_stub(folder, index, source, expanded, kernels, queue, host, read)
             units.append(([*compile_, "-iquote", str(source.parent), "-x", "c++"], stub))
         if not defined:
             raise BuildError(
@@ -306,6 +309,7 @@ def _write_stub(
     expanded: str,
     kernels: list[KernelSignature],
     queue: str,
+    host: Path | None,
     read: set[Path],
 ) -> Path:
     text = written = source.read_text(errors="surrogateescape")
@@ -318,7 +322,7 @@ def _write_stub(
         source = folder / f"source{index}.cpp"
         source.write_text(text, errors="surrogateescape")
     stub = folder / f"stub{index}.cpp"
-    stub.write_text(stub_source(source, kernels, queue))
+    stub.write_text(stub_source(source, kernels, queue, host))
     return stub
 
 

@@ -15,6 +15,12 @@ from .structs import Struct, struct
 __all__ = ["device_header", "is_host_source", "read_struct"]
 
 _TILING_KEY = "TILING_KEY_VAR"
+_REGISTERED = """\
+using MtsimDefaultTiling = STRUCT_OF_HOST;
+#undef REGISTER_TILING_DEFAULT
+#define REGISTER_TILING_DEFAULT(STRUCT) \\
+  static_assert(std::is_same_v<MtsimDefaultTiling, STRUCT>, "the host registers another tiling struct than the kernel")
+"""
 
 
 def is_host_source(path: Path) -> bool:
@@ -37,10 +43,10 @@ def device_header(name: str, hosts: Sequence[Path], defines: Mapping[str, object
     return "".join(
         [
             "// The tiling structs of " + ", ".join(path.name for path in hosts) + ".\n#pragma once\n",
-            "" if default is None else f"struct {default.name};\n#define MTSIM_HOST_TILING {default.name}\n",
             "#include <kernel_operator.h>\n",
             *(item.declaration() for item in classes.values()),
             "namespace optiling {\n" + "".join(f"using ::{item};\n" for item in names) + "}\n",
+            "" if default is None else _REGISTERED.replace("STRUCT_OF_HOST", default.name),
         ]
     )
 

@@ -172,10 +172,14 @@ def launch_function(concurrent: bool) -> str:
     return "mtsim_launch_concurrent" if concurrent else "mtsim_launch"
 
 
-def stub_source(source: Path, kernels: list[KernelSignature], queue: str) -> str:
-    """The translation unit that includes the user's source and exports each kernel's launch function."""
+def stub_source(source: Path, kernels: list[KernelSignature], queue: str, host: Path | None) -> str:
+    """The translation unit that includes the user's source and exports each kernel's launch function.
+
+    ``host`` is what the source sees of its host side.
+    """
     lines = [
-        "#include <mtsim_stub.h>",
+        "#include <mtsim_stub.h>",  # first, as the compiler takes compiled headers for nothing else
+        *([] if host is None else [f'#include "{host}"']),
         "#pragma GCC visibility push(default)",  # the user's functions are exported, the simulator's headers are not
         f'#include "{source}"',
         "#pragma GCC visibility pop",

@@ -37,15 +37,9 @@ constexpr bool key_is(uint64_t key) {
 
 }  // namespace mtsim
 
-// The struct of GET_TILING_DATA: what the kernel registers, or what a host source beside it declares, see from_source in
-// docs/hardware.md.
-#ifndef MTSIM_HOST_TILING
+// The struct of GET_TILING_DATA: what the kernel registers; or what a host source beside it declares, which the builder
+// gives behind these headers together with another REGISTER_TILING_DEFAULT, see from_source in docs/hardware.md.
 #define REGISTER_TILING_DEFAULT(STRUCT) using MtsimDefaultTiling = STRUCT
-#else
-using MtsimDefaultTiling = MTSIM_HOST_TILING;
-#define REGISTER_TILING_DEFAULT(STRUCT) \
-  static_assert(std::is_same_v<MtsimDefaultTiling, STRUCT>, "the host registers another tiling struct than the kernel")
-#endif
 #define REGISTER_TILING_FOR_TILINGKEY(EXPRESSION, STRUCT)
 #define GET_TILING_DATA(NAME, ADDRESS) MtsimDefaultTiling NAME = ::mtsim::read_tiling<MtsimDefaultTiling>(ADDRESS)
 #define GET_TILING_DATA_WITH_STRUCT(STRUCT, NAME, ADDRESS) STRUCT NAME = ::mtsim::read_tiling<STRUCT>(ADDRESS)
