@@ -91,8 +91,9 @@ def test_compiled_headers_serve_a_project_with_a_host(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(build, "_run", told)
     for name in ("first", "second"):
-        source = write(tmp_path, name, "GET_TILING_DATA(sizes, x); x[0] = sizes.n;")
-        assert build.build_ascendc(name, [source, host]).is_file()
+        source = write(tmp_path, name, "GET_TILING_DATA(sizes, x); if (TILING_KEY_IS(1)) x[0] = sizes.n;")
+        defines = {"DTYPE_X": "half", "TILING_KEY_VAR": 1}
+        assert build.build_ascendc(name, [source, host], defines=defines).is_file()
     assert [len(one) for one in taken] == [0, 1]
 
 

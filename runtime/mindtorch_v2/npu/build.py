@@ -299,7 +299,7 @@ def _cpu() -> str:
 
 def _preprocess(name: str, command: Sequence[str], source: Path) -> str:
     """The source with its macros expanded, in which ``__global__`` still marks the kernels."""
-    return _run(name, [*command, "-D__global__=__global__", "-x", "c++", "-E", str(source)])
+    return _run(name, [*command, "-D__global__=__global__", "-include", "mtsim_key.h", "-x", "c++", "-E", str(source)])
 
 
 def _write_stub(

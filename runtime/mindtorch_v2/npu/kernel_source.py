@@ -179,6 +179,7 @@ def stub_source(source: Path, kernels: list[KernelSignature], queue: str, host: 
     """
     lines = [
         "#include <mtsim_stub.h>",  # first, as the compiler takes compiled headers for nothing else
+        "#include <mtsim_key.h>",
         *([] if host is None else [f'#include "{host}"']),
         "#pragma GCC visibility push(default)",  # the user's functions are exported, the simulator's headers are not
         f'#include "{source}"',

@@ -16,18 +16,10 @@ Tiling read_tiling(const __gm__ uint8_t* address) {
 
 }  // namespace mtsim
 
-// The key that TILING_KEY_IS compares with is chosen when the kernel is built: -DTILING_KEY_VAR=2. Without it the key is
-// 0, and a kernel that asks only for others is a fault instead of a kernel that does nothing.
-#ifndef TILING_KEY_VAR
-#define TILING_KEY_VAR 0
-#define MTSIM_KEY_IS_GIVEN 0
-#else
-#define MTSIM_KEY_IS_GIVEN 1
-#endif
-#define TILING_KEY_IS(key) (::mtsim::key_is<TILING_KEY_VAR, MTSIM_KEY_IS_GIVEN != 0>(key))
-
 namespace mtsim {
 
+/// What TILING_KEY_IS asks, see mtsim_key.h. Built without a key, a kernel that asks only for others than 0 is a fault
+/// instead of a kernel that does nothing.
 template <uint64_t built_with, bool given>
 constexpr bool key_is(uint64_t key) {
   if constexpr (!given)
@@ -46,8 +38,6 @@ constexpr bool key_is(uint64_t key) {
 #define GET_TILING_DATA_MEMBER(STRUCT, MEMBER, NAME, ADDRESS) auto NAME = ::mtsim::read_tiling<STRUCT>(ADDRESS).MEMBER
 
 #define KERNEL_TASK_TYPE_DEFAULT(TYPE) ::mtsim::declare_task(TYPE)
-#define KERNEL_TASK_TYPE(KEY, TYPE) \
-  if (TILING_KEY_VAR == (KEY)) ::mtsim::declare_task(TYPE)
 
 // What ORIG_DTYPE_<NAME> is compared with; like DTYPE_<NAME>, a C++ type, it is a definition that the build is given.
 #define DT_FLOAT 0
