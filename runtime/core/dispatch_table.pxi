@@ -134,6 +134,8 @@ cdef object found_at(OpOverload op, int key):
 
 
 cdef tuple fallback_for(OpOverload op, int key):
-    """The fallback at a key that is for this operator, or None."""
+    """The fallback at a key that is for this operator, or None: a backend has none for what a library's excludes."""
     cdef tuple entry = fallbacks.get(key)
-    return own_fallbacks.get(key) if entry is None or op.sig.qualname in entry[3] else entry
+    if entry is None or op.sig.qualname not in entry[3]:
+        return own_fallbacks.get(key) if entry is None else entry
+    return None if key <= KEY_META else own_fallbacks.get(key)

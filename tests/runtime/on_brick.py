@@ -13,7 +13,7 @@ import warnings
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2.backends import FallbackWarning
+from mindtorch_v2.backends import FallbackWarning, cpu_fallback
 from mindtorch_v2.library import Library, operator_status
 from tests.runtime import brick
 
@@ -185,6 +185,21 @@ def stub() -> None:
     assert (sum(lengths), operator_status("aten::abs", "brick")) == (8, "native")
     lib._destroy()
     assert operator_status("aten::abs", "brick") == "fallback"
+
+
+def fallback() -> None:
+    """Of every operator but those that are excluded; one of streams is never run on copies."""
+    x = torch.ones(2, device="brick")
+    every = Library("_", "IMPL")
+    every.fallback(cpu_fallback, "PrivateUse2", exclude=["aten::sin"])
+    assert (x.cos().device, operator_status("aten::sin", "brick")) == (x.device, "absent")
+    with pytest.raises(NotImplementedError, match="Could not run 'aten::sin'"):
+        x.sin()
+    every._destroy()
+    assert x.sin().device == x.device
+    assert torch.brick.fallback_report() == {"aten::cos": 1, "aten::fill_.Scalar": 1, "aten::sin": 1}
+    with pytest.raises(NotImplementedError, match="record_stream has no kernel for this device"):
+        x.record_stream(None)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-CASES = ("minimal", "memory", "gradients", "training", "objects", "random_numbers", "stub")
+CASES = ("minimal", "memory", "gradients", "training", "objects", "random_numbers", "stub", "fallback")
 
 
 @pytest.mark.parametrize("case", CASES)
