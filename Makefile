@@ -97,4 +97,4 @@ core: ## build the compiled parts in place, for PYTHONPATH=codegen:runtime:gener
 	@flock $(BUILD) cmake --install $(BUILD) --prefix runtime --component libraries | grep -v Up-to-date
 
 clean: ## remove what was built (not .venv)
-	rm -rf build dist runtime/mindtorch_v2/_core.*.so runtime/mindtorch_v2/{lib,include,kernels_npu}
+	rm -rf build dist runtime/mindtorch_v2/_core*.so runtime/mindtorch_v2/{lib,include,kernels_npu}

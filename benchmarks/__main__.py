@@ -13,6 +13,7 @@ from benchmarks import (
     kernel_builds,
     launch,
     operator_call,
+    rebuild,
     report,
     simulated_npu,
     small_calls,
@@ -28,6 +29,7 @@ GROUPS = {
     "the simulated NPU": simulated_npu.results,
     "kernels compiled": kernel_builds.results,
     "start-up": start_up.results,
+    "the core, built again": rebuild.results,
     "PyTorch's YAML files": corpus.results,
 }
 

@@ -34,7 +34,7 @@ def build(root: Path) -> Path:
     for command in (
         ["cmake", "-S", str(root), "-B", str(folder), "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}",
          "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DMINDTORCH_SANITIZE=address,undefined", "--log-level=WARNING"],
-        ["cmake", "--build", str(folder), "--parallel", "2", "--target", "_core", "mindtorch_cpu"],
+        ["cmake", "--build", str(folder), "--parallel", "2", "--target", "whole_core", "mindtorch_cpu"],
     ):  # fmt: skip
         built = subprocess.run(
             command, env={**os.environ, "PATH": _search_path()}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -56,7 +56,8 @@ def _stage(root: Path, folder: Path) -> Path:
     for name in ("kernels", "sim"):  # headers lie as they do in a source tree
         (stage.parent / name).symlink_to(root / "runtime" / name)
     installed = Path(_core.__file__)
-    shutil.copy2(folder / installed.name, stage)  # the runtime looks for its libraries beside the core
+    for part in folder.glob("_core*.so"):  # the runtime looks for its libraries beside the core
+        shutil.copy2(part, stage)
     shutil.copy2(folder / "libmindtorch_cpu.so", stage / "lib")
     shutil.copy2(installed.parent / "lib/libascendcl_sim.so", stage / "lib")
     return stage
@@ -77,14 +78,16 @@ def environment(asan_options: str) -> dict[str, str]:
 
 def loader(stage: Path) -> str:
     """Python that makes the sanitized core what ``import mindtorch_v2`` loads."""
-    core = str(stage / Path(_core.__file__).name)
+    suffix = Path(_core.__file__).name.removeprefix("_core")
+    parts = {f"mindtorch_v2.{path.name.removesuffix(suffix)}": str(path) for path in stage.glob(f"_core*{suffix}")}
     return f"""
 import importlib.util, sys
+parts = {parts!r}
 class Sanitized:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        return importlib.util.spec_from_file_location(name, {core!r}) if name == "mindtorch_v2._core" else None
+        return importlib.util.spec_from_file_location(name, parts[name]) if name in parts else None
 sys.meta_path.insert(0, Sanitized)
 import mindtorch_v2
-assert mindtorch_v2._core.__file__ == {core!r}
+assert all(sys.modules[name].__file__ == path for name, path in parts.items())
 """

@@ -149,9 +149,10 @@ def python(debian: Callable[..., Path]) -> list[str]:
     return [EMULATOR, "-L", str(root), f"{root}/usr/bin/python{HERE}"]
 
 
-def test_every_library_is_for_aarch64(built: Path) -> None:
+def test_every_library_is_for_aarch64(built: Path, repo_root: Path) -> None:
     libraries = {str(path.relative_to(built)): path for path in built.rglob("*.so")}
-    assert set(libraries) == {f"_core.{SOABI}.so", "lib/libascendcl_sim.so", "lib/libmindtorch_cpu.so"}
+    cold = {f"_core_{path.stem}.{SOABI}.so" for path in (repo_root / "runtime/core/cold").glob("*.pyx")}
+    assert set(libraries) == {f"_core.{SOABI}.so", *cold, "lib/libascendcl_sim.so", "lib/libmindtorch_cpu.so"}
     machines = {str(elf.wrong_architecture(path)).partition(",")[0] for path in libraries.values()}
     assert machines == {"it is built for aarch64"}
 

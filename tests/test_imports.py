@@ -38,7 +38,8 @@ LAYERS = {
         ours=frozenset({"opschema"}),
         others=frozenset({"mindspore", "numpy", "torch"}),
     ),
-    # The compiled core knows nothing of the package around it: what it calls there stands in a table (hooks.pxi).
+    # The compiled core, one module and its cold parts, knows nothing of the package around it: what it calls there
+    # stands in a table (hooks.pxi).
     "core": Layer(("runtime/core",), others=frozenset({"cpython", "cython", "libc", "libcpp"})),
     "mindtorch_v2": Layer(
         ("runtime/mindtorch_v2",),
@@ -48,6 +49,7 @@ LAYERS = {
     ),
     "mindtorch_ops": Layer(("generated/mindtorch_ops",), ours=frozenset({"mindtorch_v2"})),
 }
+PART_OF_CORE = re.compile(r"mindtorch_v2\._core(_\w+)?")
 CYTHON_IMPORT = re.compile(r"^(?P<indent>\s*)(?:from\s+(?P<source>[\w.]+)\s+c?import\b|c?import\s+(?P<names>[\w., ]+))")
 
 
@@ -85,7 +87,7 @@ def cython_imports(text: str) -> Iterator[Import]:
         if match := CYTHON_IMPORT.match(line):
             names = [match["source"]] if match["source"] else match["names"].split(",")
             for name in names:
-                if not name.startswith("."):
+                if not name.startswith(".") and not PART_OF_CORE.fullmatch(name):
                     yield Import(name.split()[0].split(".")[0], number, not match["indent"])
 
 
@@ -124,6 +126,12 @@ def test_imports_go_down_only(package: str, repo_root: Path) -> None:
         ("mindtorch_v2", "runtime/mindtorch_v2/c.py", "import mindspore\n", "mindtorch_v2 imports it at start-up"),
         ("core", "runtime/core/a.pxi", "    from mindtorch_v2 import _ops\n", "a.pxi:1: mindtorch_v2"),
         ("core", "runtime/core/_core.pyx", "from yaml cimport x\n", "_core.pyx:1: yaml"),
+        (
+            "core",
+            "runtime/core/cold/a.pyx",
+            "from mindtorch_v2._core cimport x\nfrom mindtorch_v2 import y\n",
+            "a.pyx:2: mindtorch_v2",
+        ),
         ("core", "runtime/core/a.pxi", "cdef f():\n    import os, torch\n", "a.pxi:2: torch"),
         ("mindtorch_ops", "generated/mindtorch_ops/a.py", "import mtcodegen\n", "a.py:1: mtcodegen"),
     ],

@@ -133,11 +133,12 @@ def check_use(python: Path, cwd: Path) -> Path:
     return Path(run(python, "-c", USE, cwd=cwd, env=clean_env()).splitlines()[-1])
 
 
-def test_the_wheel_holds_the_compiled_core(wheel: Path) -> None:
+def test_the_wheel_holds_the_compiled_core(wheel: Path, repo_root: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    cold = [f"_core_{path.stem}" for path in (repo_root / "runtime/core/cold").glob("*.pyx")]
     needed = [
-        f"mindtorch_v2/_core{suffix}",
+        *(f"mindtorch_v2/{name}{suffix}" for name in ("_core", *cold)),
         "mindtorch_v2/__init__.py",
         "mindtorch_v2/include/mindtorch_kernel.h",
         "mindtorch_v2/include/sim/ascendc/kernel_operator.h",
@@ -149,7 +150,7 @@ def test_the_wheel_holds_the_compiled_core(wheel: Path) -> None:
     ]
     assert [name for name in needed if name not in names] == []
     assert any(name.startswith("mtcodegen/templates/") for name in names)
-    assert [name for name in names if name.endswith((".pyx", ".pxi", ".cpp.o"))] == []
+    assert [name for name in names if name.endswith((".pyx", ".pxi", ".pxd", ".cpp.o"))] == []
 
 
 def test_the_wheel_works_in_a_fresh_environment(wheel: Path, tmp_path: Path) -> None:

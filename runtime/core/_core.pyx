@@ -2,17 +2,16 @@
 # cython: nonecheck=False, auto_pickle=False, embedsignature=True, embedsignature.format=clinic
 """The compiled core of mindtorch_v2: what runs on every operator call.
 
-One extension module, one included file an idea. What is not hot stays in Python.
+One included file an idea; `_core.pxd` is what they and the cold parts know of one another. What calls seldom come to is a module
+of its own (`cold/`), imported at the end; what has nothing to do with calls stays in Python.
 """
 import os
 import sys
 import threading
 
 cimport cython
-from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -26,6 +25,7 @@ include "operator_calls.pxi"
 include "size.pxi"
 include "tensor.pxi"
 include "tensor_state.pxi"
+include "tangents.pxi"
 include "subclasses.pxi"
 include "watched_attributes.pxi"
 include "geometry.pxi"
@@ -49,18 +49,14 @@ include "autograd.pxi"
 include "versions.pxi"
 include "autograd_fallback.pxi"
 include "graph_hooks.pxi"
-include "inplace_views.pxi"
-include "forward.pxi"
 include "graph_task.pxi"
 include "gradient_hooks.pxi"
 include "engine.pxi"
 include "backward_entry.pxi"
 include "conversion_methods.pxi"
-include "function.pxi"
 include "launch.pxi"
 include "launch_by_name.pxi"
 include "joining.pxi"
-include "failures.pxi"
 include "plan_program.pxi"
 include "plan_numbers.pxi"
 include "plan_shapes.pxi"
@@ -70,4 +66,23 @@ include "plan_kernel.pxi"
 include "plan_gradient.pxi"
 include "saved_values.pxi"
 include "npu.pxi"
-include "npu_memory.pxi"
+
+# What the cold parts define for Python is found here too: one face of several modules.
+from mindtorch_v2._core_failures import (
+    KernelArgumentError, KernelError, KernelOverflowError,
+)
+from mindtorch_v2._core_forward import (
+    adopt_, adopt_input_, apart, copy_tangents_, hide_tangents_, highest_tangent_level, leaf, reaches_other_leaves,
+    run_backward_formula, running_transform, set_tangent_, set_tangent_view_, set_transform_, tangent, tangent_levels,
+    tangent_owner, without_history,
+)
+from mindtorch_v2._core_function import (
+    base_setup_context, forget_marks_, function_apply, function_tangents, is_differentiable_output, new_function_context,
+    record_function,
+)
+from mindtorch_v2._core_npu_memory import (
+    npu_begin_recording, npu_bind, npu_empty_cache, npu_end_recording, npu_end_tape, npu_give_up_pool, npu_limit_memory,
+    npu_memory, npu_play_tape, npu_record_stream, npu_recording, npu_reset_accumulated_memory, npu_reset_peak_memory,
+    npu_stop_tape, npu_tape_allocations,
+)
+__import__("mindtorch_v2._core_inplace_views")

@@ -1,33 +1,13 @@
 """Recording: the node an operator call leaves behind, and what it saves."""
 
-cdef enum:
-    INLINE_SAVED = 2
-
 
 @cython.final
 cdef class RareState:
     """What few calls set on their context; apart from it, because memory a node counts."""
-    cdef tuple dirty, non_differentiable    # of autograd.Function: as marked
-    cdef tuple to_save_forward              # as given to save_for_forward
-    cdef bint keeps_marks                   # whether the marks stay once forward is done
-    cdef tuple unpack                       # of saved-tensor hooks, where `saved` holds what pack returned; None elsewhere
-    cdef tuple histories                    # of saved-tensor hooks: (node, output number, tangents) of what was saved
-    cdef object recorded_at                 # in anomaly mode: the stack of the forward call
 
 
 cdef class FunctionCtx(Node):
     """The context that forward, ``setup_context`` and ``backward`` share; it is also the node in the graph."""
-    cdef object function                    # an OpOverload, or a subclass of autograd.Function
-    cdef tuple to_save                      # as given to save_for_backward
-    cdef tuple saved                        # as stored: own outputs as detached aliases, so that no cycle arises
-    cdef int64_t inline_versions[INLINE_SAVED]
-    cdef uint64_t saved_outputs             # bit i: saved[i] is an output of this node
-    cdef uint64_t saved_results             # bit i: saved[i] had a history, of another node
-    cdef uint8_t freed, materialize, materialize_others, is_operator
-    cdef tuple list_lengths                 # per argument: length of a tensor list, None elsewhere; None if there is no list
-    cdef uint64_t plain_inputs              # of autograd.Function: bit i: argument i is no tensor
-    cdef public object needs_input_grad
-    cdef RareState rare                     # None until something of it is set
 
     def __cinit__(self):
         self.materialize = self.materialize_others = True
@@ -59,7 +39,6 @@ cdef class FunctionCtx(Node):
         """What was saved. Raises RuntimeError where one was changed in place since, or after the graph was freed."""
         return self.saved_values()
 
-    @cython.final
     cdef tuple saved_values(self):
         """See `saved_tensors`; of a plan's node numbers and shapes, too."""
         if self.rare is not None and self.rare.to_save_forward is not None:
@@ -104,7 +83,6 @@ cdef class FunctionCtx(Node):
     def _materialize_non_diff_grads(self, bint value):
         self.materialize_others = value
 
-    @cython.final
     cdef int without_history(self, Tensor output, int number) except -1:
         """An output that gets no gradient: backward sees zeros for it, of its shape."""
         return record_meta(self.meta(number), output) if self.materialize_others else 0
@@ -114,7 +92,6 @@ cdef class FunctionCtx(Node):
             self.rare = RareState()
         return self.rare
 
-    @cython.final
     cdef int finish_saving(self) except -1:
         """After the outputs have their history: fixes versions (in-place bumps included) and breaks cycles."""
         cdef Py_ssize_t i, n
@@ -190,7 +167,6 @@ cdef class FunctionCtx(Node):
                 grads[i] = zeros_for(self.meta(i))
         return 0
 
-
 cdef FunctionCtx _context_probe = FunctionCtx.__new__(FunctionCtx)
 mt_context_dict_install(<PyTypeObject*>FunctionCtx, <char*>&_context_probe.attributes - <char*><PyObject*>_context_probe)
 
@@ -204,7 +180,7 @@ cdef Tensor saved_alias(Tensor t):
 
 cdef object output_alias(FunctionCtx ctx, Tensor t):
     cdef Tensor alias = saved_alias(t)
-    alias.output_nr_ = t.output_nr_ if t.grad_fn_ is ctx else (<CopySlices>t.base_.grad_fn_).output
+    alias.output_nr_ = t.output_nr_ if t.grad_fn_ is ctx else cold.output_of_change(t)
     if forward_levels:
         alias.tangents = tangents_of(t)                   # they are set once the operator is done
     return alias
@@ -400,7 +376,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         if op.mutates:
             bump_mutated(op, bound, start)
         if inputs is not None:
-            op.gradient.setup_context(ctx, inputs, result)
+            (<Gradient>op.gradient).setup_context(ctx, inputs, result)
         elif by_formula:
             save_result(<PlanNode>ctx, op, bound, result, record)
         elif record and op.setup_function is not None:
@@ -449,7 +425,7 @@ cdef uint64_t lists_requiring_grad(OpOverload op, Bound* bound):
     return found
 
 
-cdef inline bint needs_grad(Tensor t) noexcept:
+cdef bint needs_grad(Tensor t) noexcept:
     return requires_grad_at(<PyObject*>t)
 
 
@@ -462,6 +438,28 @@ cdef inline bint requires_grad_at(PyObject* t) noexcept:
 cdef bint base_needs_grad(Tensor view) noexcept:
     """Whether what this is a view of requires grad: then so does the view, whenever and in whatever mode it was made."""
     return view.base_.wants_grad or view.base_.grad_fn_ is not None
+
+
+cdef Node current_grad_fn(Tensor t):
+    """The node that made a tensor; of a view, made again where the memory was changed in place since it was last looked at."""
+    if t.base_ is not None and t.seen_version != <int>t.storage.version and (t.grad_fn_ is not None or base_needs_grad(t)):
+        cold.refresh_view(t)
+    return t.grad_fn_
+
+
+cdef inline bint is_made_by(Tensor t, FunctionCtx ctx) except -1:
+    """Whether a node made a tensor, or changed it in place as a view, so that keeping the tensor would be a cycle."""
+    return t.grad_fn_ is ctx or t.base_ is not None and cold.is_changed_by(t, ctx)
+
+
+cdef bint holds(tuple tensors, object value):
+    """Whether a tuple holds this very object."""
+    if tensors is None:
+        return False
+    for t in tensors:
+        if t is value:
+            return True
+    return False
 
 
 cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
@@ -548,7 +546,7 @@ cdef tuple tensor_list_lengths(OpOverload op, Bound* bound):
 
 cdef int check_writable(OpOverload op, Tensor t) except -1:
     if t.base_ is not None and t.made != MADE_BY_OPERATOR:
-        raise forbidden_on_view(t, "is being")
+        raise cold.forbidden_on_view(t, "is being")
     if t.wants_grad:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation: {op.sig.qualname}. "
                            "Do it under torch.no_grad(), or on a clone.")
@@ -655,7 +653,7 @@ cdef int attach_output(OpOverload op, Bound* bound, FunctionCtx ctx, Tensor outp
     elif output.base_ is None:
         set_history(output, ctx, number)                  # views of it find their history outdated by the version
     else:
-        rebase_view(output, ctx, number)
+        cold.rebase_view(output, ctx, number, 0)
     return 0
 
 

@@ -1,14 +1,5 @@
 """Binding a call's arguments, once, to schema order: keywords placed, defaults filled in, types checked (conversion.pxi)."""
 
-cdef enum:                     # what an argument takes
-    ARG_TENSOR, ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST, ARG_INT, ARG_FLOAT, ARG_BOOL, ARG_STR, ARG_SCALAR
-    ARG_INT_LIST, ARG_FLOAT_LIST, ARG_BOOL_LIST, ARG_SCALAR_LIST, ARG_DTYPE, ARG_DEVICE
-    ARG_LAYOUT, ARG_MEMORY_FORMAT, ARG_GENERATOR, ARG_STORAGE, ARG_ANY
-
-cdef enum:
-    MAX_ARGS = 64
-    PLAN_OBJECTS = 96          # object registers of a program: the arguments, what its steps make, and its constants
-
 cdef enum:                     # how a call is bound, as flags
     BIND_EXPLAIN = 1           # raise where it does not fit
     BIND_EXACT = 2             # no tensor stands for a number: while overloads are chosen, one for tensors goes first
@@ -52,26 +43,7 @@ cdef inline int element_kind(int kind) noexcept:
     return ARG_SCALAR if kind == ARG_SCALAR_LIST else ARG_ANY
 
 
-cdef struct ArgSpec:
-    int kind
-    bint optional
-    bint symbolic          # a SymInt, or a list of them
-    bint refuses_bool      # a number of additions and subtractions that is no bool, but for results that are
-    bint is_factor         # one of them that is of a kind that the result's dtype has
-    int list_size          # of `int[2]`: one int stands for that many; 0 elsewhere
-
-
-cdef struct Bound:
-    # Borrowed references in schema order, which is also vectorcall's order; `made` owns what conversion created. A program
-    # that runs the call has its registers here.
-    PyObject* slots[PLAN_OBJECTS]
-    PyObject* made[2 * MAX_ARGS]          # a list may be copied and then converted
-    int made_count
-    int mode                   # BIND_EXACT, BIND_WRAP, BIND_CAST
-    uint64_t unread            # a bit for each argument whose tensor is to be read for a number
-
-
-cdef inline void release_bound(Bound* bound) noexcept:
+cdef void release_bound(Bound* bound) noexcept:
     cdef int i
     for i in range(bound.made_count):
         Py_DECREF(<object>bound.made[i])
@@ -88,20 +60,6 @@ cdef inline PyObject* keep(Bound* bound, object value):
 @cython.final
 cdef class Signature:
     """A schema's arguments as the call path needs them."""
-    cdef ArgSpec args[MAX_ARGS]
-    cdef int count, positional
-    cdef int required               # how many arguments have no default
-    cdef tuple names                # interned
-    cdef tuple kwnames              # names of the keyword-only arguments, or None
-    cdef tuple defaults             # a value, or NO_DEFAULT
-    cdef object schema
-    cdef str qualname
-    cdef int varargs                # the int list that takes the rest of the positional arguments; -1 if there is none
-    cdef int device_arg             # the argument that chooses the device of a factory; -1
-    cdef bint has_lists             # of tensors
-    cdef int tensor_args            # how many arguments are one tensor
-    cdef uint8_t tensor_at[MAX_ARGS]        # which they are
-    cdef dict needs                 # mask of arguments that require grad -> needs_input_grad, shared by all calls
 
     def __init__(self, schema, str qualname):
         cdef int i
@@ -128,7 +86,6 @@ cdef class Signature:
         self.kwnames = self.names[self.positional:] or None
         self.defaults = tuple([runtime_default(a) for a in schema.arguments])
         self.required = sum([value is NO_DEFAULT for value in self.defaults])
-
 
 cdef object NO_DEFAULT = object()
 

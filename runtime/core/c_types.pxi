@@ -67,9 +67,6 @@ cdef class CType:
     ``ptr`` takes a tensor, ``tensor_ptr(tensor)`` or None; ``host`` takes bytes-like data, passed by host address;
     ``desc`` takes a tensor of any strides, passed as ``const mt_tensor*``.
     """
-    cdef readonly str name
-    cdef readonly int size       # bytes
-    cdef int kind
 
     def __call__(self, value):
         cdef uint64_t bits

@@ -71,7 +71,7 @@ cdef object device_for(object value, int mode):
 
 cdef bint followed_by_transforms(Tensor t) except -1:
     """Whether a number taken from a tensor would lose its derivative: an overload that takes tensors is to be found."""
-    return t.dt.category >= CATEGORY_FLOAT and (t.keys & (BATCHED | FUNCTIONALIZE) != 0 or forward_levels and level_of_tensor(t) != 0)
+    return t.dt.category >= CATEGORY_FLOAT and (t.keys & (BATCHED | FUNCTIONALIZE) != 0 or forward_levels and cold.level_of_tensor(t) != 0)
 
 
 cdef inline object number_of(Tensor t):

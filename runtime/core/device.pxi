@@ -54,6 +54,12 @@ cdef inline DeviceType type_of(int code):
     return <DeviceType>device_types[code]
 
 
+cdef int set_allocator(int key, Allocator allocator) except -1:
+    """Where memory of a device type comes from, from now on."""
+    type_of(key).allocator = allocator
+    return 0
+
+
 def take_private_use1():
     """From now on the names PrivateUse1 and ``privateuseone`` are those of a backend of its own, no longer the NPU's."""
     global private_use1
@@ -69,8 +75,6 @@ def private_use1_key():
 @cython.final
 cdef class device:
     """``device("npu:1")``, ``device("npu", 1)`` or ``device(other)``; equal by type and index, hashable."""
-    cdef readonly int type_code
-    cdef readonly int index_code   # -1: no index
 
     def __cinit__(self, type, index=None):          # not __init__: devices are shared, and never change
         if type is FROM_CODES:

@@ -23,11 +23,6 @@ cdef int trace_line(str what, OpOverload op, int key) except -1:
 TORCH_FUNCTION_MASK = TORCH_FUNCTION       # the key that has no name: no kernel is registered at it
 
 
-cdef struct Alias:
-    bint declared                        # `Tensor(a)`: an output may share this argument's memory
-    bint written                         # `Tensor(a!)`
-
-
 # The operators that take a Python number for a tensor. PyTorch names them; there is no rule that others could follow.
 cdef object NUMBERS_FOR_TENSORS = frozenset(("_to_copy", "add", "copy", "div", "floor_divide", "mul", "sub", "to"))
 
@@ -41,42 +36,6 @@ cdef class OpOverload:
     Called like the function its schema describes. Arguments are bound once; kernels, setup and backward see the bound
     values: positional arguments positionally, keyword-only ones by keyword, defaults filled in.
     """
-    cdef vectorcallfunc vectorcall
-    cdef Signature sig
-    cdef readonly str namespace
-    cdef readonly object _schema
-    cdef readonly object source          # where it was defined: "ops.yaml:3" or "file.py:12"
-    cdef readonly list tags
-    cdef str doc
-    cdef str node_name                   # of the nodes of its calls, and their classes:
-    cdef PyTypeObject* plan_node_type    # of calls recorded with a formula; NULL until there is one
-    cdef PyTypeObject* context_type      # of others
-    cdef dict kernels                    # key -> (callable, source, whether it takes the key set), as registered
-    cdef PyObject* table[KEY_COUNT]      # resolved: what runs at each key; borrowed from `kernels` and fallbacks
-    cdef uint64_t active                 # keys at which something happens
-    cdef uint64_t keyset_at              # keys whose kernel takes the call's DispatchKeySet before the arguments
-    cdef uint64_t recorded_at            # autograd keys at which the core records the call itself
-    cdef uint64_t planned_at             # backend keys whose kernel is a plan that the call path runs itself
-    cdef uint64_t composite_at           # backend keys that run an implicit composite, whose own operators are checked
-    cdef Alias aliases[MAX_ARGS]
-    cdef bint mutates, makes_views, returns_self, is_builtin
-    cdef bint writes_first               # to its first argument alone, a tensor, and takes no lists of tensors
-    cdef bint broadcasts_into            # what it writes to, all tensors must be broadcast to its shape
-    cdef int device_check, overlap_check # what is asked of the arguments before a kernel runs: devices.pxi, overlap.pxi
-    cdef bint takes_numbers              # for tensors
-    cdef uint64_t aliased_returns        # bit i: the schema declares that output i shares memory with an argument
-    cdef int returns                     # number of declared returns
-    cdef int return_kind                 # of each: ARG_TENSOR, ARG_TENSOR_LIST or ARG_ANY
-    cdef object result_type              # of what functions and methods return, where several results have names; or None
-    cdef readonly object backward_function, setup_function
-    cdef readonly object jvp_function, jvp_source
-    cdef bint setup_takes_keywords
-    cdef bint constants_read             # `constants` is set, at the first call that is recorded
-    cdef uint64_t constants              # bit i: argument i must not require grad where a call is recorded
-    cdef Gradient gradient               # the formula, where it is a definition's and its calls can be recorded as plans
-    cdef object pending                  # callable() that registers the rest of a definition, before the first call; or None
-    cdef dict __dict__
-    cdef object __weakref__
 
     def __init__(self, str namespace not None, schema, source=None, tags=(), doc=None, device_check="NoCheck", overlap_check=()):
         cdef int i
@@ -254,7 +213,6 @@ cdef class OpOverload:
             return dispatch(self, &bound, keys)
         finally:
             release_bound(&bound)
-
 
     def __reduce__(self):
         return find_operator, (self.sig.qualname,)
@@ -436,7 +394,7 @@ cdef inline object dispatch(OpOverload op, Bound* bound, uint64_t keys):
     if live == 0:
         return call_unready(op, bound, keys)
     key = mt_highest_bit(live)
-    if key == KEY_BATCHED and goes_above_batch(op, bound, live & AUTOGRAD_KEYS):
+    if key == KEY_BATCHED and cold.goes_above_batch(op, bound, live & AUTOGRAD_KEYS):
         key = mt_highest_bit(live & AUTOGRAD_KEYS)
     if show_trace:
         return dispatch_traced(op, key, bound, keys, "call")
@@ -462,9 +420,9 @@ cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t ke
     cdef int64_t level
     if op.recorded_at >> key & 1:
         if op.mutates and mt_state.captured:
-            refuse_captured(op, bound)
+            cold.refuse_captured(op, bound)
         if forward_levels and not mt_state.withheld:
-            level = level_of_call(op, bound)
+            level = cold.level_of_call(op, bound)
             if level:
                 return call_with_tangents(op, bound, keys, level)
         return call_below_autograd(op, bound, keys & ~AUTOGRAD_KEYS)
@@ -500,8 +458,8 @@ cdef inline object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     if op.overlap_check and (composite or key <= KEY_META) and not plainly_apart(op, bound):
         check_overlap(op, bound)
     if key == KEY_META and op.broadcasts_into:            # no kernel runs that would refuse it
-        check_broadcasts_into(op, bound)
-        check_casts_into(op, bound)
+        cold.check_broadcasts_into(op, bound)
+        cold.check_casts_into(op, bound)
     if op.device_check and keys & NOT_CPU and key <= KEY_META and not composite and not on_one_device(op, bound):
         return run_across_devices(op, key, bound, keys)
     return run_unchecked(op, key, bound, keys)
@@ -535,8 +493,13 @@ cdef inline object run_kernel(OpOverload op, PyObject* kernel, Bound* bound):
     cdef PyObject* result = mt_vectorcall(kernel, bound.slots, op.sig.positional,
                                           <PyObject*>op.sig.kwnames if op.sig.kwnames is not None else NULL)
     if result == NULL:
-        explain_kernel_failure(op, bound)
+        cold.explain_kernel_failure(op, bound)
     return mt_new_reference(result)
+
+
+cdef object run_backend(OpOverload op, int key, Bound* bound):
+    """What is registered at a key, where that is a kernel that takes the arguments as they are bound."""
+    return run_kernel(op, op.table[key], bound)
 
 
 cdef tuple bound_to_python(Signature sig, Bound* bound):

@@ -5,19 +5,10 @@ cdef enum:
     MT_BOOL, MT_U8, MT_I8, MT_I16, MT_I32, MT_I64, MT_F16, MT_BF16, MT_F32, MT_F64, MT_C64, MT_C128
     MT_U16, MT_U32, MT_U64
 
-cdef enum:                     # categories of promotion, by rising rank
-    CATEGORY_BOOL, CATEGORY_INT, CATEGORY_FLOAT, CATEGORY_COMPLEX
-
 
 @cython.final
 cdef class dtype:
     """An element type such as ``float32``. Instances are unique: compare with ``is``."""
-    cdef readonly str name
-    cdef readonly int itemsize
-    cdef readonly int code
-    cdef readonly bint is_signed
-    cdef int category
-    cdef str buffer_format   # struct-module format; None where the buffer protocol has none (bfloat16)
 
     def __init__(self, *args, **kwargs):
         raise TypeError("cannot create 'torch.dtype' instances: use torch.float32, torch.int64, ...")

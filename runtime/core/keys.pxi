@@ -3,22 +3,6 @@
 Order and meaning follow PyTorch's DispatchKey: among the keys of a call, the highest that an operator handles runs.
 """
 
-cdef enum:                     # dispatch keys: bit positions by rising priority
-    KEY_UNDEFINED
-    KEY_CPU, KEY_CUDA, KEY_MPS, KEY_NPU, KEY_PRIVATE1, KEY_PRIVATE2, KEY_PRIVATE3, KEY_META    # a device type's code is its key here
-    KEY_BACKEND_SELECT, KEY_PYTHON, KEY_FUNCTIONALIZE, KEY_AD_INPLACE_OR_VIEW
-    KEY_AUTOGRAD_OTHER
-    KEY_AUTOGRAD_CPU                                         # and of the other backends, in their order
-    KEY_AUTOGRAD_META = KEY_AUTOGRAD_CPU + KEY_META - KEY_CPU
-    KEY_TRACING
-    KEY_AUTOCAST_CPU                                         # and of the other backends but Meta, in their order
-    KEY_AUTOCAST_LAST = KEY_AUTOCAST_CPU + KEY_PRIVATE3 - KEY_CPU
-    KEY_BATCHED
-    KEY_TORCH_FUNCTION                                       # __torch_function__ overrides; above all, never registered
-    KEY_COUNT
-    # aliases: a registration under one of these stands for several keys
-    ALIAS_AUTOGRAD, ALIAS_COMPOSITE_IMPLICIT, ALIAS_COMPOSITE_EXPLICIT, ALIAS_COMPOSITE_NON_FUNCTIONAL
-
 cdef dict KEY_BY_NAME = {
     "BackendSelect": KEY_BACKEND_SELECT, "Python": KEY_PYTHON, "Functionalize": KEY_FUNCTIONALIZE,
     "ADInplaceOrView": KEY_AD_INPLACE_OR_VIEW, "AutogradOther": KEY_AUTOGRAD_OTHER, "Tracing": KEY_TRACING,
@@ -60,25 +44,12 @@ cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED | FUNCTIONALIZE     
 
 cdef extern from *:
     """
-    typedef struct { uint64_t included, excluded, withheld, last_bump; int grad_off; int64_t forward_hidden, transform, captured; void* graph_task; } mt_state_t;
     /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
     #define MT_AUTOCAST ((uint64_t)127 << 23)    /* Autocast keys are excluded until a thread turns autocast on */
     #define MT_ALWAYS ((uint64_t)1 << 9 | (uint64_t)1 << 12)    /* BackendSelect and ADInplaceOrView: of every call */
     static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {MT_ALWAYS, MT_AUTOCAST, 0, 0, 0, INT64_MAX, 0, 0};
-    #define mt_highest_bit(x) (63 - __builtin_clzll(x))
     """
-    ctypedef struct mt_state_t:
-        uint64_t included
-        uint64_t excluded
-        uint64_t withheld                # keys that new tensors do not get: in inference mode those of autograd
-        uint64_t last_bump               # see versions.pxi
-        int grad_off
-        int64_t forward_hidden           # tangents at this level and above are not seen
-        int64_t transform                # the number of the innermost transform of `func` that runs; 0: none
-        int64_t captured                 # what was made below this number may not be changed in place; 0: anything may
-        void* graph_task                 # the backward pass that runs, borrowed; see engine.pxi
     mt_state_t mt_state
-    int mt_highest_bit(uint64_t) nogil
     uint64_t MT_AUTOCAST, MT_ALWAYS
 
 if MT_AUTOCAST != (<uint64_t>2 << KEY_AUTOCAST_LAST) - (<uint64_t>1 << KEY_AUTOCAST_CPU):
@@ -91,6 +62,11 @@ for _code in range(KEY_CPU, KEY_META + 1):
     KEYS_OF_DEVICE[_code] = <uint64_t>1 << <int>_code | <uint64_t>1 << (KEY_AUTOGRAD_CPU + <int>_code - KEY_CPU) | INPLACE_OR_VIEW
     if _code != KEY_META:
         KEYS_OF_DEVICE[_code] |= <uint64_t>1 << (KEY_AUTOCAST_CPU + <int>_code - KEY_CPU)
+
+
+cdef mt_state_t* thread_state() noexcept:
+    """This thread's, for the parts that cannot name it."""
+    return &mt_state
 
 
 cdef inline uint64_t device_keys(int device_code) noexcept:

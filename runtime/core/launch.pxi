@@ -63,10 +63,6 @@ cdef extern from *:
     Py_buffer* PyMemoryView_GET_BUFFER(object view)
     bint PyBuffer_IsContiguous(Py_buffer* view, char order)
 
-cdef enum:
-    MAX_KERNEL_ARGS = 64
-    MAX_BLOCK_DIM = 65535
-    RELEASE_GIL_FROM = 4096    # elements, a power of two: below, giving the GIL up and taking it back costs more than the kernel
 
 cdef struct Launch:            # one call under way
     mt_frame frame
@@ -82,25 +78,13 @@ cdef class Kernel:
 
     ``abi="ascendc"``: called as ``kernel(block_dim, *args)`` on the current stream of the arguments' NPU, for a symbol
     ``uint32_t f(uint32_t block_dim, void* stream, ...)``. ``abi="c"``: called as ``kernel(*args)``, for a symbol
-    ``int f(...)`` on CPU memory. Either returns 0 for success; anything else raises, see failures.pxi.
+    ``int f(...)`` on CPU memory. Either returns 0 for success; anything else raises, see cold/failures.pyx.
 
     ``address`` is the function's address, or a callable that is asked for it at the first launch; it returns the address,
     or a pair of the address and the sizes in bytes that ``host`` arguments must have, {position: size}. ``dtypes`` are those the
     kernel is compiled for: one tuple for all tensors (a tensor of a category that is not listed, such as an integer
     workspace of a float kernel, is not checked), or one entry an argument, each a tuple of dtypes or None.
     """
-    cdef vectorcallfunc vectorcall
-    cdef void* address
-    cdef int nargs, floats, words
-    cdef bint ascendc, has_host
-    cdef uint8_t kinds[MAX_KERNEL_ARGS]
-    cdef uint8_t slots[MAX_KERNEL_ARGS]      # index into the frame seen as one array of words
-    cdef uint32_t allowed[MAX_KERNEL_ARGS]   # bit per dtype code
-    cdef readonly str name, abi
-    cdef readonly tuple types, dtypes
-    cdef object resolve
-    cdef dict host_sizes                     # position -> bytes; None: nothing known
-    cdef object __weakref__
 
     def __init__(self, str name not None, address, types, *, str abi="ascendc", dtypes=None):
         self.vectorcall = <vectorcallfunc>call_kernel
@@ -135,7 +119,6 @@ cdef class Kernel:
 
     def __repr__(self):
         return f"<Kernel {self.name}({', '.join([t.name for t in self.types])}), abi={self.abi!r}>"
-
 
 cdef Kernel _kernel_probe = Kernel.__new__(Kernel)
 mt_enable_vectorcall(<PyTypeObject*>Kernel, <char*>&_kernel_probe.vectorcall - <char*><PyObject*>_kernel_probe, 0)
@@ -249,7 +232,7 @@ cdef object launch_on_cpu(Kernel self, PyObject** args, Py_ssize_t n):
     if status != 0 or mt_stopped:
         mt_check_stopped()
         if status != 0:
-            raise kernel_failure(self, status, args, n)
+            raise cold.kernel_failure(self, status, args, n)
     return None
 
 
@@ -272,7 +255,7 @@ cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_s
     status = mt_invoke(self.address, &call.frame, self.floats, self.words)
     npu_note_launch(call.device, stream, self.name)
     if npu_streams_in_use and status == 0:
-        npu_mark_tensors(args, n, call.device, stream)
+        cold.mark_tensors(args, n, stream)
     if previous != call.device:
         npu_enter(previous)
     if status != 0:
@@ -327,7 +310,7 @@ cdef int fill_arguments(Kernel self, PyObject** args, Py_ssize_t n, Launch* call
             value = untyped(self, i, <TypedScalar>value)
         status = convert_scalar(kind, value, word)
         if status != CONVERTED:
-            raise_bad_argument(self, i, value, status)
+            cold.raise_bad_argument(self, i, value, status)
     return 0
 
 

@@ -1,23 +1,7 @@
 """The backward graph: nodes, edges by input slot, and what each node knows of its outputs."""
 
-cdef enum:
-    INLINE_EDGES = 4
-    INLINE_META_DIMS = 4
-
 cdef uint64_t next_sequence = 0
 cdef uint64_t LAST_SEQUENCE = <uint64_t>-1         # of AccumulateGrad: runs as soon as it can, as in PyTorch
-
-
-cdef union MetaSizes:
-    int64_t here[INLINE_META_DIMS]
-    int64_t* apart                                 # malloc'ed, of more dimensions
-
-
-cdef struct OutputMeta:
-    # What a gradient must look like to flow into this output.
-    uint8_t known, nd, dt                          # dt: the dtype's code
-    MetaSizes sizes
-    PyObject* dev                                  # concrete devices are never freed
 
 
 cdef inline int64_t* sizes_in(OutputMeta* meta) noexcept:
@@ -32,20 +16,6 @@ cdef inline void forget_meta(OutputMeta* meta) noexcept:
     if meta.known and meta.nd > INLINE_META_DIMS:
         free(meta.sizes.apart)
     meta.known = False
-
-
-cdef struct NodeState:
-    # A node's place in one backward pass.
-    PyObject* node                                 # owned
-    NodeState* after                               # of the node that the pass reached next
-    int dependencies
-    bint needed                                    # whether it runs
-    bint wanted                                    # whether the pass is for a gradient that arrives here
-    bint captured                                  # whether it is returned, and no `grad` touched
-    bint queued
-    int visited                                    # edges followed so far by `mark_needed`; -1: not seen
-    int outputs
-    PyObject* grads[1]                             # one per output: owned references, NULL where nothing has arrived
 
 
 cdef int record_meta(OutputMeta* meta, Tensor t) except -1:
@@ -64,10 +34,6 @@ cdef int record_meta(OutputMeta* meta, Tensor t) except -1:
 @cython.final
 cdef class NodeHooks:
     """What runs with a node; apart from it, because most nodes have none and memory a node counts."""
-    cdef dict tensor                               # {output number: {id: hook}}
-    cdef dict retained                             # {output number: weak reference to the tensor that retains its grad}
-    cdef dict before, after                        # {id: hook}
-    cdef dict metadata                             # what users keep with the node; None until asked for
 
     def __cinit__(self):
         self.tensor, self.retained, self.before, self.after = {}, {}, {}, {}
@@ -76,20 +42,6 @@ cdef class NodeHooks:
 @cython.trashcan(True)       # a graph a million nodes deep is freed without recursion
 cdef class Node:
     """A step of the backward pass. Edges are aligned with the forward's inputs: slot i goes to input i's node."""
-    cdef tuple next_nodes                          # a Node, or None where the input needs no gradient
-    cdef int* next_outputs                         # which output of the next node
-    cdef int inline_next[INLINE_EDGES]
-    cdef int next_count, output_count
-    cdef OutputMeta first_meta
-    cdef OutputMeta* more_meta                     # of outputs 1, 2, ...
-    cdef uint64_t sequence
-    cdef NodeState* state                          # of the pass that runs over this node, see graph_task.pxi
-    cdef str node_name
-    cdef NodeHooks hooks                           # None until there is one
-    # Of contexts (autograd.pxi), here because every class with a `__dealloc__` makes freeing a node dearer:
-    cdef int64_t* versions                         # of what was saved, where these are many; else NULL
-    cdef PyObject* attributes                      # a dict once forward or setup_context has set one
-    cdef object __weakref__
 
     def __cinit__(self):
         self.next_outputs = self.inline_next
@@ -117,7 +69,6 @@ cdef class Node:
     cdef int release_saved(self) except -1:
         return 0
 
-    @cython.final
     cdef int set_edge_count(self, int count) except -1:
         """Makes room for one edge per input slot; `set_edge` fills every one of them."""
         self.next_count = count
@@ -129,7 +80,6 @@ cdef class Node:
                 raise MemoryError()
         return 0
 
-    @cython.final
     cdef int set_edge(self, int slot, object tensor) except -1:
         """The edge of an input; None and tensors that need no gradient get an empty one."""
         cdef Node node = None if tensor is None else gradient_node(<Tensor>tensor)
@@ -138,7 +88,6 @@ cdef class Node:
         PyTuple_SET_ITEM(self.next_nodes, slot, node)
         return 0
 
-    @cython.final
     cdef int set_output_count(self, int count) except -1:
         self.output_count = count
         if count > 1 and self.more_meta == NULL:
@@ -148,7 +97,6 @@ cdef class Node:
             memset(self.more_meta, 0, (count - 1) * sizeof(OutputMeta))
         return 0
 
-    @cython.final
     cdef OutputMeta* meta(self, int output) noexcept:
         return &self.first_meta if output == 0 else &self.more_meta[output - 1]
 
@@ -204,7 +152,6 @@ cdef class Node:
 @cython.no_gc_clear          # __dealloc__ must still see the variable
 cdef class AccumulateGrad(Node):
     """Adds what arrives to a leaf's ``grad``."""
-    cdef readonly Tensor variable
 
     def __dealloc__(self):
         if self.variable is not None:
@@ -221,7 +168,6 @@ cdef class AccumulateGrad(Node):
         if self.variable.post_hooks:
             run_post_accumulate_hooks(self.variable)
         return ()
-
 
 mt_without_module(<PyTypeObject*>AccumulateGrad, "AccumulateGrad")
 

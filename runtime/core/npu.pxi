@@ -5,31 +5,16 @@ The ACL library is opened in Python (mindtorch_v2.npu.acl), which hands over the
 
 cdef extern from *:
     """
-    #define MT_MAX_NPUS 64
     /* The ACL context belongs to the thread, so does what is current. -1: this thread has set no device yet. */
     static thread_local int mt_npu_device = -1;
     static thread_local void* mt_npu_streams[MT_MAX_NPUS];
     """
-    enum:
-        MT_MAX_NPUS
     int mt_npu_device
     void** mt_npu_streams
 
 cdef enum:
     REMEMBERED_LAUNCHES = 64
 
-cdef struct AclEntryPoints:
-    int (*set_device)(int32_t) noexcept nogil
-    int (*malloc)(void**, size_t, int) noexcept nogil
-    int (*free)(void*) noexcept nogil
-    int (*memory_info)(int, size_t*, size_t*) noexcept nogil
-    int (*synchronize_device)() noexcept nogil
-    int (*synchronize_stream)(void*) noexcept nogil
-    int (*create_event)(void**, uint32_t) noexcept nogil
-    int (*destroy_event)(void*) noexcept nogil
-    int (*record_event)(void*, void*) noexcept nogil
-    int (*wait_event)(void*, void*) noexcept nogil
-    int (*capture_info)(void*, int*, void**) noexcept nogil      # NULL where CANN is too old to capture
 
 cdef struct NoteOfLaunch:
     int index
@@ -51,8 +36,8 @@ def npu_is_bound():
     return npu_error_factory is not None
 
 
-def npu_bind(dict addresses not None, error_factory):
-    """Takes the addresses of the ACL entry points, and the function that makes an exception of an ACL error code."""
+cdef int bind_acl(dict addresses, object error_factory) except -1:
+    """See `npu_bind` in cold/npu_memory.pyx."""
     global npu_error_factory
     npu_error_factory = error_factory
     acl.set_device = <int (*)(int32_t) noexcept nogil><uintptr_t>addresses["aclrtSetDevice"]
@@ -66,7 +51,7 @@ def npu_bind(dict addresses not None, error_factory):
     acl.record_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtRecordEvent"]
     acl.wait_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtStreamWaitEvent"]
     acl.capture_info = <int (*)(void*, int*, void**) noexcept nogil><uintptr_t>addresses["aclmdlRICaptureGetInfo"]
-    type_of(KEY_NPU).allocator = npu_allocator
+    return 0
 
 
 cdef object npu_error(int code, str what):
@@ -94,14 +79,14 @@ cdef int npu_enter(int index) except -1:
     return previous
 
 
-cdef inline int checked_npu(int index) except -1:
+cdef int checked_npu(int index) except -1:
     """Every index of an NPU that comes from outside passes here: tables have an entry for each."""
     if not 0 <= index < MT_MAX_NPUS:
         raise RuntimeError(f"npu:{index}: at most {MT_MAX_NPUS} NPUs are supported")
     return index
 
 
-cdef inline void* npu_stream_of(int index) noexcept:
+cdef void* npu_stream_of(int index) noexcept:
     return mt_npu_streams[index]
 
 

@@ -124,7 +124,7 @@ cdef int fill_saved(Formula formula, Frame* f, tuple saved) except -1:
 cdef tuple inputs_before(OpOverload op, Bound* bound, FunctionCtx ctx):
     """Before the kernel runs, with autograd still on: a call's inputs, of what it overwrites and backward reads copies."""
     cdef list inputs = [<object>bound.slots[i] for i in range(op.sig.count)]
-    cdef Formula formula = op.gradient.formula_for(tuple(inputs), ctx.needs_input_grad)
+    cdef Formula formula = (<Gradient>op.gradient).formula_for(tuple(inputs), ctx.needs_input_grad)
     for at in formula.given:
         if at >= 0 and op.aliases[<int>at].written and inputs[at] is not None:
             copy = call1(aten("clone"), inputs[at])
@@ -234,7 +234,7 @@ cdef int record_plan(OpOverload op, Program p, Frame* f, uint64_t mask) except -
     cdef PyObject* outputs[PLAN_OBJECTS]
     cdef Tensor output
     cdef int i
-    set_formula(node, op.gradient, f.way, mask)
+    set_formula(node, <Gradient>op.gradient, f.way, mask)
     node.set_output_count(f.returned)
     for i in range(f.returned):
         output = <Tensor?>returned_value(p, f, i)
@@ -275,7 +275,7 @@ cdef int set_formula(PlanNode node, Gradient gradient, int way, uint64_t mask) e
 cdef int save_result(PlanNode node, OpOverload op, Bound* bound, object result, uint64_t mask) except -1:
     """As `record_plan`, of a call whose kernel is no plan, once that has returned: which way the call went is asked."""
     cdef PyObject* outputs[PLAN_OBJECTS]
-    cdef Gradient gradient = op.gradient
+    cdef Gradient gradient = <Gradient>op.gradient
     cdef int i, way = 0
     if gradient.way is not None:
         way = gradient.way(*[<object>bound.slots[i] for i in range(op.sig.count)])

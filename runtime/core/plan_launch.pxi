@@ -137,7 +137,7 @@ cdef int refuse_tensor(Program p, Frame* f, Step* s, Kernel k, int i, Tensor t) 
 
 cdef int refuse_scalar(Program p, Frame* f, Step* s, Kernel k, int i, object value, int status) except -1:
     try:
-        raise_bad_argument(k, i, value, status)
+        cold.raise_bad_argument(k, i, value, status)
     except (TypeError, OverflowError) as error:
         if not p.op.is_builtin:
             of_operator(p, error, argument_text(p, s, i))
@@ -147,12 +147,12 @@ cdef int refuse_scalar(Program p, Frame* f, Step* s, Kernel k, int i, object val
 
 cdef int refuse_status(Program p, Frame* f, Step* s, Kernel k, int status) except -1:
     values = tuple([<object>f.objects[p.pool[i + 1]] for i in range(s.a, s.a + s.b, 2) if p.pool[i] == BY_TENSOR])
-    return explained(p, f, kernel_failure(k, status, <PyObject**>&(<PyTupleObject*>values).ob_item[0], len(values)))
+    return explained(p, f, cold.kernel_failure(k, status, <PyObject**>&(<PyTupleObject*>values).ob_item[0], len(values)))
 
 
 cdef int explained(Program p, Frame* f, object error) except -1:
-    """Raises what a launch's error is of the operator's call: failures.pxi knows, at the latest where the kernel was called."""
+    """Raises what a launch's error is of the operator's call: cold/failures.pyx knows, at the latest where the kernel was called."""
     if f.bound == NULL:
         raise error
     PyErr_SetObject(type(error), error)
-    return explain_kernel_failure(p.op, f.bound)
+    return cold.explain_kernel_failure(p.op, f.bound)

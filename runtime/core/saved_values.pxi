@@ -117,7 +117,7 @@ cdef dict saved_places(FunctionCtx node):
     cdef dict places
     if formula is None:
         return said_by_setup(op, "saves", {})
-    places = {name: -1 for name, tensor in op.gradient.names().items() if tensor or is_optional(op, name)}
+    places = {name: -1 for name, tensor in (<Gradient>op.gradient).names().items() if tensor or is_optional(op, name)}
     for at, name in enumerate(formula.names):
         if name is not None:
             places[name] = at
@@ -131,7 +131,7 @@ cdef bint is_optional(OpOverload op, str name) except -1:
 
 cdef bint keeps_tensor(FunctionCtx node, str name, object where) except -1:
     cdef OpOverload op = <OpOverload>node.function
-    return isinstance(where, int) and (formula_of_node(node) is None or op.gradient.names().get(name, False))
+    return isinstance(where, int) and (formula_of_node(node) is None or (<Gradient>op.gradient).names().get(name, False))
 
 
 cdef list saved_attributes(FunctionCtx node):

@@ -1,9 +1,5 @@
 """Shapes: the Size that users see, and sequences of ints as the core reads them."""
 
-cdef enum:
-    INLINE_DIMS = 4            # shapes up to this rank live inside the object
-    MAX_DIMS = 64
-
 
 class Size(tuple):
     """The shape of a tensor: a tuple of ints that knows its element count."""
@@ -102,7 +98,6 @@ class IntegerOverflow(TypeError, ValueError, OverflowError, RuntimeError):
 
     PyTorch raises TypeError for one in a list, ValueError for an argument, and RuntimeError for a scalar.
     """
-
 
 cdef int64_t to_int64(object value, str what) except? -1:
     """A Python int, or what stands for one, that fits in 64 bits."""

@@ -172,12 +172,6 @@ def set_device_memory(str name not None, allocate not None, free not None):
 @cython.final
 cdef class Sharing:
     """Who else has to do with a storage's memory. Apart from it, because that is nobody for most, and memory a tensor counts."""
-    cdef object owner                  # of memory that is not the storage's own
-    cdef size_t room                   # bytes that `data` has, or had before it was freed
-    cdef int64_t lent                  # how many arrays, memoryviews and borrowed storages hold the address
-    cdef bint alias                    # the storage shows the memory of `owner`, another one, with a version of its own
-    cdef PyObject* aliases             # borrowed: the first of the aliases of this storage
-    cdef PyObject* next_alias          # of an alias: the next one of the same owner
 
 
 @cython.final
@@ -192,14 +186,6 @@ cdef class UntypedStorage:
     over it may reach (`Sharing.room`), unless all of it is freed, which a launch sees; and an address that others hold
     (`Sharing.lent`), such as NumPy, is not taken back.
     """
-    cdef void* data
-    cdef size_t nbytes_
-    cdef device dev
-    cdef Allocator allocator           # None: the memory belongs to another, see `sharing`
-    cdef Sharing sharing               # None: nobody else holds the address, and there is memory for `nbytes_`
-    cdef int64_t version
-    cdef uint64_t bump                 # the last change's number, and whose it was; see versions.pxi
-    cdef void* bumped_by
 
     def __init__(self, nbytes=0, *, device=None):
         """So many bytes, uninitialised, or a sequence of what they are to be."""
@@ -240,7 +226,6 @@ cdef class UntypedStorage:
 
     def __reduce__(self):
         return hook.reduce_storage(self)
-
 
 mt_whole_storage_install(<PyTypeObject*>UntypedStorage)
 

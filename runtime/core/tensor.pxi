@@ -1,11 +1,5 @@
 """Tensor: a strided view of a storage, with its autograd state."""
 
-cdef enum ViewMaker:
-    MADE_BY_OPERATOR, MADE_BY_FUNCTION, MADE_WITH_OTHERS      # by a custom Function; as one of several of its outputs
-    MADE_IN_NO_GRAD, MADE_IN_INFERENCE                        # where nothing was recorded
-    MADE_FOR_TRANSFORM                                        # an input of a transform, to which it is a leaf
-
-
 cdef object NOT_GIVEN = object()       # in place of an argument that takes None
 
 
@@ -27,35 +21,6 @@ cdef class Tensor:
     Made by creation functions and operators (``torch.tensor``, ``torch.empty``, ...). Calling the class is PyTorch's legacy
     constructor: ``Tensor(2, 3)`` is uninitialised, ``Tensor([2, 3])`` holds these values, both of the default dtype.
     """
-    cdef UntypedStorage storage
-    cdef int64_t offset            # in elements
-    cdef int64_t nelem
-    cdef int64_t* sizes
-    cdef int64_t* strides          # in elements
-    cdef int64_t inline_dims[2 * INLINE_DIMS]
-    cdef int output_nr_            # which output of grad_fn_ this is
-    cdef int seen_version          # of a view: the storage's version (its low bits) when its history was last looked up
-    cdef uint8_t nd                # at most MAX_DIMS
-    cdef uint8_t contig
-    cdef uint8_t wants_grad        # requires_grad of a leaf
-    cdef uint8_t retains_grad_
-    cdef uint8_t made              # a ViewMaker: whether a view may be changed in place
-    cdef uint8_t wrapped           # a number that stands for a tensor: it takes part in type promotion as a number
-    cdef dtype dt
-    cdef device dev
-    cdef uint64_t keys
-    # autograd
-    cdef Node grad_fn_
-    cdef PyObject* accumulator     # borrowed: the AccumulateGrad node holds the tensor, not the reverse (no cycle)
-    cdef PyObject* parked          # owned: the AccumulateGrad node while no graph has it, see parking.pxi
-    cdef Tensor base_              # what this is a view of
-    cdef int64_t born              # in which transform its memory was made: its number, or 0
-    cdef object grad_
-    cdef Tangents tangents         # of forward-mode AD, or None
-    cdef object hooks              # of a leaf: {id: hook}, or None
-    cdef object post_hooks         # of a leaf, run after its gradient was accumulated
-    cdef PyObject* attributes      # a dict once Python code has set one
-    cdef object __weakref__
 
     def __init__(self, *args, **kwargs):
         """What is called with was read by ``__new__``."""
@@ -207,7 +172,7 @@ cdef class Tensor:
         """Sets whether operations on this leaf are recorded; returns the tensor."""
         check_flag(requires_grad, "requires_grad_(): argument 'requires_grad' (position 1)")
         if mt_state.transform:
-            raise unsupported_in_transform("requires_grad_", "(or perhaps using torch.autograd.functional.* APIs) ")
+            raise cold.unsupported_in_transform("requires_grad_", "(or perhaps using torch.autograd.functional.* APIs) ")
         set_requires_grad(self, requires_grad)
         return self
 
@@ -299,7 +264,7 @@ cdef class Tensor:
         if not needs_grad(self):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if mt_state.transform:
-            raise unsupported_in_transform("retain_grad")
+            raise cold.unsupported_in_transform("retain_grad", "")
         cdef Node made_by = current_grad_fn(self)
         if made_by is not None and not self.retains_grad_:
             self.retains_grad_ = True

@@ -8,7 +8,7 @@ cost of one comparison that it changed nothing, and never takes another thread's
 cdef uint64_t bumps = 0            # changes in place so far
 
 
-cdef inline void bump_version(UntypedStorage s) noexcept:
+cdef void bump_version(UntypedStorage s) noexcept:
     global bumps
     bumps += 1
     s.version += 1

@@ -144,7 +144,7 @@ def resize_(Tensor t not None, shape):
     cdef int64_t needed
     if needs_grad(t):
         raise RuntimeError("cannot resize variables that require grad: resize `x.detach()`, or `x.data`")
-    if forward_levels and level_of_tensor(t):
+    if forward_levels and cold.level_of_tensor(t):
         raise RuntimeError("cannot resize variables that has a forward grad: resize what `unpack_dual` gives")
     if t.keys & OVERRIDES & ~TORCH_FUNCTION:
         raise RuntimeError(f"resize_ is no operator: a {_type_name(t)}, which has no memory of its own, cannot be resized")

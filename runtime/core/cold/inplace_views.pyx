@@ -1,8 +1,36 @@
+# cython: language_level=3, boundscheck=False, binding=False, cdivision=True, initializedcheck=False
+# cython: nonecheck=False, auto_pickle=False, embedsignature=True, embedsignature.format=clinic
 """In-place operations on views: the base's history takes them in, and every view of it is looked up anew.
 
 Source of the scheme: PyTorch's notes on in-place operations on views (a node that replaces a slice of the base's
 gradient, and view gradients made again from the base).
 """
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_SET_ITEM
+from libc.stdint cimport int64_t, uint64_t
+
+from mindtorch_v2._core cimport (
+    KEY_BATCHED, MADE_BY_FUNCTION, MADE_BY_OPERATOR, MADE_FOR_TRANSFORM, MADE_IN_INFERENCE, MADE_IN_NO_GRAD, MADE_WITH_OTHERS,
+    FunctionCtx, Node, Tensor, aten, cold, make_size, named_type, next_sequence, record_meta, set_history, zeros_for,
+)
+
+cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
+    pass
+
+cdef extern from "node_types.h":
+    void mt_become(PyObject* node, PyTypeObject* type)
+    void mt_without_module(PyTypeObject* type, const char* name)
+
+cdef uint64_t BATCHED = <uint64_t>1 << KEY_BATCHED
+
+
+cdef int number_node(Node node) except -1:
+    """In the order of recording, in which a backward pass runs from the last to the first."""
+    global next_sequence
+    node.sequence = next_sequence
+    next_sequence += 1
+    return 0
 
 
 cdef object zeros_laid_out(object like, tuple size, tuple stride):
@@ -10,7 +38,7 @@ cdef object zeros_laid_out(object like, tuple size, tuple stride):
     cdef int64_t last = 0
     for length, step in zip(size, stride):
         last += (length - 1) * step
-    return aten("as_strided")(call2(aten("new_zeros"), like, (0 if 0 in size else last + 1,)), size, stride, 0)
+    return aten("as_strided")(aten("new_zeros")(like, (0 if 0 in size else last + 1,)), size, stride, 0)
 
 
 cdef tuple layout_of(Tensor base):
@@ -34,32 +62,32 @@ cdef class CopySlices(Node):
             return [None] * self.next_count
         if self.layout is None:
             # a copy that lies as the base does, however the gradient lies
-            whole = call1(aten("clone" if (<Tensor>grads[0]).contig else "contiguous"), grads[0])
+            whole = aten("clone" if (<Tensor>grads[0]).contig else "contiguous")(grads[0])
         else:
             whole = zeros_laid_out(grads[0], self.layout[0], self.layout[1])
-            call2(aten("copy_"), whole, grads[0])
+            aten("copy_")(whole, grads[0])
         part = aten("as_strided")(whole, self.size, self.stride, self.offset)
         inner = [None] * self.operation.output_count
-        inner[self.output] = call1(aten("clone"), part)
+        inner[self.output] = aten("clone")(part)
         result = list(self.operation.apply(inner))
         if result[self.at] is None:
-            call1(aten("zero_"), part)
+            aten("zero_")(part)
         else:
             if (<Tensor>result[self.at]).keys & BATCHED:      # as the whole becomes, for the part to be copied into it
                 whole = self.as_batch(whole, result[self.at])
                 part = aten("as_strided")(whole, self.size, self.stride, self.offset)
-            call2(aten("copy_"), part, result[self.at])
+            aten("copy_")(part, result[self.at])
         result[self.at] = whole
         return result
 
     cdef object as_batch(self, object whole, object part):
         """The base's gradient with what the part is a batch of."""
         size = tuple(make_size((<Tensor>whole).nd, (<Tensor>whole).sizes))
-        batch = call2(aten("add"), call2(aten("new_zeros"), part, size), whole)
+        batch = aten("add")(aten("new_zeros")(part, size), whole)
         if self.layout is None:
             return batch
         laid_out = zeros_laid_out(batch, self.layout[0], self.layout[1])
-        call2(aten("copy_"), laid_out, batch)
+        aten("copy_")(laid_out, batch)
         return laid_out
 
     cdef int release_saved(self) except -1:
@@ -77,11 +105,11 @@ cdef class ViewOfBase(Node):
         if self.layout is None:
             base = zeros_for((<Node>self.next_nodes[0]).meta(self.next_outputs[0]))
             if type(grads[0]) is not Tensor:             # of a batch, say: zeros like that, to copy it into
-                base = call2(aten("new_zeros"), grads[0], make_size((<Tensor>base).nd, (<Tensor>base).sizes))
+                base = aten("new_zeros")(grads[0], make_size((<Tensor>base).nd, (<Tensor>base).sizes))
         else:
             base = zeros_laid_out(grads[0], self.layout[0], self.layout[1])
         part = aten("as_strided")(base, self.size, self.stride, self.offset)
-        call2(aten("copy_"), part, grads[0])
+        aten("copy_")(part, grads[0])
         return [base]
 
 
@@ -89,9 +117,8 @@ cdef PyTypeObject* view_of_base_type = named_type(<PyTypeObject*>ViewOfBase, "As
 mt_without_module(<PyTypeObject*>CopySlices, "CopySlices")
 
 
-cdef int rebase_view(Tensor view, FunctionCtx operation, int output, int at=0) except -1:
+cdef int rebase_view(Tensor view, FunctionCtx operation, int output, int at) except -1:
     """Records an in-place operation on `view` in its base's history; `operation` keeps the view's own edges."""
-    global next_sequence
     cdef Tensor base = view.base_
     cdef CopySlices node = CopySlices.__new__(CopySlices)
     cdef int i
@@ -101,8 +128,7 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output, int at=0) e
     node.operation, node.output, node.node_name = operation, output, "CopySlices"
     node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), view.offset - base.offset
     node.layout = layout_of(base)
-    node.sequence = next_sequence
-    next_sequence += 1
+    number_node(node)
     node.set_edge_count(operation.next_count)
     node.at = at
     node.set_edge(at, base)                               # instead of the view's own
@@ -150,15 +176,16 @@ cdef object forbidden_on_view(Tensor view, str happened):
 
 cdef int refresh_view(Tensor view) except -1:
     """Gives a view a history that starts at its base's current one."""
-    global next_sequence
-    cdef ViewOfBase node = ViewOfBase.__new__(ViewOfBase)
+    cdef ViewOfBase node
     cdef Tensor base = view.base_
+    if view.made != MADE_BY_OPERATOR:
+        raise forbidden_on_view(view, "its base or another view of its base has been")
+    node = ViewOfBase.__new__(ViewOfBase)
     mt_become(<PyObject*>node, view_of_base_type)
     node.node_name = "AsStridedBackward0"
     node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), view.offset - base.offset
     node.layout = layout_of(base)
-    node.sequence = next_sequence
-    next_sequence += 1
+    number_node(node)
     node.set_edge_count(1)
     node.set_edge(0, base)
     node.set_output_count(1)
@@ -167,21 +194,20 @@ cdef int refresh_view(Tensor view) except -1:
     return 0
 
 
-cdef Node current_grad_fn(Tensor t):
-    """The node that made a tensor; of a view, made again where the memory was changed in place since it was last looked at."""
-    if t.base_ is not None and t.seen_version != <int>t.storage.version and (t.grad_fn_ is not None or base_needs_grad(t)):
-        if t.made != MADE_BY_OPERATOR:
-            raise forbidden_on_view(t, "its base or another view of its base has been")
-        refresh_view(t)
-    return t.grad_fn_
-
-
-cdef bint is_made_by(Tensor t, FunctionCtx ctx):
-    """Whether a node made a tensor, or changed it in place as a view, so that keeping the tensor would be a cycle."""
-    cdef CopySlices part
-    if t.grad_fn_ is ctx:
-        return True
-    if t.base_ is None or not isinstance(t.base_.grad_fn_, CopySlices) or not isinstance(t.grad_fn_, ViewOfBase):
+cdef bint is_changed_by(Tensor view, FunctionCtx ctx) except -1:
+    """Whether a node changed a view in place: the base's history is then that, and the view's starts there."""
+    if not isinstance(view.base_.grad_fn_, CopySlices) or not isinstance(view.grad_fn_, ViewOfBase):
         return False
-    part = <CopySlices>t.base_.grad_fn_
-    return part.operation is ctx and t.grad_fn_.next_nodes[0] is part
+    return (<CopySlices>view.base_.grad_fn_).operation is ctx and view.grad_fn_.next_nodes[0] is view.base_.grad_fn_
+
+
+cdef int output_of_change(Tensor view) except -1:
+    """Which output of the operation that changed it in place a view is."""
+    return (<CopySlices>view.base_.grad_fn_).output
+
+
+cold.rebase_view = rebase_view
+cold.refresh_view = refresh_view
+cold.forbidden_on_view = forbidden_on_view
+cold.is_changed_by = is_changed_by
+cold.output_of_change = output_of_change

@@ -1,4 +1,19 @@
+# cython: language_level=3, boundscheck=False, binding=False, cdivision=True, initializedcheck=False
+# cython: nonecheck=False, auto_pickle=False, embedsignature=True, embedsignature.format=clinic
 """NPU memory: a caching allocator ordered by streams, with private pools for captured graphs."""
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport uintptr_t
+
+from mindtorch_v2._core cimport (
+    KEY_NPU, MT_MAX_NPUS, Allocator, Tensor, acl, bind_acl, checked_npu, cold, mt_highest_bit, npu_enter, npu_error,
+    npu_recordings, npu_stream_of, set_allocator,
+)
+
+from mindtorch_v2._core import OutOfMemoryError
+
+cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
+    pass
 
 cdef enum:
     ACL_OUT_OF_MEMORY = 207001
@@ -247,11 +262,11 @@ cdef class NpuAllocator(Allocator):
 cdef NpuAllocator npu_allocator = NpuAllocator()
 
 
-cdef int npu_mark_tensors(PyObject** args, Py_ssize_t n, int index, void* stream) except -1:
+cdef int mark_tensors(PyObject** args, Py_ssize_t n, void* stream) except -1:
     """Tells the allocator which blocks a stream uses; only once more than the default stream is in use."""
     cdef Py_ssize_t i
     for i in range(n):
-        if is_tensor(args[i]):
+        if isinstance(<object>args[i], Tensor):
             npu_allocator.used_on((<Tensor><object>args[i]).storage.data, stream)
     return 0
 
@@ -383,9 +398,18 @@ def npu_play_tape(list tape not None, uintptr_t stream):
     """From now on what is allocated on a stream is what is on the tape, until `npu_stop_tape`."""
     cdef NpuTape player = NpuTape.__new__(NpuTape)
     player.blocks, player.stream, player.lent = tape, <void*>stream, {}
-    type_of(KEY_NPU).allocator = player
+    set_allocator(KEY_NPU, player)
 
 
 def npu_stop_tape():
     """Ends `npu_play_tape`."""
-    type_of(KEY_NPU).allocator = npu_allocator
+    set_allocator(KEY_NPU, npu_allocator)
+
+
+def npu_bind(dict addresses not None, error_factory):
+    """Takes the addresses of the ACL entry points, and the function that makes an exception of an ACL error code."""
+    bind_acl(addresses, error_factory)
+    set_allocator(KEY_NPU, npu_allocator)
+
+
+cold.mark_tensors = mark_tensors

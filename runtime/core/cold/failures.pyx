@@ -1,9 +1,22 @@
+# cython: language_level=3, boundscheck=False, binding=False, cdivision=True, initializedcheck=False
+# cython: nonecheck=False, auto_pickle=False, embedsignature=True, embedsignature.format=clinic
 """What a kernel's status becomes: PyTorch's error, made where the operator is known, here and nowhere else.
 
 A launch that fails raises a KernelError, which names kernel and status. Where the kernel was an operator's, `run_kernel`
 comes here: the statuses of mindtorch_kernel.h become PyTorch's class and words about the operator's arguments; a status of
 the kernel's own keeps both, with the operator before them.
 """
+from cpython.object cimport PyObject
+
+from mindtorch_v2._core cimport (
+    ARG_SCALAR, Bound, CType, Kernel, KEY_META, OpOverload, Tensor, cold, dtype, dtype_c64, operators, raise_bad_scalar, run_backend,
+    where,
+)
+
+from mindtorch_v2._core import broadcast_shapes, common_dtype
+
+cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
+    pass
 
 cdef extern from "mindtorch_kernel.h":
     enum:
@@ -79,7 +92,7 @@ cdef object kernel_failure(Kernel self, int status, PyObject** args, Py_ssize_t 
     cdef Py_ssize_t i
     cdef list given = []
     for i in range(n):
-        if is_tensor(args[i]) and (<Tensor>args[i]).dt not in given:
+        if isinstance(<object>args[i], Tensor) and (<Tensor>args[i]).dt not in given:
             given.append((<Tensor>args[i]).dt)
     text = f"kernel {self.name} returned {status} " \
            f"({C_STATUS.get(status, 'a code of its own; a kernel returns int, 0 for success')})"
@@ -127,7 +140,7 @@ cdef object status_error(OpOverload op, Bound* bound, int status, list given):
 
 
 cdef list tensors_given(OpOverload op, Bound* bound):
-    return [<object>bound.slots[i] for i in range(op.sig.count) if is_tensor(bound.slots[i])]
+    return [<object>bound.slots[i] for i in range(op.sig.count) if isinstance(<object>bound.slots[i], Tensor)]
 
 
 cdef str number_that_does_not_fit(OpOverload op, Bound* bound):
@@ -153,7 +166,7 @@ cdef int check_broadcasts_into(OpOverload op, Bound* bound) except -1:
     cdef list shapes = [(<Tensor>t).shape for t in tensors_given(op, bound)]
     whole = broadcast_shapes(*shapes)
     for i in range(op.sig.count):
-        if op.aliases[i].written and is_tensor(bound.slots[i]) and whole != (<Tensor>bound.slots[i]).shape:
+        if op.aliases[i].written and isinstance(<object>bound.slots[i], Tensor) and whole != (<Tensor>bound.slots[i]).shape:
             raise RuntimeError(shapes_that_do_not_fit(op, bound))
     return 0
 
@@ -163,9 +176,9 @@ cdef int check_casts_into(OpOverload op, Bound* bound) except -1:
     cdef str name = op._schema.name
     cdef OpOverload functional = <OpOverload?>operators.get(op.sig.qualname.replace(name, name.rstrip("_"), 1), op)
     if functional is op or functional.sig.names != op.sig.names or KEY_META not in functional.kernels \
-            or functional.keyset_at >> KEY_META & 1 or not is_tensor(bound.slots[0]):
+            or functional.keyset_at >> KEY_META & 1 or not isinstance(<object>bound.slots[0], Tensor):
         return 0
-    made = run_kernel(functional, functional.table[KEY_META], bound)
+    made = run_backend(functional, KEY_META, bound)
     if isinstance(made, Tensor) and (<Tensor>made).dt.category > (<Tensor>bound.slots[0]).dt.category:
         raise RuntimeError(f"result type {(<Tensor>made).dt!r} can't be cast to the desired output type {(<Tensor>bound.slots[0]).dt!r}")
     return 0
@@ -176,7 +189,7 @@ cdef str shapes_that_do_not_fit(OpOverload op, Bound* bound):
     cdef int i
     cdef list shapes = [(<Tensor>t).shape for t in tensors_given(op, bound)]
     for i in range(op.sig.count):
-        if op.aliases[i].written and is_tensor(bound.slots[i]):
+        if op.aliases[i].written and isinstance(<object>bound.slots[i], Tensor):
             try:
                 whole = broadcast_shapes(*shapes)
             except RuntimeError as error:
@@ -190,4 +203,11 @@ cdef str shapes_that_do_not_fit(OpOverload op, Bound* bound):
 cdef str listed_shapes(OpOverload op, Bound* bound):
     cdef int i
     return ", ".join([f"{op.sig.names[i]} {list((<Tensor>bound.slots[i]).shape)}" for i in range(op.sig.count)
-                      if is_tensor(bound.slots[i])])
+                      if isinstance(<object>bound.slots[i], Tensor)])
+
+
+cold.raise_bad_argument = raise_bad_argument
+cold.kernel_failure = kernel_failure
+cold.explain_kernel_failure = explain_kernel_failure
+cold.check_broadcasts_into = check_broadcasts_into
+cold.check_casts_into = check_casts_into

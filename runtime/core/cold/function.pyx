@@ -1,4 +1,32 @@
+# cython: language_level=3, boundscheck=False, binding=False, cdivision=True, initializedcheck=False
+# cython: nonecheck=False, auto_pickle=False, embedsignature=True, embedsignature.format=clinic
 """``autograd.Function.apply``: forward with grad off, then a node that calls the class's backward."""
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport uint64_t
+
+from mindtorch_v2._core cimport (
+    CATEGORY_FLOAT, KEY_BATCHED, KEY_FUNCTIONALIZE, KEY_PYTHON, KEY_TORCH_FUNCTION, KEY_TRACING, MADE_BY_FUNCTION, MADE_WITH_OTHERS,
+    MAX_ARGS, FunctionCtx, RareState, Tensor, aten, bump_version, class_attribute, cold, forward_levels, function_context, holds,
+    mt_state_t, needs_grad, next_sequence, same_value, set_history, thread_state, vectorcallfunc,
+)
+
+from mindtorch_v2._core import ArgumentError, hooks as hook
+
+cdef extern from "cpython_glue.h":
+    void mt_enable_vectorcall(PyTypeObject* type, Py_ssize_t offset, int method_descriptor)
+    Py_ssize_t PyVectorcall_NARGS(size_t nargsf) nogil
+    object PyObject_Vectorcall(object callable, PyObject** args, size_t nargsf, PyObject* kwnames)
+    object PyMethod_New(object func, object instance)
+    bint PyTuple_Check(object value)
+
+cdef uint64_t BATCHED = <uint64_t>1 << KEY_BATCHED
+cdef uint64_t FUNCTIONALIZE = <uint64_t>1 << KEY_FUNCTIONALIZE
+cdef uint64_t PYTHON = <uint64_t>1 << KEY_PYTHON
+cdef uint64_t TORCH_FUNCTION = <uint64_t>1 << KEY_TORCH_FUNCTION
+cdef uint64_t TRACING = <uint64_t>1 << KEY_TRACING
+
 
 def base_setup_context(ctx, inputs, output):
     """What ``Function.setup_context`` is until a class defines its own: its presence tells new style from old."""
@@ -30,10 +58,11 @@ cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObj
     if n == 0:
         raise TypeError("apply() is called on a class derived from autograd.Function: `MyFunction.apply(...)`")
     cdef object cls = <object>args[0]
-    cdef bint new_style = mt_class_attribute(cls, "setup_context") is not base_setup_context
+    cdef bint new_style = class_attribute(cls, "setup_context") is not base_setup_context
     cdef tuple given = PyTuple_New(n - 1)
     cdef dict keywords = None
-    if not new_style and mt_state.transform:
+    cdef uint64_t modes
+    if not new_style and thread_state().transform:
         raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
                            f"override the setup_context staticmethod: {cls.__name__} does not.")
     for i in range(1, n):
@@ -46,9 +75,10 @@ cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObj
     given = bind_forward(cls, given, keywords, new_style)
     if any_transformed(given):
         return hook.apply_transformed(cls, given)
-    if tracing():
+    modes = thread_state().included & ~thread_state().excluded
+    if modes & TRACING and hook.value_read is not None:
         return hook.apply_traced(cls, given)
-    if mt_state.included & ~mt_state.excluded & FUNCTIONALIZE and hook.apply_functionalized is not None:
+    if modes & FUNCTIONALIZE and hook.apply_functionalized is not None:
         result = hook.apply_functionalized(cls, given)
         if result is not NotImplemented:
             return result
@@ -58,7 +88,7 @@ cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObj
 cdef bint any_transformed(tuple args) except -1:
     """Whether an argument is a batch of `vmap`, or has a tangent."""
     for value in args:
-        if isinstance(value, Tensor) and ((<Tensor>value).keys & BATCHED or forward_levels and level_of_tensor(<Tensor>value)):
+        if isinstance(value, Tensor) and ((<Tensor>value).keys & BATCHED or forward_levels and cold.level_of_tensor(<Tensor>value)):
             return True
     return False
 
@@ -71,7 +101,7 @@ def record_function(cls, tuple args not None, forward=None):
     """
     cdef FunctionCtx ctx = function_context(cls)
     ctx.rarely().keeps_marks = True
-    return apply_function(cls, ctx, args, mt_class_attribute(cls, "setup_context") is not base_setup_context, forward), ctx
+    return apply_function(cls, ctx, args, class_attribute(cls, "setup_context") is not base_setup_context, forward), ctx
 
 
 def forget_marks_(FunctionCtx ctx not None):
@@ -82,19 +112,19 @@ def forget_marks_(FunctionCtx ctx not None):
 
 cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_style, object forward):
     global next_sequence
-    cdef int outside = mt_state.grad_off
+    cdef int outside = thread_state().grad_off
     cdef bint record
     ctx.sequence = next_sequence
     next_sequence += 1
     record = prepare_function_inputs(ctx, args) and not outside
-    mt_state.grad_off = outside if forward is not None else True
+    thread_state().grad_off = outside if forward is not None else True
     try:
         if new_style:
             output = (cls.forward if forward is None else forward)(*args)
-            mt_state.grad_off = True
+            thread_state().grad_off = True
             cls.setup_context(ctx, args, output)
         else:
-            output = call_with_context(mt_class_attribute(cls, "forward"), ctx, args)
+            output = call_with_context(class_attribute(cls, "forward"), ctx, args)
         if ctx.rare is None and not PyTuple_Check(output) and not holds(args, output):
             if record:                                    # else: nothing marked, nothing recorded, it is what it is
                 record_output(ctx, output)
@@ -105,7 +135,7 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
         if ctx.rare is not None and not ctx.rare.keeps_marks:
             ctx.rare = None                               # the marks: they hold outputs, whose node this is
     finally:
-        mt_state.grad_off = outside
+        thread_state().grad_off = outside
     if record:
         ctx.finish_saving()
     return output
@@ -174,16 +204,6 @@ cdef bint prepare_function_inputs(FunctionCtx ctx, tuple args):
     return any_needs
 
 
-cdef bint holds(tuple tensors, object value):
-    """Whether a tuple holds this very object."""
-    if tensors is None:
-        return False
-    for t in tensors:
-        if t is value:
-            return True
-    return False
-
-
 cdef object wrap_outputs(FunctionCtx ctx, tuple args, object output, bint record):
     """What forward returned, as the caller gets it: views of inputs for inputs, with history, or marked without."""
     cdef int number = 0
@@ -208,7 +228,7 @@ cdef int check_dirty(tuple dirty, tuple args, tuple outputs) except -1:
     for t in dirty:
         if not isinstance(t, Tensor):
             raise ArgumentError("mark_dirty can only accept variables, but argument is of type "
-                                f"{_type_name(t)}")
+                                f"{type(t).__name__}")
         if not holds(outputs, t):
             raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs "
                                "that are modified inplace must all be outputs of the Function.")
@@ -222,7 +242,7 @@ cdef int check_dirty(tuple dirty, tuple args, tuple outputs) except -1:
 cdef Tensor view_of_input(Tensor t):
     """An input that is an output too, as another object; its class, if it overrides calls, says of which class."""
     if t.keys & TORCH_FUNCTION and not t.keys & PYTHON:
-        view = call2(aten("view_as"), t, t)
+        view = aten("view_as")(t, t)
         if isinstance(view, Tensor) and view is not t:
             return <Tensor>view
     return same_value(t)
@@ -263,7 +283,7 @@ cdef int rebase_dirty_view(FunctionCtx ctx, tuple args, Tensor view, int number)
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     while args[at] is not view:
         at += 1
-    return rebase_view(view, ctx, number, at)
+    return cold.rebase_view(view, ctx, number, at)
 
 
 def function_tangents(FunctionCtx ctx not None, tuple inputs not None, tuple tangents not None):
@@ -275,7 +295,7 @@ def function_tangents(FunctionCtx ctx not None, tuple inputs not None, tuple tan
     if ctx.materialize:
         for i, value in enumerate(inputs):
             if given[i] is None and isinstance(value, Tensor) and (<Tensor>value).dt.category >= CATEGORY_FLOAT:
-                given[i] = call1(aten("zeros_like"), value)
+                given[i] = aten("zeros_like")(value)
     try:
         return ctx.function.jvp(ctx, *given)
     finally:

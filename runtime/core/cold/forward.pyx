@@ -1,23 +1,25 @@
+# cython: language_level=3, boundscheck=False, binding=False, cdivision=True, initializedcheck=False
+# cython: nonecheck=False, auto_pickle=False, embedsignature=True, embedsignature.format=clinic
 """Forward-mode AD: tangents by level, and the one question calls ask while a level is open.
 
 Levels are numbers that rise: an inner transform has the higher one. A call whose arguments have tangents goes to Python's
 `call_with_tangents` for the highest of their levels, which runs it again with that level and those above it hidden.
 """
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uint64_t
 
-cdef int forward_levels = 0              # open in this process; while it is 0, no call looks for tangents
+from mindtorch_v2._core cimport (
+    ARG_OPT_TENSOR_LIST, ARG_TENSOR, ARG_TENSOR_LIST, KEY_BATCHED, MADE_FOR_TRANSFORM, AccumulateGrad, Bound, FunctionCtx, Node,
+    OpOverload, Tangents, Tensor, align_gradients, aten, backward_callable, bind_python, call_setup, cold, forward_levels,
+    gradient_node, make_size, mt_highest_bit, needs_grad, release_bound, same_value, set_requires_grad, tangents_of,
+    tensor_list_lengths, thread_state,
+)
 
+cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
+    pass
 
-cdef class Tangents:
-    """A tensor's tangents by level, shared with the alias that a node saves; None stands for a zero that is known."""
-    cdef dict by_level
-    cdef object __weakref__
-
-    def __cinit__(self):
-        self.by_level = {}
-
-    def clear(self, int64_t level):
-        """Forgets a level that was closed."""
-        self.by_level.pop(level, None)
+cdef uint64_t BATCHED = <uint64_t>1 << KEY_BATCHED
 
 
 @cython.final
@@ -32,13 +34,6 @@ cdef class TangentView:
         if whole is not None and whole is not self.whole:
             self.whole, self.part = whole, self.look(whole)
         return self.part
-
-
-cdef Tangents tangents_of(Tensor t):
-    """The tensor's own tangents, made on first use."""
-    if t.tangents is None:
-        t.tangents = Tangents.__new__(Tangents)
-    return t.tangents
 
 
 cdef object find_tangent(Tensor t, int64_t level):
@@ -60,11 +55,11 @@ cdef int64_t level_of_tensor(Tensor t) except -1:
     cdef int64_t best = 0, level
     if t.tangents is not None:
         for level, value in t.tangents.by_level.items():
-            if best < level < mt_state.forward_hidden and value is not None:
+            if best < level < thread_state().forward_hidden and value is not None:
                 best = level
     if t.base_ is not None and t.base_.tangents is not None:
         for level, value in t.base_.tangents.by_level.items():
-            if best < level < mt_state.forward_hidden and value is not None \
+            if best < level < thread_state().forward_hidden and value is not None \
                     and not (t.tangents is not None and level in t.tangents.by_level):
                 best = level
     return best
@@ -86,17 +81,12 @@ cdef int64_t level_of_call(OpOverload op, Bound* bound) except -1:
     return best
 
 
-cdef object call_with_tangents(OpOverload op, Bound* bound, uint64_t keys, int64_t level):
-    args, kwargs = bound_to_python(op.sig, bound)
-    return hook.call_with_tangents(op, keys, level, args, kwargs)
-
-
 cdef bint goes_above_batch(OpOverload op, Bound* bound, uint64_t autograd_keys) except -1:
     """Whether a call on batches belongs to a transform inside the `vmap` that made them: it is recorded as a whole."""
     cdef int64_t batch = 0
     cdef int i, kind
     cdef list tensors = []
-    if op.mutates and mt_state.captured:
+    if op.mutates and thread_state().captured:
         refuse_captured(op, bound)
     # A kernel that redispatches below autograd would leave the batch out: `vmap` comes first, as for `detach`.
     if autograd_keys == 0 or op.keyset_at >> mt_highest_bit(autograd_keys) & 1:
@@ -117,19 +107,12 @@ cdef bint goes_above_batch(OpOverload op, Bound* bound, uint64_t autograd_keys) 
     for t in tensors:
         if forward_levels and level_of_tensor(<Tensor>t) > batch:
             return True
-        if not mt_state.grad_off and (<Tensor>t).keys & BATCHED and needs_grad(<Tensor>t) and t.level == batch:
+        if not thread_state().grad_off and (<Tensor>t).keys & BATCHED and needs_grad(<Tensor>t) and t.level == batch:
             return True
     return False
 
 
 # ---- what the Python side builds on
-
-def count_forward_levels_(int change):
-    """Counts levels that open (1) or close (-1)."""
-    global forward_levels
-    if change != 1 and change != -1:
-        raise ValueError(f"count_forward_levels_(): a level opens (1) or closes (-1), got {change}")
-    forward_levels += change
 
 
 cdef int refuse_captured(OpOverload op, Bound* bound) except -1:
@@ -138,16 +121,16 @@ cdef int refuse_captured(OpOverload op, Bound* bound) except -1:
     if not op.sig.count or not op.aliases[0].written or op.sig.args[0].kind != ARG_TENSOR or bound.slots[0] == <PyObject*>None:
         return 0
     t = <Tensor>bound.slots[0]
-    while t.keys & BATCHED and t.level > mt_state.captured:        # made by a `vmap` inside: of the whole batch
+    while t.keys & BATCHED and t.level > thread_state().captured:        # made by a `vmap` inside: of the whole batch
         t = t.value
-    if t.born < mt_state.captured:
+    if t.born < thread_state().captured:
         raise RuntimeError(f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place "
                            f"operation ({op.sig.qualname}) that would mutate a captured Tensor. This is not supported; please "
                            "rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs.")
     return 0
 
 
-cdef object unsupported_in_transform(str method, str besides=""):
+cdef object unsupported_in_transform(str method, str besides):
     return RuntimeError(f"You are attempting to call Tensor.{method}() {besides}inside of a function being transformed by a functorch "
                         "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, "
                         f"jacfwd, hessian) or call {method}() outside of a function being transformed instead.")
@@ -158,19 +141,19 @@ def set_transform_(int64_t number, captured=None):
 
     None leaves the latter as it is. Returns both as they were before.
     """
-    before = mt_state.transform, mt_state.captured
-    mt_state.transform, mt_state.captured = number, mt_state.captured if captured is None else captured
+    before = thread_state().transform, thread_state().captured
+    thread_state().transform, thread_state().captured = number, thread_state().captured if captured is None else captured
     return before
 
 
 def running_transform():
     """The number of the innermost transform of `func` that runs on this thread; 0: none."""
-    return mt_state.transform
+    return thread_state().transform
 
 
 def adopt_(Tensor t not None):
     """Lets the innermost transform count a tensor as one that it made, so that it may be changed in place; returns it."""
-    t.born = mt_state.transform
+    t.born = thread_state().transform
     return t
 
 
@@ -182,8 +165,8 @@ def adopt_input_(Tensor t not None):
 
 def hide_tangents_(int64_t level):
     """Hides tangents at this level and above from this thread's calls; returns what was hidden before."""
-    cdef int64_t before = mt_state.forward_hidden
-    mt_state.forward_hidden = level
+    cdef int64_t before = thread_state().forward_hidden
+    thread_state().forward_hidden = level
     return before
 
 
@@ -222,7 +205,7 @@ def tangent_owner(Tensor t not None, int64_t level):
 def tangent_levels(Tensor t not None):
     """The visible levels at which the tensor itself has a tangent."""
     return [] if t.tangents is None else [n for n, value in t.tangents.by_level.items()
-                                          if value is not None and n < mt_state.forward_hidden]
+                                          if value is not None and n < thread_state().forward_hidden]
 
 
 def highest_tangent_level(values):
@@ -258,7 +241,7 @@ def leaf(Tensor t not None):
     """As `without_history`, but a leaf that requires grad, made in the innermost transform."""
     cdef Tensor result = without_history(t)
     set_requires_grad(result, True)
-    result.born = mt_state.transform
+    result.born = thread_state().transform
     return result
 
 
@@ -306,3 +289,10 @@ def reaches_other_leaves(tensors, leaves, int64_t number):
             if after is not None:
                 stack.append(after)
     return False
+
+
+cold.level_of_tensor = level_of_tensor
+cold.level_of_call = level_of_call
+cold.goes_above_batch = goes_above_batch
+cold.refuse_captured = refuse_captured
+cold.unsupported_in_transform = unsupported_in_transform
