@@ -71,6 +71,8 @@ static inline PyObject* mt_new_reference(PyObject* value) { return value; }
    it expects there without a look: hence the second definition. */
 #ifndef MT_CORE_FRAMES
 #define PyTraceBack_Here(frame) 0
+#undef __PYX_MARK_ERR_POS       /* where in the core is then of no interest: a tenth of what compiles to machine code */
+#define __PYX_MARK_ERR_POS(file, line) { __pyx_filename = __pyx_f[0]; __pyx_lineno = 1; }
 #undef Py_DECREF
 #define Py_DECREF(object) Py_XDECREF(object)
 #endif
