@@ -44,10 +44,13 @@ from .autograd import (
     no_grad,
     set_grad_enabled,
 )
+from .backends._streams import Event, Stream
 from .library import Tag
 
 __all__ = [
+    "Event",
     "Size",
+    "Stream",
     "Tag",
     "Tensor",
     "UntypedStorage",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._core import from_buffer
 from . import cpu, cuda, meta, mps, npu
-from ._backend import Backend, Copies, Memory, all_backends, backend_of
+from ._backend import Backend, Copies, Memory, Streams, all_backends, backend_of
 from ._fallback import FallbackWarning, cpu_fallback, fallback_report, reset_fallback_report
 from ._registration import register
 
@@ -13,6 +13,7 @@ __all__ = [
     "Copies",
     "FallbackWarning",
     "Memory",
+    "Streams",
     "all_backends",
     "backend_of",
     "cpu_fallback",

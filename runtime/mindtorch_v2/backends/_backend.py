@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 
 if TYPE_CHECKING:
     from .._core import Tensor, device
 
-__all__ = ["Backend", "Copies", "Memory", "all_backends", "backend_of"]
+__all__ = ["Backend", "Copies", "Memory", "Streams", "all_backends", "backend_of"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,19 @@ class Copies:
 
 
 @dataclass(frozen=True)
+class Streams:
+    """A device type's streams: its classes ``stream(device, priority=0)`` and ``event(enable_timing=False)``.
+
+    ``current(device)`` is the calling thread's stream of a device. What else streams do they do themselves; a tensor's
+    `record_stream` is a kernel of that operator.
+    """
+
+    stream: Callable[..., Any]
+    event: Callable[..., Any]
+    current: Callable[[device], Any]
+
+
+@dataclass(frozen=True)
 class Backend:
     """A device type.
 
@@ -52,6 +65,7 @@ class Backend:
     copies: Callable[[], Copies] | None = None  # left out: its kernel of the operator `_copy_from`
     current_device: Callable[[], int] | None = None  # the index that the thread's tensors go to; left out: 0
     check_index: Callable[[int], None] | None = None  # raises RuntimeError where there can be no such device
+    streams: Callable[[], Streams] | None = None  # left out: what a call does on it is done when the call returns
     generator: str | None = "cpu"  # the device type whose default generator draws its random numbers; None: it has none
     autocast: tuple[str, ...] = ()  # the dtypes that autocast lowers to, the default first
     abi: str = "c"  # how its kernels are launched unless they say otherwise

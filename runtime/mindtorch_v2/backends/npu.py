@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from .. import _core
-from ._backend import Backend, Copies, Memory
+from ._backend import Backend, Copies, Memory, Streams
 
 
 def _start() -> None:
@@ -28,12 +28,20 @@ def _pinned() -> Memory:
     return Memory(memory.allocate_host, memory.free_host)
 
 
+@functools.cache
+def _streams() -> Streams:
+    from ..npu import streams
+
+    return Streams(streams.Stream, streams.Event, streams.current_stream)
+
+
 backend = Backend(
     "npu",
     key="NPU",
     start=_start,  # which gives the core the library's allocator, ordered by streams
     copies=_copies,
     pinned=_pinned,
+    streams=_streams,
     current_device=_core.npu_current_device,
     check_index=_core.npu_check_index,
     autocast=("float16", "bfloat16"),

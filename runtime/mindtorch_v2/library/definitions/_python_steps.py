@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import _core
 from ..._functional import can_cast
+from ...backends._streams import current_stream
 
 __all__ = ["FUNCTIONS", "OF_NUMBERS", "OF_VALUES"]
 
@@ -22,12 +23,6 @@ def _upload(what: Any) -> Callable[..., Any]:
     from ...npu.structs import upload
 
     return upload
-
-
-def _stream(what: Any) -> Callable[..., Any]:
-    from ...npu.streams import current_stream
-
-    return current_stream
 
 
 def _joined(first: Any, second: Any) -> list[Any]:
@@ -74,7 +69,7 @@ FUNCTIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "default_dtype": _always(_core.get_default_dtype),
     "struct": _struct,
     "upload": _upload,
-    "stream": _stream,
+    "stream": _always(current_stream),
 }
 # Steps that forward-mode rules, which are functions of values, may call directly.
 OF_VALUES: dict[str, Callable[..., Any]] = {

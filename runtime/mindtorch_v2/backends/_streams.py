@@ -1,0 +1,129 @@
+"""``torch.Stream`` and ``torch.Event``: streams and events of whichever device, by what its `Backend` says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from ._backend import Backend, all_backends, backend_of
+
+__all__ = ["Event", "Stream", "current_stream"]
+
+
+def _place(given: Any) -> tuple[Backend, _core.device]:
+    """The backend and device that a caller means; None: the last device type that has streams, else the CPU."""
+    if given is None:
+        found = next((kind for kind in reversed(all_backends()) if kind.streams is not None), backend_of("cpu"))
+        return found, _core.device(found.name)
+    if not isinstance(given, (str, int, _core.device)):
+        raise TypeError(f"Stream(): argument 'device' (position 1) must be torch.device, not {type(given).__name__}")
+    where = _core.device(given)
+    return backend_of(where), where
+
+
+def _no_events(device: _core.device) -> RuntimeError:
+    return RuntimeError(f"{device.type} backend doesn't support events.")
+
+
+class Stream:
+    """A queue of work on a device, run in order. Of a device type with streams it is of the type's own class.
+
+    Of any other it is the one on which all work there is done when a call returns. Source: PyTorch's ``torch.Stream``.
+    """
+
+    def __new__(cls, device: Any = None, *, priority: int = 0) -> Any:
+        backend, where = _place(device)
+        if backend.streams is not None:
+            return backend.streams().stream(where, priority=priority)
+        made = super().__new__(cls)
+        made.device = where
+        return made
+
+    device: _core.device
+    stream_id = 0
+
+    @property
+    def device_index(self) -> int:
+        """Index of the stream's device; -1 where it has none."""
+        return -1 if self.device.index is None else self.device.index
+
+    def synchronize(self) -> None:
+        """Waits until all work queued so far is done: there is none."""
+
+    def query(self) -> bool:
+        """Whether all work queued so far is done."""
+        return True
+
+    def wait_event(self, event: Any) -> None:
+        """Lets work that is queued from now on wait for an event."""
+
+    def wait_stream(self, stream: Any) -> None:
+        """Lets work that is queued from now on wait for another stream's. Raises RuntimeError: there are no events."""
+        raise _no_events(self.device)
+
+    def record_event(self, event: Any = None) -> Any:
+        """An event after the work queued so far. Raises RuntimeError: there are none on this device."""
+        raise _no_events(self.device)
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and other.device == self.device
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+    def __repr__(self) -> str:
+        return f"torch.Stream device_type={self.device.type}, device_index={self.device_index}, stream_id=0"
+
+
+class Event:
+    """A mark in a stream's work. Of a device type with streams it is of the type's own class.
+
+    Of any other there is nothing to wait for. Source: PyTorch's ``torch.Event``.
+    """
+
+    def __new__(cls, device: Any = None, *, enable_timing: bool = False) -> Any:
+        backend, where = _place(device)
+        if backend.streams is not None:
+            return backend.streams().event(enable_timing=enable_timing)
+        made = super().__new__(cls)
+        made.device, made.enable_timing = where, enable_timing
+        return made
+
+    device: _core.device
+    enable_timing: bool
+
+    def synchronize(self) -> None:
+        """Waits for the event: nothing was recorded."""
+
+    def query(self) -> bool:
+        """Whether the work before the event is done."""
+        return True
+
+    def wait(self, stream: Any = None) -> None:
+        """Lets a stream's further work wait for the event."""
+
+    def record(self, stream: Any = None) -> None:
+        """Puts the event after the work queued so far. Raises RuntimeError: there are no events on this device."""
+        raise _no_events(self.device)
+
+    def __repr__(self) -> str:
+        index = -1 if self.device.index is None else self.device.index
+        where = f"device_type={self.device.type}, device_index={index}"
+        return f"torch.Event {where}, event_flag={int(self.enable_timing)}, event_id=0"
+
+
+def current_stream(device: Any) -> Any:
+    """The calling thread's stream of a device, which kernels with a stream among their arguments are given.
+
+    Raises RuntimeError for a device type that has no streams.
+    """
+    backend, where = _place(device)
+    if backend.streams is None:
+        raise RuntimeError(f"{where} has no streams: its `Backend` names none")
+    return backend.streams().current(where)
