@@ -89,9 +89,32 @@ OF_ANY_CALL = (
         kinds("accepted error"),
         lambda call, ours, theirs: (
             re.search(
-                "not compiled with CUDA|Cannot access accelerator device|from the 'CUDA' backend", message(theirs)
+                "not compiled with CUDA|not linked with support for|Cannot access accelerator device|"
+                "from the 'CUDA' backend",
+                message(theirs),
             )
             is not None
+        ),
+    ),
+    Reason(
+        "streams and events of the accelerator, of which PyTorch's side has none: there they are the CPU's",
+        kinds("refused"),
+        lambda call, ours, theirs: (
+            re.search(r"npu\.Event: events shared between processes|npu:\d+ does not exist", message(ours)) is not None
+        ),
+    ),
+    Reason(
+        "PyTorch reads the memory of whatever it is given as that of an event or a stream",
+        kinds("refused error"),
+        lambda call, ours, theirs: (
+            re.match("expected (event|stream) to be a torch.(Event|Stream) object, not", message(ours)) is not None
+        ),
+    ),
+    Reason(
+        "a keyword that no parameter has, which PyTorch refuses in words and a class of its own",
+        kinds("error"),
+        lambda call, ours, theirs: (
+            "parse record_event arg fails" in message(theirs) and "unexpected keyword argument" in message(ours)
         ),
     ),
     Reason(

@@ -37,10 +37,11 @@ class Copies:
 
 @dataclass(frozen=True)
 class Streams:
-    """A device type's streams: its classes ``stream(device, priority=0)`` and ``event(enable_timing=False)``.
+    """A device type's streams: its classes, and which stream is current.
 
-    ``current(device)`` is the calling thread's stream of a device. What else streams do they do themselves; a tensor's
-    `record_stream` is a kernel of that operator.
+    ``stream(device, priority=0)`` and ``event(enable_timing, blocking, interprocess)`` make them, ``current(device)``
+    is the calling thread's stream of a device. What else streams do they do themselves; a tensor's `record_stream` is a
+    kernel of that operator.
     """
 
     stream: Callable[..., Any]

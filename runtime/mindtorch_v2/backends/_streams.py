@@ -5,20 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from .._argument_types import as_int, check_flag
 from ._backend import Backend, all_backends, backend_of
 
 __all__ = ["Event", "Stream", "current_stream"]
 
 
-def _place(given: Any) -> tuple[Backend, _core.device]:
+def _place(function: str, given: Any) -> tuple[Backend, _core.device]:
     """The backend and device that a caller means; None: the last device type that has streams, else the CPU."""
     if given is None:
         found = next((kind for kind in reversed(all_backends()) if kind.streams is not None), backend_of("cpu"))
         return found, _core.device(found.name)
-    if not isinstance(given, (str, int, _core.device)):
-        raise TypeError(f"Stream(): argument 'device' (position 1) must be torch.device, not {type(given).__name__}")
+    if isinstance(given, bool) or not isinstance(given, (str, bytes, int, _core.device)):
+        got = type(given).__name__
+        raise TypeError(f"{function}(): argument 'device' (position 1) must be torch.device, not {got}")
     where = _core.device(given)
     return backend_of(where), where
+
+
+def _as_priority(given: Any) -> int:
+    try:
+        return as_int("Stream", "priority", given)
+    except ValueError:
+        if isinstance(given, int):
+            raise
+        raise TypeError(f"Stream(): argument 'priority' must be int, not {type(given).__name__}") from None
 
 
 def _no_events(device: _core.device) -> RuntimeError:
@@ -32,7 +43,8 @@ class Stream:
     """
 
     def __new__(cls, device: Any = None, *, priority: int = 0) -> Any:
-        backend, where = _place(device)
+        backend, where = _place("Stream", device)
+        priority = _as_priority(priority)
         if backend.streams is not None:
             return backend.streams().stream(where, priority=priority)
         made = super().__new__(cls)
@@ -56,6 +68,8 @@ class Stream:
 
     def wait_event(self, event: Any) -> None:
         """Lets work that is queued from now on wait for an event."""
+        if not isinstance(event, Event):
+            raise RuntimeError(f"expected event to be a torch.Event object, not {type(event).__name__}")
 
     def wait_stream(self, stream: Any) -> None:
         """Lets work that is queued from now on wait for another stream's. Raises RuntimeError: there are no events."""
@@ -63,6 +77,8 @@ class Stream:
 
     def record_event(self, event: Any = None) -> Any:
         """An event after the work queued so far. Raises RuntimeError: there are none on this device."""
+        if event is not None and not isinstance(event, Event):
+            raise RuntimeError(f"expected event to be a torch.Event object, not {type(event).__name__}")
         raise _no_events(self.device)
 
     def __enter__(self) -> Stream:
@@ -87,10 +103,14 @@ class Event:
     Of any other there is nothing to wait for. Source: PyTorch's ``torch.Event``.
     """
 
-    def __new__(cls, device: Any = None, *, enable_timing: bool = False) -> Any:
-        backend, where = _place(device)
+    def __new__(
+        cls, device: Any = None, *, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> Any:
+        backend, where = _place("Event", device)
+        for name, flag in (("enable_timing", enable_timing), ("blocking", blocking), ("interprocess", interprocess)):
+            check_flag("Event", name, flag)
         if backend.streams is not None:
-            return backend.streams().event(enable_timing=enable_timing)
+            return backend.streams().event(enable_timing, blocking, interprocess)
         made = super().__new__(cls)
         made.device, made.enable_timing = where, enable_timing
         return made
@@ -107,6 +127,8 @@ class Event:
 
     def wait(self, stream: Any = None) -> None:
         """Lets a stream's further work wait for the event."""
+        if stream is not None and not isinstance(stream, Stream):
+            raise RuntimeError(f"expected stream to be a torch.Stream object, not {type(stream).__name__}")
 
     def record(self, stream: Any = None) -> None:
         """Puts the event after the work queued so far. Raises RuntimeError: there are no events on this device."""
@@ -123,7 +145,7 @@ def current_stream(device: Any) -> Any:
 
     Raises RuntimeError for a device type that has no streams.
     """
-    backend, where = _place(device)
+    backend, where = _place("current_stream", device)
     if backend.streams is None:
         raise RuntimeError(f"{where} has no streams: its `Backend` names none")
     return backend.streams().current(where)
