@@ -58,15 +58,23 @@ def read_document(path: pathlib.Path) -> tuple[Node | None, list[Diagnostic]]:
 
 def load(source: Source) -> tuple[Node | None, list[Diagnostic]]:
     """The file's one document as nodes, or what keeps it from being read."""
+    return _load(source, source.text)
+
+
+def _load(source: Source, text: str) -> tuple[Node | None, list[Diagnostic]]:
     import yaml
 
     builder = _Builder(source)
     try:
         with contextlib.suppress(_EnoughError):
-            builder.read(_parser(source.text).get_event)
+            builder.read(_parser(text).get_event)
     except yaml.reader.ReaderError as error:
         return None, [_reader_fault(source, error)]
     except yaml.MarkedYAMLError as error:
+        # libyaml has a bound of its own, and tells of it before what the levels are: ours is passed before that.
+        mark = error.problem_mark
+        if error.problem == "exceeded maximum nesting depth" and mark is not None and mark.index < len(text):
+            return _load(source, text[: mark.index])
         return None, [*builder.diagnostics, _syntax_fault(source, error)]
     return builder.result()
 
