@@ -133,7 +133,7 @@ INCLUDES = paths.simulator_includes()[0]
 NAMES = sorted(
     str(path.relative_to(INCLUDES / "ascendc"))
     for path in (INCLUDES / "ascendc").rglob("*.h")
-    if path.parent.name != "impl" and path.name not in ("kernel_operator.h", "mtsim_stub.h")
+    if path.parent.name != "impl" and path.name not in ("kernel_operator.h", "mtsim_key.h", "mtsim_stub.h")
 )
 
 
