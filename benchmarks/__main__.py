@@ -1,4 +1,4 @@
-"""``python -m benchmarks [--no-write]``: measures, shows a table and writes ``docs/benchmarks.md``."""
+"""``python -m benchmarks [GROUP ...] [--no-write]``: measures, shows a table and writes ``docs/benchmarks.md``."""
 
 from __future__ import annotations
 
@@ -38,17 +38,22 @@ def main() -> None:
     """Runs every group and reports."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Our figures beside their peers'.")
     parser.add_argument("--no-write", action="store_true", help="leave docs/benchmarks.md as it is")
+    parser.add_argument(
+        "groups", nargs="*", metavar="GROUP", help=f"measure these alone, and write nothing: {', '.join(GROUPS)}"
+    )
     options = parser.parse_args()
+    if unknown := set(options.groups) - GROUPS.keys():
+        parser.error(f"no group is called {', '.join(sorted(unknown))}")
     console = Console()
     if not console.is_terminal:  # whose width is then a guess, too narrow for the table
         console = Console(width=140)
     found = []
-    for name, results in GROUPS.items():
+    for name in options.groups or GROUPS:
         with console.status(f"measuring {name}"):
-            found += results()
+            found += GROUPS[name]()
         console.print(f"measured {name}")
     report.show(found, console)
-    if not options.no_write:
+    if not options.no_write and not options.groups:
         report.write(found, report.REPORT)
 
 
