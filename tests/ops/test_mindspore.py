@@ -58,6 +58,22 @@ def test_batches_and_bias() -> None:
     np.testing.assert_allclose(result.numpy(), 2 * bias + 0.5 * (x @ y), rtol=1e-4, atol=1e-4)
 
 
+def test_threads_compute_large_products_at_once(child_env: dict[str, str]) -> None:
+    """One after another inside of MindSpore, where two at a time end the process; the first call is a thread's, too."""
+    code = (
+        "import threading, mindtorch_v2 as torch\n"
+        "x, sums = torch.ones(256, 256), []\n"
+        "def work():\n"
+        "    sums.extend((x @ x).sum().item() for _ in range(100))\n"
+        "threads = [threading.Thread(target=work) for _ in range(2)]\n"
+        "[thread.start() for thread in threads]\n"
+        "[thread.join() for thread in threads]\n"
+        "assert sums == [256.0**3] * 200\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=child_env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_gradients_pass_through_it() -> None:
     a, b = matrices((300, 260), (260, 280))
     x = torch.from_numpy(a).requires_grad_()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from ._native import native
 __all__ = ["addmm", "calls", "matmul", "primitive"]
 
 calls: dict[str, int] = {}  # primitive -> how often it has computed something
+_one_at_a_time = threading.RLock()  # two threads inside of MindSpore 2.10 end the process
 _SHARED = frozenset(
     _core.dtypes[n]
     for n in (
@@ -61,8 +63,9 @@ def primitive(name: str, /, **attributes: Any) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         converted = [_share(name, arg) if isinstance(arg, Tensor) else arg for arg in args]
-        result = operation(*converted)
-        calls[name] = calls.get(name, 0) + 1
+        with _one_at_a_time:
+            result = operation(*converted)
+            calls[name] = calls.get(name, 0) + 1
         return tuple(map(_adopt, result)) if isinstance(result, tuple) else _adopt(result)
 
     return call
